@@ -1,0 +1,20 @@
+/** What makes two notifications the same one. */
+import type { Notification } from './notification.ts';
+
+/**
+ * The text that two deliveries of one notification share and two different ones do not: the AckId,
+ * else subscription, event, product and notification date (facts, catalogue 1.2). Without a date
+ * either, the body itself decides, given as its digest: a second change of a product must not be
+ * taken for the first one.
+ */
+export function identityOf(
+  notification: Notification,
+  context: { subscription: string | null; bodyDigest: () => string },
+): string {
+  if (notification.ackId !== null) return `ack\n${notification.ackId}`;
+  const { event, productId, notificationDateUs, subscriptionId, index } = notification;
+  const subscription = subscriptionId ?? context.subscription ?? '';
+  const moment =
+    notificationDateUs === null ? `body ${context.bodyDigest()} ${index}` : `${notificationDateUs}`;
+  return JSON.stringify(['event', subscription, event, productId, moment]);
+}

@@ -1,0 +1,53 @@
+/** Reads the catalogue's dates, which come with 0 to 9 fractional digits, with or without a zone. */
+
+/** A moment in microseconds since 1970-01-01T00:00:00Z, and whether its text named a zone. */
+export interface ReadDate {
+  us: number;
+  zoned: boolean;
+}
+
+const dateTime =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*([Zz]|[+-]\d\d:?\d\d)?$/;
+
+/**
+ * Reads an ISO 8601 date or date and time; a text without a zone is UTC (facts, catalogue 1.1 and
+ * filters 1). Digits below a microsecond are cut off. Returns null when the text is no such date.
+ */
+export function parseDate(text: string): ReadDate | null {
+  const match = dateTime.exec(text.trim());
+  if (match === null) return null;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1, 7)
+    .map((part) => (part === undefined ? 0 : Number(part)));
+  const ms = Date.UTC(year, month - 1, day, hour, minute, second);
+  const date = new Date(ms);
+  // Date.UTC rolls 31 February over and reads years below 100 as 19xx; neither is the date in the text.
+  if (
+    date.getUTCFullYear() !== year ||
+    date.getUTCMonth() !== month - 1 ||
+    date.getUTCDate() !== day ||
+    hour > 23 ||
+    minute > 59 ||
+    second > 59
+  ) {
+    return null;
+  }
+  const fractionUs = Number((match[7] ?? '').padEnd(6, '0').slice(0, 6));
+  return {
+    us: (ms - zoneOffsetMs(match[8])) * 1000 + fractionUs,
+    zoned: match[8] !== undefined,
+  };
+}
+
+/** Writes a moment as ISO 8601 UTC with six fractional digits, as the catalogue does since 2024. */
+export function formatDateUs(us: number): string {
+  const ms = Math.floor(us / 1000);
+  const fraction = String(us - ms * 1000).padStart(3, '0');
+  return `${new Date(ms).toISOString().slice(0, -1)}${fraction}Z`;
+}
+
+function zoneOffsetMs(zone: string | undefined): number {
+  if (zone === undefined || zone === 'Z' || zone === 'z') return 0;
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
+  return (zone.startsWith('-') ? -minutes : minutes) * 60_000;
+}

@@ -1,0 +1,82 @@
+/** The one place where the database file is opened; each setting has its reason. */
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import { AppError } from '../domain/app-error.ts';
+import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
+
+/** The file's name in the data directory. */
+export const databaseFileName = 'earshot.db';
+
+/** How long a statement waits for another program's lock. */
+export const busyTimeoutMs = 5_000;
+
+/** Opens the file for writing; creates the directory (owner-only), the file and its tables. */
+export function openForWriting(dataDir: string): Database {
+  createDirectory(dataDir);
+  const database = new Sqlite(join(dataDir, databaseFileName), { timeout: busyTimeoutMs });
+  try {
+    refuseForeignFile(database);
+    if (fileVersion(database) === 0) {
+      // Bodies of about 5 kB: with 16 kB pages three fit a page, and commits measured faster.
+      database.pragma('page_size = 16384');
+      // Lets a later prune give space back without rewriting the file; can only be chosen now.
+      database.pragma('auto_vacuum = INCREMENTAL');
+    }
+    // Readers never wait for the writer, nor it for them.
+    database.pragma('journal_mode = WAL');
+    // In WAL mode the default may be NORMAL, which a power cut can cost the last commits.
+    database.pragma('synchronous = FULL');
+    // macOS: without it a sync stops at the drive's own cache. Elsewhere it has no effect.
+    database.pragma('fullfsync = ON');
+    // The log may grow beyond this during a long read; afterwards it is cut back to 64 MiB.
+    database.pragma(`journal_size_limit = ${64 * 2 ** 20}`);
+    // 32 MiB, negative because in KiB: the index with random inserts is what needs it.
+    database.pragma('cache_size = -32768');
+    migrate(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Opens an existing file for reading only. Rejects with `configuration` when there is none. */
+export function openForReading(dataDir: string): Database {
+  const file = join(dataDir, databaseFileName);
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) {
+    throw new AppError(
+      'configuration',
+      `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR to the data directory of the receiver, or run \`npm start\` first.`,
+    );
+  }
+  const database = new Sqlite(file, { readonly: true, timeout: busyTimeoutMs });
+  try {
+    refuseForeignFile(database);
+    if (fileVersion(database) < schemaVersion) {
+      throw new AppError(
+        'configuration',
+        `${file} was written by an older earshot. Run \`npm start\` once: it brings the file up to date.`,
+      );
+    }
+    // Pages are read through the page cache of the system instead of being copied by each query.
+    database.pragma(`mmap_size = ${2 ** 30}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function createDirectory(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new AppError(
+      'configuration',
+      `The data directory ${dataDir} cannot be created (${code}). Create it, or name another one in EARSHOT_DATA_DIR.`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,110 @@
+/** Writes a delivery: its notifications into the log, what is not one into the quarantine. */
+import { hash } from 'node:crypto';
+import type { Database } from 'better-sqlite3';
+import { identityOf } from '../domain/identity.ts';
+import type { Notification } from '../domain/notification.ts';
+import type { Delivery, Receipt } from '../domain/ports.ts';
+import { type Fault, readNotifications } from '../domain/read-notifications.ts';
+import { createBodyWriter } from './body-writer.ts';
+import { createDriftCounter } from './drift-counter.ts';
+import { createQuarantineWriter, type QuarantineWriter } from './quarantine-writer.ts';
+
+/** Works inside a transaction of the caller's, between `begin` and `end`. */
+export interface DeliveryWriter {
+  begin(): void;
+  /** `keptBodyId` names the body's row when it is kept already. */
+  write(delivery: Delivery, keptBodyId?: number): Receipt;
+  end(): void;
+  quarantine: QuarantineWriter;
+}
+
+const ackIdReused: Fault = {
+  code: 'ack-id-reused',
+  index: null,
+  message: 'The AckId is known, but for another product or event.',
+};
+
+export function createDeliveryWriter(database: Database): DeliveryWriter {
+  const bodies = createBodyWriter(database);
+  const drift = createDriftCounter(database);
+  const quarantine = createQuarantineWriter(database, bodies);
+  const upsert = prepareUpsert(database);
+
+  function write(delivery: Delivery, keptBodyId?: number): Receipt {
+    const { notifications, faults, drift: shapes } = readNotifications(delivery.body);
+    drift.count(shapes, delivery.receivedAtUs);
+    const rows = notifications.map((item) => upsert(delivery, item, keptBodyId ?? bodies.nextId()));
+    const stored = rows.filter((row) => row === 'stored').length;
+    const bodyId = keptBodyId ?? (stored > 0 ? bodies.keep(delivery.body) : undefined);
+    if (faults.length > 0) {
+      const quarantineId = quarantine.hold(delivery, faults, bodyId);
+      return { outcome: 'rejected', faults, quarantineId, stored };
+    }
+    if (rows.includes('reused')) {
+      // The contract calls it a duplicate, but its content is new: it is kept where a person looks.
+      drift.count(['ack-id-reused'], delivery.receivedAtUs);
+      quarantine.hold(delivery, [ackIdReused], bodyId);
+    }
+    const duplicates = rows.length - stored;
+    if (stored === 0) return { outcome: 'duplicate', duplicates };
+    return { outcome: 'stored', stored, duplicates };
+  }
+
+  return {
+    begin: () => {
+      bodies.begin();
+      drift.begin();
+    },
+    write,
+    end: drift.end,
+    quarantine,
+  };
+}
+
+/** `reused`: the AckId is known, but the notification under it is another one. */
+type WrittenRow = 'stored' | 'duplicate' | 'reused';
+
+/**
+ * One statement decides between new and known: a look first and an insert after would let two
+ * deliveries of the same notification both pass (facts, lessons 2.6).
+ */
+function prepareUpsert(database: Database) {
+  const statement = database.prepare<unknown[], [number, string, string]>(
+    `INSERT INTO notification (dedupe_key, ack_id, product_id, product_name, event, subscription,
+       subscription_id, notification_date_us, received_at_us, source, times_seen, last_seen_at_us,
+       body_id, body_index)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
+     ON CONFLICT (dedupe_key) DO UPDATE SET
+       times_seen = times_seen + 1,
+       last_seen_at_us = max(last_seen_at_us, excluded.last_seen_at_us)
+     RETURNING times_seen, product_id, event`,
+  );
+  statement.raw();
+  return (delivery: Delivery, item: Notification, bodyId: number): WrittenRow => {
+    const { subscription, receivedAtUs, source, body } = delivery;
+    const bodyDigest = () => hash('sha256', body, 'hex');
+    const row = statement.get(
+      dedupeKey(identityOf(item, { subscription, bodyDigest })),
+      item.ackId,
+      item.productId,
+      item.productName,
+      item.event,
+      subscription,
+      item.subscriptionId,
+      item.notificationDateUs,
+      receivedAtUs,
+      source,
+      receivedAtUs,
+      bodyId,
+      item.index,
+    );
+    const [timesSeen, productId, event] = row ?? [];
+    if (timesSeen === 1) return 'stored';
+    return productId === item.productId && event === item.event ? 'duplicate' : 'reused';
+  };
+}
+
+/** The first 16 bytes of the SHA-256 of an identity text: the log's unique key. */
+export function dedupeKey(identity: string): Uint8Array {
+  return hash('sha256', identity, 'buffer').subarray(0, 16);
+}

@@ -1,0 +1,80 @@
+/** The bounded queue between the receiver and the writer thread. */
+import { AppError } from '../domain/app-error.ts';
+import type { Delivery, Intake, Receipt } from '../domain/ports.ts';
+import type { PackedDelivery, WriterRequest } from './messages.ts';
+import type { StoreThread } from './store-thread.ts';
+
+/** A commit this fresh proves that the store can write. */
+const provenUs = 5_000_000;
+
+export interface IntakeQueueOptions {
+  thread: StoreThread<WriterRequest>;
+  nowUs: () => number;
+  /** Bodies that wait for their commit may take up this much memory. */
+  queueBytesMax: number;
+}
+
+export class IntakeQueue implements Intake {
+  readonly #options: IntakeQueueOptions;
+  /** Collected during one turn of the event loop, then sent together. */
+  #collected: { id: number; delivery: Delivery }[] = [];
+  #queuedBytes = 0;
+  #lastCommitUs = Number.NEGATIVE_INFINITY;
+  #check: Promise<void> | undefined;
+
+  constructor(options: IntakeQueueOptions) {
+    this.#options = options;
+  }
+
+  async accept(delivery: Delivery): Promise<Receipt> {
+    const bytes = delivery.body.byteLength;
+    if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
+      throw new AppError('unavailable', 'More notifications are waiting than the queue can hold.');
+    }
+    const { id, answer } = this.#options.thread.expect<Receipt>();
+    this.#queuedBytes += bytes;
+    if (this.#collected.push({ id, delivery }) === 1) setImmediate(() => this.#send());
+    try {
+      const receipt = await answer;
+      this.#lastCommitUs = this.#options.nowUs();
+      return receipt;
+    } catch (error) {
+      this.#lastCommitUs = Number.NEGATIVE_INFINITY;
+      throw error;
+    } finally {
+      this.#queuedBytes -= bytes;
+    }
+  }
+
+  async checkWritable(): Promise<void> {
+    const { thread, nowUs } = this.#options;
+    if (nowUs() - this.#lastCommitUs < provenUs) return;
+    this.#check ??= thread
+      .call<void>((id) => ({ op: 'check', id, atUs: nowUs() }))
+      .then(() => {
+        this.#lastCommitUs = nowUs();
+      })
+      .finally(() => {
+        this.#check = undefined;
+      });
+    await this.#check;
+  }
+
+  /** The bodies are copied into one buffer: one transfer costs less than a copy for each. */
+  #send(): void {
+    const collected = this.#collected;
+    this.#collected = [];
+    const total = collected.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
+    const bytes = new Uint8Array(total);
+    const deliveries: PackedDelivery[] = [];
+    let offset = 0;
+    for (const { id, delivery } of collected) {
+      const { body, ...rest } = delivery;
+      bytes.set(body, offset);
+      deliveries.push({ ...rest, id, offset, length: body.byteLength });
+      offset += body.byteLength;
+    }
+    const { buffer } = bytes;
+    this.#options.thread.send({ op: 'deliveries', buffer, deliveries }, [buffer]);
+  }
+}

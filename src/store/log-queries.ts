@@ -1,0 +1,126 @@
+/** The log's questions as SQL, for one reading connection. */
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../domain/app-error.ts';
+import type { DriftCount, LogCounts, NotificationQuery, NotificationRow } from '../domain/ports.ts';
+import { dedupeKey } from './delivery-writer.ts';
+
+const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
+  event, subscription, subscription_id AS subscriptionId,
+  notification_date_us AS notificationDateUs, received_at_us AS receivedAtUs, source,
+  times_seen AS timesSeen, last_seen_at_us AS lastSeenAtUs`;
+
+/** One page of rows in the order of their positions; fewer than `rowsMax` means the end. */
+export function findPage(
+  database: Database,
+  query: NotificationQuery,
+  rowsMax: number,
+): NotificationRow[] {
+  const { where, values } = conditions(database, query);
+  const direction = query.order === 'oldest' ? 'ASC' : 'DESC';
+  // NOT INDEXED: pages must come in the order of positions, and only the table itself has it.
+  const source = query.ackId === undefined ? 'notification NOT INDEXED' : 'notification';
+  return database
+    .prepare<unknown[], NotificationRow>(
+      `SELECT ${columns} FROM ${source} WHERE ${where} ORDER BY position ${direction} LIMIT ?`,
+    )
+    .all(...values, rowsMax);
+}
+
+export function bodyAt(database: Database, position: number): Uint8Array {
+  const row = database
+    .prepare<[number], { bytes: Uint8Array }>(
+      'SELECT bytes FROM notification JOIN body ON body.id = body_id WHERE position = ?',
+    )
+    .get(position);
+  if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
+  return row.bytes;
+}
+
+export function lastPosition(database: Database): number {
+  return Number(
+    database.prepare('SELECT coalesce(max(position), 0) FROM notification').pluck().get(),
+  );
+}
+
+export function driftCounts(database: Database): DriftCount[] {
+  return database
+    .prepare<[], DriftCount>(
+      `SELECT shape, count, first_seen_at_us AS firstSeenAtUs, last_seen_at_us AS lastSeenAtUs
+       FROM drift ORDER BY count DESC, shape`,
+    )
+    .all();
+}
+
+export function logCounts(database: Database): LogCounts {
+  const row = database
+    .prepare<[], LogCounts>(
+      `SELECT count(*) AS notifications, coalesce(sum(times_seen - 1), 0) AS duplicates,
+         (SELECT count(*) FROM quarantine WHERE released_at_us IS NULL) AS quarantined
+       FROM notification`,
+    )
+    .get();
+  return row ?? { notifications: 0, duplicates: 0, quarantined: 0 };
+}
+
+export function cursorOf(database: Database, reader: string): number | null {
+  const row = database
+    .prepare<[string], { position: number }>('SELECT position FROM reader_cursor WHERE reader = ?')
+    .get(reader);
+  return row?.position ?? null;
+}
+
+function conditions(database: Database, query: NotificationQuery) {
+  const parts: [string, unknown][] = [
+    ['dedupe_key = ?', query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`)],
+    ['product_id = ?', query.productId],
+    [hasWildcard(query.name) ? 'product_name GLOB ?' : 'product_name = ?', globOf(query.name)],
+    ['subscription = ?', query.subscription],
+    ['source = ?', query.source],
+    ['position > ?', query.afterPosition],
+    ['position < ?', query.beforePosition],
+    ...timeConditions(database, query),
+  ];
+  const used = parts.filter(([, value]) => value !== undefined);
+  const where = used.map(([text]) => text);
+  const values = used.map(([, value]) => value);
+  if (query.events !== undefined) {
+    where.push(`event IN (${query.events.map(() => '?').join(', ')})`);
+    values.push(...query.events);
+  }
+  return { where: where.length === 0 ? 'true' : where.join(' AND '), values };
+}
+
+/**
+ * Times of receipt rise with the positions but for a clock that was set back, so the index on them
+ * gives the first and last position that can match, and the scan stays within.
+ */
+function timeConditions(database: Database, query: NotificationQuery): [string, unknown][] {
+  const { sinceUs, untilUs } = query;
+  if (query.time === 'notification') {
+    return [
+      ['notification_date_us >= ?', sinceUs],
+      ['notification_date_us < ?', untilUs],
+    ];
+  }
+  const bound = (aggregate: 'min' | 'max', operator: '>=' | '<', us: number | undefined) => {
+    if (us === undefined) return undefined;
+    const sql = `SELECT ${aggregate}(position) FROM notification WHERE received_at_us ${operator} ?`;
+    const none = aggregate === 'min' ? Number.MAX_SAFE_INTEGER : -1;
+    return Number(database.prepare(sql).pluck().get(us) ?? none);
+  };
+  return [
+    ['received_at_us >= ?', sinceUs],
+    ['received_at_us < ?', untilUs],
+    ['position >= ?', bound('min', '>=', sinceUs)],
+    ['position <= ?', bound('max', '<', untilUs)],
+  ];
+}
+
+function hasWildcard(name: string | undefined): boolean {
+  return name !== undefined && /[*?]/.test(name);
+}
+
+/** GLOB knows `[…]` too, which the user's pattern does not. */
+function globOf(name: string | undefined): string | undefined {
+  return hasWildcard(name) ? name?.replaceAll('[', '[[]') : name;
+}

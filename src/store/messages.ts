@@ -1,0 +1,43 @@
+/** What the store's threads are asked, and how they answer. */
+import type { ErrorCode } from '../domain/app-error.ts';
+import type { Delivery, NotificationQuery } from '../domain/ports.ts';
+
+/** A delivery on its way to the writer thread: its body is a slice of the message's one buffer. */
+export interface PackedDelivery extends Omit<Delivery, 'body'> {
+  id: number;
+  offset: number;
+  length: number;
+}
+
+export type WriterRequest =
+  | { op: 'deliveries'; buffer: ArrayBuffer; deliveries: PackedDelivery[] }
+  | { op: 'check'; id: number; atUs: number }
+  | { op: 'move-cursor'; id: number; reader: string; position: number; atUs: number }
+  | { op: 'retry'; id: number; quarantineId: number; atUs: number }
+  | { op: 'close'; id: number };
+
+export type QueryRequest =
+  | { op: 'find'; id: number; query: NotificationQuery; rowsMax: number }
+  | { op: 'body'; id: number; position: number }
+  | { op: 'last-position'; id: number }
+  | { op: 'drift'; id: number }
+  | { op: 'counts'; id: number }
+  | { op: 'cursor'; id: number; reader: string }
+  | { op: 'quarantined'; id: number; released: boolean; beforeId: number; rowsMax: number }
+  | { op: 'quarantine-entry'; id: number; quarantineId: number }
+  | { op: 'close'; id: number };
+
+/** An error as it crosses a thread: the words and the code survive, the cause is its text. */
+export interface SentError {
+  code: ErrorCode;
+  message: string;
+  cause: string;
+}
+
+export type Settled = { id: number; value: unknown } | { id: number; error: SentError };
+
+/** The first message of a thread is `started` or `failed`; all others are `settled`. */
+export type ThreadMessage =
+  | { kind: 'started' }
+  | { kind: 'failed'; error: SentError }
+  | { kind: 'settled'; settled: Settled[] };

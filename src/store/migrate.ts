@@ -1,0 +1,59 @@
+/** Brings a database file to this program's version, and refuses a file from a newer one. */
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../domain/app-error.ts';
+import { notificationLog } from './migrations/0001-notification-log.ts';
+
+/** In order; the file's `user_version` is the number of the last one applied. */
+const migrations = [notificationLog] as const;
+
+/** The version of the file's schema that this program reads and writes. */
+export const schemaVersion = migrations.length;
+
+/** SQLite's mark for "a file of this application": the letters "ears". */
+const applicationId = 0x65617273;
+
+/**
+ * Applies what is missing, one transaction each. The lock is taken before the version is looked at
+ * again, so that two programs that start together do the work once.
+ */
+export function migrate(database: Database): void {
+  for (const migration of migrations) {
+    if (fileVersion(database) >= migration.number) continue;
+    database
+      .transaction(() => {
+        if (fileVersion(database) >= migration.number) return;
+        database.exec(migration.sql);
+        database.pragma(`application_id = ${applicationId}`);
+        database.pragma(`user_version = ${migration.number}`);
+      })
+      .immediate();
+  }
+}
+
+/** Rejects a file that is another program's, or a newer earshot's. An empty file passes. */
+export function refuseForeignFile(database: Database): void {
+  const id = database.pragma('application_id', { simple: true });
+  const version = fileVersion(database);
+  if (id !== applicationId && (id !== 0 || version !== 0 || hasTables(database))) {
+    throw new AppError(
+      'configuration',
+      `${database.name} is a SQLite file of another program. Name another folder in EARSHOT_DATA_DIR.`,
+    );
+  }
+  if (version > schemaVersion) {
+    throw new AppError(
+      'configuration',
+      `${database.name} was written by a newer earshot (schema ${version}, this program knows up to ` +
+        `${schemaVersion}). Install that version again, or restore a backup made before the upgrade.`,
+    );
+  }
+}
+
+/** The schema version of a file; 0 for an empty one. */
+export function fileVersion(database: Database): number {
+  return Number(database.pragma('user_version', { simple: true }));
+}
+
+function hasTables(database: Database): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined;
+}

@@ -1,0 +1,84 @@
+/** Writes what cannot be read into the quarantine, and reads it again when asked. */
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../domain/app-error.ts';
+import type { Delivery, Receipt } from '../domain/ports.ts';
+import { type Fault, readNotifications } from '../domain/read-notifications.ts';
+import type { BodyWriter } from './body-writer.ts';
+
+export interface QuarantineWriter {
+  /** Keeps a delivery; its body too, unless it is kept already. Returns the entry's id. */
+  hold(delivery: Delivery, faults: readonly Fault[], bodyId?: number): number;
+  /** A held entry as a delivery, to be written again. Throws `not_found`. */
+  held(id: number): { delivery: Delivery; bodyId: number };
+  release(id: number, atUs: number): void;
+}
+
+interface HeldRow {
+  receivedAtUs: number;
+  subscription: string | null;
+  source: Delivery['source'];
+  bodyId: number;
+  body: Uint8Array;
+}
+
+export function createQuarantineWriter(database: Database, bodies: BodyWriter): QuarantineWriter {
+  const insert = database.prepare(
+    `INSERT INTO quarantine (received_at_us, subscription, source, faults, headers, body_id)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+  );
+  const select = database.prepare<[number], HeldRow>(
+    `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId, bytes AS body
+     FROM quarantine JOIN body ON body.id = body_id
+     WHERE quarantine.id = ? AND released_at_us IS NULL`,
+  );
+  const setReleased = database.prepare('UPDATE quarantine SET released_at_us = ? WHERE id = ?');
+  return {
+    hold: (delivery, faults, bodyId = bodies.keep(delivery.body)) => {
+      const headers = JSON.stringify(withoutCredentials(delivery.headers));
+      const { receivedAtUs, subscription, source } = delivery;
+      const faultsText = JSON.stringify(faults);
+      const row = insert.run(receivedAtUs, subscription, source, faultsText, headers, bodyId);
+      return Number(row.lastInsertRowid);
+    },
+    held: (id) => {
+      const row = select.get(id);
+      if (row === undefined) {
+        throw new AppError(
+          'not_found',
+          `No body with id ${id} is held in quarantine. \`earshot quarantine list\` shows those that are.`,
+        );
+      }
+      const { bodyId, ...rest } = row;
+      return { delivery: { ...rest, headers: [] }, bodyId };
+    },
+    release: (id, atUs) => {
+      setReleased.run(atUs, id);
+    },
+  };
+}
+
+/** Reads a held body again; it leaves the quarantine only when all of it can be read. */
+export function retryHeld(
+  quarantine: QuarantineWriter,
+  write: (delivery: Delivery, keptBodyId: number) => Receipt,
+  id: number,
+  atUs: number,
+): Receipt {
+  const { delivery, bodyId } = quarantine.held(id);
+  const { faults } = readNotifications(delivery.body);
+  if (faults.length > 0) return { outcome: 'rejected', faults, quarantineId: id, stored: 0 };
+  const receipt = write(delivery, bodyId);
+  quarantine.release(id, atUs);
+  return receipt;
+}
+
+/** Header pairs without those that carry credentials. */
+function withoutCredentials(headers: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    if (/^(authorization|proxy-authorization|cookie)$/i.test(name)) continue;
+    pairs.push([name, headers[i + 1] ?? '']);
+  }
+  return pairs;
+}

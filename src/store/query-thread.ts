@@ -1,0 +1,56 @@
+/** The query thread: a reading connection off the main thread, so that no query delays an answer. */
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
+import { z } from 'zod';
+import { openForReading } from './database.ts';
+import { bodyAt, cursorOf, driftCounts, findPage, lastPosition, logCounts } from './log-queries.ts';
+import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
+import { quarantineEntry, quarantinePage } from './quarantine-queries.ts';
+import { sentError } from './sent-error.ts';
+
+if (parentPort === null) throw new Error('This file runs as a thread of the store.');
+const port = parentPort;
+const { dataDir } = z.object({ dataDir: z.string() }).parse(workerData);
+const post = (message: ThreadMessage) => port.postMessage(message);
+
+try {
+  const database = openForReading(dataDir);
+  port.on('message', (request: QueryRequest) => {
+    post({ kind: 'settled', settled: [answer(database, request)] });
+    if (request.op === 'close') port.close();
+  });
+  post({ kind: 'started' });
+} catch (error) {
+  post({ kind: 'failed', error: sentError(error) });
+}
+
+function answer(database: Database, request: QueryRequest): Settled {
+  try {
+    return { id: request.id, value: perform(database, request) };
+  } catch (error) {
+    return { id: request.id, error: sentError(error) };
+  }
+}
+
+function perform(database: Database, request: QueryRequest): unknown {
+  switch (request.op) {
+    case 'find':
+      return findPage(database, request.query, request.rowsMax);
+    case 'body':
+      return bodyAt(database, request.position);
+    case 'last-position':
+      return lastPosition(database);
+    case 'drift':
+      return driftCounts(database);
+    case 'counts':
+      return logCounts(database);
+    case 'cursor':
+      return cursorOf(database, request.reader);
+    case 'quarantined':
+      return quarantinePage(database, request);
+    case 'quarantine-entry':
+      return quarantineEntry(database, request.quarantineId);
+    case 'close':
+      return database.close();
+  }
+}

@@ -1,0 +1,17 @@
+/** Carries errors between the store's threads. */
+import { AppError } from '../domain/app-error.ts';
+import type { SentError } from './messages.ts';
+import { storeError } from './sqlite-error.ts';
+
+export function sentError(error: unknown): SentError {
+  const { code, message } = storeError(error);
+  return {
+    code,
+    message,
+    cause: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  };
+}
+
+export function receivedError({ code, message, cause }: SentError): AppError {
+  return new AppError(code, message, { cause });
+}

@@ -1,0 +1,109 @@
+/** The main thread's end of one of the store's threads: it starts, is asked, fails, starts again. */
+import { Worker } from 'node:worker_threads';
+import { AppError } from '../domain/app-error.ts';
+import type { ThreadMessage } from './messages.ts';
+import { PendingCalls } from './pending-calls.ts';
+import { receivedError } from './sent-error.ts';
+
+/** How long a thread may take to finish what it has when it is closed. */
+const closeTimeoutMs = 10_000;
+/** A thread that failed is not started anew more often than this. */
+const restartPauseMs = 1_000;
+
+export class StoreThread<Request> {
+  readonly #file: URL;
+  readonly #dataDir: string;
+  readonly #calls = new PendingCalls();
+  #worker: Worker | undefined;
+  /** Why there is no thread at the moment; cleared when it is time to try again. */
+  #failure: AppError | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #onStarted: () => void = () => undefined;
+  #closed = false;
+
+  constructor(file: URL, dataDir: string) {
+    this.#file = file;
+    this.#dataDir = dataDir;
+  }
+
+  /** Resolves when the thread has opened its file; rejects with the reason why it cannot. */
+  async start(): Promise<void> {
+    const { id, answer } = this.#calls.add<void>();
+    this.#onStarted = () => this.#calls.settle([{ id, value: undefined }]);
+    this.#running();
+    await answer;
+  }
+
+  /** Makes a request for a new id, sends it, and promises the answer. */
+  async call<Value>(request: (id: number) => Request): Promise<Value> {
+    const worker = this.#running();
+    const { id, answer } = this.#calls.add<Value>();
+    worker.postMessage(request(id));
+    return answer;
+  }
+
+  /** A new id and the promise of its answer, for a request that carries several ids. */
+  expect<Value>(): { id: number; answer: Promise<Value> } {
+    this.#running();
+    return this.#calls.add<Value>();
+  }
+
+  /** Sends a request with ids from `expect`; when it cannot, all that is expected fails. */
+  send(request: Request, transfer: ArrayBuffer[]): void {
+    this.#worker?.postMessage(request, transfer);
+  }
+
+  async close(request: (id: number) => Request): Promise<void> {
+    if (this.#closed) return;
+    const worker = this.#worker;
+    if (worker !== undefined) {
+      const ended = new Promise((resolve) => worker.once('exit', resolve));
+      const timer = setTimeout(() => void worker.terminate(), closeTimeoutMs);
+      await this.call<void>(request).catch(() => worker.terminate());
+      await ended;
+      clearTimeout(timer);
+    }
+    this.#closed = true;
+    clearTimeout(this.#retryTimer);
+    this.#calls.stop();
+  }
+
+  #running(): Worker {
+    if (this.#closed) throw new AppError('unavailable', 'The store is closed.');
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#worker ??= this.#spawn();
+    return this.#worker;
+  }
+
+  #spawn(): Worker {
+    const worker = new Worker(this.#file, { workerData: { dataDir: this.#dataDir } });
+    const failed = (message: string, cause: unknown) =>
+      this.#fail(worker, new AppError('unavailable', message, { cause }));
+    worker.on('message', (message: ThreadMessage) => {
+      if (message.kind === 'settled') this.#calls.settle(message.settled);
+      else if (message.kind === 'started') this.#onStarted();
+      else this.#fail(worker, receivedError(message.error));
+    });
+    worker.on('error', (cause) => failed('A thread of the store has failed.', cause));
+    worker.on('exit', (code) => failed('A thread of the store has ended.', `exit code ${code}`));
+    return worker;
+  }
+
+  #fail(worker: Worker, failure: AppError): void {
+    if (worker !== this.#worker) return;
+    this.#worker = undefined;
+    void worker.terminate();
+    this.#failure = failure;
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(() => {
+      this.#failure = undefined;
+    }, restartPauseMs);
+    this.#retryTimer.unref();
+    this.#calls.failAll(failure);
+  }
+}
+
+/** The file beside this module that a thread runs: `.ts` from the sources, `.js` from a build. */
+export function threadFile(name: string): URL {
+  return new URL(`./${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+}

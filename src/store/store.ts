@@ -1,0 +1,89 @@
+/** Opens the store: the ports of the domain over one SQLite file, one writer thread, one query thread. */
+import type {
+  Cursors,
+  DriftCount,
+  Intake,
+  LogCounts,
+  NotificationLog,
+  NotificationRow,
+  Quarantine,
+  QuarantineEntry,
+  QuarantineRow,
+  Receipt,
+} from '../domain/ports.ts';
+import { IntakeQueue } from './intake-queue.ts';
+import type { QueryRequest, WriterRequest } from './messages.ts';
+import { pages } from './pages.ts';
+import { StoreThread, threadFile } from './store-thread.ts';
+
+/** Bodies that wait for their commit may take up 64 MiB: some 13,000 notifications. */
+export const queueBytesMaxDefault = 64 * 2 ** 20;
+
+/** What can be asked of the store. */
+export type StoreReader = NotificationLog &
+  Pick<Cursors, 'cursor'> &
+  Omit<Quarantine, 'retry'> & { close(): Promise<void> };
+
+export type Store = Intake & NotificationLog & Cursors & Quarantine & { close(): Promise<void> };
+
+/** Opens an existing store for questions only. The file is opened with the first one. */
+export function openStoreReader(dataDir: string): StoreReader {
+  const thread = new StoreThread<QueryRequest>(threadFile('query-thread'), dataDir);
+  return {
+    find: (query) =>
+      pages<NotificationRow>(query.limit, (rowsMax, last) => {
+        const after = query.order === 'oldest' ? 'afterPosition' : 'beforePosition';
+        const bounds = last === undefined ? {} : { [after]: last.position };
+        return thread.call((id) => ({ op: 'find', id, rowsMax, query: { ...query, ...bounds } }));
+      }),
+    body: (position) => thread.call<Uint8Array>((id) => ({ op: 'body', id, position })),
+    lastPosition: () => thread.call<number>((id) => ({ op: 'last-position', id })),
+    drift: () => thread.call<DriftCount[]>((id) => ({ op: 'drift', id })),
+    counts: () => thread.call<LogCounts>((id) => ({ op: 'counts', id })),
+    cursor: (reader) => thread.call<number | null>((id) => ({ op: 'cursor', id, reader })),
+    quarantined: ({ released, limit }) =>
+      pages<QuarantineRow>(limit, (rowsMax, last) => {
+        const beforeId = last?.id ?? Number.MAX_SAFE_INTEGER;
+        return thread.call((id) => ({ op: 'quarantined', id, released, beforeId, rowsMax }));
+      }),
+    quarantineEntry: (quarantineId) =>
+      thread.call<QuarantineEntry>((id) => ({ op: 'quarantine-entry', id, quarantineId })),
+    close: () => thread.close((id) => ({ op: 'close', id })),
+  };
+}
+
+/**
+ * Opens the store for everything; makes the directory and the file when they are not there.
+ * Rejects with `configuration` for a file that cannot be ours, `unavailable` for a disk that
+ * cannot be written.
+ */
+export async function openStore(options: {
+  dataDir: string;
+  nowUs: () => number;
+  queueBytesMax?: number;
+}): Promise<Store> {
+  const { dataDir, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
+  const thread = new StoreThread<WriterRequest>(threadFile('writer-thread'), dataDir);
+  const closeWriter = () => thread.close((id) => ({ op: 'close', id }));
+  try {
+    await thread.start();
+  } catch (error) {
+    await closeWriter();
+    throw error;
+  }
+  const intake = new IntakeQueue({ thread, nowUs, queueBytesMax });
+  const reader = openStoreReader(dataDir);
+  return {
+    ...reader,
+    accept: (delivery) => intake.accept(delivery),
+    checkWritable: () => intake.checkWritable(),
+    moveCursor: (name, position, atUs) =>
+      thread.call<void>((id) => ({ op: 'move-cursor', id, reader: name, position, atUs })),
+    retry: (quarantineId, atUs) =>
+      thread.call<Receipt>((id) => ({ op: 'retry', id, quarantineId, atUs })),
+    close: async () => {
+      await reader.close();
+      await closeWriter();
+    },
+  };
+}

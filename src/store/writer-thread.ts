@@ -1,0 +1,131 @@
+/** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { z } from 'zod';
+import type { Delivery, Receipt } from '../domain/ports.ts';
+import type { PackedDelivery, Settled, ThreadMessage, WriterRequest } from './messages.ts';
+import { retryHeld } from './quarantine-writer.ts';
+import { sentError } from './sent-error.ts';
+import { isEnvironmentFailure } from './sqlite-error.ts';
+import { createWriterConnection } from './writer-connection.ts';
+
+/** Bounds of one transaction, so that other programs never wait long for the lock. */
+const transactionDeliveriesMax = 512;
+const transactionBytesMax = 4 * 2 ** 20;
+
+type Arrived = { id: number; delivery: Delivery };
+
+if (parentPort === null) throw new Error('This file runs as a thread of the store.');
+const port = parentPort;
+const { dataDir } = z.object({ dataDir: z.string() }).parse(workerData);
+const connection = createWriterConnection(dataDir);
+const post = (message: ThreadMessage) => port.postMessage(message);
+
+try {
+  connection.transact(() => undefined);
+  port.on('message', (first: WriterRequest) => handle([first, ...waiting()]));
+  post({ kind: 'started' });
+} catch (error) {
+  post({ kind: 'failed', error: sentError(error) });
+}
+
+/** Everything that has been sent meanwhile. */
+function waiting(): WriterRequest[] {
+  const requests: WriterRequest[] = [];
+  for (;;) {
+    const received = receiveMessageOnPort(port);
+    if (received === undefined) return requests;
+    requests.push(received.message);
+  }
+}
+
+function handle(requests: readonly WriterRequest[]): void {
+  const arrived = requests.flatMap((request) =>
+    request.op === 'deliveries' ? request.deliveries.map((one) => unpack(request.buffer, one)) : [],
+  );
+  for (const group of groups(arrived)) post({ kind: 'settled', settled: commit(group) });
+  for (const request of requests) {
+    if (request.op === 'deliveries') continue;
+    post({ kind: 'settled', settled: [answer(request)] });
+    if (request.op === 'close') port.close();
+  }
+}
+
+function unpack(buffer: ArrayBuffer, { id, offset, length, ...rest }: PackedDelivery): Arrived {
+  return { id, delivery: { ...rest, body: new Uint8Array(buffer, offset, length) } };
+}
+
+function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {
+  let group: Arrived[] = [];
+  let bytes = 0;
+  for (const one of arrived) {
+    const length = one.delivery.body.byteLength;
+    if (group.length === transactionDeliveriesMax || bytes + length > transactionBytesMax) {
+      if (group.length > 0) yield group;
+      group = [];
+      bytes = 0;
+    }
+    group.push(one);
+    bytes += length;
+  }
+  if (group.length > 0) yield group;
+}
+
+/** One transaction for the group; when it fails for the sake of one item, each gets its own. */
+function commit(group: readonly Arrived[]): Settled[] {
+  try {
+    return connection.transact((writer) =>
+      group.map(({ id, delivery }) => ({ id, value: writer.write(delivery) })),
+    );
+  } catch (error) {
+    if (isEnvironmentFailure(error))
+      return group.map(({ id }) => ({ id, error: sentError(error) }));
+    if (group.length > 1) return group.flatMap((one) => commit([one]));
+    return group.map((one) => holdUnstorable(one, error));
+  }
+}
+
+/** A body that our own code fails on is kept for the day when it no longer does. */
+function holdUnstorable({ id, delivery }: Arrived, failure: unknown): Settled {
+  const message = 'The notification could not be stored.';
+  const faults = [{ code: 'not-storable', index: null, message } as const];
+  try {
+    const quarantineId = connection.transact((writer) => writer.quarantine.hold(delivery, faults));
+    return {
+      id,
+      value: { outcome: 'rejected', faults, quarantineId, stored: 0 } satisfies Receipt,
+    };
+  } catch {
+    return { id, error: sentError(failure) };
+  }
+}
+
+function answer(request: Exclude<WriterRequest, { op: 'deliveries' }>): Settled {
+  try {
+    return { id: request.id, value: perform(request) };
+  } catch (error) {
+    return { id: request.id, error: sentError(error) };
+  }
+}
+
+function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown {
+  switch (request.op) {
+    case 'check':
+      return connection.transact((_writer, database) => {
+        database
+          .prepare("INSERT OR REPLACE INTO state VALUES ('last_write_check_us', ?)")
+          .run(request.atUs);
+      });
+    case 'move-cursor':
+      return connection.transact((_writer, database) => {
+        database
+          .prepare('INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)')
+          .run(request.reader, request.position, request.atUs);
+      });
+    case 'retry':
+      return connection.transact(({ quarantine, write }) =>
+        retryHeld(quarantine, write, request.quarantineId, request.atUs),
+      );
+    case 'close':
+      return connection.close();
+  }
+}

@@ -1,0 +1,86 @@
+/** Reads the environment against the table; finds all problems before it reports any. */
+import leven from 'leven';
+import { AppError } from '../domain/app-error.ts';
+import { type Values, type Variable, type VariableKey, variables } from './variables.ts';
+
+/** Where values come from: the environment, and the files that `…_FILE` variables name. */
+export interface Environment {
+  env: Readonly<Record<string, string | undefined>>;
+  readFile: (path: string) => string;
+}
+
+/** Values and problems gathered so far, for checks across variables. */
+export interface Gathered<Key extends VariableKey> {
+  values: Values<Key>;
+  problems: string[];
+}
+
+/**
+ * Reads the named variables. An empty value counts as unset. Names beginning with EARSHOT_ that
+ * nobody knows are a problem, with the nearest known name. Problems never hold a secret's value.
+ */
+export function readVariables<Key extends VariableKey>(
+  environment: Environment,
+  keys: readonly Key[],
+): Gathered<Key> {
+  const problems = unknownNames(environment.env);
+  const values: Record<string, unknown> = {};
+  for (const key of keys) {
+    const row: Variable = variables[key];
+    const text = textOf(row, environment, problems) ?? row.default;
+    if (text === undefined) continue;
+    const parsed = row.schema.safeParse(text);
+    if (parsed.success) values[key] = parsed.data;
+    else problems.push(`${row.name}: ${describe(parsed.error.issues, row)}`);
+  }
+  // Each value was read by the schema that its type is inferred from.
+  return { values: values as Values<Key>, problems };
+}
+
+/** Throws one error that lists every problem; returns when there is none. */
+export function refuseProblems(problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
+  throw new AppError(
+    'configuration',
+    `${count} in the configuration. All variables: docs/configuration.md.`,
+    { details: problems },
+  );
+}
+
+function textOf(row: Variable, { env, readFile }: Environment, problems: string[]) {
+  const direct = env[row.name] || undefined;
+  const file = row.secret === true ? env[`${row.name}_FILE`] || undefined : undefined;
+  if (file === undefined) return direct;
+  if (direct !== undefined) {
+    problems.push(`${row.name} and ${row.name}_FILE are both set. Keep one of them.`);
+    return undefined;
+  }
+  try {
+    return readFile(file).replace(/\r?\n$/, '') || undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    problems.push(`${row.name}_FILE names ${file}, which cannot be read (${code}).`);
+    return undefined;
+  }
+}
+
+function describe(
+  issues: readonly { message: string; code?: string | undefined }[],
+  row: Variable,
+) {
+  const messages = issues.map(({ message }) => message.replace(/^Invalid option: /, ''));
+  return `${messages.join('; ')}. Example: ${row.example}`;
+}
+
+function unknownNames(env: Environment['env']): string[] {
+  const known = Object.values<Variable>(variables).flatMap(({ name, secret }) =>
+    secret === true ? [name, `${name}_FILE`] : [name],
+  );
+  return Object.keys(env)
+    .filter((name) => name.startsWith('EARSHOT_') && !known.includes(name))
+    .map((name) => {
+      const [nearest] = known.toSorted((a, b) => leven(name, a) - leven(name, b));
+      return `${name} is not a variable of earshot. Did you mean ${nearest}?`;
+    });
+}

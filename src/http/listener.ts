@@ -1,0 +1,121 @@
+/** Starts and stops a listening server with the limits that an open port needs. */
+import { createServer as createHttpServer, type Server } from 'node:http';
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { AppError } from '../domain/app-error.ts';
+import { capConnections } from './connection-cap.ts';
+import { discardBody } from './read-body.ts';
+
+/** Certificate chain and private key, PEM. */
+export interface KeyPair {
+  cert: string;
+  key: string;
+}
+
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
+export interface Listener {
+  /** Where it listens; the port is the real one when 0 was asked for. */
+  address: ListenAddress;
+  /** Serves new connections with another certificate; those that are open stay as they are. */
+  setKeyPair(pair: KeyPair): void;
+  /** Stops accepting, lets requests in hand finish within the time, then closes what is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+export interface ListenerOptions {
+  fetch: Parameters<typeof getRequestListener>[0];
+  listen: ListenAddress;
+  /** Plain HTTP when absent. */
+  keyPair?: KeyPair | undefined;
+  /** The variable that holds the address, for the error when the port is taken. */
+  listenVariable: string;
+}
+
+/** A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
+const connectionsMax = 1_000;
+
+const serverOptions = {
+  // A sender that is this slow with its headers, or with a whole request, is cut off (408).
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  // A connection may rest this long between two requests.
+  keepAliveTimeout: 60_000,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16 * 1024,
+  noDelay: true,
+};
+
+const tlsOptions = {
+  minVersion: 'TLSv1.2',
+  handshakeTimeout: 10_000,
+  ALPNProtocols: ['http/1.1'],
+} as const;
+
+/** Resolves when the port is open. Rejects with `configuration` when it cannot be opened. */
+export async function startListener(options: ListenerOptions): Promise<Listener> {
+  let closing = false;
+  const handle = getRequestListener(options.fetch, { autoCleanupIncoming: false });
+  const server: Server | HttpsServer =
+    options.keyPair === undefined
+      ? createHttpServer(serverOptions)
+      : createHttpsServer({ ...serverOptions, ...tlsOptions, ...options.keyPair });
+  server.on('request', (incoming, outgoing) => {
+    if (closing) outgoing.shouldKeepAlive = false;
+    outgoing.once('finish', () => discardBody(incoming));
+    void handle(incoming, outgoing);
+  });
+  capConnections(server, connectionsMax);
+  await listening(server, options);
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: { host: options.listen.host, port },
+    setKeyPair: (pair) => {
+      if ('setSecureContext' in server) server.setSecureContext({ ...tlsOptions, ...pair });
+    },
+    close: (graceMs) => {
+      closing = true;
+      return closed(server, graceMs);
+    },
+  };
+}
+
+function listening(server: Server, { listen, listenVariable }: ListenerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const where = `${listen.host}:${listen.port}`;
+      reject(
+        new AppError(
+          'configuration',
+          `Cannot listen on ${where}: ${reasons[cause.code ?? ''] ?? cause.code}. Set ${listenVariable} to another address or port.`,
+          { cause },
+        ),
+      );
+    });
+    server.listen({ ...listen, backlog: 511 }, resolve);
+  });
+}
+
+const reasons: Record<string, string> = {
+  EADDRINUSE: 'another program uses this port',
+  EACCES: 'ports below 1024 need a permission (CAP_NET_BIND_SERVICE)',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'the name does not resolve',
+};
+
+function closed(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const idleTimer = setInterval(() => server.closeIdleConnections(), 50);
+    const graceTimer = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearInterval(idleTimer);
+      clearTimeout(graceTimer);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,44 @@
+/** The one table from error codes to HTTP statuses, and the answer in problem JSON (RFC 9457). */
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { AppError, type ErrorCode } from '../domain/app-error.ts';
+
+const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string }> = {
+  usage: { status: 400, title: 'Bad request' },
+  invalid: { status: 400, title: 'Bad request' },
+  unauthorized: { status: 401, title: 'Unauthorized' },
+  not_found: { status: 404, title: 'Not found' },
+  conflict: { status: 409, title: 'Conflict' },
+  too_large: { status: 413, title: 'Content too large' },
+  too_many: { status: 429, title: 'Too many requests' },
+  unavailable: { status: 503, title: 'Service unavailable' },
+  configuration: { status: 500, title: 'Internal error' },
+  internal: { status: 500, title: 'Internal error' },
+};
+
+/** What an outsider hears of a failure that is none of theirs. */
+const internalDetail = 'Something went wrong here. The log has the details under the request id.';
+const unavailableDetail = 'Nothing can be stored at the moment. Try again later.';
+
+/** Seconds after which a refused sender may try again. */
+const retryAfterSeconds = 5;
+
+/**
+ * Answers an error. The message of an `AppError` about the request itself is passed on; about our
+ * own state only a fixed sentence leaves.
+ */
+export function problemResponse(error: unknown, requestId: string): Response {
+  const code = error instanceof AppError ? error.code : 'internal';
+  const { status, title } = statuses[code];
+  const own = error instanceof AppError && status < 500;
+  const detail = own ? error.message : code === 'unavailable' ? unavailableDetail : internalDetail;
+  const details = own && error.details.length > 0 ? { errors: error.details } : {};
+  const body = { type: 'about:blank', title, status, detail, ...details, requestId };
+  const headers: Record<string, string> = { 'Content-Type': 'application/problem+json' };
+  if (code === 'unavailable') headers['Retry-After'] = String(retryAfterSeconds);
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** The HTTP status that an error is answered with. */
+export function statusOf(error: unknown): number {
+  return statuses[error instanceof AppError ? error.code : 'internal'].status;
+}

@@ -1,0 +1,50 @@
+/** Lets in who has the right credentials, and answers everybody else in one and the same way. */
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../domain/app-error.ts';
+import type { Logger } from '../domain/ports.ts';
+import { problemResponse } from '../http/problem.ts';
+import type { CredentialCheck } from './basic-auth.ts';
+import { createFailureLimiter, failuresPerMinuteMax } from './failure-limiter.ts';
+
+export interface GateOptions {
+  checkCredentials: CredentialCheck;
+  log: Logger;
+  nowUs: () => number;
+  newRequestId: () => string;
+}
+
+/** Answers a request without the right credentials; null for one that has them. */
+export function createGate(
+  { checkCredentials, log, nowUs, newRequestId }: GateOptions,
+  onRefusal: () => void,
+): (incoming: IncomingMessage) => Response | null {
+  const limiter = createFailureLimiter(nowUs);
+  return (incoming) => {
+    if (checkCredentials(incoming.headers.authorization)) return null;
+    const requestId = newRequestId();
+    const address = incoming.socket.remoteAddress ?? 'unknown';
+    const failures = limiter.note(address);
+    onRefusal();
+    if (failures <= failuresPerMinuteMax) {
+      log.warn({ requestId, address }, 'wrong or no credentials');
+      const response = problemResponse(
+        new AppError('unauthorized', 'The right user name and password are needed.'),
+        requestId,
+      );
+      response.headers.set('WWW-Authenticate', 'Basic realm="earshot", charset="UTF-8"');
+      return response;
+    }
+    if (failures === failuresPerMinuteMax + 1) {
+      log.warn(
+        { requestId, address },
+        'too many failed logins; this address gets 429 for a minute',
+      );
+    }
+    const response = problemResponse(
+      new AppError('too_many', 'Too many failed logins from this address.'),
+      requestId,
+    );
+    response.headers.set('Retry-After', '60');
+    return response;
+  };
+}

@@ -1,0 +1,71 @@
+/** Reads a certificate chain and its private key from files, and checks that they fit. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { AppError } from '../domain/app-error.ts';
+
+export interface CertificateFiles {
+  cert: string;
+  key: string;
+}
+
+/** A pair that has been checked, PEM, and what its certificate says. */
+export interface LoadedCertificate {
+  cert: string;
+  key: string;
+  /** DNS names and addresses it is valid for. */
+  names: string[];
+  notAfter: Date;
+  /** Names the exact certificate. */
+  fingerprint: string;
+}
+
+/**
+ * Loads the pair. Rejects with `configuration` when a file cannot be read, is not PEM, or when the
+ * key is not the certificate's. An expired certificate loads: serving it is better than nothing,
+ * and the one who starts the program is told.
+ */
+export async function loadCertificateFiles(files: CertificateFiles): Promise<LoadedCertificate> {
+  const [cert, key] = await Promise.all([
+    readPem(files.cert, 'EARSHOT_TLS_CERT'),
+    readPem(files.key, 'EARSHOT_TLS_KEY'),
+  ]);
+  const certificate = parsed(files.cert, 'a PEM certificate', () => new X509Certificate(cert));
+  const privateKey = parsed(files.key, 'a PEM private key without passphrase', () =>
+    createPrivateKey(key),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new AppError(
+      'configuration',
+      `The key in ${files.key} does not belong to the certificate in ${files.cert}. ` +
+        'Both must come from the same order.',
+    );
+  }
+  return {
+    cert,
+    key,
+    names: (certificate.subjectAltName ?? '')
+      .split(', ')
+      .map((name) => name.replace(/^(DNS|IP Address):/, ''))
+      .filter((name) => name !== ''),
+    notAfter: certificate.validToDate,
+    fingerprint: certificate.fingerprint256,
+  };
+}
+
+async function readPem(file: string, variable: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    const reason = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
+    throw new AppError('configuration', `${variable} names ${file}, but ${reason}.`, { cause });
+  }
+}
+
+function parsed<Value>(file: string, what: string, parse: () => Value): Value {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new AppError('configuration', `${file} does not hold ${what}.`, { cause });
+  }
+}

@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+/** The command `earshot`: checks Node, then runs the command line. */
+import { readFileSync } from 'node:fs';
+import './require-node.js';
+
+const { createProcessIo } = await import('../src/cli/io.ts');
+const { run } = await import('../src/cli/run.ts');
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+
+process.exitCode = await run(process.argv.slice(2), createProcessIo(), version);

@@ -1,0 +1,45 @@
+/** `earshot demo`: the whole thing on one machine, over real HTTPS, leaving nothing behind. */
+import { Command } from 'commander';
+import { runDemo } from '../demo/run-demo.ts';
+import type { Io } from '../io.ts';
+import { wholeNumber } from '../number-argument.ts';
+
+export function demoCommand(io: Io): Command {
+  return new Command('demo')
+    .description(
+      'Watch it work: a sandbox catalogue pushes notifications to a receiver over HTTPS.',
+    )
+    .option('--once', 'publish quickly, count, print one JSON line, and end')
+    .option('--products <number>', 'how many products (with --once: 200)', wholeNumber(1))
+    .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
+    .option('--faults', 'with duplicates, lost answers, odd shapes and lost notifications')
+    .option(
+      '--seed <number>',
+      'the same seed brings the same products and faults',
+      wholeNumber(),
+      1,
+    )
+    .addHelpText(
+      'after',
+      `
+Everything runs on this machine, in a temporary folder that is removed at the end. No account is needed.
+
+Last line of --once: {"published","delivered","stored","duplicates","quarantined","summaries"}, counted
+from the sandbox's and the store's own records. Exit code 1 when they do not agree.
+
+Examples:
+  $ earshot demo
+  $ earshot demo --once --products 200
+  $ earshot demo --once --products 500 --faults
+  $ earshot demo --once --records products.jsonl`,
+    )
+    .action((flags: DemoFlags) => runDemo(io, flags));
+}
+
+export interface DemoFlags {
+  once?: true;
+  products?: number;
+  records?: string;
+  faults?: true;
+  seed: number;
+}

@@ -1,0 +1,152 @@
+/** `earshot query`: what has been received. */
+import { Command, Option } from 'commander';
+import { readDataConfig } from '../../config/read-config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/notification-date.ts';
+import type { DriftCount, NotificationQuery, NotificationRow } from '../../domain/ports.ts';
+import { openStoreReader, type StoreReader } from '../../store/store.ts';
+import { addFilterOptions, type FilterFlags, toQuery } from '../filter-options.ts';
+import type { Io } from '../io.ts';
+import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
+import { wholeNumber } from '../number-argument.ts';
+import { printTable } from '../table.ts';
+import { writeOut } from '../write-out.ts';
+
+/** A person's first look; programs get everything unless they set a limit. */
+const tableRowsDefault = 50;
+
+interface QueryFlags extends FilterFlags {
+  order: 'newest' | 'oldest';
+  limit?: number;
+  after?: number;
+  before?: number;
+  output?: OutputForm;
+  json?: true;
+  body?: true;
+}
+
+export function queryCommand(io: Io): Command {
+  const command = addFilterOptions(new Command('query'), io)
+    .description('Show notifications that have been received. Works while the receiver runs.')
+    .addOption(
+      new Option('--order <order>', 'newest or oldest first')
+        .choices(['newest', 'oldest'])
+        .default('newest'),
+    )
+    .option(
+      '--limit <rows>',
+      `at most so many (table: ${tableRowsDefault}, else all)`,
+      wholeNumber(),
+    )
+    .option('--after <position>', 'only later ones than this position', wholeNumber())
+    .option('--before <position>', 'only earlier ones than this position', wholeNumber())
+    .addOption(
+      new Option('--output <form>', 'form of the rows (default: table)').choices(outputForms),
+    )
+    .option('--json', 'short for --output json')
+    .option('--body', 'print the request bodies instead, byte by byte as they came')
+    .addHelpText(
+      'after',
+      `
+Fields of the JSON and CSV rows: position ackId productId productName event subscription
+subscriptionId notificationDate receivedAt source timesSeen. Times are ISO 8601 UTC.
+
+Examples:
+  $ earshot query --since 24h --event created
+  $ earshot query --name 'S2?_MSIL2A_*T32TQM*' --output csv > tiles.csv
+  $ earshot query --ack-id MTcy… --body | jq .value.Footprint
+  $ earshot query --since 2026-11-01 --until 2026-11-02 --time notification --json
+  $ earshot query --before 1201 --limit 50             the page before position 1201`,
+    )
+    .action((flags: QueryFlags) => query(io, flags));
+  return command.addCommand(driftCommand(io));
+}
+
+function driftCommand(io: Io): Command {
+  return new Command('drift')
+    .description(
+      'Show in which ways notifications differed from the documented form, and how often.',
+    )
+    .option('--json', 'as JSON: shape count firstSeenAt lastSeenAt')
+    .addHelpText('after', '\nExample:\n  $ earshot query drift')
+    .action(({ json }: { json?: true }) =>
+      withReader(io, async (store) => {
+        const rows = (await store.drift()).map(toDriftRow);
+        if (json) await writeJson(io.stdout, rows);
+        else await printTable(io.stdout, driftColumns, rows);
+      }),
+    );
+}
+
+async function query(io: Io, flags: QueryFlags): Promise<void> {
+  const form = flags.output ?? (flags.json ? 'json' : 'table');
+  const { order, after, before } = flags;
+  const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);
+  const question = {
+    ...toQuery(flags),
+    order,
+    limit,
+    afterPosition: after,
+    beforePosition: before,
+  };
+  await withReader(io, async (store) => {
+    if (flags.body) return writeBodies(io, store, question);
+    let last: NotificationRow | undefined;
+    const noted = async function* () {
+      for await (const row of store.find(question)) {
+        last = row;
+        yield row;
+      }
+    };
+    const count = await writeRows(io.stdout, form, noted());
+    if (form === 'table') tellRest(io, count, limit, order, last);
+  });
+}
+
+function tellRest(
+  io: Io,
+  count: number,
+  limit: number | undefined,
+  order: 'newest' | 'oldest',
+  last: NotificationRow | undefined,
+): void {
+  if (count === 0) io.stderr.write('No notification matches.\n');
+  if (count === 0 || count !== limit || last === undefined) return;
+  const bound = order === 'newest' ? '--before' : '--after';
+  io.stderr.write(`${count} shown. The next page: the same with ${bound} ${last.position}\n`);
+}
+
+/** One body is printed exactly as it came; several are parted by a line break. */
+async function writeBodies(io: Io, store: StoreReader, question: NotificationQuery): Promise<void> {
+  let count = 0;
+  for await (const { position } of store.find(question)) {
+    if (count > 0) await writeOut(io.stdout, '\n');
+    await writeOut(io.stdout, await store.body(position));
+    count += 1;
+  }
+  if (count === 0) throw new AppError('not_found', 'No notification matches, so there is no body.');
+  if (io.stdout.isTTY) await writeOut(io.stdout, '\n');
+}
+
+async function withReader(io: Io, use: (store: StoreReader) => Promise<void>): Promise<void> {
+  const store = openStoreReader(readDataConfig(io).dataDir);
+  try {
+    await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+type DriftRow = ReturnType<typeof toDriftRow>;
+
+function toDriftRow({ shape, count, firstSeenAtUs, lastSeenAtUs }: DriftCount) {
+  const [firstSeenAt, lastSeenAt] = [formatDateUs(firstSeenAtUs), formatDateUs(lastSeenAtUs)];
+  return { shape, count, firstSeenAt, lastSeenAt };
+}
+
+const driftColumns = [
+  { title: 'shape', value: (row: DriftRow) => row.shape },
+  { title: 'count', value: (row: DriftRow) => String(row.count), align: 'right' as const },
+  { title: 'first seen (UTC)', value: (row: DriftRow) => row.firstSeenAt },
+  { title: 'last seen (UTC)', value: (row: DriftRow) => row.lastSeenAt },
+];

@@ -1,0 +1,24 @@
+/** The one table from what went wrong to the program's exit code. */
+import type { ErrorCode } from '../domain/app-error.ts';
+
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  /** Wrong usage or configuration: the same call can never work. */
+  usage: 2,
+  /** `--check` found differences. */
+  differences: 3,
+} as const;
+
+export const exitCodeOf: Record<ErrorCode, number> = {
+  usage: exitCodes.usage,
+  configuration: exitCodes.usage,
+  invalid: exitCodes.failed,
+  unauthorized: exitCodes.failed,
+  not_found: exitCodes.failed,
+  conflict: exitCodes.failed,
+  too_large: exitCodes.failed,
+  too_many: exitCodes.failed,
+  unavailable: exitCodes.failed,
+  internal: exitCodes.failed,
+};

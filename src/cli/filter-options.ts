@@ -1,0 +1,59 @@
+/** The options that choose rows of the log, shared by the commands that read it. */
+import { type Command, Option } from 'commander';
+import type { NotificationQuery } from '../domain/ports.ts';
+import type { Io } from './io.ts';
+import { parseTimeArgument } from './time-argument.ts';
+
+export interface FilterFlags {
+  ackId?: string;
+  productId?: string;
+  name?: string;
+  event?: string[];
+  subscription?: string;
+  source?: string;
+  since?: number;
+  until?: number;
+  time: 'received' | 'notification';
+}
+
+/** Adds the options to a command. */
+export function addFilterOptions(command: Command, io: Io): Command {
+  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  return command
+    .option('--ack-id <id>', 'the notification with this AckId')
+    .option('--product-id <id>', 'notifications of this product')
+    .option('--name <pattern>', 'product name; * stands for any text, ? for one character')
+    .option('--event <names>', 'created, modified, deleted; several with commas', splitNames)
+    .option('--subscription <name>', 'the name in the URL path')
+    .addOption(new Option('--source <source>', 'how it came').choices(['push', 'reconcile']))
+    .option('--since <time>', 'from this time on: 90m, 24h, 7d ago, or a date (UTC)', time)
+    .option('--until <time>', 'before this time', time)
+    .addOption(
+      new Option('--time <which>', 'the time that --since and --until speak of')
+        .choices(['received', 'notification'])
+        .default('received'),
+    );
+}
+
+/** The flags as a query of the log. */
+export function toQuery(flags: FilterFlags): NotificationQuery {
+  const { ackId, productId, name, event, subscription, source, since, until, time } = flags;
+  return {
+    ackId,
+    productId,
+    name,
+    events: event,
+    subscription,
+    source,
+    time,
+    sinceUs: since,
+    untilUs: until,
+  };
+}
+
+function splitNames(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '');
+}

@@ -1,0 +1,27 @@
+/** The pages that are written from the program's own tables: path in the project -> text. */
+import { configurationPage, envExample } from '../config/reference.ts';
+import { commandLinePage } from './command-reference.ts';
+import type { Io, Output } from './io.ts';
+import { createProgram } from './program.ts';
+
+export function generatedFiles(): Record<string, string> {
+  return {
+    '.env.example': envExample(),
+    'docs/configuration.md': configurationPage(),
+    'docs/cli.md': commandLinePage(createProgram(idleIo, '')),
+  };
+}
+
+const nowhere: Output = { write: () => true, once: () => undefined };
+
+/** Enough of a world for commands that are described and never run. */
+const idleIo: Io = {
+  stdout: nowhere,
+  stderr: nowhere,
+  env: {},
+  readFile: () => '',
+  nowUs: () => 0,
+  newId: () => '',
+  signal: new AbortController().signal,
+  ask: null,
+};

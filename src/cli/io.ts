@@ -1,0 +1,63 @@
+/** What a command may touch of the world; the one file in which the process itself is read. */
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+
+/** A stream for people or programs. */
+export interface Output {
+  write(chunk: string | Uint8Array): boolean;
+  once(event: 'drain', listener: () => void): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+
+/** Everything a command reads or does outside its own memory and the files it is told of. */
+export interface Io {
+  stdout: Output;
+  stderr: Output;
+  env: Readonly<Record<string, string | undefined>>;
+  readFile: (path: string) => string;
+  /** Microseconds since 1970, UTC. */
+  nowUs: () => number;
+  newId: () => string;
+  /** Aborted when the user, or the system, asks the program to end. */
+  signal: AbortSignal;
+  /** Asks on the terminal; null when there is none to ask on. */
+  ask: ((question: string) => Promise<string>) | null;
+}
+
+/** The real world. Reads `.env` when there is one; what is set already wins. */
+export function createProcessIo(): Io {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      // Asked a second time: somebody does not want to wait for the end of the drain.
+      if (stop.signal.aborted) process.exit(1);
+      stop.abort(name);
+    });
+  }
+  // `earshot query | head`: the reader has gone, which is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
+  });
+  return {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    nowUs: () => Date.now() * 1000,
+    newId: randomUUID,
+    signal: stop.signal,
+    ask: process.stdin.isTTY && process.stderr.isTTY ? askOnTerminal : null,
+  };
+}
+
+async function askOnTerminal(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
+}

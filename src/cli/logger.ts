@@ -1,0 +1,39 @@
+/** The program's log: JSON lines for machines, short lines for a person at a terminal. */
+import { type Logger as PinoLogger, pino } from 'pino';
+import { painter } from './colour.ts';
+import type { Io } from './io.ts';
+import { printable } from './printable.ts';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** Writes to stderr. Errors are logged with their stack and causes; header values never are. */
+export function createLogger(io: Pick<Io, 'stderr' | 'env'>, level: LogLevel): PinoLogger {
+  const destination = {
+    write: (line: string) => void io.stderr.write(io.stderr.isTTY ? forPeople(io, line) : line),
+  };
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: name } },
+    destination,
+  );
+}
+
+function name(label: string): { level: string } {
+  return { level: label };
+}
+
+/** `06:00:00 warn  wrong or no credentials  address=127.0.0.1` */
+function forPeople(io: Pick<Io, 'stderr' | 'env'>, line: string): string {
+  const { level, time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const paint = painter(io, io.stderr);
+  const colour = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'cyan';
+  const rest = Object.entries(fields).map(([key, value]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return `${key}=${printable(text)}`;
+  });
+  const reason =
+    typeof err === 'object' && err !== null && 'message' in err
+      ? `\n         ${printable(String(err.message))}`
+      : '';
+  const head = `${paint('dim', String(time).slice(11, 19))} ${paint(colour, String(level).padEnd(5))}`;
+  return `${head} ${printable(String(msg))}  ${paint('dim', rest.join(' '))}${reason}\n`;
+}

@@ -1,0 +1,59 @@
+/** The command line: every command with its options, as one commander program. */
+import { Command } from 'commander';
+import { demoCommand } from './commands/demo.ts';
+import { quarantineCommand } from './commands/quarantine.ts';
+import { queryCommand } from './commands/query.ts';
+import { sandboxCommand } from './commands/sandbox.ts';
+import { startCommand } from './commands/start.ts';
+import { tailCommand } from './commands/tail.ts';
+import type { Io } from './io.ts';
+
+/** Builds the program; nothing runs before it is told to parse. */
+export function createProgram(io: Io, version: string): Command {
+  const program = new Command('earshot')
+    .description('Receives the push notifications of the Copernicus catalogue and keeps every one.')
+    .version(version)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ earshot demo                       see it work, without any account
+  $ earshot start                      serve the endpoint (see docs/configuration.md)
+  $ earshot query --since 24h          what arrived since yesterday
+  $ earshot tail --event deleted       follow deletions as they arrive
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
+Data goes to standard output, everything else to standard error.`,
+    );
+  const commands = [
+    demoCommand(io),
+    startCommand(io),
+    queryCommand(io),
+    tailCommand(io),
+    quarantineCommand(io),
+    sandboxCommand(io),
+  ];
+  for (const command of commands) program.addCommand(command);
+  for (const command of withChildren(program)) {
+    command
+      .exitOverride()
+      .showHelpAfterError(`(${fullName(command)} --help shows what it takes)`)
+      .configureOutput({
+        writeOut: (text) => void io.stdout.write(text),
+        writeErr: (text) => void io.stderr.write(text),
+        getOutHelpWidth: () => Math.min(io.stdout.columns ?? 100, 100),
+        getErrHelpWidth: () => Math.min(io.stderr.columns ?? 100, 100),
+      });
+  }
+  return program;
+}
+
+/** A command and all below it, parents first. */
+export function withChildren(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withChildren)];
+}
+
+/** The words that call a command, such as `earshot quarantine list`. */
+export function fullName(command: Command): string {
+  return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
+}

@@ -1,0 +1,40 @@
+/** Runs one command line and tells its exit code: all of the program that a test needs. */
+import { CommanderError } from 'commander';
+import { AppError } from '../domain/app-error.ts';
+import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
+import { exitCodeOf, exitCodes } from './exit-codes.ts';
+import type { Io } from './io.ts';
+import { printable } from './printable.ts';
+import { createProgram } from './program.ts';
+
+/** `argv` without the program's own name. Never throws: every failure is told on stderr. */
+export async function run(argv: readonly string[], io: Io, version: string): Promise<number> {
+  try {
+    const program = createProgram(io, version);
+    if (argv.length === 0) {
+      program.outputHelp({ error: true });
+      return exitCodes.usage;
+    }
+    await program.parseAsync(argv, { from: 'user' });
+    return exitCodes.done;
+  } catch (error) {
+    // Help and version are answers, too; commander has printed all of them itself.
+    if (error instanceof CommanderError) {
+      return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    }
+    io.stderr.write(explain(error));
+    if (error instanceof SandboxConfigurationError) return exitCodes.usage;
+    return error instanceof AppError ? exitCodeOf[error.code] : exitCodes.failed;
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof AppError && error.code !== 'internal') {
+    const details = error.details.map((detail) => `  - ${printable(detail)}\n`);
+    return `earshot: ${printable(error.message)}\n${details.join('')}`;
+  }
+  if (error instanceof SandboxConfigurationError) return `earshot: ${printable(error.message)}\n`;
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const cause = error instanceof Error && error.cause !== undefined ? `\n${error.cause}` : '';
+  return `earshot: this is a fault of the program; please report it.\n${text}${cause}\n`;
+}

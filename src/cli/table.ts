@@ -1,0 +1,82 @@
+/** Prints rows as an aligned table that fits the terminal, and streams what is beyond the first page. */
+import type { Output } from './io.ts';
+import { printable } from './printable.ts';
+import { writeOut } from './write-out.ts';
+
+export interface Column<Row> {
+  title: string;
+  value: (row: Row) => string;
+  align?: 'right';
+  /** Cut, in the middle, when the terminal is too narrow. One column of a table may be. */
+  flexible?: true;
+}
+
+/** Rows that decide the widths; later ones that are longer push their line out. */
+const measuredRowsMax = 500;
+const gap = '  ';
+const flexibleWidthMin = 20;
+
+/** Prints the title line, if there is a row, and the rows; returns how many there were. */
+export async function printTable<Row>(
+  output: Output,
+  columns: readonly Column<Row>[],
+  rows: AsyncIterable<Row> | Iterable<Row>,
+): Promise<number> {
+  let measured: string[][] | null = [];
+  let widths: number[] = [];
+  let count = 0;
+  const line = (cells: readonly string[]) => `${formatLine(columns, cells, widths)}\n`;
+  const flush = async (cells: string[][]) => {
+    const titles = columns.map(({ title }) => title);
+    widths = fittedWidths(columns, [titles, ...cells], output);
+    await writeOut(output, [titles, ...cells].map(line).join(''));
+  };
+  for await (const row of rows) {
+    count += 1;
+    const cells = columns.map(({ value }) => printable(value(row)));
+    if (measured === null) await writeOut(output, line(cells));
+    else if (measured.push(cells) === measuredRowsMax) {
+      await flush(measured);
+      measured = null;
+    }
+  }
+  if (measured !== null && measured.length > 0) await flush(measured);
+  return count;
+}
+
+function fittedWidths<Row>(
+  columns: readonly Column<Row>[],
+  lines: readonly string[][],
+  output: Output,
+) {
+  const widths = columns.map((_, i) =>
+    lines.reduce((most, line) => Math.max(most, line[i]?.length ?? 0), 0),
+  );
+  const flexible = columns.findIndex((column) => column.flexible);
+  if (output.isTTY !== true || output.columns === undefined || flexible === -1) return widths;
+  const total = widths.reduce((sum, width) => sum + width + gap.length, -gap.length);
+  const excess = Math.max(0, total - output.columns);
+  return widths.map((width, i) =>
+    i === flexible ? Math.max(Math.min(width, flexibleWidthMin), width - excess) : width,
+  );
+}
+
+function formatLine<Row>(
+  columns: readonly Column<Row>[],
+  cells: readonly string[],
+  widths: readonly number[],
+): string {
+  const padded = cells.map((cell, i) => {
+    const width = widths[i] ?? 0;
+    const text = columns[i]?.flexible ? shorten(cell, width) : cell;
+    return columns[i]?.align === 'right' ? text.padStart(width) : text.padEnd(width);
+  });
+  return padded.join(gap).trimEnd();
+}
+
+/** Product names tell most at both ends, so the middle goes. */
+function shorten(text: string, width: number): string {
+  if (text.length <= width) return text;
+  const head = Math.ceil((width - 1) / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (width - 1 - head))}`;
+}

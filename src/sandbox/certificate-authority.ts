@@ -1,0 +1,124 @@
+/** Issues throw-away certificates, so that a try-out runs over real HTTPS without a public authority. */
+import { webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
+// The next import needs the metadata store that this one puts on Reflect.
+import 'reflect-metadata';
+import * as x509 from '@peculiar/x509';
+
+/** A certificate and its private key, both PEM; the key is PKCS#8 and not encrypted. */
+export interface KeyedCertificate {
+  readonly certificatePem: string;
+  readonly keyPem: string;
+}
+
+export interface CertificateRequest {
+  /** DNS names and IP addresses (IPv6 without brackets) that the certificate is valid for; at least one. */
+  readonly hosts: readonly string[];
+  /** End of validity, ms since 1970; 30 days from now unless told. */
+  readonly notAfterMs?: number;
+}
+
+export interface CertificateAuthority {
+  /** The root, PEM: what a client must be told to trust. */
+  readonly certificatePem: string;
+  /** Issues a server certificate signed by the root. Throws RangeError when `hosts` is empty. */
+  issue(request: CertificateRequest): Promise<KeyedCertificate>;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const backdatedMs = 3_600_000;
+const validityMs = 30 * 86_400_000;
+const rootName = 'CN=earshot sandbox authority';
+
+/** Creates an authority that lives in memory only: nobody can issue more once the process is gone. */
+export async function createCertificateAuthority({
+  now,
+}: {
+  now: () => number;
+}): Promise<CertificateAuthority> {
+  const keys = await createKeys();
+  const root = await x509.X509CertificateGenerator.createSelfSigned({
+    name: rootName,
+    keys,
+    signingAlgorithm: algorithm,
+    ...validity(now()),
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return {
+    certificatePem: root.toString('pem'),
+    issue: async ({ hosts, notAfterMs }) => {
+      const leafKeys = await createKeys();
+      const leaf = await x509.X509CertificateGenerator.create({
+        subject: subjectOf(hosts),
+        issuer: rootName,
+        publicKey: leafKeys.publicKey,
+        signingKey: keys.privateKey,
+        signingAlgorithm: algorithm,
+        ...validity(now(), notAfterMs),
+        extensions: [
+          ...serverExtensions(hosts),
+          await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
+        ],
+      });
+      return { certificatePem: leaf.toString('pem'), keyPem: await toPem(leafKeys.privateKey) };
+    },
+  };
+}
+
+/**
+ * Creates a certificate that vouches for itself, as the catalogue refuses it: to show the refusal.
+ * Throws RangeError when `hosts` is empty.
+ */
+export async function createSelfSigned({
+  hosts,
+  now,
+}: {
+  hosts: readonly string[];
+  now: () => number;
+}): Promise<KeyedCertificate> {
+  const keys = await createKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: subjectOf(hosts),
+    keys,
+    signingAlgorithm: algorithm,
+    ...validity(now()),
+    extensions: serverExtensions(hosts),
+  });
+  return { certificatePem: certificate.toString('pem'), keyPem: await toPem(keys.privateKey) };
+}
+
+function createKeys() {
+  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+}
+
+function subjectOf(hosts: readonly string[]) {
+  const [first] = hosts;
+  if (first === undefined) throw new RangeError('A certificate needs at least one host.');
+  // As a list, not as text: a host is not to be read as distinguished-name syntax.
+  return [{ CN: [first] }];
+}
+
+function validity(nowMs: number, notAfterMs = nowMs + validityMs) {
+  // Backdated, so that a client whose clock is a little slow accepts it too.
+  return { notBefore: new Date(nowMs - backdatedMs), notAfter: new Date(notAfterMs) };
+}
+
+function serverExtensions(hosts: readonly string[]) {
+  const names = hosts.map((value) => ({ type: isIP(value) ? 'ip' : 'dns', value }) as const);
+  return [
+    new x509.BasicConstraintsExtension(false, undefined, true),
+    new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+    new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+    new x509.SubjectAlternativeNameExtension(names),
+  ];
+}
+
+async function toPem(key: webcrypto.CryptoKey): Promise<string> {
+  const base64 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64');
+  const lines = base64.match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN PRIVATE KEY-----', ...lines, '-----END PRIVATE KEY-----', ''].join('\n');
+}

@@ -1,0 +1,132 @@
+/** Sees each published notification through: its attempts, the waits between them, and its faults. */
+import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { type Attempt, type Deliverer, isSuccess, socketsMax } from './delivery.ts';
+import type { DeliveryEntry, DeliveryRecord } from './delivery-record.ts';
+import type { AttemptPlan, DeliveryPlan } from './fault-plan.ts';
+import { createHoldBack } from './hold-back.ts';
+import type { BuiltNotification } from './notification.ts';
+import { defaultRetryDelaysMs, type RetryDelaysMs } from './retry.ts';
+import type { SandboxClock } from './sandbox-clock.ts';
+
+export interface DispatcherOptions {
+  readonly deliverer: Deliverer;
+  readonly record: DeliveryRecord;
+  readonly clock: SandboxClock;
+  /** Ends everything: what is under way is given up and stays pending in the record. */
+  readonly signal: AbortSignal;
+  readonly retryDelaysMs?: RetryDelaysMs;
+  /** Called once for each notification, when it is delivered or lost. */
+  readonly onSettled?: (entry: DeliveryEntry) => void;
+}
+
+export interface Dispatcher {
+  /** Takes a notification in hand and returns at once. */
+  dispatch(notification: BuiltNotification, plan: DeliveryPlan): void;
+  /** Resolves when fewer than `inHandMax` notifications are in hand. Rejects with what `onSettled` threw. */
+  room(inHandMax: number): Promise<void>;
+  /** Resolves when nothing is in hand any more, duplicates included. Rejects as `room` does. */
+  drained(): Promise<void>;
+}
+
+type Task = { readonly sequence: number; readonly body: Buffer; readonly plan: DeliveryPlan };
+
+const undisturbed: AttemptPlan = { connectionFails: false, answerLost: false };
+
+/** Creates a dispatcher with at most 8 attempts at the same time. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { record, signal } = options;
+  const seeThrough = createCourse(options);
+  const waiting = new Set<() => void>();
+  const failures: unknown[] = [];
+  let inHand = 0;
+
+  const atMost = async (count: number) => {
+    while (inHand > count) {
+      await new Promise<void>((resolve) => waiting.add(resolve));
+    }
+    if (failures.length > 0) throw failures[0];
+  };
+
+  return {
+    dispatch: (notification, plan) => {
+      const sequence = record.open(notification);
+      inHand += 1;
+      void seeThrough({ sequence, body: notification.body, plan })
+        .catch((error: unknown) => failures.push(error))
+        .finally(() => {
+          inHand -= 1;
+          for (const wake of waiting) wake();
+          waiting.clear();
+        });
+    },
+    room: (inHandMax) => atMost(signal.aborted ? Number.POSITIVE_INFINITY : inHandMax - 1),
+    drained: () => atMost(0),
+  };
+}
+
+/** The course of one notification, from being held back to its duplicate. */
+function createCourse(options: DispatcherOptions) {
+  const { record, clock, signal, retryDelaysMs = defaultRetryDelaysMs, onSettled } = options;
+  const attempt = createAttempts(options);
+  const holdBack = createHoldBack(clock);
+
+  const tryAll = async ({ sequence, body, plan }: Task) => {
+    for (const [index, attemptPlan] of plan.attempts.entries()) {
+      const delayMs = index === 0 ? 0 : (retryDelaysMs[index - 1] ?? 0);
+      if (!(await clock.waitUntil(clock.now() + delayMs, signal))) return false;
+      const delivered = await attempt(sequence, body, {
+        ...attemptPlan,
+        connectionFails: plan.lost || attemptPlan.connectionFails,
+      });
+      if (index === 0) holdBack.wentOut(sequence);
+      if (delivered) return true;
+    }
+    return false;
+  };
+
+  return async (task: Task) => {
+    const { sequence, body, plan } = task;
+    if (plan.heldBehind > 0) await holdBack.wait(sequence, plan.heldBehind, signal);
+    const delivered = await tryAll(task);
+    // Closing cuts attempts short; calling those notifications lost would blame the endpoint.
+    if (!delivered && signal.aborted) return;
+    const reason = delivered ? null : describeLoss(record, sequence);
+    const entry = record.settle(sequence, delivered ? 'delivered' : 'lost', reason);
+    onSettled?.(entry);
+    if (!delivered || plan.duplicateAfterMs === null) return;
+    if (await clock.waitUntil(clock.now() + plan.duplicateAfterMs, signal)) {
+      await attempt(sequence, body, undisturbed);
+    }
+  };
+}
+
+/** One recorded attempt with its faults; true when the sender saw a success. */
+function createAttempts({ deliverer, record, clock, signal }: DispatcherOptions) {
+  const limit = createConcurrencyLimit(socketsMax);
+  return (sequence: number, body: Buffer, plan: AttemptPlan) =>
+    limit.run(async () => {
+      if (signal.aborted) return false;
+      const startedAtMs = clock.now();
+      const attempt = plan.connectionFails
+        ? failedConnection
+        : await deliverer.deliver(body, signal);
+      const answerSeen = attempt.status !== null && !plan.answerLost;
+      const error = attempt.status !== null && plan.answerLost ? answerLostError : attempt.error;
+      record.addAttempt(sequence, { ...attempt, startedAtMs, error, answerSeen });
+      return answerSeen && isSuccess(attempt.status);
+    });
+}
+
+const failedConnection: Attempt = {
+  durationMs: 0,
+  status: null,
+  error: 'the connection failed (played by the sandbox)',
+};
+const answerLostError = 'the answer was lost on its way (played by the sandbox)';
+
+function describeLoss(record: DeliveryRecord, sequence: number): string {
+  const attempts = record.page({ after: sequence - 1, limit: 1 })[0]?.attempts ?? [];
+  const last = attempts.at(-1);
+  const what = last?.error ?? `the endpoint answered ${last?.status}`;
+  return `${attempts.length} attempts failed; the last one: ${what}`;
+}

@@ -1,0 +1,37 @@
+/** The products published or changed lately and not deleted since: those that can still change. */
+import type { CatalogueProduct } from './products/catalogue-product.ts';
+
+/** A published product; `latest` follows its changes. */
+export interface LiveProduct {
+  latest: CatalogueProduct;
+  /** Its publication in the catalogue, ms since 1970. */
+  readonly publishedMs: number;
+  /** How long the catalogue takes from a change of it to the notification, in ms. */
+  readonly delayMs: number;
+}
+
+export interface LiveProducts {
+  /** Adds a product as the newest. */
+  add(product: LiveProduct): void;
+  remove(product: LiveProduct): void;
+  /** Up to `count` of them, oldest first. */
+  oldest(count: number): LiveProduct[];
+}
+
+const liveMax = 1_000;
+
+/** Creates an empty collection that remembers the last thousand. */
+export function createLiveProducts(): LiveProducts {
+  const products = new Set<LiveProduct>();
+  return {
+    add: (product) => {
+      products.add(product);
+      const [oldest] = products;
+      if (oldest && products.size > liveMax) products.delete(oldest);
+    },
+    remove: (product) => {
+      products.delete(product);
+    },
+    oldest: (count) => [...products].slice(0, count),
+  };
+}

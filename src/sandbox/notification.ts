@@ -1,0 +1,110 @@
+/** Writes the body of a push notification in the forms the catalogue is known to send. */
+import type { ShapePlan } from './fault-plan.ts';
+import type { Random } from './random.ts';
+
+/** The catalogue's words for what happened to a product. */
+export const notificationEvents = ['created', 'modified', 'deleted'] as const;
+export type NotificationEvent = (typeof notificationEvents)[number];
+
+/** What a notification needs of a product; everything else of it is passed on as it is. */
+export interface NotifiedProduct {
+  readonly Id: string;
+  readonly Name: string;
+}
+
+/** A notification ready to be delivered. */
+export interface BuiltNotification {
+  readonly event: NotificationEvent;
+  /** Null when the body has none. */
+  readonly ackId: string | null;
+  readonly productId: string;
+  readonly productName: string;
+  /** As it stands in the body: ISO 8601, UTC, 3 to 6 fractional digits. */
+  readonly notificationDate: string;
+  /** The request body, JSON in UTF-8. */
+  readonly body: Buffer;
+}
+
+export interface NotificationInput {
+  readonly event: NotificationEvent;
+  readonly product: NotifiedProduct;
+  /** Time of the notification, ms since 1970; must not go back from one call to the next. */
+  readonly atMs: number;
+  readonly shape: ShapePlan;
+}
+
+export interface NotificationBuilder {
+  build(input: NotificationInput): BuiltNotification;
+}
+
+const notificationContext = '$metadata#Notification/$entity';
+const liveContext = '$metadata#Products(Attributes(),Assets(),Locations())/$entity';
+const productContexts: Record<NotificationEvent, string> = {
+  created: liveContext,
+  modified: liveContext,
+  deleted: '$metadata#DeletedProducts(Attributes())/$entity',
+};
+
+/** Creates the writer of one subscription's notifications; equal seeds and times give equal bytes. */
+export function createNotificationBuilder({
+  subscriptionId,
+  random,
+}: {
+  subscriptionId: string;
+  random: Random;
+}): NotificationBuilder {
+  const nextStreamId = createStreamIds();
+  return {
+    build: ({ event, product, atMs, shape }) => {
+      const wholeMs = Math.trunc(atMs);
+      const notificationDate = toNotificationDate(wholeMs, random);
+      const streamId = `${nextStreamId(wholeMs)}:${subscriptionId}`;
+      const guid = random.uuid();
+      const ackId = shape.ackIdGuid ? guid : Buffer.from(streamId).toString('base64');
+      // The key order is that of the documented bodies.
+      const notification = {
+        '@odata.context': notificationContext,
+        SubscriptionEvent: event,
+        ProductId: product.Id,
+        ...(shape.valueAbsent ? {} : { ProductName: product.Name }),
+        SubscriptionId: subscriptionId,
+        NotificationDate: notificationDate,
+        ...(shape.ackIdAbsent ? {} : { AckId: ackId }),
+        ...(shape.valueAbsent
+          ? {}
+          : { [shape.capitalValue ? 'Value' : 'value']: toValue(event, product) }),
+      };
+      return {
+        event,
+        ackId: shape.ackIdAbsent ? null : ackId,
+        productId: product.Id,
+        productName: product.Name,
+        notificationDate,
+        body: Buffer.from(JSON.stringify(shape.arrayBody ? [notification] : notification)),
+      };
+    },
+  };
+}
+
+/** Numbers the notifications of one millisecond, as the entries of a stream are: `<unix ms>-<sequence>`. */
+function createStreamIds() {
+  let latestMs = 0;
+  let sequence = 0;
+  return (atMs: number) => {
+    sequence = atMs === latestMs ? sequence + 1 : 0;
+    latestMs = atMs;
+    return `${atMs}-${sequence}`;
+  };
+}
+
+function toNotificationDate(wholeMs: number, random: Random): string {
+  const microseconds = String(random.integer(0, 999)).padStart(3, '0');
+  const extraDigits = random.integer(0, 3);
+  return new Date(wholeMs).toISOString().replace('Z', `${microseconds.slice(0, extraDigits)}Z`);
+}
+
+function toValue(event: NotificationEvent, product: NotifiedProduct): object {
+  const context = { '@odata.context': productContexts[event] };
+  // Twice: the first puts the annotation in front, the second wins over one the record brought along.
+  return { ...context, ...product, ...context };
+}

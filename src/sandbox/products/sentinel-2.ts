@@ -1,0 +1,153 @@
+/** Makes Sentinel-2 products: tiles of the military grid as top-of-atmosphere (L1C) and surface (L2A). */
+import mgrs from 'mgrs';
+import type { Random } from '../random.ts';
+import type { AttributeValues } from './attributes.ts';
+import { type Arc, drawArgumentDegrees, pickWeighted, type Table } from './choice.ts';
+import { clipRing, continuousRing, type Ring, toFootprint } from './footprint.ts';
+import { type Acquisition, groundPoint, latestAcquisition, periodMs } from './orbit.ts';
+import type { ProductSource, Timeline } from './record.ts';
+import { drawSatellite, sentinel2 } from './satellites.ts';
+import { toNameTime, toTimestamp } from './timestamp.ts';
+
+/** A tile as one data take saw it. */
+interface Tile {
+  readonly acquisition: Acquisition;
+  /** Start of the data take, which names all its tiles. */
+  readonly datatakeMs: number;
+  /** Zone (two digits), band and 100 km square, as in `28PHQ`. */
+  readonly tileId: string;
+}
+
+const levels: Table<{ weight: number; level: 'L1C' | 'L2A' }> = [
+  { weight: 1, level: 'L1C' },
+  { weight: 1, level: 'L2A' },
+];
+
+// The descending half in daylight, from 79 degrees north to 55 south.
+const arcs: Table<Arc> = [[97.5, 236]];
+const halfSwathKm = 145;
+const datatakesPerOrbit = 12;
+const baseline = '05.11';
+const minuteMs = 60_000;
+
+// South-west, south-east, north-east and north-west corner within a square: easting, northing in metres.
+const corners = ['0000000000', '9999900000', '9999999999', '0000099999'];
+
+/** Makes a tile of Sentinel-2. */
+export const sentinel2Source: ProductSource = (random, timeline) => {
+  const { level } = pickWeighted(random, levels);
+  const argumentDegrees = drawArgumentDegrees(random, arcs);
+  const satellite = drawSatellite(random, sentinel2, timeline.publicationMs);
+  const acquisition = latestAcquisition(satellite, {
+    argumentDegrees,
+    durationMs: 0,
+    startsBeforeMs: timeline.publicationMs - random.integer(125 * minuteMs, 230 * minuteMs),
+  });
+  // A little inside the edges, so that the tile found there is seen on more than a sliver.
+  const acrossKm = random.between(5 - halfSwathKm, halfSwathKm - 5);
+  const seen = groundPoint(satellite, acquisition.startMs, acrossKm);
+  const tile = {
+    acquisition,
+    datatakeMs: datatakeStartMs(acquisition),
+    tileId: mgrs.forward([...seen], 0).padStart(5, '0'),
+  };
+  return {
+    name: `${productName(tile, level, timeline)}.SAFE`,
+    folder: `Sentinel-2/MSI/${level}`,
+    contentLengthBytes: random.integer(40e6, 1.1e9),
+    // The real catalogue gives all tiles of a data take its start as their whole sensing time.
+    startMs: tile.datatakeMs,
+    endMs: tile.datatakeMs,
+    attributes: toAttributeValues(random, tile, level, timeline),
+    footprint: toFootprint(visiblePart(tile), 12),
+    quicklook: true,
+    compressed: false,
+  };
+};
+
+/** Data takes begin at fixed places of the orbit, on a whole second and 24 ms. */
+function datatakeStartMs({ satellite, orbitStartMs, startMs }: Acquisition): number {
+  const spacingMs = periodMs(satellite) / datatakesPerOrbit;
+  const number = Math.floor((startMs - orbitStartMs) / spacingMs);
+  return Math.floor((orbitStartMs + number * spacingMs) / 1000) * 1000 + 24;
+}
+
+function productName(
+  { acquisition, datatakeMs, tileId }: Tile,
+  level: string,
+  { processedMs }: Timeline,
+): string {
+  return [
+    `S2${acquisition.satellite.serial}_MSI${level}`,
+    toNameTime(datatakeMs),
+    `N${baseline.replace('.', '')}`,
+    `R${String(acquisition.relativeOrbitNumber).padStart(3, '0')}`,
+    `T${tileId}`,
+    toNameTime(processedMs),
+  ].join('_');
+}
+
+/** The tile's square without what lies beyond the edges of the swath. */
+function visiblePart({ acquisition: { satellite, startMs }, tileId }: Tile): Ring {
+  const center = groundPoint(satellite, startMs, 0);
+  const [, ...square] = continuousRing([
+    center,
+    ...corners.map((corner) => mgrs.toPoint(tileId + corner)),
+  ]);
+  const insideOf = (edgeKm: number, ring: Ring) => {
+    const behind = groundPoint(satellite, startMs - 15_000, edgeKm);
+    const ahead = groundPoint(satellite, startMs + 15_000, edgeKm);
+    const [, [fromX, fromY] = center, [toX, toY] = center] = continuousRing([
+      center,
+      behind,
+      ahead,
+    ]);
+    const handed = Math.sign(edgeKm);
+    return clipRing(
+      ring,
+      ([x, y]) => handed * ((toX - fromX) * (y - fromY) - (toY - fromY) * (x - fromX)),
+    );
+  };
+  return insideOf(halfSwathKm, insideOf(-halfSwathKm, square));
+}
+
+function toAttributeValues(
+  random: Random,
+  { acquisition, datatakeMs, tileId }: Tile,
+  level: 'L1C' | 'L2A',
+  { processedMs, originMs }: Timeline,
+): AttributeValues {
+  const { satellite, orbitNumber, relativeOrbitNumber, startMs } = acquisition;
+  const orbitDigits = String(orbitNumber).padStart(6, '0');
+  const processed = toNameTime(processedMs);
+  const file = (kind: string, rest: string) =>
+    `S2${satellite.serial}_OPER_MSI_${level}_${kind}_2${satellite.serial}PS_${processed}_${rest}_N${baseline}`;
+  const datastripId = file('DS', `S${toNameTime(startMs)}`);
+  const granuleIdentifier = file('TL', `A${orbitDigits}_T${tileId}`);
+  const trueColour = file('TC', `A${orbitDigits}_T${tileId}`);
+  const originSecond = `${new Date(originMs).toISOString().slice(0, 19)}Z`;
+  return {
+    origin: 'ESA',
+    tileId,
+    cloudCover: random.between(0, 100),
+    datastripId,
+    orbitNumber,
+    ...(level === 'L1C'
+      ? { sourceProduct: `${granuleIdentifier},${datastripId},${trueColour}.jp2` }
+      : {}),
+    processingDate: toTimestamp(Math.floor(processedMs / 1000) * 1000),
+    productGroupId: `GS2${satellite.serial}_${toNameTime(datatakeMs)}_${orbitDigits}_N${baseline}`,
+    operationalMode: 'INS-NOBS',
+    processingLevel: `S2MSI${level.slice(1)}`,
+    processorVersion: baseline,
+    granuleIdentifier,
+    platformShortName: 'SENTINEL-2',
+    instrumentShortName: 'MSI',
+    relativeOrbitNumber,
+    ...(level === 'L1C'
+      ? { sourceProductOriginDate: [originSecond, originSecond, originSecond].join(',') }
+      : {}),
+    platformSerialIdentifier: satellite.serial,
+    productType: `S2MSI${level.slice(1)}`,
+  };
+}

@@ -1,0 +1,80 @@
+/** What a sandbox can be told, checked once. */
+import { z } from 'zod';
+import { SandboxConfigurationError } from './configuration-error.ts';
+import type { ListenAddress } from './control-server.ts';
+import type { DeliveryEntry } from './delivery-record.ts';
+import { faultsSchema } from './faults.ts';
+import { defaultRetryDelaysMs, retryDelaysMsSchema } from './retry.ts';
+
+const share = z.number().min(0).max(1).default(0);
+
+const sandboxOptionsSchema = z.strictObject({
+  /** The user's endpoint, `https://` with the path; loopback unless `allowRemote`. */
+  endpoint: z.union([z.url(), z.instanceof(URL)]).transform((url) => new URL(url)),
+  /** Basic credentials of the endpoint. */
+  username: z.string(),
+  password: z.string(),
+  /** Authorities trusted besides the public ones, PEM. */
+  trustedCaPems: z.array(z.string()).default([]),
+  /** A JSONL file of product records to publish, instead of made-up products. */
+  recordsFile: z.string().min(1).optional(),
+  /** A 32-bit integer: the same one brings the same products and faults. */
+  seed: z.int32().default(1),
+  /** Products to publish; without it, until the records end, or for ever. */
+  count: z.int().min(0).optional(),
+  ratePerSecond: z.number().positive().max(10_000).default(1),
+  /** Shares of the products, 0 to 1, that are modified or deleted some products later. */
+  modifiedShare: share,
+  deletedShare: share,
+  /** GUID; made from the seed unless told. */
+  subscriptionId: z.guid().optional(),
+  /** Fault rates to start with; what is left out is 0. */
+  faults: faultsSchema.prefault({}),
+  /** `host:port` of the control port; port 0 is any free one. */
+  controlListen: z
+    .string()
+    .regex(/^(\[[^\]]+\]|[^:]+):\d{1,5}$/, 'expected host:port, e.g. 127.0.0.1:0')
+    .transform(toListenAddress)
+    .default({ host: '127.0.0.1', port: 0 }),
+  /** Allows a control port that other machines reach. */
+  allowRemoteControl: z.boolean().default(false),
+  retryDelaysMs: retryDelaysMsSchema.default([...defaultRetryDelaysMs]),
+  /** Time for a complete answer of the endpoint, ms. */
+  timeoutMs: z.number().min(1).max(3_600_000).default(30_000),
+  /** Allows an endpoint on another machine. */
+  allowRemote: z.boolean().default(false),
+  /** Allows an `http://` endpoint, behind a proxy that does the TLS. */
+  allowPlainHttp: z.boolean().default(false),
+  /** The real clock, ms since 1970. */
+  now: z.custom<() => number>(isFunction, 'expected a function'),
+  /** Called once for each notification, when it is delivered or lost. */
+  onSettled: z.custom<(entry: DeliveryEntry) => void>(isFunction, 'expected a function').optional(),
+});
+
+/** What `startSandbox` takes. */
+export type SandboxOptions = z.input<typeof sandboxOptionsSchema>;
+
+/** The same, complete and checked. */
+export type CheckedSandboxOptions = z.output<typeof sandboxOptionsSchema>;
+
+/** Completes options with their defaults. Throws SandboxConfigurationError naming every fault and no value. */
+export function checkSandboxOptions(options: SandboxOptions): CheckedSandboxOptions {
+  const result = sandboxOptionsSchema.safeParse(options);
+  if (result.success) return result.data;
+  const faults = result.error.issues.map(
+    ({ path, message }) => `${path.length === 0 ? 'options' : path.join('.')}: ${message}`,
+  );
+  throw new SandboxConfigurationError(`The sandbox was not started. ${faults.join('; ')}.`);
+}
+
+function toListenAddress(text: string): ListenAddress {
+  const colon = text.lastIndexOf(':');
+  return {
+    host: text.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(text.slice(colon + 1)),
+  };
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}

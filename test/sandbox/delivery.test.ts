@@ -1,0 +1,243 @@
+/** One delivery attempt over real sockets: whom the sender trusts, what it sends, what counts as success. */
+import { describe, expect, it } from 'vitest';
+import {
+  createCertificateAuthority,
+  createSelfSigned,
+} from '../../src/sandbox/certificate-authority.ts';
+import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
+import { createDeliverer, type DelivererOptions, isSuccess } from '../../src/sandbox/delivery.ts';
+import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/loopback.ts';
+import { startEndpoint, startTrustedEndpoint } from './recording-endpoint.ts';
+
+const body = Buffer.from('{"ProductName":"Grüße"}');
+const credentials = { username: 'catalogue', password: 'secret', now: () => performance.now() };
+
+async function deliverOnce(options: Omit<DelivererOptions, keyof typeof credentials>) {
+  const deliverer = createDeliverer({ ...credentials, ...options });
+  const attempt = await deliverer.deliver(body);
+  deliverer.close();
+  return attempt;
+}
+
+describe('the sender and the certificate', () => {
+  it('delivers to an endpoint of an authority it was told to trust', async () => {
+    const { url, requests, trustedCaPems } = await startTrustedEndpoint();
+    expect(await deliverOnce({ endpoint: url, trustedCaPems })).toMatchObject({
+      status: 200,
+      error: null,
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('accepts a certificate for the address when the endpoint is an address', async () => {
+    const { port, requests, trustedCaPems } = await startTrustedEndpoint();
+    const endpoint = new URL(`https://127.0.0.1:${port}/`);
+    expect(await deliverOnce({ endpoint, trustedCaPems })).toMatchObject({ status: 200 });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each(['not told', 'told'])(
+    'refuses a self-signed certificate, %s to trust it',
+    async (told) => {
+      const certificate = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
+      const { url, requests } = await startEndpoint({ certificate });
+      const trustedCaPems = told === 'told' ? [certificate.certificatePem] : [];
+      const attempt = await deliverOnce({ endpoint: url, trustedCaPems });
+      expect(attempt).toMatchObject({
+        status: null,
+        error: expect.stringContaining('self-signed'),
+      });
+      expect(requests).toHaveLength(0);
+    },
+  );
+
+  it('refuses a certificate for another host', async () => {
+    const authority = await createCertificateAuthority({ now: Date.now });
+    const certificate = await authority.issue({ hosts: ['endpoint.example', '127.0.0.9'] });
+    const { url, requests } = await startEndpoint({ certificate });
+    const trustedCaPems = [authority.certificatePem];
+    const attempt = await deliverOnce({ endpoint: url, trustedCaPems });
+    expect(attempt.error).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
+    expect(requests).toHaveLength(0);
+  });
+
+  it('refuses a certificate of an authority it was not told of', async () => {
+    const { url, requests } = await startTrustedEndpoint();
+    const stranger = await createCertificateAuthority({ now: Date.now });
+    const attempt = await deliverOnce({ endpoint: url, trustedCaPems: [stranger.certificatePem] });
+    expect(attempt.status).toBeNull();
+    expect(attempt.error).toMatch(/UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT/);
+    expect(requests).toHaveLength(0);
+  });
+
+  it('refuses a certificate that has expired', async () => {
+    const authority = await createCertificateAuthority({ now: Date.now });
+    const notAfterMs = Date.now() - 60_000;
+    const certificate = await authority.issue({ hosts: ['localhost'], notAfterMs });
+    const { url, requests } = await startEndpoint({ certificate });
+    const attempt = await deliverOnce({
+      endpoint: url,
+      trustedCaPems: [authority.certificatePem],
+    });
+    expect(attempt.error).toContain('CERT_HAS_EXPIRED');
+    expect(requests).toHaveLength(0);
+  });
+});
+
+describe('the sender and the address', () => {
+  it.each([
+    'https://192.0.2.1/',
+    'https://endpoint.example/',
+    'https://localhost.example/',
+    'https://[2001:db8::1]/',
+    'https://128.0.0.1/',
+    'https://0.0.0.0/',
+  ])('refuses %s, which is not this machine', (address) => {
+    const create = () => createDeliverer({ ...credentials, endpoint: new URL(address) });
+    expect(create).toThrow(SandboxConfigurationError);
+    expect(create).toThrow(/not on this machine.*allow remote/);
+  });
+
+  it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.8.9.10', '[::1]', '::1'])(
+    'takes %s for this machine',
+    (host) => {
+      expect(isLoopbackHost(host)).toBe(true);
+    },
+  );
+
+  it('fails to resolve a name to an address that is not this machine', async () => {
+    const resolve = (host: string) =>
+      new Promise((done) => {
+        lookupLoopback(host, {}, (error, address) => done(error ?? address));
+      });
+    expect(await resolve('127.0.0.1')).toBe('127.0.0.1');
+    expect(await resolve('192.0.2.1')).toMatchObject({
+      message: '192.0.2.1 resolves to 192.0.2.1, not to this machine.',
+    });
+  });
+
+  it('creates a sender for another machine when that is allowed', () => {
+    const endpoint = new URL('https://endpoint.example/');
+    const deliverer = createDeliverer({ ...credentials, endpoint, allowRemote: true });
+    expect(deliverer.deliver).toBeTypeOf('function');
+    deliverer.close();
+  });
+
+  it('refuses plain HTTP unless it is allowed', async () => {
+    const { url, requests } = await startEndpoint({});
+    expect(() => createDeliverer({ ...credentials, endpoint: url })).toThrow(/https:\/\/ only/);
+    expect(await deliverOnce({ endpoint: url, allowPlainHttp: true })).toMatchObject({
+      status: 200,
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('refuses credentials in the URL without repeating them', () => {
+    const endpoint = new URL('https://catalogue:hunter2@localhost/');
+    const create = () => createDeliverer({ ...credentials, endpoint });
+    expect(create).toThrow(/^(?!.*hunter2).*credentials in its URL/);
+  });
+
+  it('refuses a user name with a colon', () => {
+    const endpoint = new URL('https://localhost/');
+    const create = () => createDeliverer({ ...credentials, endpoint, username: 'a:b' });
+    expect(create).toThrow(/colon/);
+  });
+
+  it('refuses a trusted authority that is not a certificate, saying which', () => {
+    const endpoint = new URL('https://localhost/');
+    const create = () => createDeliverer({ ...credentials, endpoint, trustedCaPems: ['nonsense'] });
+    expect(create).toThrow(/authority number 1 is not a certificate/);
+  });
+});
+
+describe('a delivery attempt', () => {
+  it('posts the bytes as JSON to the path of the endpoint', async () => {
+    const { url, requests, trustedCaPems } = await startTrustedEndpoint();
+    await deliverOnce({ endpoint: url, trustedCaPems });
+    expect(requests[0]).toMatchObject({ method: 'POST', path: '/notifications/try-out', body });
+    expect(requests[0]?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'content-length': String(body.length),
+    });
+  });
+
+  it.each(['secret', 'a:b:c', ':', '', 'pässwörd – ключ 🔑'])(
+    'sends the password %j as Basic credentials in UTF-8',
+    async (password) => {
+      const { url, requests, trustedCaPems } = await startTrustedEndpoint();
+      const deliverer = createDeliverer({ ...credentials, password, endpoint: url, trustedCaPems });
+      await deliverer.deliver(body);
+      deliverer.close();
+      const [scheme, encoded] = requests[0]?.headers.authorization?.split(' ') ?? [];
+      expect(scheme).toBe('Basic');
+      expect(Buffer.from(encoded ?? '', 'base64').toString('utf8')).toBe(`catalogue:${password}`);
+    },
+  );
+
+  it('does not follow a redirect', async () => {
+    const { url, requests, trustedCaPems } = await startTrustedEndpoint(() => ({
+      status: 307,
+      headers: { Location: '/elsewhere' },
+    }));
+    expect(await deliverOnce({ endpoint: url, trustedCaPems })).toMatchObject({ status: 307 });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('reads a long answer only in part and goes by its status', async () => {
+    // It promises more than it sends: whoever waits for the end waits in vain.
+    const { url, trustedCaPems } = await startTrustedEndpoint(() => ({
+      status: 201,
+      headers: { 'Content-Length': '900000000' },
+      body: 'x'.repeat(200_000),
+    }));
+    expect(await deliverOnce({ endpoint: url, trustedCaPems })).toMatchObject({ status: 201 });
+  });
+
+  it('fails when no answer comes in time', async () => {
+    const { url, trustedCaPems } = await startTrustedEndpoint(() => 'hang');
+    const attempt = await deliverOnce({ endpoint: url, trustedCaPems, timeoutMs: 50 });
+    expect(attempt).toMatchObject({ status: null, error: 'no complete answer within 50 ms' });
+    expect(attempt.durationMs).toBeGreaterThanOrEqual(45);
+  });
+
+  it('fails when nobody listens', async () => {
+    const endpoint = new URL('https://127.0.0.1:1/');
+    expect((await deliverOnce({ endpoint })).error).toContain('ECONNREFUSED');
+  });
+
+  it('ends at once when it is given up', async () => {
+    const giveUp = new AbortController();
+    const { url, trustedCaPems } = await startTrustedEndpoint(() => {
+      giveUp.abort();
+      return 'hang';
+    });
+    const deliverer = createDeliverer({ ...credentials, endpoint: url, trustedCaPems });
+    const attempt = await deliverer.deliver(body, giveUp.signal);
+    expect(attempt).toMatchObject({ status: null, error: expect.stringContaining('given up') });
+    expect(await deliverer.deliver(body, giveUp.signal)).toMatchObject({ status: null });
+    deliverer.close();
+  });
+
+  it('uses a connection again', async () => {
+    const { url, requests, trustedCaPems } = await startTrustedEndpoint();
+    const deliverer = createDeliverer({ ...credentials, endpoint: url, trustedCaPems });
+    for (let times = 0; times < 3; times += 1) await deliverer.deliver(body);
+    deliverer.close();
+    expect(requests.map(({ headers }) => headers.connection)).toEqual(Array(3).fill('keep-alive'));
+    expect(new Set(requests.map(({ remotePort }) => remotePort)).size).toBe(1);
+  });
+
+  it.each([
+    [199, false],
+    [200, true],
+    [204, true],
+    [299, true],
+    [300, false],
+    [404, false],
+    [503, false],
+    [null, false],
+  ])('with the status %s counts as success: %s', (status, expected) => {
+    expect(isSuccess(status)).toBe(expected);
+  });
+});

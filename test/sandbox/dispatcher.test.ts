@@ -1,0 +1,282 @@
+/** The course of a notification over real HTTPS: retries, losses, duplicates, and the record of it. */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createDeliverer } from '../../src/sandbox/delivery.ts';
+import { createDeliveryRecord, type DeliveryEntry } from '../../src/sandbox/delivery-record.ts';
+import { createDispatcher, type DispatcherOptions } from '../../src/sandbox/dispatcher.ts';
+import { type DeliveryPlan, planDelivery } from '../../src/sandbox/fault-plan.ts';
+import { noFaults } from '../../src/sandbox/faults.ts';
+import type { BuiltNotification } from '../../src/sandbox/notification.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
+import { type Answer, startTrustedEndpoint } from './recording-endpoint.ts';
+
+const calm = planDelivery(noFaults, createRandom(1));
+const undisturbed = { connectionFails: false, answerLost: false };
+
+function planOf(changes: Partial<DeliveryPlan>): DeliveryPlan {
+  return { ...calm, ...changes };
+}
+
+function notification(number: number): BuiltNotification {
+  return {
+    event: 'created',
+    ackId: `ack-${number}`,
+    productId: `id-${number}`,
+    productName: `name-${number}`,
+    notificationDate: '2026-01-01T00:00:00.000Z',
+    body: Buffer.from(`{"number":${number}}`),
+  };
+}
+
+async function startWorld(answer?: Answer, options: Partial<DispatcherOptions> = {}) {
+  const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
+  const deliverer = createDeliverer({
+    endpoint: url,
+    username: 'catalogue',
+    password: 'secret',
+    trustedCaPems,
+    now: () => performance.now(),
+  });
+  const clock = createSandboxClock({ now: Date.now });
+  const record = createDeliveryRecord();
+  const stopping = new AbortController();
+  const settled: DeliveryEntry[] = [];
+  const dispatcher = createDispatcher({
+    deliverer,
+    clock,
+    record,
+    signal: stopping.signal,
+    retryDelaysMs: [5, 5, 5],
+    onSettled: (entry) => settled.push(entry),
+    ...options,
+  });
+  onTestFinished(() => {
+    stopping.abort();
+    deliverer.close();
+  });
+  const bodies = () => requests.map(({ body }) => body.toString());
+  return { dispatcher, record, clock, requests, bodies, settled, stopping };
+}
+
+describe('retrying', () => {
+  it.each([500, 503, 400, 401, 302])('gives up after four answers of %d', async (status) => {
+    const { dispatcher, record, requests, settled } = await startWorld(() => status);
+    dispatcher.dispatch(notification(1), calm);
+    await dispatcher.drained();
+    expect(requests).toHaveLength(4);
+    const [entry] = record.entries();
+    expect(entry).toMatchObject({
+      outcome: 'lost',
+      reason: `4 attempts failed; the last one: the endpoint answered ${status}`,
+      timesReceivedOk: 0,
+    });
+    expect(entry?.attempts.map((attempt) => attempt.status)).toEqual(Array(4).fill(status));
+    expect(settled).toEqual([entry]);
+    expect(record.totals()).toMatchObject({ published: 1, lost: 1, delivered: 0, pending: 0 });
+  });
+
+  it('stops at the first success', async () => {
+    const { dispatcher, record, bodies } = await startWorld((nth) => (nth === 1 ? 503 : 200));
+    dispatcher.dispatch(notification(1), calm);
+    await dispatcher.drained();
+    expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
+    expect(record.entries()[0]).toMatchObject({
+      outcome: 'delivered',
+      reason: null,
+      timesReceivedOk: 1,
+      attempts: [
+        { status: 503, answerSeen: true, error: null },
+        { status: 200, answerSeen: true, error: null },
+      ],
+    });
+    expect(record.totals()).toMatchObject({ attempts: 2, duplicatesSent: 0, accepted: 1 });
+  });
+
+  it('waits by the clock of the sandbox', async () => {
+    const { dispatcher, record, clock, requests } = await startWorld(() => 503, {
+      retryDelaysMs: [600_000, 600_000, 600_000],
+    });
+    dispatcher.dispatch(notification(1), calm);
+    for (const seen of [1, 2, 3]) {
+      await vi.waitFor(() => expect(record.totals().attempts).toBe(seen));
+      expect(requests).toHaveLength(seen);
+      clock.advance(600_000);
+    }
+    await dispatcher.drained();
+    expect(requests).toHaveLength(4);
+    const starts = record.entries()[0]?.attempts.map(({ startedAtMs }) => startedAtMs) ?? [];
+    expect((starts.at(-1) ?? 0) - (starts[0] ?? 0)).toBeGreaterThanOrEqual(1_800_000);
+  });
+
+  it('is given up when the sandbox closes, and blames nobody', async () => {
+    const { dispatcher, record, stopping, settled } = await startWorld(() => 503, {
+      retryDelaysMs: [600_000, 600_000, 600_000],
+    });
+    dispatcher.dispatch(notification(1), calm);
+    await vi.waitFor(() => expect(record.totals().attempts).toBe(1));
+    stopping.abort();
+    await dispatcher.drained();
+    expect(record.entries()[0]?.outcome).toBe('pending');
+    expect(settled).toEqual([]);
+  });
+});
+
+describe('a fault', () => {
+  it('of a lost answer makes the endpoint see the same bytes twice', async () => {
+    const { dispatcher, record, bodies } = await startWorld();
+    const attempts = [{ ...undisturbed, answerLost: true }, ...calm.attempts.slice(1)];
+    dispatcher.dispatch(notification(1), planOf({ attempts }));
+    await dispatcher.drained();
+    expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
+    expect(record.entries()[0]).toMatchObject({
+      outcome: 'delivered',
+      timesReceivedOk: 2,
+      attempts: [
+        { status: 200, answerSeen: false, error: expect.stringContaining('lost') },
+        { status: 200, answerSeen: true, error: null },
+      ],
+    });
+    expect(record.totals()).toMatchObject({ duplicatesSent: 1, accepted: 1, receivedOk: 2 });
+  });
+
+  it('of four lost answers loses for the sender what the endpoint has', async () => {
+    const { dispatcher, record, requests } = await startWorld();
+    const attempts = calm.attempts.map(() => ({ ...undisturbed, answerLost: true }));
+    dispatcher.dispatch(notification(1), planOf({ attempts }));
+    await dispatcher.drained();
+    expect(requests).toHaveLength(4);
+    expect(record.entries()[0]).toMatchObject({ outcome: 'lost', timesReceivedOk: 4 });
+    expect(record.totals()).toMatchObject({ lost: 1, accepted: 1, duplicatesSent: 3 });
+  });
+
+  it('of a failing connection costs an attempt that the endpoint never sees', async () => {
+    const { dispatcher, record, requests } = await startWorld();
+    const attempts = [{ ...undisturbed, connectionFails: true }, ...calm.attempts.slice(1)];
+    dispatcher.dispatch(notification(1), planOf({ attempts }));
+    await dispatcher.drained();
+    expect(requests).toHaveLength(1);
+    expect(record.entries()[0]).toMatchObject({ outcome: 'delivered', timesReceivedOk: 1 });
+    expect(record.totals()).toMatchObject({ attempts: 2, duplicatesSent: 0 });
+  });
+
+  it('of a loss keeps all four attempts from the endpoint', async () => {
+    const { dispatcher, record, requests } = await startWorld();
+    dispatcher.dispatch(notification(1), planOf({ lost: true }));
+    await dispatcher.drained();
+    expect(requests).toHaveLength(0);
+    expect(record.entries()[0]).toMatchObject({ outcome: 'lost', timesReceivedOk: 0 });
+    expect(record.totals()).toMatchObject({ attempts: 4, lost: 1, accepted: 0 });
+  });
+
+  it('of a duplicate sends the same bytes again after the success, once', async () => {
+    const { dispatcher, record, bodies, settled } = await startWorld();
+    dispatcher.dispatch(notification(1), planOf({ duplicateAfterMs: 10 }));
+    await dispatcher.drained();
+    expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
+    expect(record.totals()).toMatchObject({ published: 1, delivered: 1, duplicatesSent: 1 });
+    expect(settled).toHaveLength(1);
+  });
+
+  it('of order lets later notifications go first', async () => {
+    // The time stands still, so that only the later ones can set the first one free.
+    const clock = createSandboxClock({ now: () => 0 });
+    const { dispatcher, bodies } = await startWorld(undefined, { clock });
+    dispatcher.dispatch(notification(1), planOf({ heldBehind: 2 }));
+    for (const number of [2, 3]) dispatcher.dispatch(notification(number), calm);
+    await dispatcher.drained();
+    expect(bodies().at(-1)).toBe('{"number":1}');
+    expect(bodies()).toHaveLength(3);
+  });
+});
+
+describe('the dispatcher', () => {
+  it('has at most eight requests under way', async () => {
+    let underWay = 0;
+    let most = 0;
+    const deliverer = {
+      close: () => {},
+      deliver: async () => {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        await new Promise((resolve) => setImmediate(resolve));
+        underWay -= 1;
+        return { durationMs: 1, status: 200, error: null };
+      },
+    };
+    const { dispatcher, record } = await startWorld(undefined, { deliverer });
+    for (let number = 1; number <= 40; number += 1) dispatcher.dispatch(notification(number), calm);
+    await dispatcher.drained();
+    expect(record.totals().delivered).toBe(40);
+    expect(most).toBe(8);
+  });
+
+  it('keeps a record that agrees with what the endpoint counted', async () => {
+    const { dispatcher, record, requests } = await startWorld((nth) => (nth % 3 === 0 ? 503 : 200));
+    const random = createRandom(3);
+    const faults = {
+      ...noFaults,
+      duplicate: 0.2,
+      answerLost: 0.2,
+      connectionFails: 0.2,
+      lost: 0.1,
+    };
+    for (let number = 1; number <= 100; number += 1) {
+      dispatcher.dispatch(notification(number), planDelivery(faults, random));
+    }
+    await dispatcher.drained();
+    const totals = record.totals();
+    const answered = record
+      .entries()
+      .flatMap((entry) => entry.attempts.filter(({ status }) => status !== null));
+    expect(answered).toHaveLength(requests.length);
+    expect(totals.receivedOk).toBe(requests.length - Math.floor(requests.length / 3));
+    expect(totals.attempts).toBeGreaterThan(requests.length);
+    expect(totals.delivered + totals.lost).toBe(100);
+    expect(totals.pending).toBe(0);
+    expect(totals.duplicatesSent).toBeGreaterThan(0);
+    expect(totals.lost).toBeGreaterThan(0);
+    for (const { productId, timesReceivedOk } of record.entries()) {
+      const number = productId.slice('id-'.length);
+      const seen = requests.filter(({ body }) => body.toString() === `{"number":${number}}`);
+      expect(seen.length).toBeGreaterThanOrEqual(timesReceivedOk);
+    }
+  });
+
+  it('passes on what the listener for settled notifications threw', async () => {
+    const { dispatcher } = await startWorld(undefined, {
+      onSettled: () => {
+        throw new Error('the listener broke');
+      },
+    });
+    dispatcher.dispatch(notification(1), calm);
+    await expect(dispatcher.drained()).rejects.toThrow('the listener broke');
+    await expect(dispatcher.room(10)).rejects.toThrow('the listener broke');
+  });
+});
+
+describe('the record', () => {
+  it('gives its entries in pages, of one outcome if asked', () => {
+    const record = createDeliveryRecord();
+    for (const number of [1, 2, 3, 4, 5]) record.open(notification(number));
+    for (const sequence of [2, 4]) record.settle(sequence, 'lost', 'for the test');
+    record.settle(5, 'delivered', null);
+    const sequences = (selection: Parameters<typeof record.page>[0]) =>
+      record.page(selection).map(({ sequence }) => sequence);
+    expect(sequences({ after: 0, limit: 3 })).toEqual([1, 2, 3]);
+    expect(sequences({ after: 3, limit: 3 })).toEqual([4, 5]);
+    expect(sequences({ after: 5, limit: 3 })).toEqual([]);
+    expect(sequences({ after: 0, limit: 9, outcome: 'lost' })).toEqual([2, 4]);
+    expect(sequences({ after: 2, limit: 9, outcome: 'pending' })).toEqual([3]);
+    expect(record.totals()).toMatchObject({ published: 5, delivered: 1, lost: 2, pending: 2 });
+  });
+
+  it('refuses an attempt for a notification that it does not have', () => {
+    expect(() => createDeliveryRecord().settle(1, 'lost', 'never published')).toThrow(RangeError);
+  });
+
+  it('keeps no bodies', () => {
+    const record = createDeliveryRecord();
+    record.open(notification(1));
+    expect(record.entries()[0]).not.toHaveProperty('body');
+  });
+});

@@ -6,6 +6,7 @@ import type { Notification } from '../domain/notification.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
 import { type Fault, readNotifications } from '../domain/read-notifications.ts';
 import { createBodyWriter } from './body-writer.ts';
+import { dedupeKey } from './dedupe-key.ts';
 import { createDriftCounter } from './drift-counter.ts';
 import { createQuarantineWriter, type QuarantineWriter } from './quarantine-writer.ts';
 
@@ -102,9 +103,4 @@ function prepareUpsert(database: Database) {
     if (timesSeen === 1) return 'stored';
     return productId === item.productId && event === item.event ? 'duplicate' : 'reused';
   };
-}
-
-/** The first 16 bytes of the SHA-256 of an identity text: the log's unique key. */
-export function dedupeKey(identity: string): Uint8Array {
-  return hash('sha256', identity, 'buffer').subarray(0, 16);
 }

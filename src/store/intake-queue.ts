@@ -33,7 +33,7 @@ export class IntakeQueue implements Intake {
     }
     const { id, answer } = this.#options.thread.expect<Receipt>();
     this.#queuedBytes += bytes;
-    if (this.#collected.push({ id, delivery }) === 1) setImmediate(() => this.#send());
+    if (this.#collected.push({ id, delivery }) === 1) setImmediate(() => this.flush());
     try {
       const receipt = await answer;
       this.#lastCommitUs = this.#options.nowUs();
@@ -50,7 +50,7 @@ export class IntakeQueue implements Intake {
     const { thread, nowUs } = this.#options;
     if (nowUs() - this.#lastCommitUs < provenUs) return;
     this.#check ??= thread
-      .call<void>((id) => ({ op: 'check', id, atUs: nowUs() }))
+      .call<void>((id) => ({ op: 'check', id }))
       .then(() => {
         this.#lastCommitUs = nowUs();
       })
@@ -60,9 +60,13 @@ export class IntakeQueue implements Intake {
     await this.#check;
   }
 
-  /** The bodies are copied into one buffer: one transfer costs less than a copy for each. */
-  #send(): void {
+  /**
+   * Sends what has been collected. The bodies are copied into one buffer: one transfer costs less
+   * than a copy for each.
+   */
+  flush(): void {
     const collected = this.#collected;
+    if (collected.length === 0) return;
     this.#collected = [];
     const total = collected.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
     const bytes = new Uint8Array(total);

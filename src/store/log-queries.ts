@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { DriftCount, LogCounts, NotificationQuery, NotificationRow } from '../domain/ports.ts';
-import { dedupeKey } from './delivery-writer.ts';
+import { dedupeKey } from './dedupe-key.ts';
 
 const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
   event, subscription, subscription_id AS subscriptionId,

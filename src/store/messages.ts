@@ -11,7 +11,7 @@ export interface PackedDelivery extends Omit<Delivery, 'body'> {
 
 export type WriterRequest =
   | { op: 'deliveries'; buffer: ArrayBuffer; deliveries: PackedDelivery[] }
-  | { op: 'check'; id: number; atUs: number }
+  | { op: 'check'; id: number }
   | { op: 'move-cursor'; id: number; reader: string; position: number; atUs: number }
   | { op: 'retry'; id: number; quarantineId: number; atUs: number }
   | { op: 'close'; id: number };

@@ -1,7 +1,6 @@
 /** The query thread: a reading connection off the main thread, so that no query delays an answer. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
-import { z } from 'zod';
 import { openForReading } from './database.ts';
 import { bodyAt, cursorOf, driftCounts, findPage, lastPosition, logCounts } from './log-queries.ts';
 import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
@@ -10,7 +9,8 @@ import { sentError } from './sent-error.ts';
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
 const port = parentPort;
-const { dataDir } = z.object({ dataDir: z.string() }).parse(workerData);
+// Given by the store's own code, on the other side of the thread.
+const { dataDir } = workerData as { dataDir: string };
 const post = (message: ThreadMessage) => port.postMessage(message);
 
 try {

@@ -5,7 +5,7 @@ import { AppError, isAppError } from '../domain/app-error.ts';
 const advice: Record<string, string> = {
   SQLITE_FULL: 'The disk is full. Free some space: intake goes on by itself.',
   SQLITE_READONLY:
-    'The database file cannot be written. Give the user that runs earshot write permission to the data directory.',
+    'The database file cannot be written. Give the user that runs earshot write permission to the data directory and the files in it.',
   SQLITE_BUSY:
     'Another program holds the database locked. Close it (a database browser, a backup): intake goes on by itself.',
   SQLITE_CORRUPT:

@@ -82,6 +82,7 @@ export async function openStore(options: {
     retry: (quarantineId, atUs) =>
       thread.call<Receipt>((id) => ({ op: 'retry', id, quarantineId, atUs })),
     close: async () => {
+      intake.flush();
       await reader.close();
       await closeWriter();
     },

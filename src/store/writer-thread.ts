@@ -1,6 +1,5 @@
 /** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { z } from 'zod';
 import type { Delivery, Receipt } from '../domain/ports.ts';
 import type { PackedDelivery, Settled, ThreadMessage, WriterRequest } from './messages.ts';
 import { retryHeld } from './quarantine-writer.ts';
@@ -12,16 +11,20 @@ import { createWriterConnection } from './writer-connection.ts';
 const transactionDeliveriesMax = 512;
 const transactionBytesMax = 4 * 2 ** 20;
 
+/** A check writes this much: a disk without room for it has none for notifications. */
+const checkBytes = 128 * 2 ** 10;
+
 type Arrived = { id: number; delivery: Delivery };
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
 const port = parentPort;
-const { dataDir } = z.object({ dataDir: z.string() }).parse(workerData);
+// Given by the store's own code, on the other side of the thread.
+const { dataDir } = workerData as { dataDir: string };
 const connection = createWriterConnection(dataDir);
 const post = (message: ThreadMessage) => port.postMessage(message);
 
 try {
-  connection.transact(() => undefined);
+  proveWritable();
   port.on('message', (first: WriterRequest) => handle([first, ...waiting()]));
   post({ kind: 'started' });
 } catch (error) {
@@ -107,14 +110,18 @@ function answer(request: Exclude<WriterRequest, { op: 'deliveries' }>): Settled 
   }
 }
 
+function proveWritable(): void {
+  connection.transact((_writer, database) => {
+    database
+      .prepare('INSERT OR REPLACE INTO write_check VALUES (1, randomblob(?))')
+      .run(checkBytes);
+  });
+}
+
 function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown {
   switch (request.op) {
     case 'check':
-      return connection.transact((_writer, database) => {
-        database
-          .prepare("INSERT OR REPLACE INTO state VALUES ('last_write_check_us', ?)")
-          .run(request.atUs);
-      });
+      return proveWritable();
     case 'move-cursor':
       return connection.transact((_writer, database) => {
         database

@@ -1,6 +1,6 @@
 /** `earshot demo`: the whole thing on one machine, over real HTTPS, leaving nothing behind. */
 import { Command } from 'commander';
-import { runDemo } from '../demo/run-demo.ts';
+import { type DemoFlags, runDemo } from '../demo/run-demo.ts';
 import type { Io } from '../io.ts';
 import { wholeNumber } from '../number-argument.ts';
 
@@ -34,12 +34,4 @@ Examples:
   $ earshot demo --once --records products.jsonl`,
     )
     .action((flags: DemoFlags) => runDemo(io, flags));
-}
-
-export interface DemoFlags {
-  once?: true;
-  products?: number;
-  records?: string;
-  faults?: true;
-  seed: number;
 }

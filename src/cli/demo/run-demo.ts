@@ -2,7 +2,6 @@
 import { AppError } from '../../domain/app-error.ts';
 import { demoFaults, noFaults } from '../../sandbox/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import type { DemoFlags } from '../commands/demo.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 import { pause, untilAborted } from '../until-aborted.ts';
@@ -15,6 +14,14 @@ const onceProductsDefault = 200;
 const onceTimeoutMs = 32_000;
 const onceRatePerSecond = 150;
 const lossesListedMax = 50;
+
+export interface DemoFlags {
+  once?: true;
+  products?: number;
+  records?: string;
+  faults?: true;
+  seed: number;
+}
 
 /** Throws `invalid` when the records of sandbox and store do not agree. */
 export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {

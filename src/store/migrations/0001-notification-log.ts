@@ -1,4 +1,4 @@
-/** Version 1: the notification log, the quarantine, the readers' cursors and the drift counters. */
+/** Version 1: the notification log, the quarantine, the readers' cursors, drift counters, write check. */
 
 export const notificationLog = {
   number: 1,
@@ -7,7 +7,8 @@ export const notificationLog = {
    * Every table grows at its end, by an integer key. The dedupe key is a digest of 16 bytes, so that
    * the one index with random inserts stays narrow. Bodies lie in a table of their own, so that a
    * query walks small rows. body_id is no declared foreign key: the check would cost a look-up for
-   * each row and both rows are written by one function in one transaction.
+   * each row and both rows are written by one function in one transaction. write_check holds one row, written anew to
+   * prove that there is room.
    */
   sql: `
     CREATE TABLE body (
@@ -60,9 +61,9 @@ export const notificationLog = {
       last_seen_at_us INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    CREATE TABLE state (
-      key TEXT PRIMARY KEY,
-      value INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE write_check (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      filler BLOB NOT NULL
+    ) STRICT;
   `,
 } as const;

@@ -1,0 +1,97 @@
+/** Notification bodies of real size, made once and used by every server and by the prefill. */
+import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
+import { createRandom } from '../src/sandbox/random.ts';
+import { idLength } from './request-ids.ts';
+
+/** A body whose two ids can be overwritten in place: both are 36 ASCII characters. */
+export interface BodyTemplate {
+  /** The JSON text as bytes. */
+  readonly bytes: Buffer;
+  /** Byte offset of the AckId. */
+  readonly ackIdOffset: number;
+  /** Byte offsets of every occurrence of the product's id, those inside `value` included. */
+  readonly productIdOffsets: readonly number[];
+  readonly productName: string;
+  readonly subscriptionId: string;
+  readonly event: string;
+  /** ISO 8601, UTC. */
+  readonly notificationDate: string;
+}
+
+/** How many different bodies are sent in turn. */
+export const templateCount = 256;
+
+const placeholderAckId = 'ffffffff-ffff-4fff-8fff-ffffffffffff';
+const firstProductMs = Date.UTC(2026, 0, 1);
+const productIntervalMs = 1_300;
+
+/** Makes `count` distinct templates; the same seed gives the same ones. */
+export function createBodyTemplates(count = templateCount, seed = 7): BodyTemplate[] {
+  const generator = createProductGenerator({ seed });
+  const subscriptionId = createRandom(seed).uuid();
+  return Array.from({ length: count }, (_, index) => {
+    const publishedMs = firstProductMs + index * productIntervalMs;
+    const product: Record<string, unknown> = { ...generator.next(publishedMs) };
+    return createTemplate(product, subscriptionId, new Date(publishedMs).toISOString());
+  });
+}
+
+function createTemplate(
+  product: Record<string, unknown>,
+  subscriptionId: string,
+  notificationDate: string,
+): BodyTemplate {
+  const productId = String(product.Id);
+  if (productId.length !== idLength) throw new Error(`product id ${productId} is not a UUID`);
+  const productName = String(product.Name);
+  const event = 'created';
+  const text = JSON.stringify({
+    '@odata.context': '$metadata#Notification/$entity',
+    SubscriptionEvent: event,
+    ProductId: productId,
+    ProductName: productName,
+    SubscriptionId: subscriptionId,
+    NotificationDate: notificationDate,
+    AckId: placeholderAckId,
+    value: product,
+  });
+  const bytes = Buffer.from(text);
+  return {
+    bytes,
+    ackIdOffset: bytes.indexOf(placeholderAckId),
+    productIdOffsets: offsetsOf(bytes, productId),
+    productName,
+    subscriptionId,
+    event,
+    notificationDate,
+  };
+}
+
+/** Writes both ids into a copy or a slice of the template that starts at `start` in `target`. */
+export function writeIds(
+  target: Buffer,
+  start: number,
+  template: BodyTemplate,
+  ids: { ackId: string; productId: string },
+): void {
+  target.write(ids.ackId, start + template.ackIdOffset, idLength, 'latin1');
+  for (const offset of template.productIdOffsets) {
+    target.write(ids.productId, start + offset, idLength, 'latin1');
+  }
+}
+
+/** The mean size of the templates, bytes. */
+export function meanBodyBytes(templates: readonly BodyTemplate[]): number {
+  const total = templates.reduce((sum, template) => sum + template.bytes.length, 0);
+  return total / templates.length;
+}
+
+function offsetsOf(bytes: Buffer, text: string): number[] {
+  const offsets: number[] = [];
+  let at = bytes.indexOf(text);
+  while (at !== -1) {
+    offsets.push(at);
+    at = bytes.indexOf(text, at + text.length);
+  }
+  return offsets;
+}

@@ -1,0 +1,151 @@
+/** The benchmark's command line. */
+import { parseArgs } from 'node:util';
+
+/** The command line, read and with its defaults. */
+export interface BenchOptions {
+  readonly help: boolean;
+  readonly json: boolean;
+  /** A missed target makes the exit code 1. */
+  readonly check: boolean;
+  readonly rounds: number;
+  readonly connections: number;
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+  readonly probeMs: number;
+  /** Measure the three servers against each other. */
+  readonly comparison: boolean;
+  readonly growth: boolean;
+  readonly smallRows: number;
+  readonly largeRows: number;
+  /** Undefined: the real size. */
+  readonly prefillBodyBytes: number | undefined;
+  /** Undefined: the system's folder for temporary files. */
+  readonly folder: string | undefined;
+}
+
+/** A command line that makes no sense; its message is for the person who typed it. */
+export class UsageError extends Error {}
+
+export const helpText = `Usage: npm run bench -- [options]
+
+Measures earshot against two baselines in one run, over HTTPS on loopback, with the same certificate
+and the same notifications of real size:
+  bare         a Hono server that reads the body and stores nothing: the ceiling
+  twenty-line  Hono, Basic Auth and one durable SQLite insert per request: what a user would write
+Afterwards every notification that was answered with 200 is looked for in the database file.
+
+  --rounds N               rounds; each figure is the median of them (5)
+  --seconds S              measured time of one server in one round (8)
+  --warm-up-seconds S      load before that, not measured (2)
+  --connections N          keep-alive connections, one request in flight on each (64)
+  --growth                 also: speed and memory on a small and on a large database, and the latency
+                           of the readiness probe while another process scans the large one
+  --growth-rows A,B        rows of the small and the large database (10000,1000000)
+  --prefill-body-bytes N   size of the bodies they are filled with (the real one, about 5 kB each)
+  --probe-seconds S        time of the probe, idle and again during scans (10)
+  --no-comparison          leave the comparison out, with --growth
+  --dir FOLDER             where the databases are written (the system's temporary folder)
+  --quick                  one round of 2 s after 1 s of warm-up, 2 s of probe
+  --check                  exit 1 when a target is missed
+  --json                   one JSON object instead of tables
+  --help                   this text
+
+Exit code: 0 done, 1 an answered notification is missing, a request failed, or (--check) a target is
+missed; 2 wrong usage.
+
+Examples:
+  npm run bench -- --quick
+  npm run bench -- --rounds 3 --seconds 5 --json > bench.json
+  npm run bench -- --growth --no-comparison --dir /mnt/disk
+  npm run bench -- --growth --growth-rows 1000,50000 --quick
+`;
+
+const secondsMax = 600;
+const rowsMax = 100_000_000;
+
+/** Reads the command line, without the program's name. Throws UsageError. */
+export function parseOptions(argv: readonly string[]): BenchOptions {
+  const values = parseFlags(argv);
+  const quick = values.quick;
+  const seconds = (flag: string, text: string | undefined, byDefault: number) =>
+    numberOf(flag, text, byDefault, { min: 0.1, max: secondsMax }) * 1_000;
+  const [smallRows, largeRows] = rowsOf(values['growth-rows']);
+  const comparison = !values['no-comparison'];
+  if (!comparison && !values.growth) throw new UsageError('--no-comparison leaves nothing to do');
+  const bodyBytes = values['prefill-body-bytes'];
+  return {
+    help: values.help,
+    json: values.json,
+    check: values.check,
+    rounds: integerOf('rounds', values.rounds, quick ? 1 : 5, { min: 1, max: 1_000 }),
+    connections: integerOf('connections', values.connections, 64, { min: 1, max: 10_000 }),
+    warmUpMs: seconds('warm-up-seconds', values['warm-up-seconds'], quick ? 1 : 2),
+    measureMs: seconds('seconds', values.seconds, quick ? 2 : 8),
+    probeMs: seconds('probe-seconds', values['probe-seconds'], quick ? 2 : 10),
+    comparison,
+    growth: values.growth,
+    smallRows,
+    largeRows,
+    prefillBodyBytes:
+      bodyBytes === undefined
+        ? undefined
+        : integerOf('prefill-body-bytes', bodyBytes, 0, { min: 1, max: 1_048_576 }),
+    folder: values.dir,
+  };
+}
+
+function parseFlags(argv: readonly string[]) {
+  try {
+    const { values } = parseArgs({
+      args: [...argv],
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        json: { type: 'boolean', default: false },
+        check: { type: 'boolean', default: false },
+        quick: { type: 'boolean', default: false },
+        growth: { type: 'boolean', default: false },
+        'no-comparison': { type: 'boolean', default: false },
+        rounds: { type: 'string' },
+        connections: { type: 'string' },
+        seconds: { type: 'string' },
+        'warm-up-seconds': { type: 'string' },
+        'probe-seconds': { type: 'string' },
+        'growth-rows': { type: 'string', default: '10000,1000000' },
+        'prefill-body-bytes': { type: 'string' },
+        dir: { type: 'string' },
+      },
+    });
+    return values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
+function rowsOf(text: string): [number, number] {
+  const [small, large, ...rest] = text.split(',');
+  if (large === undefined || rest.length > 0) {
+    throw new UsageError(`--growth-rows wants two numbers with a comma between them, not ${text}`);
+  }
+  const range = { min: 1, max: rowsMax };
+  return [integerOf('growth-rows', small, 0, range), integerOf('growth-rows', large, 0, range)];
+}
+
+function integerOf(flag: string, text: string | undefined, byDefault: number, range: Range) {
+  const value = numberOf(flag, text, byDefault, range);
+  if (!Number.isInteger(value)) throw new UsageError(`--${flag} wants a whole number, not ${text}`);
+  return value;
+}
+
+function numberOf(flag: string, text: string | undefined, byDefault: number, range: Range) {
+  if (text === undefined) return byDefault;
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= range.min && value <= range.max)) {
+    throw new UsageError(`--${flag} wants a number from ${range.min} to ${range.max}, not ${text}`);
+  }
+  return value;
+}

@@ -1,0 +1,65 @@
+/** The speeds, sizes and latencies that earshot promises, and whether a benchmark met them. */
+import { type Comparison, runsByServer } from './comparison.ts';
+import type { Growth } from './growth.ts';
+import { median } from './median.ts';
+
+/** One promise and what became of it. */
+export interface TargetResult {
+  readonly name: string;
+  /** The bound in words. */
+  readonly bound: string;
+  readonly value: number | null;
+  /** Null when the value could not be measured. */
+  readonly met: boolean | null;
+}
+
+interface Bound {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+const peakMegabytes = 300;
+
+/** Judges what was measured; what was not run has no entry. */
+export function judge(comparison: Comparison | null, growth: Growth | null): TargetResult[] {
+  return [
+    ...(comparison === null ? [] : judgeComparison(comparison)),
+    ...(growth === null ? [] : judgeGrowth(growth)),
+  ];
+}
+
+function judgeComparison(comparison: Comparison): TargetResult[] {
+  const resident = median(runsByServer(comparison).earshot.map((run) => run.peakResidentBytes));
+  return [
+    target('requests/s, earshot / twenty-line', comparison.earshotToTwentyLine, { min: 3 }),
+    target('requests/s, earshot / bare', comparison.earshotToBare, { min: 1 / 3 }),
+    target('p99, earshot / twenty-line', comparison.p99ToTwentyLine, { max: 1 }),
+    target('earshot peak memory, MB', inMegabytes(resident), { max: peakMegabytes }),
+  ];
+}
+
+function judgeGrowth(growth: Growth): TargetResult[] {
+  const sizes = `${growth.largeRows} / ${growth.smallRows} rows`;
+  const resident = median(growth.rounds.map((round) => round.large.peakResidentBytes));
+  return [
+    target(`requests/s, ${sizes}`, growth.speedRatio, { min: 0.85 }),
+    target(`earshot peak memory at ${growth.largeRows} rows, MB`, inMegabytes(resident), {
+      max: peakMegabytes,
+    }),
+    target('probe p99, during scans / idle', growth.probeP99Ratio, { max: 3 }),
+  ];
+}
+
+function target(name: string, value: number | null, { min, max }: Bound): TargetResult {
+  const bound = min === undefined ? `at most ${short(max)}` : `at least ${short(min)}`;
+  if (value === null) return { name, bound, value, met: null };
+  return { name, bound, value, met: value >= (min ?? -Infinity) && value <= (max ?? Infinity) };
+}
+
+function inMegabytes(bytes: number | null): number | null {
+  return bytes === null ? null : bytes / 1e6;
+}
+
+function short(value: number | undefined): string {
+  return value === undefined ? '' : String(Number(value.toPrecision(3)));
+}

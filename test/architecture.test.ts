@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = resolve(import.meta.dirname, '..');
+const source = join(root, 'src');
+
+/** Design, section 2: who may import whom, besides itself. Folders that do not exist yet stand too. */
+const allowed: Record<string, readonly string[]> = {
+  domain: [],
+  filter: ['domain'],
+  config: ['domain', 'filter', 'http'],
+  http: ['domain', 'filter'],
+  store: ['domain', 'filter', 'http'],
+  tls: ['domain', 'filter', 'http'],
+  receiver: ['domain', 'filter', 'http'],
+  admin: ['domain', 'filter', 'http'],
+  summary: ['domain', 'filter', 'http'],
+  console: ['domain', 'filter', 'http'],
+  sandbox: ['filter'],
+  cli: [
+    'domain',
+    'filter',
+    'config',
+    'http',
+    'store',
+    'tls',
+    'receiver',
+    'admin',
+    'summary',
+    'console',
+    'sandbox',
+  ],
+};
+
+/** Packages that one folder alone may touch, and what `domain` may. */
+const packageOwners: Record<string, string> = { 'better-sqlite3': 'store', 'acme-client': 'tls' };
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => ({ file, text: readFileSync(join(source, file), 'utf8') }));
+
+const folderOf = (file: string) => file.split('/')[0] ?? '';
+
+function importsOf({ file, text }: { file: string; text: string }): string[] {
+  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(
+    ([, name]) => name ?? '',
+  );
+  return specifiers.map((name) =>
+    name.startsWith('.') ? relative(source, resolve(source, dirname(file), name)) : name,
+  );
+}
+
+const graph = new Map(files.map((one) => [one.file, importsOf(one)]));
+const edges = [...graph].flatMap(([file, names]) => names.map((name) => ({ file, name })));
+
+describe('the source tree', () => {
+  it('has only folders with a place in the design', () => {
+    const folders = new Set(files.map(({ file }) => folderOf(file)));
+    expect([...folders].filter((folder) => !(folder in allowed))).toEqual([]);
+  });
+
+  it('imports along the arrows of the design, and nowhere else', () => {
+    const wrong = edges.filter(({ file, name }) => {
+      if (!graph.has(name)) return false;
+      const [from, to] = [folderOf(file), folderOf(name)];
+      return from !== to && !allowed[from]?.includes(to);
+    });
+    expect(wrong).toEqual([]);
+    expect(edges.filter(({ name }) => graph.has(name)).length).toBeGreaterThan(100);
+  });
+
+  it('has no cycle between files', () => {
+    const finished = new Set<string>();
+    const cycles: string[][] = [];
+    const visit = (file: string, path: readonly string[]) => {
+      if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file]);
+      if (finished.has(file) || path.includes(file)) return;
+      for (const name of graph.get(file) ?? []) if (graph.has(name)) visit(name, [...path, file]);
+      finished.add(file);
+    };
+    for (const file of graph.keys()) visit(file, []);
+    expect(cycles).toEqual([]);
+  });
+
+  it('touches a package with an owner only in its folder, and in domain none but zod', () => {
+    const wrong = edges.filter(({ file, name }) => {
+      if (graph.has(name) || name.startsWith('node:')) return false;
+      if (folderOf(file) === 'domain') return name !== 'zod';
+      return (packageOwners[name] ?? folderOf(file)) !== folderOf(file);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('reads clock, chance, network and process in one file of the command line alone', () => {
+    const ambient =
+      /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|(?<![\w.])fetch\(|\bprocess\.(?!versions)/;
+    const offenders = files.filter(
+      ({ file, text }) => file !== 'cli/io.ts' && ambient.test(withoutComments(text)),
+    );
+    expect(offenders.map(({ file }) => file)).toEqual([]);
+  });
+
+  it('keeps files short, says what each is for, and names none of them vaguely', () => {
+    const lines = ({ text }: { text: string }) => text.split('\n').length;
+    expect(files.filter((one) => lines(one) > 300).map(({ file }) => file)).toEqual([]);
+    expect(files.filter(({ text }) => !text.startsWith('/**')).map(({ file }) => file)).toEqual([]);
+    const vague = /(^|\/)(utils?|helpers?|common|misc)(\.ts$|\/)/;
+    expect(files.filter(({ file }) => vague.test(file))).toEqual([]);
+    const sorted = files.map(lines).toSorted((a, b) => a - b);
+    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(130);
+  });
+});
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/\/\/.*$/gm, '');
+}

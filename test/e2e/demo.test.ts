@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const records = join(root, '../shared/fixtures/products.jsonl');
+
+function demo(...args: string[]) {
+  const command = [join(root, 'scripts/earshot.js'), 'demo', '--once', ...args];
+  const ran = spawnSync(process.execPath, command, { encoding: 'utf8', timeout: 40_000 });
+  const lastLine = ran.stdout.trimEnd().split('\n').at(-1) ?? '';
+  return { status: ran.status, stderr: ran.stderr, count: JSON.parse(lastLine) };
+}
+
+describe('the demo', { timeout: 60_000 }, () => {
+  it('stores every product of 200 once, and leaves nothing behind', () => {
+    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('earshot-demo-'));
+    const { status, stderr, count } = demo('--products', '200');
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    const all = { published: 200, delivered: 200, stored: 200 };
+    expect(count).toEqual({ ...all, duplicates: 0, quarantined: 0, summaries: 0 });
+    const after = readdirSync(tmpdir()).filter((name) => name.startsWith('earshot-demo-'));
+    expect(after).toEqual(before);
+  });
+
+  it('stores everything delivered once on a faulty way, and lists each loss', () => {
+    const { status, stderr, count } = demo('--products', '200', '--faults');
+    expect(status).toBe(0);
+    expect(count.published).toBe(200);
+    expect(count.stored).toBe(count.delivered);
+    expect(count.delivered).toBeLessThan(200);
+    expect(count.duplicates).toBeGreaterThan(0);
+    expect(count.quarantined).toBe(0);
+    expect(stderr.match(/^ {2}created /gm)).toHaveLength(count.published - count.delivered);
+  });
+
+  it('stores all 132 real records', (context) => {
+    if (!existsSync(records)) return context.skip('there is no folder with real records');
+    const { status, count } = demo('--records', records);
+    expect(status).toBe(0);
+    expect(count).toMatchObject({ published: 132, delivered: 132, stored: 132, quarantined: 0 });
+  });
+});

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { databaseFileName } from '../../src/store/database.ts';
+import { notification } from '../helpers/deliveries.ts';
+import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const kills = 20;
+const senders = 16;
+const padding = 'x'.repeat(4_500);
+
+it(`keeps every answered notification, once, over ${kills} kills at random moments under load`, async () => {
+  const world = await createReceiverWorld(temporaryDirectory());
+  const random = createRandom(20_261_120);
+  const answered: string[] = [];
+  let next = 0;
+
+  for (let round = 0; round < kills; round += 1) {
+    const { child, port } = await world.start();
+    const post = createClient({ port, ca: world.ca, connections: senders });
+    const atStart = answered.length;
+    const send = async () => {
+      for (;;) {
+        next += 1;
+        const number = next;
+        const body = JSON.stringify(notification(number, { padding }));
+        const { status } = await post('POST', '/notifications/kill', body);
+        if (status === 200) answered.push(`ack-${number}`);
+      }
+    };
+    // Each sender goes on until the kill breaks its connection.
+    const sending = Promise.allSettled(Array.from({ length: senders }, send));
+    while (answered.length === atStart) await delay(1);
+    // The moment itself is what is random here, not a wait for something to happen.
+    await delay(random.integer(0, 250));
+    child.kill('SIGKILL');
+    await Promise.all([once(child, 'exit'), sending]);
+  }
+
+  const database = new Sqlite(join(world.dataDir, databaseFileName));
+  const stored = database.prepare('SELECT ack_id FROM notification').pluck().all() as string[];
+  const check = database.pragma('integrity_check', { simple: true });
+  const bodies = database.prepare(
+    'SELECT count(*) FROM notification JOIN body ON body.id = body_id',
+  );
+  const withBody = bodies.pluck().get();
+  database.close();
+  const known = new Set(stored);
+  expect(answered.length).toBeGreaterThan(kills * 20);
+  expect(answered.filter((ackId) => !known.has(ackId))).toEqual([]);
+  expect(known.size).toBe(stored.length);
+  expect(withBody).toBe(stored.length);
+  expect(check).toBe('ok');
+}, 120_000);

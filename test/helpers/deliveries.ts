@@ -1,0 +1,50 @@
+/** Notifications and deliveries made for tests. */
+import type { Delivery } from '../../src/domain/ports.ts';
+
+export interface MadeNotification {
+  AckId?: string;
+  ProductId?: string;
+  ProductName?: string;
+  SubscriptionEvent?: string;
+  SubscriptionId?: string;
+  NotificationDate?: string;
+  [field: string]: unknown;
+}
+
+/** A complete notification; the number makes it differ from the others. */
+export function notification(number: number, fields: MadeNotification = {}): MadeNotification {
+  return {
+    '@odata.context': '$metadata#Notification/$entity',
+    SubscriptionEvent: 'created',
+    ProductId: `product-${number}`,
+    ProductName: `S2A_MSIL2A_${String(number).padStart(6, '0')}.SAFE`,
+    SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+    NotificationDate: '2026-11-20T06:00:00.123Z',
+    AckId: `ack-${number}`,
+    value: { Id: `product-${number}`, Name: `S2A_MSIL2A_${String(number).padStart(6, '0')}.SAFE` },
+    ...fields,
+  };
+}
+
+/** A delivery of a body: an object or array to be written as JSON, or the text or bytes as given. */
+export function delivery(body: unknown, fields: Partial<Delivery> = {}): Delivery {
+  const bytes =
+    typeof body === 'string' || body instanceof Uint8Array
+      ? Buffer.from(body)
+      : Buffer.from(JSON.stringify(body));
+  return {
+    body: bytes,
+    subscription: 'default',
+    receivedAtUs: 1_795_000_000_000_000,
+    source: 'push',
+    headers: ['Content-Type', 'application/json', 'Authorization', 'Basic c2VjcmV0OnNlY3JldA=='],
+    ...fields,
+  };
+}
+
+/** All rows of a stream. */
+export async function collect<Row>(rows: AsyncIterable<Row>): Promise<Row[]> {
+  const all: Row[] = [];
+  for await (const row of rows) all.push(row);
+  return all;
+}

@@ -1,0 +1,101 @@
+/** The real program as a child process, over real HTTPS on loopback. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+
+export const credentials = { username: 'catalogue', password: 'a:secret' };
+
+export interface SpawnedReceiver {
+  child: ChildProcess;
+  pid: number;
+  port: number;
+  /** All it has written to stderr so far. */
+  log(): string;
+}
+
+export interface ReceiverWorld {
+  dataDir: string;
+  /** The authority's root, PEM. */
+  ca: string;
+  /** Starts the program; resolves when it says that it takes notifications. */
+  start(env?: Record<string, string>): Promise<SpawnedReceiver>;
+}
+
+/** Makes certificate and folder; whatever is still running is killed when the test has finished. */
+export async function createReceiverWorld(folder: string): Promise<ReceiverWorld> {
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
+  writeFileSync(files.cert, certificate.certificatePem);
+  writeFileSync(files.key, certificate.keyPem);
+  const dataDir = join(folder, 'data');
+  return {
+    dataDir,
+    ca: authority.certificatePem,
+    start: (env = {}) =>
+      startReceiver({
+        EARSHOT_LISTEN: '127.0.0.1:0',
+        EARSHOT_DATA_DIR: dataDir,
+        EARSHOT_ENDPOINT_USERNAME: credentials.username,
+        EARSHOT_ENDPOINT_PASSWORD: credentials.password,
+        EARSHOT_TLS_CERT: files.cert,
+        EARSHOT_TLS_KEY: files.key,
+        ...env,
+      }),
+  };
+}
+
+async function startReceiver(env: Record<string, string>): Promise<SpawnedReceiver> {
+  const program = join(import.meta.dirname, '../../scripts/earshot.js');
+  const child = spawn(process.execPath, [program, 'start'], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let log = '';
+  const port = await new Promise<number>((resolve, reject) => {
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log += text;
+      const found = /"url":"https?:\/\/127\.0\.0\.1:(\d+)"/.exec(log)?.[1];
+      if (found !== undefined) resolve(Number(found));
+    });
+    void once(child, 'exit').then(() => reject(new Error(`It ended before it was ready:\n${log}`)));
+  });
+  return { child, pid: child.pid ?? 0, port, log: () => log };
+}
+
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+/** A client that keeps its connections, trusting the given authority. */
+export function createClient(options: { port: number; ca: string; connections?: number }) {
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: options.connections ?? 8,
+    ca: options.ca,
+  });
+  onTestFinished(() => agent.destroy());
+  const auth = `${credentials.username}:${credentials.password}`;
+  /** Rejects when the connection breaks before the whole answer is there. */
+  return (method: string, path: string, body?: string | Uint8Array): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const target = { host: '127.0.0.1', port: options.port, agent, method, path, auth };
+      const sent = request(target, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+        response.on('error', reject);
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
+}

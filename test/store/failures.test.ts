@@ -1,0 +1,192 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { databaseFileName } from '../../src/store/database.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openSqliteStore } from './sqlite-store.ts';
+
+const isRoot = process.getuid?.() === 0;
+const inCi = process.env.CI === 'true';
+
+/** A body of real size, so that a small disk fills up soon. */
+const large = (number: number) => delivery(notification(number, { padding: 'x'.repeat(5_000) }));
+
+/** Opens the file beside the store, as another program would. */
+function openBeside(dataDir: string): Sqlite.Database {
+  const database = new Sqlite(join(dataDir, databaseFileName), { timeout: 0 });
+  onTestFinished(() => void database.close());
+  return database;
+}
+
+function integrity(dataDir: string): unknown {
+  return openBeside(dataDir).pragma('integrity_check', { simple: true });
+}
+
+describe('a disk that is full', () => {
+  it('refuses, loses nothing it has answered, and goes on when there is room', async (context) => {
+    // A real file system of 6 MiB. CI runs as root, and there it must run.
+    if (!isRoot && !inCi) return context.skip('mounting a small disk takes root');
+    const disk = temporaryDirectory();
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', disk]);
+    onTestFinished(() => void spawnSync('umount', ['--lazy', disk]));
+    const filler = join(disk, 'filler');
+    writeFileSync(filler, Buffer.alloc(3 * 2 ** 20));
+    const { store, reopen } = await openSqliteStore({
+      dataDir: join(disk, 'data'),
+      nowUs: () => 0,
+    });
+    const answered: string[] = [];
+    let refusal: unknown;
+    for (let i = 0; refusal === undefined && i < 2_000; i += 1) {
+      await store.accept(large(i)).then(
+        () => answered.push(`ack-${i}`),
+        (error: unknown) => {
+          refusal = error;
+        },
+      );
+    }
+    expect(answered.length).toBeGreaterThan(20);
+    expect(refusal).toMatchObject({ code: 'unavailable' });
+    expect(String(refusal)).toContain('The disk is full. Free some space');
+    await expect(store.checkWritable()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.accept(large(5_000))).rejects.toMatchObject({ code: 'unavailable' });
+
+    rmSync(filler);
+    await store.checkWritable();
+    expect(await store.accept(large(6_000))).toMatchObject({ outcome: 'stored' });
+    const again = await reopen();
+    const rows = await collect(again.find({ order: 'oldest' }));
+    expect(rows.map(({ ackId }) => ackId)).toEqual([...answered, 'ack-6000']);
+    expect(integrity(join(disk, 'data'))).toBe('ok');
+  });
+});
+
+describe('a file that cannot be written', () => {
+  /** Runs the store where permission bits count: root passes them by unless it gives up that power. */
+  function tryReadOnly(dataDir: string) {
+    const child = join(import.meta.dirname, 'read-only-child.ts');
+    const command = [process.execPath, child, dataDir];
+    const drop = ['--bounding-set', '-dac_override', '--inh-caps', '-dac_override'];
+    const [program = '', ...args] = isRoot ? ['setpriv', ...drop, ...command] : command;
+    return spawnSync(program, args, { encoding: 'utf8', timeout: 20_000 });
+  }
+
+  it('refuses with what to do, and takes up again when it may write', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(delivery(notification(1)));
+    await store.close();
+    chmodSync(join(dataDir, databaseFileName), 0o444);
+    const { stdout, stderr } = tryReadOnly(dataDir);
+    expect(stderr).toBe('');
+    const { start, afterPermission } = JSON.parse(stdout);
+    expect(start).toMatchObject({ code: 'unavailable' });
+    expect(start.message).toContain('cannot be written');
+    expect(afterPermission).toMatchObject({ outcome: 'stored' });
+  });
+});
+
+describe('a file that another program holds locked', () => {
+  it('waits for a lock that goes away soon', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const other = openBeside(dataDir);
+    other.exec('BEGIN IMMEDIATE');
+    const waiting = store.accept(delivery(notification(1)));
+    // The writer is proven to wait: it has the delivery and a question asked after it is unanswered.
+    expect(await store.lastPosition()).toBe(0);
+    other.exec('ROLLBACK');
+    expect(await waiting).toMatchObject({ outcome: 'stored' });
+  });
+
+  it('refuses after five seconds, keeps nothing of it, and goes on when the lock is gone', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const other = openBeside(dataDir);
+    other.exec('BEGIN IMMEDIATE');
+    const refused = store.accept(delivery(notification(1)));
+    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(refused).rejects.toThrow('holds the database locked');
+    other.exec('ROLLBACK');
+    expect(await store.accept(delivery(notification(1)))).toMatchObject({ outcome: 'stored' });
+    expect(await store.counts()).toMatchObject({ notifications: 1, duplicates: 0 });
+  });
+
+  it('refuses at once what the queue has no room for, and keeps what it has promised', async () => {
+    const { store, dataDir } = await openSqliteStore({ queueBytesMax: 50_000 });
+    const other = openBeside(dataDir);
+    other.exec('BEGIN IMMEDIATE');
+    const results = Array.from({ length: 100 }, (_, i) => store.accept(large(i)));
+    const settled = Promise.allSettled(results);
+    await expect(results[99]).rejects.toThrow('than the queue can hold');
+    other.exec('ROLLBACK');
+    const stored = (await settled).filter(({ status }) => status === 'fulfilled');
+    expect(stored.length).toBeGreaterThan(5);
+    expect(stored.length).toBeLessThan(10);
+    expect(await store.counts()).toMatchObject({ notifications: stored.length });
+    expect(await store.accept(large(99))).toMatchObject({ outcome: 'stored' });
+  });
+});
+
+describe('a file that is damaged or not ours', () => {
+  const openingOf = (dataDir: string) => openSqliteStore({ dataDir });
+  const fileIn = (dataDir: string) => join(dataDir, databaseFileName);
+
+  it('refuses a file that is no database, and leaves it untouched', async () => {
+    const dataDir = temporaryDirectory();
+    const text = 'this is no database '.repeat(1_000);
+    writeFileSync(fileIn(dataDir), text);
+    await expect(openingOf(dataDir)).rejects.toThrow('not a database, or it is damaged');
+    expect(readFileSync(fileIn(dataDir), 'utf8')).toBe(text);
+  });
+
+  it('refuses notifications when pages are damaged, and says what to do', async () => {
+    const { store, dataDir, reopen } = await openSqliteStore();
+    for (let i = 0; i < 200; i += 1) await store.accept(large(i));
+    await store.close();
+    const bytes = readFileSync(fileIn(dataDir));
+    // Everything but the first page, which holds the header and the schema.
+    bytes.fill(0xa5, 16_384);
+    writeFileSync(fileIn(dataDir), bytes);
+    const damaged = await reopen().catch((error: unknown) => error);
+    const refusal =
+      damaged instanceof Error
+        ? damaged
+        : await (await reopen()).accept(large(1_000)).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'unavailable' });
+    expect(String(refusal)).toContain('damaged');
+  });
+
+  it("refuses another program's database", async () => {
+    const dataDir = temporaryDirectory();
+    const other = new Sqlite(fileIn(dataDir));
+    other.exec('CREATE TABLE theirs (a)');
+    other.close();
+    await expect(openingOf(dataDir)).rejects.toMatchObject({ code: 'configuration' });
+    await expect(openingOf(dataDir)).rejects.toThrow('another program');
+  });
+
+  it('refuses a file from a newer version', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    await store.close();
+    openBeside(dataDir).pragma('user_version = 99');
+    await expect(openingOf(dataDir)).rejects.toMatchObject({ code: 'configuration' });
+    await expect(openingOf(dataDir)).rejects.toThrow('written by a newer earshot (schema 99');
+  });
+
+  it('refuses a data directory that cannot be made', async () => {
+    const dataDir = join(temporaryDirectory(), 'file');
+    writeFileSync(dataDir, '');
+    await expect(openingOf(join(dataDir, 'data'))).rejects.toThrow('EARSHOT_DATA_DIR');
+  });
+
+  it('starts a new file when the old one is taken away under it', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(delivery(notification(1)));
+    for (const end of ['', '-wal', '-shm']) rmSync(fileIn(dataDir) + end, { force: true });
+    await store.accept(delivery(notification(2)));
+    expect(existsSync(fileIn(dataDir))).toBe(true);
+    const rows = openBeside(dataDir).prepare('SELECT ack_id FROM notification').pluck().all();
+    expect(rows).toEqual(['ack-2']);
+  });
+});

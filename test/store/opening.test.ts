@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { databaseFileName, openForWriting } from '../../src/store/database.ts';
+import { schemaVersion } from '../../src/store/migrate.ts';
+import { openStore, openStoreReader } from '../../src/store/store.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openSqliteStore } from './sqlite-store.ts';
+
+describe('opening the store', () => {
+  it('migrates a fresh file once, also when it is opened again', async () => {
+    const { store, dataDir, reopen } = await openSqliteStore();
+    await store.accept(delivery(notification(1)));
+    const again = await reopen();
+    expect(await again.counts()).toMatchObject({ notifications: 1 });
+    const database = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
+    expect(database.pragma('user_version', { simple: true })).toBe(schemaVersion);
+    database.close();
+  });
+
+  it('lets several processes open one fresh file at the same moment', async () => {
+    const dataDir = temporaryDirectory();
+    const child = join(import.meta.dirname, 'store-one-child.ts');
+    const children = [1, 2, 3, 4].map((number) =>
+      spawn(process.execPath, [child, dataDir, String(number)], { stdio: 'pipe' }),
+    );
+    const codes = await Promise.all(children.map(async (one) => (await once(one, 'exit'))[0]));
+    expect(codes).toEqual([0, 0, 0, 0]);
+    const { store } = await openSqliteStore({ dataDir });
+    const rows = await collect(store.find({ order: 'oldest' }));
+    expect(rows.map(({ position }) => position)).toEqual([1, 2, 3, 4]);
+    expect(rows.map(({ ackId }) => ackId).toSorted()).toEqual(['ack-1', 'ack-2', 'ack-3', 'ack-4']);
+  });
+
+  it('stores a notification once that two processes are given at the same moment', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const other = await openStore({ dataDir, nowUs: () => 0 });
+    const numbers = Array.from({ length: 300 }, (_, i) => i);
+    const receipts = await Promise.all(
+      numbers.flatMap((n) => [store, other].map((one) => one.accept(delivery(notification(n))))),
+    );
+    await other.close();
+    expect(receipts.filter(({ outcome }) => outcome === 'stored')).toHaveLength(300);
+    expect(await store.counts()).toMatchObject({ notifications: 300, duplicates: 300 });
+  });
+
+  it('sets what durability and concurrent reading need on the writing connection', () => {
+    const dataDir = temporaryDirectory();
+    openForWriting(dataDir).close();
+    const database = openForWriting(dataDir);
+    const setting = (name: string) => database.pragma(name, { simple: true });
+    expect(setting('journal_mode')).toBe('wal');
+    // 2 is FULL. The second opening is the one that would fall back to NORMAL.
+    expect(setting('synchronous')).toBe(2);
+    expect(setting('page_size')).toBe(16_384);
+    database.close();
+  });
+
+  it('reads without a store being there only to say what is missing', async () => {
+    const reader = openStoreReader(temporaryDirectory());
+    await expect(reader.counts()).rejects.toMatchObject({ code: 'configuration' });
+    await expect(reader.counts()).rejects.toThrow('EARSHOT_DATA_DIR');
+    await reader.close();
+  });
+
+  it('reads while another process writes', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const reader = openStoreReader(dataDir);
+    await store.accept(delivery(notification(1)));
+    expect(await reader.lastPosition()).toBe(1);
+    await store.accept(delivery(notification(2)));
+    expect(await reader.lastPosition()).toBe(2);
+    await reader.close();
+  });
+});
+
+describe('closing the store', () => {
+  it('commits and answers what was handed over before', async () => {
+    const { store, reopen } = await openSqliteStore();
+    const receipts = Promise.all(
+      Array.from({ length: 500 }, (_, i) => store.accept(delivery(notification(i)))),
+    );
+    const again = await reopen();
+    expect(await receipts).toHaveLength(500);
+    expect(await again.counts()).toMatchObject({ notifications: 500 });
+  });
+
+  it('refuses what comes later', async () => {
+    const { store } = await openSqliteStore();
+    await store.close();
+    const refused = store.accept(delivery(notification(1)));
+    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    await store.close();
+  });
+});
+
+describe('reading a held body again', () => {
+  it('releases it to the log with its own time of receipt, keeping its body once', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(delivery('once unreadable', { receivedAtUs: 5, subscription: 'odd' }));
+    // What a later version could read is played by exchanging the bytes.
+    const database = new Sqlite(join(dataDir, databaseFileName));
+    const bytes = Buffer.from(JSON.stringify(notification(1)));
+    database.prepare('UPDATE body SET bytes = ?').run(bytes);
+    expect(await store.retry(1, 9)).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
+    expect(await collect(store.find({}))).toMatchObject([{ receivedAtUs: 5, subscription: 'odd' }]);
+    expect(database.prepare('SELECT count(*) FROM body').pluck().get()).toBe(1);
+    database.close();
+    expect(await collect(store.quarantined({ released: false }))).toEqual([]);
+    expect(await collect(store.quarantined({ released: true }))).toMatchObject([
+      { releasedAtUs: 9 },
+    ]);
+    await expect(store.retry(1, 10)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});

@@ -1,0 +1,18 @@
+/** Opens a store in a file without write permission, gives permission, and prints how both went. */
+import { chmodSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { AppError } from '../../src/domain/app-error.ts';
+import { openStore } from '../../src/store/store.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+
+const dataDir = process.argv[2] ?? '';
+const open = () => openStore({ dataDir, nowUs: () => 0 });
+
+const refusal = await open().catch((error: unknown) => error);
+const start =
+  refusal instanceof AppError ? { code: refusal.code, message: refusal.message } : 'opened';
+for (const file of readdirSync(dataDir)) chmodSync(join(dataDir, file), 0o600);
+const store = await open();
+const afterPermission = await store.accept(delivery(notification(2)));
+await store.close();
+process.stdout.write(JSON.stringify({ start, afterPermission }));

@@ -1,0 +1,8 @@
+/** Opens a store, hands it one notification, and ends. */
+import { openStore } from '../../src/store/store.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+
+const [, , dataDir = '', number = ''] = process.argv;
+const store = await openStore({ dataDir, nowUs: () => 0 });
+await store.accept(delivery(notification(Number(number))));
+await store.close();

@@ -29,7 +29,10 @@ export function openForWriting(dataDir: string): Database {
     database.pragma('synchronous = FULL');
     // macOS: without it a sync stops at the drive's own cache. Elsewhere it has no effect.
     database.pragma('fullfsync = ON');
-    // The log may grow beyond this during a long read; afterwards it is cut back to 64 MiB.
+    // Pages move from the write-ahead log into the file every 64 MiB: seldom enough that the stall of
+    // some 30 ms stays beyond the 99th percentile of answers.
+    database.pragma('wal_autocheckpoint = 4096');
+    // It may grow beyond that during a long read; afterwards it is cut back.
     database.pragma(`journal_size_limit = ${64 * 2 ** 20}`);
     // 32 MiB, negative because in KiB: the index with random inserts is what needs it.
     database.pragma('cache_size = -32768');

@@ -67,25 +67,29 @@ type WrittenRow = 'stored' | 'duplicate' | 'reused';
 
 /**
  * One statement decides between new and known: a look first and an insert after would let two
- * deliveries of the same notification both pass (facts, lessons 2.6).
+ * deliveries of the same notification both pass (facts, lessons 2.6). It is DO NOTHING with a second
+ * statement for the rare known one, since DO UPDATE or RETURNING on every row make SQLite keep a
+ * statement journal, which measured three times as slow.
  */
 function prepareUpsert(database: Database) {
-  const statement = database.prepare<unknown[], [number, string, string]>(
+  const insert = database.prepare(
     `INSERT INTO notification (dedupe_key, ack_id, product_id, product_name, event, subscription,
        subscription_id, notification_date_us, received_at_us, source, times_seen, last_seen_at_us,
        body_id, body_index)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
-     ON CONFLICT (dedupe_key) DO UPDATE SET
-       times_seen = times_seen + 1,
-       last_seen_at_us = max(last_seen_at_us, excluded.last_seen_at_us)
-     RETURNING times_seen, product_id, event`,
+     ON CONFLICT (dedupe_key) DO NOTHING`,
   );
-  statement.raw();
+  const countAgain = database.prepare<unknown[], { product_id: string; event: string }>(
+    `UPDATE notification
+     SET times_seen = times_seen + 1, last_seen_at_us = max(last_seen_at_us, ?)
+     WHERE dedupe_key = ? RETURNING product_id, event`,
+  );
   return (delivery: Delivery, item: Notification, bodyId: number): WrittenRow => {
     const { subscription, receivedAtUs, source, body } = delivery;
     const bodyDigest = () => hash('sha256', body, 'hex');
-    const row = statement.get(
-      dedupeKey(identityOf(item, { subscription, bodyDigest })),
+    const key = dedupeKey(identityOf(item, { subscription, bodyDigest }));
+    const { changes } = insert.run(
+      key,
       item.ackId,
       item.productId,
       item.productName,
@@ -99,8 +103,9 @@ function prepareUpsert(database: Database) {
       bodyId,
       item.index,
     );
-    const [timesSeen, productId, event] = row ?? [];
-    if (timesSeen === 1) return 'stored';
-    return productId === item.productId && event === item.event ? 'duplicate' : 'reused';
+    if (changes === 1) return 'stored';
+    const known = countAgain.get(receivedAtUs, key);
+    const same = known?.product_id === item.productId && known.event === item.event;
+    return same ? 'duplicate' : 'reused';
   };
 }

@@ -1,6 +1,7 @@
 /** Fails when the test report given names a skipped test although everything it needs is there. */
 import { existsSync, readFileSync } from 'node:fs';
 
+/** @type {{ testResults: { assertionResults: { status: string, fullName: string }[] }[] }} */
 const report = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
 const tests = report.testResults.flatMap((file) => file.assertionResults);
 const skipped = tests.filter((test) => test.status !== 'passed' && test.status !== 'failed');

@@ -16,6 +16,7 @@ export const exitCodeOf: Record<ErrorCode, number> = {
   invalid: exitCodes.failed,
   unauthorized: exitCodes.failed,
   not_found: exitCodes.failed,
+  wrong_method: exitCodes.failed,
   conflict: exitCodes.failed,
   too_large: exitCodes.failed,
   too_many: exitCodes.failed,

@@ -1,5 +1,5 @@
 /** The options that choose rows of the log, shared by the commands that read it. */
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { NotificationQuery } from '../domain/ports.ts';
 import type { Io } from './io.ts';
 import { parseTimeArgument } from './time-argument.ts';
@@ -22,7 +22,7 @@ export function addFilterOptions(command: Command, io: Io): Command {
   return command
     .option('--ack-id <id>', 'the notification with this AckId')
     .option('--product-id <id>', 'notifications of this product')
-    .option('--name <pattern>', 'product name; * stands for any text, ? for one character')
+    .option('--name <pattern>', 'product name; * stands for any text, ? for one character', pattern)
     .option('--event <names>', 'created, modified, deleted; several with commas', splitNames)
     .option('--subscription <name>', 'the name in the URL path')
     .addOption(new Option('--source <source>', 'how it came').choices(['push', 'reconcile']))
@@ -52,8 +52,13 @@ export function toQuery(flags: FilterFlags): NotificationQuery {
 }
 
 function splitNames(text: string): string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => name !== '');
+  const names = text.split(',').map((name) => name.trim().toLowerCase());
+  if (names.includes('')) throw new InvalidArgumentError('Use one name, or several with commas.');
+  return names;
+}
+
+/** SQLite refuses longer patterns; no product name comes near. */
+function pattern(text: string): string {
+  if (text.length > 1_000) throw new InvalidArgumentError('Use at most 1000 characters.');
+  return text;
 }

@@ -3,6 +3,7 @@ import { stringify } from 'csv-stringify/sync';
 import { formatDateUs } from '../domain/notification-date.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import type { Output } from './io.ts';
+import { printable } from './printable.ts';
 import { type Column, printTable } from './table.ts';
 import { writeOut } from './write-out.ts';
 
@@ -66,7 +67,9 @@ export async function writeRows(
   if (form === 'csv') await writeOut(output, `${rowFields.join(',')}\n`);
   for await (const row of outputRows) {
     count += 1;
-    await writeOut(output, lineOf(form, row));
+    const line = lineOf(form, row);
+    // A file gets the text as it is; a terminal must not be steered by it.
+    await writeOut(output, output.isTTY ? `${printable(line.trimEnd())}\n` : line);
   }
   return count;
 }

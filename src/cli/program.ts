@@ -37,6 +37,8 @@ Data goes to standard output, everything else to standard error.`,
   for (const command of withChildren(program)) {
     command
       .exitOverride()
+      // `query drift --json`: an option after a subcommand is the subcommand's.
+      .enablePositionalOptions()
       .showHelpAfterError(`(${fullName(command)} --help shows what it takes)`)
       .configureOutput({
         writeOut: (text) => void io.stdout.write(text),

@@ -1,11 +1,13 @@
 /** Composes the receiver: store, certificate, listener; and takes it apart again in reverse. */
 import type { ServeConfig } from '../config/read-config.ts';
+import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import { type Listener, startListener } from '../http/listener.ts';
+import { problemResponse } from '../http/problem.ts';
 import { createCredentialCheck } from '../receiver/basic-auth.ts';
 import { createReceiverApp } from '../receiver/receiver-app.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { loadCertificateFiles } from '../tls/certificate-files.ts';
+import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
 import { watchCertificateFiles } from '../tls/watch-certificate-files.ts';
 import { createClosers } from './closers.ts';
 import type { Io } from './io.ts';
@@ -32,6 +34,7 @@ export async function serve(
   try {
     const files = config.certificateFiles;
     const certificate = files === null ? undefined : await loadCertificateFiles(files);
+    if (certificate !== undefined) warnOfCertificate(certificate, config, log, io);
     const store = await openStore({ dataDir: config.dataDir, nowUs });
     closers.add(() => store.close());
     const summary = startOutcomeSummary(log);
@@ -48,6 +51,12 @@ export async function serve(
       fetch: app.fetch,
       listen: config.listen,
       listenVariable: 'EARSHOT_LISTEN',
+      onBadRequest: (err) => {
+        const requestId = newId();
+        const reason = err instanceof Error ? err.message : String(err);
+        log.warn({ requestId, reason }, 'request that cannot be read');
+        return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
+      },
       keyPair: certificate,
     });
     closers.add(() => listener.close(graceMs));
@@ -55,9 +64,10 @@ export async function serve(
       const watch = watchCertificateFiles({
         files,
         current: certificate,
-        onChange: ({ notAfter, ...pair }) => {
-          listener.setKeyPair(pair);
-          log.info({ notAfter }, 'certificate changed; serving the new one');
+        onChange: (changed) => {
+          listener.setKeyPair({ cert: changed.cert, key: changed.key });
+          log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
+          warnOfCertificate(changed, config, log, io);
         },
         onProblem: (err) => {
           log.error({ err }, 'the changed certificate files cannot be used; serving the old one');
@@ -69,6 +79,23 @@ export async function serve(
   } catch (error) {
     await closers.closeAll();
     throw error;
+  }
+}
+
+/** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */
+function warnOfCertificate(
+  certificate: LoadedCertificate,
+  { publicUrl }: ServeConfig,
+  log: Logger,
+  { nowUs }: Pick<Io, 'nowUs'>,
+): void {
+  const { notAfter } = certificate;
+  if (notAfter.getTime() * 1000 <= nowUs()) {
+    log.warn({ notAfter }, 'the certificate has expired; the catalogue will refuse it');
+  }
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  if (host !== undefined && !certificate.covers(host)) {
+    log.warn({ host }, 'the certificate is not valid for the name in EARSHOT_PUBLIC_URL');
   }
 }
 

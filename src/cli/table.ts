@@ -15,6 +15,8 @@ export interface Column<Row> {
 const measuredRowsMax = 500;
 const gap = '  ';
 const flexibleWidthMin = 20;
+/** Cells of the other columns are short by nature; what comes from outside may be anything. */
+const fixedWidthMax = 40;
 
 /** Prints the title line, if there is a row, and the rows; returns how many there were. */
 export async function printTable<Row>(
@@ -50,7 +52,7 @@ function fittedWidths<Row>(
   output: Output,
 ) {
   const widths = columns.map((_, i) =>
-    lines.reduce((most, line) => Math.max(most, line[i]?.length ?? 0), 0),
+    lines.reduce((most, line) => Math.max(most, lengthOf(line[i], columns[i])), 0),
   );
   const flexible = columns.findIndex((column) => column.flexible);
   if (output.isTTY !== true || output.columns === undefined || flexible === -1) return widths;
@@ -61,6 +63,10 @@ function fittedWidths<Row>(
   );
 }
 
+function lengthOf<Row>(cell = '', column?: Column<Row>): number {
+  return column?.flexible ? cell.length : Math.min(cell.length, fixedWidthMax);
+}
+
 function formatLine<Row>(
   columns: readonly Column<Row>[],
   cells: readonly string[],
@@ -68,7 +74,7 @@ function formatLine<Row>(
 ): string {
   const padded = cells.map((cell, i) => {
     const width = widths[i] ?? 0;
-    const text = columns[i]?.flexible ? shorten(cell, width) : cell;
+    const text = shorten(cell, columns[i]?.flexible ? width : fixedWidthMax);
     return columns[i]?.align === 'right' ? text.padStart(width) : text.padEnd(width);
   });
   return padded.join(gap).trimEnd();
@@ -77,6 +83,10 @@ function formatLine<Row>(
 /** Product names tell most at both ends, so the middle goes. */
 function shorten(text: string, width: number): string {
   if (text.length <= width) return text;
+  // By characters, so that none is cut in two.
+  const characters = Array.from(text);
+  if (characters.length <= width) return text;
   const head = Math.ceil((width - 1) / 2);
-  return `${text.slice(0, head)}…${text.slice(text.length - (width - 1 - head))}`;
+  const tail = characters.slice(characters.length - (width - 1 - head));
+  return `${characters.slice(0, head).join('')}…${tail.join('')}`;
 }

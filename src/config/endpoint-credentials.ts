@@ -9,7 +9,7 @@ export const credentialsFileName = 'endpoint-credentials.json';
 
 const credentialsFile = z.strictObject({
   pairs: z
-    .array(z.strictObject({ username: z.string().min(1), password: z.string().min(1) }))
+    .array(z.strictObject({ username: z.string().regex(/^[^:]+$/), password: z.string().min(1) }))
     .min(1),
 });
 
@@ -27,6 +27,8 @@ export function readEndpointCredentials(
 ): EndpointCredentials {
   const { endpointUsername: username, endpointPassword: password } = values;
   if (username !== undefined && password !== undefined) return [{ username, password }];
+  // What is wrong with one of them has been said; the other one alone is no second problem.
+  if (problems.some((problem) => problem.includes('EARSHOT_ENDPOINT_'))) return [];
   if (username !== undefined || password !== undefined) {
     problems.push(
       'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD belong together: set both.',
@@ -34,7 +36,7 @@ export function readEndpointCredentials(
     return [];
   }
   const path = join(values.dataDir, credentialsFileName);
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = statsOf(path);
   if (stats === undefined) {
     problems.push(
       'There are no endpoint credentials, so nobody could be let in. Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD.',
@@ -49,6 +51,15 @@ export function readEndpointCredentials(
   if (parsed.success) return parsed.data.pairs;
   problems.push(`${path} is not as earshot wrote it: {"pairs":[{"username":…,"password":…}]}.`);
   return [];
+}
+
+function statsOf(path: string) {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    // A directory on the way that cannot be entered: nothing there can be used.
+    return undefined;
+  }
 }
 
 function jsonOf(path: string, readFile: Environment['readFile']): unknown {

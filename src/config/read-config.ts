@@ -30,7 +30,7 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
   const certificateFiles = readCertificateFiles(values, problems);
   refuseProblems(problems);
   const { listen, publicUrl, dataDir, logLevel } = values;
-  return Object.freeze({ listen, publicUrl, dataDir, credentials, certificateFiles, logLevel });
+  return frozen({ listen, publicUrl, dataDir, credentials, certificateFiles, logLevel });
 }
 
 /** What commands need that look into the data directory. */
@@ -40,10 +40,19 @@ export function readDataConfig(environment: Environment): Readonly<{ dataDir: st
   return Object.freeze(values);
 }
 
+function frozen<Value extends object>(value: Value): Readonly<Value> {
+  for (const inner of Object.values(value)) {
+    if (typeof inner === 'object' && inner !== null) frozen(inner);
+  }
+  return Object.freeze(value);
+}
+
 function readCertificateFiles(
   { tls, tlsCert, tlsKey }: Values<'tls' | 'tlsCert' | 'tlsKey'>,
   problems: string[],
 ): ServeConfig['certificateFiles'] {
+  // Neither of the two: that has been reported.
+  if (tls === undefined) return null;
   if (tls === 'off') {
     if (tlsCert !== undefined || tlsKey !== undefined) {
       problems.push('EARSHOT_TLS=off does not go with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY.');

@@ -57,10 +57,13 @@ function textOf(row: Variable, { env, readFile }: Environment, problems: string[
     return undefined;
   }
   try {
-    return readFile(file).replace(/\r?\n$/, '') || undefined;
+    const text = readFile(file).replace(/\r?\n$/, '');
+    if (text === '') problems.push(`The file that ${row.name}_FILE names is empty.`);
+    return text || undefined;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    problems.push(`${row.name}_FILE names ${file}, which cannot be read (${code}).`);
+    // Without the name: somebody may have put the secret itself there.
+    problems.push(`The file that ${row.name}_FILE names cannot be read (${code}).`);
     return undefined;
   }
 }

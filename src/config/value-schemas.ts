@@ -19,7 +19,12 @@ export const publicUrl = z.string().transform((text, context) => {
     context.addIssue('must be an https URL, such as https://earshot.example.org:8443');
     return z.NEVER;
   }
-  if (url.username !== '' || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+  if (
+    url.username + url.password !== '' ||
+    url.pathname !== '/' ||
+    url.search !== '' ||
+    url.hash !== ''
+  ) {
     context.addIssue('must hold nothing but https://, the name and perhaps the port');
     return z.NEVER;
   }

@@ -7,6 +7,7 @@ export const errorCodes = [
   'invalid', // what was handed over cannot be used as it is
   'unauthorized',
   'not_found',
+  'wrong_method',
   'conflict',
   'too_large',
   'too_many',

@@ -7,7 +7,7 @@ export interface ReadDate {
 }
 
 const dateTime =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*([Zz]|[+-]\d\d:?\d\d)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
 
 /**
  * Reads an ISO 8601 date or date and time; a text without a zone is UTC (facts, catalogue 1.1 and
@@ -33,10 +33,9 @@ export function parseDate(text: string): ReadDate | null {
     return null;
   }
   const fractionUs = Number((match[7] ?? '').padEnd(6, '0').slice(0, 6));
-  return {
-    us: (ms - zoneOffsetMs(match[8])) * 1000 + fractionUs,
-    zoned: match[8] !== undefined,
-  };
+  const us = (ms - zoneOffsetMs(match[8])) * 1000 + fractionUs;
+  // Beyond the year 2255 microseconds are more than a number can hold exactly.
+  return Number.isSafeInteger(us) ? { us, zoned: match[8] !== undefined } : null;
 }
 
 /** Writes a moment as ISO 8601 UTC with six fractional digits, as the catalogue does since 2024. */

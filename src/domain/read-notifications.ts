@@ -71,8 +71,9 @@ function addItem(item: unknown, index: number, reading: Reading): Reading {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return refuse('not-an-object', 'A notification must be a JSON object.');
   }
-  const parsed = notificationSchema.safeParse(item);
-  if (!parsed.success) {
+  // Asked first because a failing parse is slow, and a megabyte may hold 300,000 of them.
+  const parsed = 'SubscriptionEvent' in item ? notificationSchema.safeParse(item) : null;
+  if (!parsed?.success) {
     return refuse('event-missing', 'SubscriptionEvent is missing or is not a text.');
   }
   const fields = parsed.data;
@@ -91,7 +92,7 @@ function addItem(item: unknown, index: number, reading: Reading): Reading {
     subscriptionId: fields.SubscriptionId,
     notificationDateUs: date?.us ?? null,
   });
-  reading.drift.push(...driftOf(item, fields, date));
+  for (const shape of driftOf(item, fields, date)) reading.drift.push(shape);
   return reading;
 }
 

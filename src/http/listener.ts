@@ -4,7 +4,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from 'n
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
-import { capConnections } from './connection-cap.ts';
+import { type ConnectionCap, capConnections } from './connection-cap.ts';
 import { discardBody } from './read-body.ts';
 
 /** Certificate chain and private key, PEM. */
@@ -34,42 +34,50 @@ export interface ListenerOptions {
   keyPair?: KeyPair | undefined;
   /** The variable that holds the address, for the error when the port is taken. */
   listenVariable: string;
+  limits?: Partial<ListenerLimits>;
+  /** Answers what never became a request for the app, such as a malformed Host. */
+  onBadRequest?: (error: unknown) => Response;
+}
+
+/** How long and how many: what an open port must bound. */
+export interface ListenerLimits {
+  /** A sender that is this slow with its headers, or with a whole request, is cut off (408). */
+  headersTimeoutMs: number;
+  requestTimeoutMs: number;
+  /** A connection may rest this long between two requests. */
+  keepAliveTimeoutMs: number;
+  handshakeTimeoutMs: number;
+  connectionsMax: number;
 }
 
 /** A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
-const connectionsMax = 1_000;
+export const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 60_000,
+  handshakeTimeoutMs: 10_000,
+  connectionsMax: 1_000,
+});
 
-const serverOptions = {
-  // A sender that is this slow with its headers, or with a whole request, is cut off (408).
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  // A connection may rest this long between two requests.
-  keepAliveTimeout: 60_000,
-  connectionsCheckingInterval: 1_000,
-  maxHeaderSize: 16 * 1024,
-  noDelay: true,
-};
-
-const tlsOptions = {
-  minVersion: 'TLSv1.2',
-  handshakeTimeout: 10_000,
-  ALPNProtocols: ['http/1.1'],
-} as const;
+const tlsOptions = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] } as const;
 
 /** Resolves when the port is open. Rejects with `configuration` when it cannot be opened. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   let closing = false;
-  const handle = getRequestListener(options.fetch, { autoCleanupIncoming: false });
-  const server: Server | HttpsServer =
-    options.keyPair === undefined
-      ? createHttpServer(serverOptions)
-      : createHttpsServer({ ...serverOptions, ...tlsOptions, ...options.keyPair });
+  const limits = { ...defaultLimits, ...options.limits };
+  const handle = getRequestListener(options.fetch, {
+    autoCleanupIncoming: false,
+    // Stands in for a Host that is empty or absent; nothing here depends on it.
+    hostname: 'localhost',
+    ...(options.onBadRequest === undefined ? {} : { errorHandler: options.onBadRequest }),
+  });
+  const server = createServer(limits, options.keyPair);
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));
     void handle(incoming, outgoing);
   });
-  capConnections(server, connectionsMax);
+  const cap = capConnections(server, limits.connectionsMax);
   await listening(server, options);
   const { port } = server.address() as AddressInfo;
   return {
@@ -79,9 +87,23 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     },
     close: (graceMs) => {
       closing = true;
-      return closed(server, graceMs);
+      return closed(server, cap, graceMs);
     },
   };
+}
+
+function createServer(limits: ListenerLimits, keyPair?: KeyPair): Server | HttpsServer {
+  const options = {
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(1_000, limits.headersTimeoutMs),
+    maxHeaderSize: 16 * 1024,
+    noDelay: true,
+  };
+  if (keyPair === undefined) return createHttpServer(options);
+  const handshakeTimeout = limits.handshakeTimeoutMs;
+  return createHttpsServer({ ...options, ...tlsOptions, handshakeTimeout, ...keyPair });
 }
 
 function listening(server: Server, { listen, listenVariable }: ListenerOptions): Promise<void> {
@@ -107,15 +129,16 @@ const reasons: Record<string, string> = {
   ENOTFOUND: 'the name does not resolve',
 };
 
-function closed(server: Server, graceMs: number): Promise<void> {
+function closed(server: Server, cap: ConnectionCap, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const idleTimer = setInterval(() => server.closeIdleConnections(), 50);
+    // Node's own closeIdleConnections passes over those that have never sent anything.
+    const idleTimer = setInterval(() => cap.closeIdle(), 50);
     const graceTimer = setTimeout(() => server.closeAllConnections(), graceMs);
     server.close(() => {
       clearInterval(idleTimer);
       clearTimeout(graceTimer);
       resolve();
     });
-    server.closeIdleConnections();
+    cap.closeIdle();
   });
 }

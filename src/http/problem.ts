@@ -7,6 +7,7 @@ const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string 
   invalid: { status: 400, title: 'Bad request' },
   unauthorized: { status: 401, title: 'Unauthorized' },
   not_found: { status: 404, title: 'Not found' },
+  wrong_method: { status: 405, title: 'Method not allowed' },
   conflict: { status: 409, title: 'Conflict' },
   too_large: { status: 413, title: 'Content too large' },
   too_many: { status: 429, title: 'Too many requests' },

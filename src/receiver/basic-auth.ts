@@ -35,12 +35,12 @@ export function createCredentialCheck(pairs: readonly CredentialPair[]): Credent
 
 /**
  * UTF-8 is what our challenge asks for. Senders that take no notice of it write ISO 8859-1, so that
- * form of the same words is accepted too.
+ * form of the same words is accepted too, where they have one.
  */
 function digestsOf({ username, password }: CredentialPair) {
-  const encodings: BufferEncoding[] = /^[\x20-\x7e]*$/.test(username + password)
-    ? ['utf8']
-    : ['utf8', 'latin1'];
+  const words = username + password;
+  const hasSecondForm = /[\u0080-\u00ff]/.test(words) && !/[^\0-\u00ff]/.test(words);
+  const encodings: BufferEncoding[] = hasSecondForm ? ['utf8', 'latin1'] : ['utf8'];
   return encodings.map((encoding) => ({
     username: digest(Buffer.from(username, encoding)),
     password: digest(Buffer.from(password, encoding)),

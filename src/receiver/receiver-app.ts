@@ -22,17 +22,19 @@ export const bodyBytesMax = 2 ** 20;
 /** All bodies being received at one time; beyond it senders get 503. */
 const allBodiesBytesMax = 64 * 2 ** 20;
 
+const unavailableLogIntervalUs = 10_000_000;
+
 const path = '/notifications/:subscription{[a-z0-9][a-z0-9-]{0,62}}?';
 const allowed = 'GET, HEAD, POST';
 
-type Bindings = { Bindings: HttpBindings; Variables: { requestId: string } };
+type Environment = { Bindings: HttpBindings };
 
 /** Builds the app for every row of the design's status table. */
-export function createReceiverApp(options: ReceiverOptions): Hono<Bindings> {
+export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
   const { intake, log, nowUs, newRequestId, observe = () => undefined } = options;
   const bodies = createBodyReader({ bodyBytesMax, allBodiesBytesMax });
   const refuseStranger = createGate(options, () => observe('unauthorized', null));
-  const app = new Hono<Bindings>({ strict: false });
+  const app = new Hono<Environment>({ strict: false });
 
   app.on(['GET', 'HEAD'], path, async (c) => {
     const refusal = refuseStranger(c.env.incoming);
@@ -60,29 +62,44 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Bindings> {
       log.warn({ requestId, quarantineId, stored, faults }, 'body put in quarantine');
       return problemResponse(notANotification(faults), requestId);
     }
-    log.debug({ subscription, ...receipt }, 'notification received');
+    log.debug({ requestId: newRequestId(), subscription, ...receipt }, 'notification received');
     return c.json({ status: receipt.outcome });
   });
 
-  app.all(path, (c) => {
-    return c.body(null, 405, { Allow: allowed });
+  app.all(path, () => {
+    const refusal = new AppError('wrong_method', `Use one of ${allowed}.`);
+    const response = problemResponse(refusal, newRequestId());
+    response.headers.set('Allow', allowed);
+    return response;
   });
 
-  app.notFound(() => {
-    return problemResponse(new AppError('not_found', 'There is nothing here.'), newRequestId());
-  });
+  app.notFound(() =>
+    problemResponse(new AppError('not_found', 'There is nothing here.'), newRequestId()),
+  );
 
+  const logFailure = createFailureLog(options);
   app.onError((error, c) => {
     const requestId = newRequestId();
     const status = statusOf(error);
-    const fields = { requestId, status, path: c.req.path, err: error };
-    if (status === 500) log.error(fields, 'request failed');
-    else log.warn(fields, 'request refused');
+    logFailure(error, { requestId, status, path: c.req.path });
     observe(outcomeOf(status), c.req.param('subscription') ?? null);
     return problemResponse(error, requestId);
   });
 
   return app;
+}
+
+/** While nothing can be stored every request fails for one reason, which is told now and then. */
+function createFailureLog({ log, nowUs }: ReceiverOptions) {
+  let toldUs = Number.NEGATIVE_INFINITY;
+  return (err: Error, fields: { requestId: string; status: number; path: string }) => {
+    if (fields.status === 500) return log.error({ ...fields, err }, 'request failed');
+    if (fields.status !== 503)
+      return log.warn({ ...fields, reason: err.message }, 'request refused');
+    if (nowUs() - toldUs < unavailableLogIntervalUs) return log.debug(fields, 'request refused');
+    toldUs = nowUs();
+    log.error({ ...fields, err }, 'nothing can be stored; senders get 503');
+  };
 }
 
 function notANotification(faults: readonly Fault[]): AppError {

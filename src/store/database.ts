@@ -46,13 +46,8 @@ export function openForWriting(dataDir: string): Database {
 
 /** Opens an existing file for reading only. Rejects with `configuration` when there is none. */
 export function openForReading(dataDir: string): Database {
+  requireDatabase(dataDir);
   const file = join(dataDir, databaseFileName);
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) {
-    throw new AppError(
-      'configuration',
-      `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR to the data directory of the receiver, or run \`npm start\` first.`,
-    );
-  }
   const database = new Sqlite(file, { readonly: true, timeout: busyTimeoutMs });
   try {
     refuseForeignFile(database);
@@ -69,6 +64,15 @@ export function openForReading(dataDir: string): Database {
     database.close();
     throw error;
   }
+}
+
+/** Throws `configuration` when there is no database, so that a mistyped path does not make one. */
+export function requireDatabase(dataDir: string): void {
+  if (statSync(join(dataDir, databaseFileName), { throwIfNoEntry: false }) !== undefined) return;
+  throw new AppError(
+    'configuration',
+    `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR to the data directory of the receiver, or run \`npm start\` first.`,
+  );
 }
 
 function createDirectory(dataDir: string): void {

@@ -1,6 +1,7 @@
 /** Writes a delivery: its notifications into the log, what is not one into the quarantine. */
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
+import { AppError } from '../domain/app-error.ts';
 import { identityOf } from '../domain/identity.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
@@ -13,13 +14,14 @@ import { createQuarantineWriter, type QuarantineWriter } from './quarantine-writ
 /** Works inside a transaction of the caller's, between `begin` and `end`. */
 export interface DeliveryWriter {
   begin(): void;
-  /** `keptBodyId` names the body's row when it is kept already. */
-  write(delivery: Delivery, keptBodyId?: number): Receipt;
+  write(delivery: Delivery): Receipt;
+  /** Reads a held body again; it leaves the quarantine only when all of it can be stored. */
+  retry(quarantineId: number, atUs: number): Receipt;
   end(): void;
   quarantine: QuarantineWriter;
 }
 
-const ackIdReused: Fault = {
+export const ackIdReused: Fault = {
   code: 'ack-id-reused',
   index: null,
   message: 'The AckId is known, but for another product or event.',
@@ -31,35 +33,48 @@ export function createDeliveryWriter(database: Database): DeliveryWriter {
   const quarantine = createQuarantineWriter(database, bodies);
   const upsert = prepareUpsert(database);
 
-  function write(delivery: Delivery, keptBodyId?: number): Receipt {
-    const { notifications, faults, drift: shapes } = readNotifications(delivery.body);
-    drift.count(shapes, delivery.receivedAtUs);
-    const rows = notifications.map((item) => upsert(delivery, item, keptBodyId ?? bodies.nextId()));
+  function store(delivery: Delivery, items: readonly Notification[], keptBodyId?: number) {
+    const rows = items.map((item) => upsert(delivery, item, keptBodyId ?? bodies.nextId()));
     const stored = rows.filter((row) => row === 'stored').length;
     const bodyId = keptBodyId ?? (stored > 0 ? bodies.keep(delivery.body) : undefined);
+    const duplicates = rows.length - stored;
+    const receipt: Receipt =
+      stored > 0 ? { outcome: 'stored', stored, duplicates } : { outcome: 'duplicate', duplicates };
+    return { stored, bodyId, receipt, reused: rows.includes('reused') };
+  }
+
+  function write(delivery: Delivery): Receipt {
+    const { notifications, faults, drift: shapes } = readNotifications(delivery.body);
+    drift.count(shapes, delivery.receivedAtUs);
+    const { stored, bodyId, receipt, reused } = store(delivery, notifications);
     if (faults.length > 0) {
       const quarantineId = quarantine.hold(delivery, faults, bodyId);
       return { outcome: 'rejected', faults, quarantineId, stored };
     }
-    if (rows.includes('reused')) {
+    if (reused) {
       // The contract calls it a duplicate, but its content is new: it is kept where a person looks.
       drift.count(['ack-id-reused'], delivery.receivedAtUs);
       quarantine.hold(delivery, [ackIdReused], bodyId);
     }
-    const duplicates = rows.length - stored;
-    if (stored === 0) return { outcome: 'duplicate', duplicates };
-    return { outcome: 'stored', stored, duplicates };
+    return receipt;
   }
 
-  return {
-    begin: () => {
-      bodies.begin();
-      drift.begin();
-    },
-    write,
-    end: drift.end,
-    quarantine,
+  function retry(quarantineId: number, atUs: number): Receipt {
+    const { delivery, bodyId } = quarantine.held(quarantineId);
+    const { notifications, faults } = readNotifications(delivery.body);
+    if (faults.length > 0) return { outcome: 'rejected', faults, quarantineId, stored: 0 };
+    const { receipt, reused } = store(delivery, notifications, bodyId);
+    // Thrown, so that nothing of this transaction stays.
+    if (reused) throw new AppError('conflict', ackIdReused.message);
+    quarantine.release(quarantineId, atUs);
+    return receipt;
+  }
+
+  const begin = () => {
+    bodies.begin();
+    drift.begin();
   };
+  return { begin, write, retry, end: drift.end, quarantine };
 }
 
 /** `reused`: the AckId is known, but the notification under it is another one. */

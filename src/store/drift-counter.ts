@@ -22,7 +22,8 @@ export function createDriftCounter(database: Database) {
     count(shapes: readonly DriftShape[], atUs: number): void {
       lastSeenAtUs = atUs;
       for (const shape of shapes) {
-        const row = known.has(shape) || known.size < shapesMax ? shape : overflowShape;
+        const bounded = shape.startsWith('unknown-field:') && known.size >= shapesMax;
+        const row = bounded && !known.has(shape) ? overflowShape : shape;
         known.add(row);
         sums.set(row, (sums.get(row) ?? 0) + 1);
       }

@@ -1,8 +1,8 @@
-/** Writes what cannot be read into the quarantine, and reads it again when asked. */
+/** Writes what cannot be read into the quarantine, and hands it out again. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import type { Delivery, Receipt } from '../domain/ports.ts';
-import { type Fault, readNotifications } from '../domain/read-notifications.ts';
+import type { Delivery } from '../domain/ports.ts';
+import type { Fault } from '../domain/read-notifications.ts';
 import type { BodyWriter } from './body-writer.ts';
 
 export interface QuarantineWriter {
@@ -55,21 +55,6 @@ export function createQuarantineWriter(database: Database, bodies: BodyWriter): 
       setReleased.run(atUs, id);
     },
   };
-}
-
-/** Reads a held body again; it leaves the quarantine only when all of it can be read. */
-export function retryHeld(
-  quarantine: QuarantineWriter,
-  write: (delivery: Delivery, keptBodyId: number) => Receipt,
-  id: number,
-  atUs: number,
-): Receipt {
-  const { delivery, bodyId } = quarantine.held(id);
-  const { faults } = readNotifications(delivery.body);
-  if (faults.length > 0) return { outcome: 'rejected', faults, quarantineId: id, stored: 0 };
-  const receipt = write(delivery, bodyId);
-  quarantine.release(id, atUs);
-  return receipt;
 }
 
 /** Header pairs without those that carry credentials. */

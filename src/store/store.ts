@@ -11,6 +11,7 @@ import type {
   QuarantineRow,
   Receipt,
 } from '../domain/ports.ts';
+import { requireDatabase } from './database.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
@@ -61,8 +62,11 @@ export async function openStore(options: {
   dataDir: string;
   nowUs: () => number;
   queueBytesMax?: number;
+  /** Refuses to make a new database: for commands that work on an existing one. */
+  mustExist?: boolean;
 }): Promise<Store> {
   const { dataDir, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
+  if (options.mustExist) requireDatabase(dataDir);
   const thread = new StoreThread<WriterRequest>(threadFile('writer-thread'), dataDir);
   const closeWriter = () => thread.close((id) => ({ op: 'close', id }));
   try {

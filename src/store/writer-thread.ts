@@ -1,8 +1,9 @@
 /** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { isAppError } from '../domain/app-error.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
+import { ackIdReused } from './delivery-writer.ts';
 import type { PackedDelivery, Settled, ThreadMessage, WriterRequest } from './messages.ts';
-import { retryHeld } from './quarantine-writer.ts';
 import { sentError } from './sent-error.ts';
 import { isEnvironmentFailure } from './sqlite-error.ts';
 import { createWriterConnection } from './writer-connection.ts';
@@ -110,6 +111,15 @@ function answer(request: Exclude<WriterRequest, { op: 'deliveries' }>): Settled 
   }
 }
 
+function retry(quarantineId: number, atUs: number): Receipt {
+  try {
+    return connection.transact((writer) => writer.retry(quarantineId, atUs));
+  } catch (error) {
+    if (!isAppError(error, 'conflict')) throw error;
+    return { outcome: 'rejected', faults: [ackIdReused], quarantineId, stored: 0 };
+  }
+}
+
 function proveWritable(): void {
   connection.transact((_writer, database) => {
     database
@@ -129,9 +139,7 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
           .run(request.reader, request.position, request.atUs);
       });
     case 'retry':
-      return connection.transact(({ quarantine, write }) =>
-        retryHeld(quarantine, write, request.quarantineId, request.atUs),
-      );
+      return retry(request.quarantineId, request.atUs);
     case 'close':
       return connection.close();
   }

@@ -12,11 +12,9 @@ export interface CertificateFiles {
 export interface LoadedCertificate {
   cert: string;
   key: string;
-  /** DNS names and addresses it is valid for. */
-  names: string[];
   notAfter: Date;
-  /** Names the exact certificate. */
-  fingerprint: string;
+  /** True when it is valid for a host name. */
+  covers(host: string): boolean;
 }
 
 /**
@@ -43,12 +41,8 @@ export async function loadCertificateFiles(files: CertificateFiles): Promise<Loa
   return {
     cert,
     key,
-    names: (certificate.subjectAltName ?? '')
-      .split(', ')
-      .map((name) => name.replace(/^(DNS|IP Address):/, ''))
-      .filter((name) => name !== ''),
     notAfter: certificate.validToDate,
-    fingerprint: certificate.fingerprint256,
+    covers: (host) => (certificate.checkHost(host) ?? certificate.checkIP(host)) !== undefined,
   };
 }
 

@@ -26,22 +26,29 @@ export function watchCertificateFiles(options: {
   onProblem: (error: unknown) => void;
 }): CertificateWatch {
   const { files, intervalMs = watchIntervalMs, onChange, onProblem } = options;
-  let fingerprint = options.current.fingerprint;
-  let key = options.current.key;
+  let { cert, key } = options.current;
   let reported = '';
+  let looking: Promise<void> | undefined;
 
-  async function check() {
+  async function look() {
     try {
       const loaded = await loadCertificateFiles(files);
       reported = '';
-      if (loaded.fingerprint === fingerprint && loaded.key === key) return;
+      if (loaded.cert === cert && loaded.key === key) return;
       onChange(loaded);
-      ({ fingerprint, key } = loaded);
+      ({ cert, key } = loaded);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (message !== reported) onProblem(error);
       reported = message;
     }
+  }
+
+  function check() {
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+    return looking;
   }
 
   const timer = setInterval(() => void check(), intervalMs);

@@ -32,7 +32,7 @@ function listCommand(io: Io): Command {
   return new Command('list')
     .description('List what is held, newest first.')
     .option('--released', 'those too that were read at a later try')
-    .option('--limit <rows>', 'at most so many', wholeNumber())
+    .option('--limit <rows>', 'at most so many', wholeNumber(1))
     .option('--json', 'as JSON: id receivedAt subscription reason faults bodyBytes releasedAt')
     .addHelpText('after', '\nExample:\n  $ earshot quarantine list --limit 20')
     .action(async (flags: { released?: true; limit?: number; json?: true }) => {
@@ -90,7 +90,8 @@ Example:
 }
 
 async function retry(io: Io, id: number | undefined): Promise<void> {
-  const store = await openStore({ dataDir: readDataConfig(io).dataDir, nowUs: io.nowUs });
+  const { dataDir } = readDataConfig(io);
+  const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
   try {
     const ids = id === undefined ? [] : [id];
     if (id === undefined) {

@@ -36,15 +36,19 @@ export function queryCommand(io: Io): Command {
     .option(
       '--limit <rows>',
       `at most so many (table: ${tableRowsDefault}, else all)`,
-      wholeNumber(),
+      wholeNumber(1),
     )
     .option('--after <position>', 'only later ones than this position', wholeNumber())
     .option('--before <position>', 'only earlier ones than this position', wholeNumber())
     .addOption(
       new Option('--output <form>', 'form of the rows (default: table)').choices(outputForms),
     )
-    .option('--json', 'short for --output json')
-    .option('--body', 'print the request bodies instead, byte by byte as they came')
+    .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .addOption(
+      new Option('--body', 'print the request bodies instead, byte by byte as they came').conflicts(
+        ['output', 'json'],
+      ),
+    )
     .addHelpText(
       'after',
       `
@@ -113,7 +117,7 @@ function tellRest(
   if (count === 0) io.stderr.write('No notification matches.\n');
   if (count === 0 || count !== limit || last === undefined) return;
   const bound = order === 'newest' ? '--before' : '--after';
-  io.stderr.write(`${count} shown. The next page: the same with ${bound} ${last.position}\n`);
+  io.stderr.write(`${count} shown. For what may follow: the same with ${bound} ${last.position}\n`);
 }
 
 /** One body is printed exactly as it came; several are parted by a line break. */

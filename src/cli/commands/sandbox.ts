@@ -161,7 +161,8 @@ function share(text: string): number {
 }
 
 function addFault(text: string, sofar: Partial<Faults>): Partial<Faults> {
-  const [name = '', rate = ''] = text.split('=');
+  const [name = '', rate = '', ...rest] = text.split('=');
+  if (rest.length > 0) throw new InvalidArgumentError('Use name=rate, such as lost=0.1.');
   if (!Object.hasOwn(faultsSchema.shape, name)) {
     throw new InvalidArgumentError(`Known faults: ${Object.keys(noFaults).join(', ')}.`);
   }

@@ -67,7 +67,7 @@ async function tail(io: Io, flags: TailFlags): Promise<void> {
       await print(io, flags, store, from, async () => undefined);
     });
   }
-  const store = await openStore({ dataDir, nowUs: io.nowUs });
+  const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
   return closing(store, async () => {
     const known = flags.from === undefined ? await store.cursor(reader) : null;
     const from = known ?? (await positionOf(flags.from ?? 'now', store));

@@ -1,6 +1,7 @@
 /** Reads product records from a file, to be published instead of generated ones. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { SandboxConfigurationError } from '../configuration-error.ts';
 import type { CatalogueProduct } from './catalogue-product.ts';
 
 const checksums = z.array(
@@ -46,7 +47,7 @@ const productRecordSchema = z.looseObject({
 
 /**
  * Reads a file of product records, one JSON object a line; blank lines are passed over.
- * Throws an Error that names file and line, and says what to do, for the first line that is not a
+ * Throws a SandboxConfigurationError that names file and line, and says what to do, for the first line that is not a
  * record, for a file without any record, and for one that cannot be read.
  */
 export function readProductRecords(file: string): CatalogueProduct[] {
@@ -54,7 +55,9 @@ export function readProductRecords(file: string): CatalogueProduct[] {
     .split('\n')
     .flatMap((line, index) => (line.trim() === '' ? [] : [parseRecord(line, file, index + 1)]));
   if (records.length === 0) {
-    throw new Error(`${file} has no product records: put one JSON object on each line.`);
+    throw new SandboxConfigurationError(
+      `${file} has no product records: put one JSON object on each line.`,
+    );
   }
   return records;
 }
@@ -64,9 +67,12 @@ function readText(file: string): string {
     return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`Cannot read the product records in ${file} (${reason}): check the path.`, {
-      cause,
-    });
+    throw new SandboxConfigurationError(
+      `Cannot read the product records in ${file} (${reason}): check the path.`,
+      {
+        cause,
+      },
+    );
   }
 }
 
@@ -76,7 +82,7 @@ function parseRecord(line: string, file: string, lineNumber: number): CatalogueP
   try {
     value = JSON.parse(line);
   } catch (cause) {
-    throw new Error(
+    throw new SandboxConfigurationError(
       `${place} is not valid JSON: put each product record on one line, as JSON Lines, or remove the line.`,
       { cause },
     );
@@ -86,7 +92,7 @@ function parseRecord(line: string, file: string, lineNumber: number): CatalogueP
   const problems = record.error.issues.map(({ path, message }) =>
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
   );
-  throw new Error(
+  throw new SandboxConfigurationError(
     `${place} is not a product record (${problems.join('; ')}): correct the line or remove it. A record needs at least Id and Name as text.`,
   );
 }

@@ -1,0 +1,55 @@
+/** Colour: on a terminal only, and not under NO_COLOR. */
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../src/cli/logger.ts';
+import { runCommand } from './fake-io.ts';
+
+const argv = ['sandbox', '--allow-remote', '--trust', '/nonexistent/ca.pem'];
+const credentials = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
+
+/** What the log writes for one warning. */
+function logged(isTTY: boolean, env: Record<string, string>): string {
+  let text = '';
+  const write = (chunk: string | Uint8Array) => {
+    text += String(chunk);
+    return true;
+  };
+  const log = createLogger({ env, stderr: { isTTY, write, once: () => undefined } }, 'info');
+  log.debug('not told');
+  log.warn({ name: 'a\u001b[2Jb', count: 2, err: new Error('why\u0007') }, 'look here');
+  return text;
+}
+
+describe('colour', () => {
+  it.each([
+    ['a terminal', { isTTY: true }, true],
+    ['a pipe', { isTTY: false }, false],
+    ['a terminal under NO_COLOR', { isTTY: true, env: { NO_COLOR: '1' } }, false],
+    ['a terminal under an empty NO_COLOR', { isTTY: true, env: { NO_COLOR: '' } }, true],
+  ])('on %s', async (_title, { isTTY, env = {} }: { isTTY: boolean; env?: object }, coloured) => {
+    const { err } = await runCommand(argv, { isTTY, env: { ...credentials, ...env } });
+    expect(err).toContain('Made-up notifications may now go to another machine.');
+    expect(err.includes('\u001b[')).toBe(coloured);
+  });
+});
+
+describe('the log', () => {
+  it('is short lines for a person, with nothing that steers the terminal', () => {
+    const text = logged(true, { NO_COLOR: '1' });
+    expect(text).toMatch(
+      /^\d\d:\d\d:\d\d warn {2}look here {2}name=a\ufffd\[2Jb count=2\n +why\ufffd\n$/,
+    );
+    expect(logged(true, {})).toContain('\u001b[');
+  });
+
+  it('is JSON lines for a machine', () => {
+    const text = logged(false, {});
+    expect(text.split('\n')).toHaveLength(2);
+    expect(JSON.parse(text)).toMatchObject({
+      level: 'warn',
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      msg: 'look here',
+      count: 2,
+      err: { message: 'why\u0007', stack: expect.any(String) },
+    });
+  });
+});

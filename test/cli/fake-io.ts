@@ -1,0 +1,96 @@
+/** A world for a command: captured streams, a clock that stands still, a switch to stop it. */
+import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { run } from '../../src/cli/run.ts';
+
+/** 2026-05-02T12:00:00Z, the time at which every command of these tests runs. */
+export const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
+export const version = '9.8.7-test';
+
+export interface FakeIoOptions {
+  env?: Record<string, string>;
+  /** A terminal on both streams, and its width. */
+  isTTY?: boolean;
+  columns?: number;
+  /** The reader of stdout takes one chunk at a time. */
+  slowReader?: boolean;
+  /** The user asks the command to stop when it has written so many chunks to stdout. */
+  stopAfterChunks?: number;
+}
+
+/** What a command has printed and how it ended. */
+export interface Ended {
+  code: number;
+  out: string;
+  err: string;
+  outBytes: Buffer;
+}
+
+/** A command that is running. */
+export interface Running {
+  /** What has been printed so far on stdout. */
+  out(): string;
+  stop(): void;
+  ended: Promise<Ended>;
+}
+
+/** Starts a command line in a world of its own. */
+export function startCommand(argv: readonly string[], options: FakeIoOptions = {}): Running {
+  const { env = {}, isTTY, columns, slowReader = false } = options;
+  const stopping = new AbortController();
+  const stdout = createStream({
+    isTTY,
+    columns,
+    slowReader,
+    onChunk: (count) => {
+      if (count === options.stopAfterChunks) stopping.abort('test');
+    },
+  });
+  const stderr = createStream({ isTTY, columns, slowReader: false, onChunk: () => undefined });
+  const io = {
+    stdout: stdout.output,
+    stderr: stderr.output,
+    env,
+    readFile: (path: string) => readFileSync(path, 'utf8'),
+    nowUs: () => nowUs,
+    newId: () => 'an-id',
+    signal: stopping.signal,
+    ask: null,
+  };
+  const ended = run(argv, io, version).then((code) => {
+    const outBytes = stdout.bytes();
+    return { code, outBytes, out: outBytes.toString(), err: stderr.bytes().toString() };
+  });
+  return { out: () => stdout.bytes().toString(), stop: () => stopping.abort('test'), ended };
+}
+
+/** Runs a command line to its end. */
+export function runCommand(argv: readonly string[], options?: FakeIoOptions): Promise<Ended> {
+  return startCommand(argv, options).ended;
+}
+
+function createStream(options: {
+  isTTY: boolean | undefined;
+  columns: number | undefined;
+  slowReader: boolean;
+  onChunk: (count: number) => void;
+}) {
+  const { isTTY, columns, slowReader, onChunk } = options;
+  const chunks: Buffer[] = [];
+  const emitter = new EventEmitter();
+  let waiting = false;
+  const write = (chunk: string | Uint8Array) => {
+    if (waiting) throw new Error('Written before the reader was ready for more.');
+    onChunk(chunks.push(Buffer.from(chunk)));
+    waiting = slowReader;
+    if (waiting) {
+      setImmediate(() => {
+        waiting = false;
+        emitter.emit('drain');
+      });
+    }
+    return !waiting;
+  };
+  const once = (event: 'drain', listener: () => void) => emitter.once(event, listener);
+  return { output: { write, once, isTTY, columns }, bytes: () => Buffer.concat(chunks) };
+}

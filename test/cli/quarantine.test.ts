@@ -1,0 +1,207 @@
+/** `earshot quarantine`: what is held, what it looks like, and reading it again. */
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { createWorld, delivery, rawDelivery } from './filled-store.ts';
+
+const fields = ['id', 'receivedAt', 'subscription', 'reason', 'faults', 'bodyBytes', 'releasedAt'];
+const headers = ['Content-Type', 'text/html', 'Authorization', 'Basic c2VjcmV0', 'X-A', '1'];
+
+/** Three bodies that are held: no JSON, an array with a bad item, no product. */
+async function createHeldWorld() {
+  const world = createWorld();
+  await world.fill([
+    delivery(),
+    rawDelivery('<html>\u001b[2Jé</html>\nsecond line  ', { headers, subscription: null }),
+    rawDelivery('[{"SubscriptionEvent":"created","ProductId":"p","AckId":"good"},7]'),
+    rawDelivery('{"SubscriptionEvent":"created"}'),
+  ]);
+  return world;
+}
+
+/** Puts a body that can be read in the place of a held one, as if the program had learnt to read it. */
+function replaceHeldBody(dataDir: string, id: number, body: string): void {
+  const database = new Sqlite(`${dataDir}/earshot.db`);
+  try {
+    database
+      .prepare('UPDATE body SET bytes = ? WHERE id = (SELECT body_id FROM quarantine WHERE id = ?)')
+      .run(Buffer.from(body), id);
+  } finally {
+    database.close();
+  }
+}
+
+describe('quarantine list', () => {
+  it('shows what is held, newest first', async () => {
+    const world = await createHeldWorld();
+    const { code, out, err } = await world.earshot(['quarantine', 'list']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const [title, ...lines] = out.trimEnd().split('\n');
+    expect(title).toMatch(/^id +received \(UTC\) +bytes +subscription +reason$/);
+    expect(lines.map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['3', '2', '1']);
+    expect(lines[0]).toMatch(/2026-05-02T11:00:00 .*sea-ice.*Neither ProductId nor value\.Id/);
+  });
+
+  it('prints the documented fields as JSON', async () => {
+    const world = await createHeldWorld();
+    const { out } = await world.earshot(['quarantine', 'list', '--json', '--limit', '2']);
+    const rows = JSON.parse(out);
+    expect(rows.map(({ id }: { id: number }) => id)).toEqual([3, 2]);
+    for (const row of rows) expect(Object.keys(row)).toEqual(fields);
+    expect(rows[1]).toEqual({
+      id: 2,
+      receivedAt: '2026-05-02T11:00:00.000000Z',
+      subscription: 'sea-ice',
+      reason: 'not-an-object',
+      faults: [{ code: 'not-an-object', index: 1, message: expect.stringContaining('object') }],
+      bodyBytes: 66,
+      releasedAt: null,
+    });
+  });
+
+  it('says so when nothing is held', async () => {
+    const world = createWorld();
+    await world.fill([delivery()]);
+    const { code, out, err } = await world.earshot(['quarantine', 'list']);
+    expect({ code, out, err }).toEqual({
+      code: 0,
+      out: '',
+      err: 'Nothing is held in quarantine.\n',
+    });
+    expect((await world.earshot(['quarantine', 'list', '--json'])).out).toBe('[]\n');
+  });
+});
+
+describe('quarantine show', () => {
+  it('shows reason, headers without credentials, and the body, safe for a terminal', async () => {
+    const world = await createHeldWorld();
+    const { code, out } = await world.earshot(['quarantine', 'show', '1']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^entry +1$/m);
+    expect(out).toMatch(/^subscription +-$/m);
+    expect(out).toMatch(/^released +no, it is held$/m);
+    expect(out).toMatch(/^fault +The body is not JSON/m);
+    expect(out).toMatch(/^ {2}Content-Type: text\/html\n {2}X-A: 1$/m);
+    expect(out).toContain('<html>\ufffd[2Jé</html>\nsecond line  \n');
+    for (const text of ['\u001b', 'Authorization', 'c2VjcmV0']) expect(out).not.toContain(text);
+  });
+
+  it('prints the body byte by byte', async () => {
+    const world = createWorld();
+    const bytes = Buffer.from([0xff, 0x00, 0x1b, 0x20, 0x0d, 0x0a]);
+    await world.fill([rawDelivery(bytes)]);
+    const { code, outBytes } = await world.earshot(['quarantine', 'show', '1', '--body']);
+    expect(code).toBe(0);
+    expect(outBytes.equals(bytes)).toBe(true);
+  });
+
+  it('prints all of it as JSON, the body as base64', async () => {
+    const world = await createHeldWorld();
+    const { out } = await world.earshot(['quarantine', 'show', '1', '--json']);
+    const entry = JSON.parse(out);
+    expect(Object.keys(entry)).toEqual([...fields, 'headers', 'bodyBase64']);
+    expect(entry.headers).toEqual(['Content-Type', 'text/html', 'X-A', '1']);
+    expect(Buffer.from(entry.bodyBase64, 'base64').toString()).toMatch(/^<html>.*\n.*line {2}$/);
+  });
+
+  it('of an entry that is not there exits 1 and names the list', async () => {
+    const world = await createHeldWorld();
+    const { code, out, err } = await world.earshot(['quarantine', 'show', '99']);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^earshot: There is no quarantine entry 99\..*quarantine list/);
+  });
+});
+
+describe('quarantine retry', () => {
+  it('stores what can be read now, and releases it', async () => {
+    const world = await createHeldWorld();
+    const body = '{"SubscriptionEvent":"created","ProductId":"late","AckId":"late"}';
+    replaceHeldBody(world.dataDir, 3, body);
+    const { code, out, err } = await world.earshot(['quarantine', 'retry', '3']);
+    expect({ code, out, err }).toEqual({ code: 0, out: '3  stored 1\n', err: '' });
+    const [row] = await world.rows(['query', '--ack-id', 'late']);
+    expect(row).toMatchObject({ receivedAt: '2026-05-02T11:00:00.000000Z', productId: 'late' });
+    expect((await world.earshot(['query', '--ack-id', 'late', '--body'])).out).toBe(body);
+    const listed = JSON.parse((await world.earshot(['quarantine', 'list', '--json'])).out);
+    expect(listed.map(({ id }: { id: number }) => id)).toEqual([2, 1]);
+    const all = await world.earshot(['quarantine', 'list', '--json', '--released']);
+    expect(JSON.parse(all.out)[0]).toMatchObject({
+      id: 3,
+      releasedAt: '2026-05-02T12:00:00.000000Z',
+    });
+  });
+
+  it('--all leaves alone what has been released', async () => {
+    const world = createWorld();
+    await world.fill([rawDelivery('{}')]);
+    replaceHeldBody(world.dataDir, 1, '{"SubscriptionEvent":"created","ProductId":"late"}');
+    const argv = ['quarantine', 'retry', '--all'];
+    expect(await world.earshot(argv)).toMatchObject({ code: 0, out: '1  stored 1\n' });
+    expect(await world.earshot(argv)).toMatchObject({ code: 0, out: '' });
+  });
+
+  it('keeps what cannot be read and exits 1', async () => {
+    const world = await createHeldWorld();
+    const { code, out, err } = await world.earshot(['quarantine', 'retry', '3']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^3 {2}still held: Neither ProductId/);
+    expect(err).toBe('earshot: 1 of 1 cannot be read yet and stay held.\n');
+  });
+
+  it('--all tries every entry, and tells of each', async () => {
+    const world = await createHeldWorld();
+    replaceHeldBody(
+      world.dataDir,
+      2,
+      '{"SubscriptionEvent":"created","ProductId":"p","AckId":"good"}',
+    );
+    const { code, out, err } = await world.earshot(['quarantine', 'retry', '--all']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^3 {2}still held.*\n2 {2}known already\n1 {2}still held.*\n$/);
+    expect(err).toContain('2 of 3 cannot be read yet');
+    const listed = JSON.parse((await world.earshot(['quarantine', 'list', '--json'])).out);
+    expect(listed.map(({ id }: { id: number }) => id)).toEqual([3, 1]);
+  });
+
+  it('--all with nothing held is done', async () => {
+    const world = createWorld();
+    await world.fill([delivery()]);
+    expect(await world.earshot(['quarantine', 'retry', '--all'])).toMatchObject({
+      code: 0,
+      out: '',
+    });
+  });
+
+  it.each([[[]], [['1', '--all']]])(
+    '%j is neither one entry nor all, and exits 2',
+    async (words) => {
+      const world = await createHeldWorld();
+      const { code, out, err } = await world.earshot(['quarantine', 'retry', ...words]);
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toContain('Name one entry, or say --all');
+    },
+  );
+
+  it('of an entry that is not held exits 1 and names the list', async () => {
+    const world = await createHeldWorld();
+    const { code, err } = await world.earshot(['quarantine', 'retry', '99']);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^earshot: No body with id 99 is held.*quarantine list/);
+  });
+
+  it('of a reused AckId leaves one entry at most, however often', async () => {
+    const world = createWorld();
+    await world.fill([delivery(), delivery({ ProductId: 'another' })]);
+    for (let i = 0; i < 2; i += 1) await world.earshot(['quarantine', 'retry', '--all']);
+    const all = await world.earshot(['quarantine', 'list', '--json', '--released']);
+    expect(JSON.parse(all.out)).toHaveLength(1);
+  });
+
+  it('does not make a data directory where there is none', async () => {
+    const world = createWorld();
+    const dataDir = `${world.dataDir}/mistyped`;
+    const argv = ['quarantine', 'retry', '--all'];
+    const { code, err } = await world.earshot(argv, { env: { EARSHOT_DATA_DIR: dataDir } });
+    expect(code).toBe(2);
+    expect(err).toContain(`There is no database in ${dataDir}.`);
+  });
+});

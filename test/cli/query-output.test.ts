@@ -1,0 +1,222 @@
+/** The forms in which `earshot query` prints rows, for programs and for people. */
+import { describe, expect, it } from 'vitest';
+import { createWorld, delivery, numbered, subscriptionId } from './filled-store.ts';
+
+/** The fields of the interface contract, in its order. */
+const fields = [
+  'position',
+  'ackId',
+  'productId',
+  'productName',
+  'event',
+  'subscription',
+  'subscriptionId',
+  'notificationDate',
+  'receivedAt',
+  'source',
+  'timesSeen',
+];
+const fullRow = {
+  position: 1,
+  ackId: 'ack-1',
+  productId: 'product-1',
+  productName: 'S2A_ONE.SAFE',
+  event: 'created',
+  subscription: 'sea-ice',
+  subscriptionId,
+  notificationDate: '2026-05-02T09:00:00.500000Z',
+  receivedAt: '2026-05-02T11:00:00.000000Z',
+  source: 'push',
+  timesSeen: 2,
+};
+const bareRow = {
+  ...fullRow,
+  position: 2,
+  ackId: null,
+  productName: null,
+  subscription: null,
+  subscriptionId: null,
+  notificationDate: null,
+  timesSeen: 1,
+};
+
+/** One notification that came twice and has everything, and one that has next to nothing. */
+async function createTwoRows() {
+  const world = createWorld();
+  const bare = { AckId: undefined, ProductName: undefined, SubscriptionId: undefined };
+  await world.fill([
+    delivery(),
+    delivery({ ...bare, NotificationDate: undefined }, { subscription: null }),
+    delivery(),
+  ]);
+  return world;
+}
+
+describe('the rows for programs', () => {
+  it.each([['--json'], ['--output=json']])(
+    '%s is an array of the documented fields',
+    async (flag) => {
+      const world = await createTwoRows();
+      const { code, out, err } = await world.earshot(['query', flag, '--order', 'oldest']);
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      const rows = JSON.parse(out);
+      expect(rows).toEqual([fullRow, bareRow]);
+      for (const row of rows) expect(Object.keys(row)).toEqual(fields);
+    },
+  );
+
+  it('are an empty array when nothing matches', async () => {
+    const world = await createTwoRows();
+    expect((await world.earshot(['query', '--json', '--event', 'deleted'])).out).toBe('[]\n');
+  });
+
+  it('are one JSON object a line as ndjson', async () => {
+    const world = await createTwoRows();
+    const { out } = await world.earshot(['query', '--output', 'ndjson', '--order', 'oldest']);
+    const lines = out.split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines.slice(0, 2).map((line) => JSON.parse(line))).toEqual([fullRow, bareRow]);
+  });
+
+  it('are a header and comma-separated lines as csv, absent values empty', async () => {
+    const world = await createTwoRows();
+    const { out } = await world.earshot(['query', '--output', 'csv', '--order', 'oldest']);
+    expect(out.split('\n')).toEqual([
+      fields.join(','),
+      Object.values(fullRow).join(','),
+      '2,,product-1,,created,,,,2026-05-02T11:00:00.000000Z,push,1',
+      '',
+    ]);
+  });
+
+  it('are the same in all three forms when names are odd', async () => {
+    const world = createWorld();
+    const name = 'a "quoted",\r\nnäme, with 氷,\u2028 and more';
+    await world.fill([delivery({ ProductName: name, AckId: ' a,"b" ' })]);
+    for (const argv of [['--json'], ['--output', 'ndjson']]) {
+      const [row] = [JSON.parse((await world.earshot(['query', ...argv])).out)].flat();
+      expect(row).toMatchObject({ productName: name, ackId: ' a,"b" ' });
+    }
+    const { out } = await world.earshot(['query', '--output', 'csv']);
+    expect(out).toContain(`," a,""b"" ",product-1,"${name.replaceAll('"', '""')}",created,`);
+  });
+
+  it.each(['=1+1', '+1', '-1', '@SUM(A1)', '=HYPERLINK("http://x","y")'])(
+    'as csv never begin a field with the formula %s',
+    async (formula) => {
+      const world = createWorld();
+      await world.fill([delivery({ ProductName: formula, ProductId: formula, AckId: formula })]);
+      const { out } = await world.earshot(['query', '--output', 'csv']);
+      const [, line = ''] = out.split('\n');
+      expect(line).toContain("'");
+      expect(line).not.toMatch(/(^|,)"?[=+@-]/);
+    },
+  );
+
+  it('wait for a reader that takes one chunk at a time', async () => {
+    const world = createWorld();
+    await world.fill(numbered(1, 20));
+    const { code, out } = await world.earshot(['query', '--json'], { slowReader: true });
+    expect({ code, count: JSON.parse(out).length }).toEqual({ code: 0, count: 20 });
+  });
+});
+
+const long = 'S2A_MSIL2A_20260501T101031_N0511_R022_T32TQM_20260501T141500_AND_SOME_MORE.SAFE';
+/** Control characters, and marks that turn text around. */
+const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029]/u;
+
+describe('the table', () => {
+  it('has a title line and one line a row', async () => {
+    const world = await createTwoRows();
+    const { out } = await world.earshot(['query', '--order', 'oldest']);
+    expect(out.split('\n')).toEqual([
+      'position  received (UTC)       event    product       subscription  seen',
+      '       1  2026-05-02 11:00:00  created  S2A_ONE.SAFE  sea-ice          2',
+      '       2  2026-05-02 11:00:00  created  product-1     -                1',
+      '',
+    ]);
+  });
+
+  it('fits a terminal of 80 columns: the middle of long names is left out', async () => {
+    const world = createWorld();
+    await world.fill([delivery({ ProductName: long }), ...numbered(2, 3)]);
+    const { out } = await world.earshot(['query'], { isTTY: true, columns: 80 });
+    const lines = out.trimEnd().split('\n');
+    expect(lines).toHaveLength(4);
+    expect(Math.max(...lines.map((line) => line.length))).toBe(80);
+    expect(out).toMatch(/S2A_MSIL2A\S*…\S*MORE\.SAFE/);
+  });
+
+  it('leaves names whole on a wide terminal and in a pipe', async () => {
+    const world = createWorld();
+    await world.fill([delivery({ ProductName: long })]);
+    expect((await world.earshot(['query'], { isTTY: true, columns: 200 })).out).toContain(long);
+    expect((await world.earshot(['query'], { columns: 80 })).out).toContain(long);
+  });
+
+  it('keeps 20 columns of the name on a terminal that is far too narrow', async () => {
+    const world = createWorld();
+    await world.fill([delivery({ ProductName: long })]);
+    const { out } = await world.earshot(['query'], { isTTY: true, columns: 10 });
+    expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(20);
+  });
+
+  it('never lets a text from outside steer the terminal', async () => {
+    const world = createWorld();
+    const hostile = '\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\r\n\tevil\u0000\u007f\u2066';
+    await world.fill([
+      delivery({ ProductName: hostile, SubscriptionEvent: hostile }),
+      delivery({ ProductName: undefined, ProductId: `id${hostile}x`, AckId: 'ack-2' }),
+    ]);
+    for (const argv of [['query'], ['tail', '--from', 'start', '--no-follow']]) {
+      const { code, out, err } = await world.earshot(argv, { isTTY: true, columns: 120 });
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect(out).toContain('evil');
+      for (const line of out.split('\n')) expect(line).not.toMatch(unprintable);
+    }
+  });
+});
+
+describe('query drift', () => {
+  it('counts the shapes, most frequent first', async () => {
+    const world = createWorld();
+    await world.fill([
+      delivery({ SubscriptionEvent: 'Created', Novelty: 1 }),
+      delivery({ SubscriptionEvent: 'CREATED', AckId: 'ack-2' }, { receivedAtUs: 0 }),
+    ]);
+    const { code, out } = await world.earshot(['query', 'drift', '--json']);
+    const at = '2026-05-02T11:00:00.000000Z';
+    expect({ code, rows: JSON.parse(out) }).toEqual({
+      code: 0,
+      rows: [
+        {
+          shape: 'event-case',
+          count: 2,
+          firstSeenAt: at,
+          lastSeenAt: expect.stringMatching(/Z$/),
+        },
+        { shape: 'unknown-field:Novelty', count: 1, firstSeenAt: at, lastSeenAt: at },
+      ],
+    });
+    expect((await world.earshot(['query', 'drift'])).out).toMatch(
+      /^shape +count +first seen.*\nevent-case +2 +20.*\nunknown-field:Novelty +1 +20/,
+    );
+  });
+
+  it('still names a documented shape after hundreds of fields that nobody knows', async () => {
+    const world = createWorld();
+    const unknown = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`field${i}`, 0]));
+    await world.fill([delivery(unknown), delivery({ AckId: 'ack-2', value: 'odd' })]);
+    expect((await world.earshot(['query', 'drift'])).out).toMatch(/^value-odd +1 /m);
+  });
+
+  it('is an empty array, or nothing, when there was none', async () => {
+    const world = createWorld();
+    await world.fill([delivery()]);
+    expect(await world.earshot(['query', 'drift', '--json'])).toMatchObject({
+      code: 0,
+      out: '[]\n',
+    });
+    expect(await world.earshot(['query', 'drift'])).toMatchObject({ code: 0, out: '' });
+  });
+});

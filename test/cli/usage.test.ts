@@ -1,0 +1,124 @@
+/** Words on the command line: what helps, what is refused, and what is said about it. */
+import { describe, expect, it } from 'vitest';
+import { runCommand, version } from './fake-io.ts';
+
+const commands = ['demo', 'start', 'query', 'tail', 'quarantine', 'sandbox'];
+
+describe('earshot', () => {
+  it.each([['--version'], ['-V']])('%s prints the version', async (flag) => {
+    expect(await runCommand([flag])).toMatchObject({ code: 0, out: `${version}\n`, err: '' });
+  });
+
+  it.each([['--help'], ['-h'], ['help']])('%s names every command on stdout', async (flag) => {
+    const { code, out, err } = await runCommand([flag]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const command of commands) expect(out).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
+    expect(out).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage');
+  });
+
+  it.each([
+    ...commands.map((command) => [command]),
+    ['query', 'drift'],
+    ['quarantine', 'list'],
+    ['quarantine', 'show'],
+    ['quarantine', 'retry'],
+  ])('%s %s --help has an example', async (...words) => {
+    const { code, out, err } = await runCommand([...words.filter(Boolean), '--help']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/Examples?:\n {2}\$ /);
+  });
+
+  it('without any words shows its help as an error', async () => {
+    const { code, out, err } = await runCommand([]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Usage: earshot');
+  });
+
+  it('quarantine without a command shows its help as an error', async () => {
+    const { code, out, err } = await runCommand(['quarantine']);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Usage: earshot quarantine');
+  });
+
+  it('help fits a narrow terminal', async () => {
+    const { out } = await runCommand(['query', '--help'], { isTTY: true, columns: 80 });
+    const options = out.slice(0, out.indexOf('Fields of'));
+    expect(Math.max(...options.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+});
+
+describe('wrong words', () => {
+  it.each([
+    ['qurey', /unknown command 'qurey'[\s\S]*Did you mean query\?[\s\S]*earshot --help/],
+    ['--verbose', /unknown option '--verbose'[\s\S]*earshot --help/],
+    ['query --sinse 24h', /unknown option '--sinse'[\s\S]*--since[\s\S]*earshot query --help/],
+    ['query --since', /'--since <time>' argument missing/],
+    ['query --since yesterday', /90m, 24h, 7d or a date such as/],
+    ['query --since 2026-02-30', /90m, 24h, 7d or a date such as/],
+    ['query --until 24', /90m, 24h, 7d or a date such as/],
+    ['query --limit ten', /'ten' is invalid[\s\S]*whole number from 1/],
+    ['query --limit 0', /whole number from 1/],
+    ['query --limit=-1', /whole number from 1/],
+    ['query --limit 1.5', /whole number from 1/],
+    ['query --limit 1e3', /whole number from 1/],
+    ['query --json --output csv', /cannot be used with/],
+    ['query --body --json', /cannot be used with/],
+    ['query --event ,', /one name, or several/],
+    ['sandbox --fault lost=0.5=9', /Use name=rate/],
+    ['query --after 99999999999999999999', /whole number from 0/],
+    ['query --before x', /whole number from 0/],
+    ['query --output xml', /Allowed choices are table, json, ndjson, csv/],
+    ['query --order up', /Allowed choices are newest, oldest/],
+    ['query --source fax', /Allowed choices are push, reconcile/],
+    ['query --time sensing', /Allowed choices are received, notification/],
+    ['query surplus', /unknown command|too many arguments/],
+    ['query drift --output csv', /unknown option '--output'[\s\S]*earshot query drift --help/],
+    ['tail --from yesterday', /'yesterday' is invalid[\s\S]*whole number/],
+    ['tail --reader Downloads', /small letters, digits/],
+    ['tail --reader ../x', /small letters, digits/],
+    ['tail --output table', /Allowed choices are lines, ndjson/],
+    ['quarantine lst', /unknown command 'lst'[\s\S]*list/],
+    ['quarantine show', /missing required argument 'id'/],
+    ['quarantine show first', /whole number from 1/],
+    ['quarantine show 0', /whole number from 1/],
+    ['quarantine list --limit x', /whole number from 1/],
+    ['demo --products 0', /whole number from 1/],
+    ['demo --seed x', /whole number from 0/],
+    ['start now', /too many arguments/],
+  ])('earshot %s exits 2 and says what would be right', async (line, message) => {
+    const { code, out, err } = await runCommand(line.split(' '));
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+});
+
+describe('wrong settings', () => {
+  it('are all told, one a line, and exit 2', async () => {
+    const env = { EARSHOT_LISTEN: 'x', EARSHOT_TLS: 'maybe', EARSHOT_LOGLEVEL: 'debug' };
+    const { code, out, err } = await runCommand(['start'], { env });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/^earshot: \d problems in the configuration\./);
+    expect(err).toContain('\n  - EARSHOT_LISTEN: must be host:port');
+    expect(err).toContain('Did you mean EARSHOT_LOG_LEVEL?');
+  });
+
+  it('of other commands do not keep query from looking', async () => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot', EARSHOT_TLS: 'maybe' };
+    const { err } = await runCommand(['query'], { env });
+    expect(err).toContain('There is no database in /nonexistent/earshot.');
+  });
+
+  it.each([
+    ['query'],
+    ['query --body'],
+    ['query drift'],
+    ['tail --no-follow'],
+    ['quarantine list'],
+    ['quarantine show 1'],
+  ])('that name no data directory: earshot %s exits 2 and says what to set', async (line) => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const { code, out, err } = await runCommand(line.split(' '), { env });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/There is no database in .*EARSHOT_DATA_DIR/);
+  });
+});

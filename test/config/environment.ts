@@ -1,0 +1,53 @@
+/** Environments for the tests of the configuration: variables and files without a process. */
+import { inspect } from 'node:util';
+import { readServeConfig } from '../../src/config/read-config.ts';
+import type { Environment } from '../../src/config/read-variables.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+
+/** The least that `start` needs. */
+export const enough = {
+  EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+  EARSHOT_ENDPOINT_PASSWORD: 'a long password',
+  EARSHOT_TLS_CERT: 'cert.pem',
+  EARSHOT_TLS_KEY: 'key.pem',
+};
+
+/** An environment whose files are entries of a record. */
+export function environment(
+  env: Record<string, string | undefined>,
+  files: Record<string, string> = {},
+): Environment {
+  const readFile = (path: string) => {
+    const text = files[path];
+    if (text === undefined) throw Object.assign(new Error(`no file ${path}`), { code: 'ENOENT' });
+    return text;
+  };
+  return { env, readFile };
+}
+
+/** The configuration for `start` with some variables changed; undefined takes one away. */
+export function configWith(env: Record<string, string | undefined>, files = {}) {
+  return readServeConfig(environment({ ...enough, ...env }, files));
+}
+
+/** What is wrong with an environment, as an error. Fails when nothing is. */
+export function refusalOf(call: () => unknown): AppError {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error('Nothing was refused.');
+}
+
+/** The problems that `start` finds in an environment. */
+export function problemsWith(env: Record<string, string | undefined>, files = {}) {
+  return refusalOf(() => configWith(env, files)).details;
+}
+
+/** Everything that an error could ever show: message, details, stack, causes, hidden fields. */
+export function wholeTextOf(error: Error): string {
+  const json = JSON.stringify({ ...error, message: error.message });
+  return [inspect(error, { depth: null, showHidden: true }), json, error.stack].join('\n');
+}

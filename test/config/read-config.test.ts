@@ -1,0 +1,180 @@
+/** The configuration of `start`: every variable, every problem, and never a secret's value. */
+import { describe, expect, it } from 'vitest';
+import { readDataConfig, readServeConfig } from '../../src/config/read-config.ts';
+import { readVariables } from '../../src/config/read-variables.ts';
+import { type VariableKey, variables } from '../../src/config/variables.ts';
+import { configWith, enough, environment, problemsWith, refusalOf } from './environment.ts';
+
+/** For each variable texts with their values, and texts that are refused. */
+const examples = {
+  publicUrl: {
+    good: [
+      ['https://earshot.example.org:8443', 'https://earshot.example.org:8443'],
+      ['https://earshot.example.org:443/', 'https://earshot.example.org'],
+      ['https://[2001:db8::1]:8443', 'https://[2001:db8::1]:8443'],
+    ],
+    bad: [
+      'http://earshot.example.org',
+      'earshot.example.org',
+      'https://earshot.example.org/notifications',
+      'https://user@earshot.example.org',
+      'https://earshot.example.org/?a=1',
+      'https://earshot.example.org/#a',
+    ],
+  },
+  listen: {
+    good: [
+      ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
+      ['localhost:65535', { host: 'localhost', port: 65_535 }],
+      ['[::]:8443', { host: '::', port: 8443 }],
+      ['[2001:db8::A]:443', { host: '2001:db8::A', port: 443 }],
+    ],
+    bad: ['8443', ':8443', '::1:8443', '[::1]', '0.0.0.0:65536', '0.0.0.0:', 'host:http', '[]:80'],
+  },
+  dataDir: { good: [['/var/lib/earshot', '/var/lib/earshot']], bad: [] },
+  endpointUsername: { good: [['имя', 'имя']], bad: ['user:name'] },
+  endpointPassword: { good: [[' with: blanks ', ' with: blanks ']], bad: [] },
+  tls: {
+    good: [
+      ['files', 'files'],
+      ['off', 'off'],
+    ],
+    bad: ['on', 'Off', 'acme'],
+  },
+  tlsCert: { good: [['c.pem', 'c.pem']], bad: [] },
+  tlsKey: { good: [['k.pem', 'k.pem']], bad: [] },
+  logLevel: {
+    good: ['debug', 'info', 'warn', 'error'].map((level) => [level, level]),
+    bad: ['INFO', 'trace', '3'],
+  },
+} satisfies Record<VariableKey, { good: unknown[][]; bad: string[] }>;
+
+// The keys of a record that is checked to hold exactly the variables.
+const keys = Object.keys(examples) as VariableKey[];
+const good = keys.flatMap((key) =>
+  examples[key].good.map(([text, value]) => ({ key, name: variables[key].name, text, value })),
+);
+const bad = keys.flatMap((key) =>
+  examples[key].bad.map((text) => ({ key, name: variables[key].name, text })),
+);
+
+describe('a variable', () => {
+  it.each(good)('$name=$text is read', ({ key, name, text, value }) => {
+    const { values, problems } = readVariables(environment({ [name]: String(text) }), [key]);
+    expect(problems).toEqual([]);
+    expect(values[key]).toEqual(value);
+  });
+
+  it.each(bad)('$name=$text is refused with an example of what is right', ({ key, name, text }) => {
+    const { values, problems } = readVariables(environment({ [name]: text }), [key]);
+    expect(values[key]).toBeUndefined();
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(new RegExp(`^${name}: .*Example: `));
+  });
+
+  it.each(keys)('%s that is empty counts as unset', (key) => {
+    const { name } = variables[key];
+    const unset = readVariables(environment({}), [key]);
+    expect(readVariables(environment({ [name]: '' }), [key])).toEqual(unset);
+  });
+
+  it('that nobody asks for is not read', () => {
+    expect(readDataConfig(environment({ EARSHOT_LISTEN: 'nonsense' }))).toEqual({
+      dataDir: './data',
+    });
+  });
+
+  it('that is not of earshot is left alone', () => {
+    expect(readDataConfig(environment({ PATH: '/bin', EARSHOTX: '1', earshot_tls: 'x' }))).toEqual({
+      dataDir: './data',
+    });
+  });
+
+  it.each([
+    ['EARSHOT_LISTN', 'EARSHOT_LISTEN'],
+    ['EARSHOT_DATADIR', 'EARSHOT_DATA_DIR'],
+    ['EARSHOT_ENDPOINT_PASSWORD_FIEL', 'EARSHOT_ENDPOINT_PASSWORD_FILE'],
+    ['EARSHOT_TLS_CERTIFICATE', 'EARSHOT_TLS_CERT'],
+    ['EARSHOT_TLS_KEY_FILE', 'EARSHOT_TLS_KEY'],
+  ])('%s is unknown, and %s is suggested', (name, nearest) => {
+    expect(problemsWith({ [name]: 'x' })).toEqual([
+      `${name} is not a variable of earshot. Did you mean ${nearest}?`,
+    ]);
+  });
+
+  it('that is unknown is an error even when it is empty', () => {
+    expect(problemsWith({ EARSHOT_LISTN: '' })).toHaveLength(1);
+  });
+});
+
+describe('the configuration of start', () => {
+  it('has defaults for all that can have one', () => {
+    expect(configWith({})).toEqual({
+      listen: { host: '0.0.0.0', port: 8443 },
+      publicUrl: undefined,
+      dataDir: './data',
+      credentials: [{ username: 'catalogue', password: 'a long password' }],
+      certificateFiles: { cert: 'cert.pem', key: 'key.pem' },
+      logLevel: 'info',
+    });
+  });
+
+  it('cannot be changed', () => {
+    const config = configWith({});
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(readDataConfig(environment({})))).toBe(true);
+  });
+
+  it('reports all problems at once', () => {
+    const problems = problemsWith({
+      EARSHOT_LISTEN: 'x',
+      EARSHOT_PUBLIC_URL: 'x',
+      EARSHOT_LOG_LEVEL: 'x',
+      EARSHOT_TLS_CERT: undefined,
+      EARSHOT_ENDPOINT_USERNAME: undefined,
+      EARSHOT_TYPO: 'x',
+    });
+    const named = ['TYPO', 'LISTEN', 'PUBLIC_URL', 'LOG_LEVEL', 'TLS_CERT', 'ENDPOINT_USERNAME'];
+    expect(problems).toHaveLength(named.length);
+    for (const name of named) {
+      expect(problems.filter((problem) => problem.includes(`EARSHOT_${name}`))).toHaveLength(1);
+    }
+  });
+
+  it('says in one line how many there are and where to read about them', () => {
+    const many = refusalOf(() => readServeConfig(environment({})));
+    expect(many.code).toBe('configuration');
+    expect(many.message).toMatch(/^2 problems .*docs\/configuration\.md/);
+    expect(refusalOf(() => configWith({ EARSHOT_LISTEN: 'x' })).message).toMatch(/^One problem /);
+  });
+});
+
+describe('HTTPS', () => {
+  it.each([
+    ['the certificate', { EARSHOT_TLS_CERT: undefined }, /needs EARSHOT_TLS_CERT\./],
+    ['the key', { EARSHOT_TLS_KEY: '' }, /needs EARSHOT_TLS_KEY\./],
+    [
+      'both',
+      { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
+      /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
+    ],
+  ])('without %s is refused', (_title, env, problem) => {
+    expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('may be left to a proxy', () => {
+    const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
+    expect(configWith(off).certificateFiles).toBeNull();
+  });
+
+  it.each(['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'] as const)(
+    'that is off does not go with %s',
+    (name) => {
+      const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = enough;
+      const env = environment({ ...rest, EARSHOT_TLS: 'off', [name]: 'x.pem' });
+      expect(refusalOf(() => readServeConfig(env)).details).toEqual([
+        expect.stringContaining('EARSHOT_TLS=off does not go with'),
+      ]);
+    },
+  );
+});

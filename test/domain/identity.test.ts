@@ -1,0 +1,99 @@
+/** What makes two notifications the same. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { identityOf } from '../../src/domain/identity.ts';
+import type { Notification } from '../../src/domain/notification.ts';
+import { sampleRead } from './sample-notification.ts';
+
+const unnumbered: Notification = { ...sampleRead, ackId: null };
+
+function identity(
+  changes: Partial<Notification> = {},
+  {
+    subscription = 'sea-ice',
+    digest = 'd1',
+  }: { subscription?: string | null; digest?: string } = {},
+): string {
+  return identityOf({ ...unnumbered, ...changes }, { subscription, bodyDigest: () => digest });
+}
+
+describe('two notifications with an AckId', () => {
+  it('are the same when it is the same, whatever else differs', () => {
+    const other = { ackId: 'a', productId: 'p2', event: 'deleted', notificationDateUs: null };
+    expect(identity({ ackId: 'a' })).toBe(identity(other, { subscription: null, digest: 'd2' }));
+  });
+
+  it('differ when it differs, be it in blanks', () => {
+    expect(identity({ ackId: 'a' })).not.toBe(identity({ ackId: 'a ' }));
+    expect(identity({ ackId: 'a' })).not.toBe(identity({ ackId: 'A' }));
+  });
+
+  it('never read the body for it', () => {
+    const bodyDigest = () => {
+      throw new Error('The body was read.');
+    };
+    expect(identityOf(sampleRead, { subscription: null, bodyDigest })).toContain(sampleRead.ackId);
+    expect(identityOf(unnumbered, { subscription: null, bodyDigest })).toContain(
+      unnumbered.productId,
+    );
+  });
+});
+
+describe('two notifications without an AckId', () => {
+  it('are the same when subscription, event, product and date are', () => {
+    expect(identity({ productName: 'x', index: 3 }, { digest: 'd2' })).toBe(identity());
+  });
+
+  it.each<Partial<Notification>>([
+    { subscriptionId: 'another' },
+    { event: 'modified' },
+    { productId: 'another' },
+    { notificationDateUs: sampleRead.notificationDateUs + 1 },
+    { notificationDateUs: null },
+    { ackId: 'an AckId after all' },
+  ])('differ with %o', (change) => {
+    expect(identity(change)).not.toBe(identity());
+  });
+
+  it('and without a subscription id are told apart by the name in the path', () => {
+    const nameless = { subscriptionId: null };
+    expect(identity(nameless, { subscription: 'a' })).toBe(
+      identity(nameless, { subscription: 'a' }),
+    );
+    expect(identity(nameless, { subscription: 'a' })).not.toBe(
+      identity(nameless, { subscription: 'b' }),
+    );
+    expect(identity(nameless, { subscription: null })).not.toBe(
+      identity(nameless, { subscription: 'b' }),
+    );
+  });
+
+  it('and without a date are told apart by their bodies, and by their places in them', () => {
+    const undated = { notificationDateUs: null };
+    expect(identity(undated)).toBe(identity(undated));
+    expect(identity(undated, { digest: 'd2' })).not.toBe(identity(undated));
+    expect(identity({ ...undated, index: 1 })).not.toBe(identity(undated));
+  });
+
+  it('never share an identity with one that has one', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.string(), (ackId, productId, event) => {
+        expect(identity({ ackId })).not.toBe(identity({ productId, event }));
+      }),
+    );
+  });
+
+  it('are not mixed up by where one field ends and the next begins', () => {
+    fc.assert(
+      fc.property(
+        fc.tuple(fc.string(), fc.string()),
+        fc.tuple(fc.string(), fc.string()),
+        ([event, productId], [otherEvent, otherProductId]) => {
+          const same = event === otherEvent && productId === otherProductId;
+          const other = { event: otherEvent, productId: otherProductId };
+          expect(identity({ event, productId }) === identity(other)).toBe(same);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,111 @@
+/** Several requests on one connection, and connections that end in the middle of one. */
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
+import {
+  answersTo,
+  basic,
+  type Connection,
+  exchange,
+  openConnection,
+  openTcp,
+  type RequestParts,
+  requestBytes,
+} from './raw-client.ts';
+import { startReceiver, type TestReceiver } from './running-receiver.ts';
+
+const good = (): RequestParts => ({ body: goodNotification().body });
+
+async function storedCount(receiver: TestReceiver): Promise<number> {
+  return (await receiver.store.counts()).notifications;
+}
+
+function errorsOf(receiver: TestReceiver) {
+  return receiver.log.filter(({ level }) => level === 'error');
+}
+
+describe('requests in a row on one connection, sent without waiting', () => {
+  it.each<[string, RequestParts, number]>([
+    ['an empty array', { body: '[]' }, 400],
+    ['wrong credentials', { ...good(), authorization: basic('x', 'y') }, 401],
+    ['another path', { ...good(), path: '/elsewhere' }, 404],
+    ['another method', { ...good(), method: 'PUT' }, 405],
+    ['a body over the limit', { body: 'x'.repeat(3 * 2 ** 20) }, 413],
+    ['a notification', good(), 200],
+  ])('are answered in order after %s', async (_name, first, status) => {
+    const receiver = await startReceiver();
+    const row = [first, good(), { method: 'GET' }, { ...good(), headers: { Connection: 'close' } }];
+    const answers = await answersTo(receiver, Buffer.concat(row.map(requestBytes)));
+    expect(answers.map((answer) => answer.status)).toEqual([status, 200, 200, 200]);
+    expect(await storedCount(receiver)).toBe(status === 200 ? 3 : 2);
+  });
+
+  it('are answered one by one when there are five hundred', async () => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    connection.send(Buffer.concat(Array.from({ length: 500 }, () => requestBytes(good()))));
+    for (let i = 0; i < 500; i += 1) expect((await connection.answer()).status).toBe(200);
+    expect(await storedCount(receiver)).toBe(500);
+  });
+
+  it('end with the bytes that are too many for the announced length', async () => {
+    const receiver = await startReceiver();
+    const { body } = goodNotification();
+    const request = requestBytes({ body, headers: { 'Content-Length': `${body.length - 1}` } });
+    const answers = await answersTo(receiver, request);
+    // The lone brace may be refused before the body in front of it, one byte short, has been kept.
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([400]));
+    const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
+    await expect.poll(() => receiver.store.counts()).toEqual(counts);
+  });
+});
+
+describe('a sender that goes away', () => {
+  const goings: Record<string, (connection: Connection, tcp: Socket) => void> = {
+    'closes its half': ({ socket }) => socket.end(),
+    closes: ({ socket }) => socket.destroy(),
+    'pulls the plug': (_connection, tcp) => tcp.resetAndDestroy(),
+  };
+  it.each(Object.entries(goings))(
+    '(%s) half-way through the body leaves nothing behind',
+    async (_name, go) => {
+      const receiver = await startReceiver();
+      const tcp = await openTcp(receiver);
+      const connection = await openConnection(receiver, { socket: tcp });
+      connection.send(requestBytes({ body: 'x' }));
+      expect((await connection.answer()).status).toBe(400);
+      const half = requestBytes(good()).subarray(0, -10);
+      await new Promise((resolve) => connection.socket.write(half, resolve));
+      go(connection, tcp);
+      await connection.closed;
+      await expectStillTakesNotifications(receiver);
+      const counts = { notifications: 1, duplicates: 0, quarantined: 1 };
+      expect(await receiver.store.counts()).toEqual(counts);
+      expect(errorsOf(receiver)).toEqual([]);
+    },
+  );
+
+  it('right after the last byte is stored or not, once at most, and may ask again', async () => {
+    const receiver = await startReceiver();
+    const notifications = Array.from({ length: 50 }, () => goodNotification());
+    const sendAndGo = async ({ body }: { body: string }) => {
+      const connection = await openConnection(receiver);
+      await new Promise((resolve) => connection.socket.write(requestBytes({ body }), resolve));
+      connection.socket.destroy();
+      await connection.closed;
+    };
+    await Promise.all(notifications.map(sendAndGo));
+    for (const { body } of notifications) {
+      expect((await exchange(receiver, { body })).status).toBe(200);
+    }
+    expect(await storedCount(receiver)).toBe(50);
+    expect(errorsOf(receiver)).toEqual([]);
+  });
+
+  it('without a body at all is answered 400 and no more', async () => {
+    const receiver = await startReceiver();
+    expect((await exchange(receiver, {})).status).toBe(400);
+    const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
+    expect(await receiver.store.counts()).toEqual(counts);
+  });
+});

@@ -1,0 +1,177 @@
+/** Bodies over the limit: the sender reads the answer, the store stays as it was, the next is taken. */
+import { describe, expect, it } from 'vitest';
+import { bodyBytesMax } from '../../src/receiver/receiver-app.ts';
+import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
+import { basic, type Connection, openConnection, requestBytes } from './raw-client.ts';
+import { startReceiver, type TestReceiver } from './running-receiver.ts';
+
+const tenMegabytes = 10 * 2 ** 20;
+
+/** Writes like a sender that looks at the answer only after all of its body has gone. */
+async function sendThenRead(connection: Connection, ...parts: Uint8Array[]) {
+  const { socket } = connection;
+  for (const part of parts) {
+    await new Promise<void>((resolve, reject) => {
+      socket.write(part, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+  return connection.answer();
+}
+
+function chunked(bytesTotal: number, chunkBytes: number): Buffer {
+  const chunk = Buffer.concat([
+    Buffer.from(`${chunkBytes.toString(16)}\r\n`),
+    Buffer.alloc(chunkBytes, 'x'),
+    Buffer.from('\r\n'),
+  ]);
+  const chunks = Array.from({ length: Math.ceil(bytesTotal / chunkBytes) }, () => chunk);
+  return Buffer.concat([...chunks, Buffer.from('0\r\n\r\n')]);
+}
+
+function paddedTo(bytes: number): string {
+  const { body } = goodNotification();
+  return body + ' '.repeat(bytes - body.length);
+}
+
+const transferEncoding = { headers: { 'Transfer-Encoding': 'chunked' } };
+
+async function expectOnlyTheLogKnows(receiver: TestReceiver) {
+  const counts = { notifications: 0, duplicates: 0, quarantined: 0 };
+  expect(await receiver.store.counts()).toEqual(counts);
+  expect(receiver.log).toContainEqual({
+    level: 'warn',
+    message: 'request refused',
+    fields: expect.objectContaining({ status: 413 }),
+  });
+}
+
+describe('a body over the limit', () => {
+  it.each([
+    ['one byte over, announced', { body: 'x'.repeat(bodyBytesMax + 1) }],
+    ['10 MB, announced', { body: 'x'.repeat(tenMegabytes) }],
+  ])('(%s) is answered 413 that the sender can read', async (_name, parts) => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const answer = await sendThenRead(connection, requestBytes(parts));
+    expect(answer.status).toBe(413);
+    expect(answer.headers['content-type']).toBe('application/problem+json');
+    expect(JSON.parse(answer.body)).toMatchObject({ status: 413, title: 'Content too large' });
+    await expectOnlyTheLogKnows(receiver);
+    await expectStillTakesNotifications(receiver);
+  });
+
+  it.each([
+    ['one byte over', bodyBytesMax + 1, bodyBytesMax + 1],
+    ['10 MB', tenMegabytes, 16_384],
+    ['in tiny chunks', bodyBytesMax + 5_000, 7],
+  ])(
+    'of unknown length (%s) is answered 413 that the sender can read',
+    async (_name, bytes, chunkBytes) => {
+      const receiver = await startReceiver();
+      const connection = await openConnection(receiver);
+      const head = requestBytes(transferEncoding);
+      const answer = await sendThenRead(connection, head, chunked(bytes, chunkBytes));
+      expect(answer.status).toBe(413);
+      await expectOnlyTheLogKnows(receiver);
+      await expectStillTakesNotifications(receiver);
+    },
+  );
+
+  it('is answered before it has been sent, when its length is announced', async () => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    connection.send(requestBytes({ headers: { 'Content-Length': `${tenMegabytes}` } }));
+    expect((await connection.answer()).status).toBe(413);
+  });
+
+  it('leaves the connection fit for the next notification', async () => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    for (const body of [paddedTo(tenMegabytes), paddedTo(bodyBytesMax + 1)]) {
+      expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(413);
+    }
+    const { body } = goodNotification();
+    const answer = await sendThenRead(connection, requestBytes({ body }));
+    expect(answer).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+  });
+
+  it('is answered 401 that the sender can read when the credentials are wrong', async () => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const parts = { authorization: basic('x', 'y'), body: 'x'.repeat(tenMegabytes) };
+    expect((await sendThenRead(connection, requestBytes(parts))).status).toBe(401);
+    const { body } = goodNotification();
+    expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(200);
+  });
+
+  it.each([
+    ['404', { path: '/elsewhere' }],
+    ['405', { method: 'PUT' }],
+  ])('is answered %s that the sender can read where nobody wants it', async (status, parts) => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const request = requestBytes({ ...parts, body: 'x'.repeat(tenMegabytes) });
+    expect((await sendThenRead(connection, request)).status).toBe(Number(status));
+    const { body } = goodNotification();
+    expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(200);
+  });
+
+  it('is thrown away up to 64 MiB, and then the connection goes', async () => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    connection.send(requestBytes(transferEncoding));
+    const megabyte = chunked(2 ** 20, 2 ** 20).subarray(0, -'0\r\n\r\n'.length);
+    let sentBytes = 0;
+    const pump = () => {
+      while (!connection.socket.destroyed && sentBytes < 256 * 2 ** 20) {
+        sentBytes += 2 ** 20;
+        if (!connection.socket.write(megabyte)) return;
+      }
+    };
+    connection.socket.on('drain', pump);
+    pump();
+    expect((await connection.answer()).status).toBe(413);
+    await connection.closed;
+    expect(sentBytes).toBeLessThan(160 * 2 ** 20);
+    await expectStillTakesNotifications(receiver);
+  });
+});
+
+describe('a body at the limit', () => {
+  it.each([bodyBytesMax - 1, bodyBytesMax])('of %i bytes is stored', async (bytes) => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const body = paddedTo(bytes);
+    const announced = await sendThenRead(connection, requestBytes({ body }));
+    expect(announced).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+    const bytesChunked = Buffer.from(`${bytes.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+    const again = await sendThenRead(connection, requestBytes(transferEncoding), bytesChunked);
+    expect(again).toMatchObject({ status: 200, body: '{"status":"duplicate"}' });
+  });
+});
+
+describe('many bodies at one time', () => {
+  it('are bounded together: beyond 64 MiB senders get 503, and all are taken later', async () => {
+    const receiver = await startReceiver();
+    const senders = 70;
+    const connections = await Promise.all(
+      Array.from({ length: senders }, () => openConnection(receiver)),
+    );
+    const bodies = connections.map(() => paddedTo(bodyBytesMax));
+    // All but the last byte of each, so that all are being received at the same time.
+    const answers = connections.map((connection, i) => {
+      connection.send(requestBytes({ body: bodies[i] ?? '' }).subarray(0, -1));
+      return connection.answer();
+    });
+    const refused = await Promise.race(answers);
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    for (const connection of connections) connection.send(' ');
+    const statuses = (await Promise.all(answers)).map((answer) => answer.status);
+    const stored = statuses.filter((status) => status === 200).length;
+    expect(stored).toBeGreaterThan(0);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(senders - stored);
+    expect((await receiver.store.counts()).notifications).toBe(stored);
+    await expectStillTakesNotifications(receiver);
+  });
+});

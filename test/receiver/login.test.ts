@@ -1,0 +1,198 @@
+/** Who is let in, and what everybody else hears. */
+import { describe, expect, it } from 'vitest';
+import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
+import { basic, exchange, openConnection, type RequestParts, requestBytes } from './raw-client.ts';
+import { type Endpoint, goodPair, startReceiver } from './running-receiver.ts';
+
+const { username, password } = goodPair;
+const good = basic();
+const base64Of = (text: string) => Buffer.from(text).toString('base64');
+
+const wrongAuthorizations: Record<string, string | null> = {
+  none: null,
+  'an empty header': '',
+  'the scheme alone': 'Basic',
+  'the scheme and a blank': 'Basic ',
+  'another scheme': `Bearer ${base64Of(`${username}:${password}`)}`,
+  'digest authentication': 'Digest username="catalogue", response="0"',
+  'no scheme': base64Of(`${username}:${password}`),
+  'a longer scheme': `Basics ${base64Of(`${username}:${password}`)}`,
+  'plain text': `Basic ${username}:${password}`,
+  'bad base64': 'Basic !!!!',
+  'base64 that ends early': `${good.slice(0, -3)}=`,
+  'base64 with a blank inside': `Basic ${base64Of(`${username}:${password}`).replace(/(....)/, '$1 ')}`,
+  'base64 with more behind it': `${good}, ${good}`,
+  'no colon': `Basic ${base64Of(username + password)}`,
+  'a wrong user': basic('somebody', password),
+  'a wrong password': basic(username, 'open barley'),
+  'both halves wrong': basic('somebody', 'open barley'),
+  'halves that changed places': basic(password, username),
+  'a password that goes on': basic(username, `${password} `),
+  'a password that ends early': basic(username, password.slice(0, -1)),
+  'a zero byte behind the password': basic(username, `${password}\0`),
+  'another case of the user': basic(username.toUpperCase(), password),
+  'an empty user': basic('', password),
+  'an empty password': basic(username, ''),
+  'two empty halves': basic('', ''),
+  'a header of 10 kB': basic(username, 'x'.repeat(7_500)),
+  'bytes that are no text': `Basic ${Buffer.from([0xff, 0xfe, 0x3a, 0x80]).toString('base64')}`,
+  'Latin-1 letters in the header': `Basic \xe9\xff${base64Of('x:y')}`,
+};
+
+async function statusOf(endpoint: Endpoint, authorization: string): Promise<number> {
+  return (await exchange(endpoint, { method: 'GET', authorization })).status;
+}
+
+describe('wrong or missing credentials', () => {
+  it('are all answered alike: 401, the challenge, and nothing written', async () => {
+    const receiver = await startReceiver();
+    const shapes = new Set<string>();
+    for (const [name, authorization] of Object.entries(wrongAuthorizations)) {
+      for (const method of ['GET', 'POST']) {
+        const { body } = goodNotification();
+        const { status, headers, ...rest } = await exchange(receiver, {
+          method,
+          authorization,
+          body,
+        });
+        expect([name, status]).toEqual([name, 401]);
+        expect(headers['www-authenticate']).toBe('Basic realm="earshot", charset="UTF-8"');
+        const { requestId, ...problem } = JSON.parse(rest.body);
+        expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
+        const { date, ...otherHeaders } = headers;
+        expect(date).toBeDefined();
+        shapes.add(JSON.stringify([otherHeaders, problem]));
+      }
+    }
+    expect([...shapes]).toHaveLength(1);
+    const counts = { notifications: 0, duplicates: 0, quarantined: 0 };
+    expect(await receiver.store.counts()).toEqual(counts);
+    await expectStillTakesNotifications(receiver);
+  });
+
+  it('stand in the log by address and request id, and nothing that was sent does', async () => {
+    const receiver = await startReceiver();
+    const authorization = basic('intruder', 'hunter2');
+    const { requestId } = JSON.parse((await exchange(receiver, { authorization })).body);
+    expect(receiver.log).toEqual([
+      {
+        level: 'warn',
+        fields: { requestId, address: '127.0.0.1' },
+        message: 'wrong or no credentials',
+      },
+    ]);
+  });
+
+  it('do not shut out right ones on the same connection', async () => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const { body } = goodNotification();
+    connection.send(requestBytes({ authorization: basic('x', 'y'), body }));
+    expect((await connection.answer()).status).toBe(401);
+    connection.send(requestBytes({ body }));
+    expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+  });
+
+  it('are judged by the first Authorization header when there are two', async () => {
+    const receiver = await startReceiver();
+    const twice = (first: string, second: string): RequestParts => ({
+      method: 'GET',
+      authorization: null,
+      headers: { Authorization: first, authorization: second },
+    });
+    expect((await exchange(receiver, twice(good, basic('x', 'y')))).status).toBe(200);
+    expect((await exchange(receiver, twice(basic('x', 'y'), good))).status).toBe(401);
+  });
+});
+
+describe('right credentials', () => {
+  it('are accepted in any case of the scheme, after several blanks, without padding', async () => {
+    const receiver = await startReceiver();
+    const encoded = good.slice('Basic '.length);
+    expect(encoded).toMatch(/=$/);
+    for (const header of [
+      `basic ${encoded}`,
+      `BASIC ${encoded}`,
+      `bAsIc     ${encoded}`,
+      `  Basic ${encoded}  `,
+      `Basic ${encoded.replaceAll('=', '')}`,
+    ]) {
+      expect([header, await statusOf(receiver, header)]).toEqual([header, 200]);
+    }
+  });
+
+  it.each([
+    ['colons', ':a::b:'],
+    ['a single blank', ' '],
+    ['a hundred words', 'words '.repeat(100)],
+  ])('may have %s as password', async (_name, given) => {
+    const receiver = await startReceiver([{ username, password: given }]);
+    expect(await statusOf(receiver, basic(username, given))).toBe(200);
+    expect(await statusOf(receiver, basic(username, given.slice(0, -1)))).toBe(401);
+  });
+
+  it('outside ASCII are accepted in UTF-8 and in ISO 8859-1', async () => {
+    const umlauts = { username: 'küste', password: 'größe:£' };
+    const receiver = await startReceiver([umlauts]);
+    const header = (encoding: BufferEncoding) =>
+      basic(umlauts.username, umlauts.password, encoding);
+    expect(header('utf8')).not.toBe(header('latin1'));
+    expect(await statusOf(receiver, header('utf8'))).toBe(200);
+    expect(await statusOf(receiver, header('latin1'))).toBe(200);
+    expect(await statusOf(receiver, basic('kuste', 'grosse:£'))).toBe(401);
+  });
+
+  it('beyond ISO 8859-1 are accepted in UTF-8, and letters that share their low byte are not', async () => {
+    const receiver = await startReceiver([{ username, password: '\u0161\u20ac' }]);
+    expect(await statusOf(receiver, basic(username, '\u0161\u20ac'))).toBe(200);
+    expect(await statusOf(receiver, basic(username, '\x61\xac', 'latin1'))).toBe(401);
+  });
+
+  it('may be one of two pairs, but not the halves of two', async () => {
+    const other = { username: 'catalogue-2', password: 'open barley' };
+    const receiver = await startReceiver([goodPair, other]);
+    expect(await statusOf(receiver, good)).toBe(200);
+    expect(await statusOf(receiver, basic(other.username, other.password))).toBe(200);
+    expect(await statusOf(receiver, basic(username, other.password))).toBe(401);
+    expect(await statusOf(receiver, basic(other.username, password))).toBe(401);
+  });
+});
+
+describe('failed logins beyond a hundred a minute from one address', () => {
+  async function failures(endpoint: Endpoint, count: number, from: string): Promise<number[]> {
+    const connection = await openConnection(endpoint, { localAddress: from });
+    const statuses: number[] = [];
+    for (let i = 0; i < count; i += 1) {
+      connection.send(requestBytes({ method: 'GET', authorization: basic('x', `${i}`) }));
+      statuses.push((await connection.answer()).status);
+    }
+    return statuses;
+  }
+
+  it('are answered 429 with Retry-After until the minute is over; right ones never are', async () => {
+    const receiver = await startReceiver();
+    expect(new Set(await failures(receiver, 100, '127.0.0.1'))).toEqual(new Set([401]));
+    expect(await failures(receiver, 3, '127.0.0.1')).toEqual([429, 429, 429]);
+    const refused = await exchange(receiver, { authorization: null });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(JSON.parse(refused.body)).toMatchObject({ status: 429, title: 'Too many requests' });
+    await expectStillTakesNotifications(receiver);
+    expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
+    receiver.clock.us += 60_000_000;
+    expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);
+  });
+
+  // Only Linux answers on every address of 127.0.0.0/8 without being told.
+  it.runIf(process.platform === 'linux')(
+    'leave other addresses alone, and are one line in the log',
+    async () => {
+      const receiver = await startReceiver();
+      await failures(receiver, 120, '127.0.0.1');
+      expect(await failures(receiver, 1, '127.0.0.2')).toEqual([401]);
+      const limited = receiver.log.filter(({ message }) => message.includes('429'));
+      expect(limited).toHaveLength(1);
+      expect(receiver.log).toHaveLength(100 + 1 + 1);
+    },
+  );
+});

@@ -1,0 +1,125 @@
+/** A real receiver for one test: TLS on loopback, store in a temporary directory, cleaned up by itself. */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { serve } from '../../src/cli/serve.ts';
+import type { Intake, Logger } from '../../src/domain/ports.ts';
+import { type KeyPair, type Listener, startListener } from '../../src/http/listener.ts';
+import { type CredentialPair, createCredentialCheck } from '../../src/receiver/basic-auth.ts';
+import { createReceiverApp, type Outcome } from '../../src/receiver/receiver-app.ts';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import type { Store } from '../../src/store/store.ts';
+
+export const goodPair: CredentialPair = { username: 'catalogue', password: 'open sesame!' };
+
+/** One line of the log, as it was handed over. */
+export interface LogLine {
+  level: 'debug' | 'info' | 'warn' | 'error';
+  fields: object;
+  message: string;
+}
+
+/** Where a receiver listens and whom to trust about it. */
+export interface Endpoint {
+  port: number;
+  caPem: string;
+}
+
+export interface TestReceiver extends Endpoint {
+  store: Store;
+  log: LogLine[];
+  /** The receiver's own clock, microseconds; a test may move it. */
+  clock: { us: number };
+  /** Stops it before the test is over. */
+  close(): Promise<void>;
+}
+
+/** Starts the receiver as the command line composes it. */
+export async function startReceiver(
+  credentials: CredentialPair[] = [goodPair],
+): Promise<TestReceiver> {
+  const dataDir = await temporaryDirectory();
+  const { caPem, keyPair } = await createKeyPair();
+  const certificateFiles = { cert: join(dataDir, 'cert.pem'), key: join(dataDir, 'key.pem') };
+  await writeFile(certificateFiles.cert, keyPair.cert);
+  await writeFile(certificateFiles.key, keyPair.key);
+  const clock = { us: Date.UTC(2026, 4, 1, 12) * 1_000 };
+  const { logger, lines } = recordingLogger();
+  const running = await serve(
+    {
+      listen: { host: '127.0.0.1', port: 0 },
+      publicUrl: undefined,
+      dataDir,
+      credentials,
+      certificateFiles,
+      logLevel: 'debug',
+    },
+    logger,
+    { nowUs: () => clock.us, newId: randomUUID },
+  );
+  onTestFinished(() => running.close());
+  const port = Number(new URL(running.url).port);
+  return { port, caPem, store: running.store, log: lines, clock, close: running.close };
+}
+
+export interface StubReceiver extends Endpoint {
+  listener: Listener;
+  log: LogLine[];
+  outcomes: Outcome[];
+}
+
+/** Starts the receiver's app and listener before an intake of the test's own making. */
+export async function startReceiverWith(intake: Intake): Promise<StubReceiver> {
+  const { caPem, keyPair } = await createKeyPair();
+  const { logger, lines } = recordingLogger();
+  const outcomes: Outcome[] = [];
+  const app = createReceiverApp({
+    intake,
+    checkCredentials: createCredentialCheck([goodPair]),
+    log: logger,
+    nowUs: () => 0,
+    newRequestId: randomUUID,
+    observe: (outcome) => outcomes.push(outcome),
+  });
+  const listener = await startListener({
+    fetch: app.fetch,
+    listen: { host: '127.0.0.1', port: 0 },
+    listenVariable: 'EARSHOT_LISTEN',
+    keyPair,
+  });
+  onTestFinished(() => listener.close(0));
+  return { port: listener.address.port, caPem, listener, log: lines, outcomes };
+}
+
+/** A certificate for loopback, and the root to trust. */
+export async function createKeyPair(): Promise<{ caPem: string; keyPair: KeyPair }> {
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const issued = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  const keyPair = { cert: issued.certificatePem, key: issued.keyPem };
+  return { caPem: authority.certificatePem, keyPair };
+}
+
+/** Removed when the test is over, after what was opened in it later. */
+export async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'earshot-test-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** All of a stream, in order. */
+export async function collect<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
+
+function recordingLogger(): { logger: Logger; lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const to = (level: LogLine['level']) => (fields: object, message: string) => {
+    lines.push({ level, fields, message });
+  };
+  const logger = { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') };
+  return { logger, lines };
+}

@@ -1,6 +1,7 @@
 /** Reads a certificate chain and its private key from files, and checks that they fit. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { AppError } from '../domain/app-error.ts';
 
 export interface CertificateFiles {
@@ -42,7 +43,8 @@ export async function loadCertificateFiles(files: CertificateFiles): Promise<Loa
     cert,
     key,
     notAfter: certificate.validToDate,
-    covers: (host) => (certificate.checkHost(host) ?? certificate.checkIP(host)) !== undefined,
+    covers: (host) =>
+      (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined,
   };
 }
 

@@ -99,11 +99,11 @@ describe('writing a date', () => {
     );
   });
 
-  it('reads as the platform does, to the millisecond, from the year 100 to 2255', () => {
+  it('reads as the platform does, to the millisecond, from the year 1684 to 2255', () => {
     const anyDate = fc.date({
-      min: new Date('0100-01-01T00:00:00Z'),
-      // Later ones are no date: microseconds would no longer be exact.
-      max: new Date('2255-06-05T23:47:34.740Z'),
+      // Beyond these, microseconds would no longer be exact, and there is no date.
+      min: new Date(-9_007_199_254_740),
+      max: new Date(9_007_199_254_740),
       noInvalidDate: true,
     });
     fc.assert(

@@ -59,7 +59,7 @@ async function measureAll(
   progress: Progress,
 ): Promise<BenchReport> {
   const parentFolder = options.folder ?? tmpdir();
-  const { rounds, connections, warmUpMs, measureMs } = options;
+  const { rounds, ackIdForm, connections, warmUpMs, measureMs } = options;
   let runs = 0;
   const setting: BenchSetting = {
     endpoint: await createEndpoint(cleanup.temporaryFolder(parentFolder)),
@@ -67,8 +67,9 @@ async function measureAll(
       runs += 1;
       return runs;
     },
-    ...{ cleanup, parentFolder, connections, warmUpMs, measureMs },
+    ...{ cleanup, parentFolder, ackIdForm, connections, warmUpMs, measureMs },
   };
+  const bodyBytes = meanBodyBytes(createBodyTemplates(ackIdForm));
   const comparison = options.comparison ? await runComparison(setting, rounds, progress) : null;
   const growth = options.growth
     ? await runGrowth(setting, { ...options, bodyBytes: options.prefillBodyBytes }, progress)
@@ -76,16 +77,12 @@ async function measureAll(
   return {
     machine: describeMachine(parentFolder),
     command: ['npm run bench --', ...argv].join(' '),
-    setting: { ...{ rounds, connections, warmUpMs, measureMs }, bodyBytes: meanSentBytes() },
+    setting: { ...{ rounds, ackIdForm, connections, warmUpMs, measureMs }, bodyBytes },
     comparison,
     growth,
     targets: judge(comparison, growth),
     faults: [...runsOf(comparison, growth).flatMap(faultsOf), ...probeFaults(growth)],
   };
-}
-
-function meanSentBytes(): number {
-  return meanBodyBytes(createBodyTemplates());
 }
 
 function runsOf(comparison: Comparison | null, growth: Growth | null): RunFigures[] {

@@ -1,9 +1,9 @@
 /** Notification bodies of real size, made once and used by every server and by the prefill. */
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
 import { createRandom } from '../src/sandbox/random.ts';
-import { idLength } from './request-ids.ts';
+import { type AckIdForm, ackIdOf, productIdLength } from './request-ids.ts';
 
-/** A body whose two ids can be overwritten in place: both are 36 ASCII characters. */
+/** A body whose two ids can be overwritten in place by others of the same length, ASCII. */
 export interface BodyTemplate {
   /** The JSON text as bytes. */
   readonly bytes: Buffer;
@@ -21,28 +21,39 @@ export interface BodyTemplate {
 /** How many different bodies are sent in turn. */
 export const templateCount = 256;
 
-const placeholderAckId = 'ffffffff-ffff-4fff-8fff-ffffffffffff';
 const firstProductMs = Date.UTC(2026, 0, 1);
 const productIntervalMs = 1_300;
 
 /** Makes `count` distinct templates; the same seed gives the same ones. */
-export function createBodyTemplates(count = templateCount, seed = 7): BodyTemplate[] {
+export function createBodyTemplates(
+  ackIdForm: AckIdForm,
+  count = templateCount,
+  seed = 7,
+): BodyTemplate[] {
+  const placeholder = ackIdOf(ackIdForm, 0xffff, 0xffffffff);
   const generator = createProductGenerator({ seed });
   const subscriptionId = createRandom(seed).uuid();
   return Array.from({ length: count }, (_, index) => {
     const publishedMs = firstProductMs + index * productIntervalMs;
     const product: Record<string, unknown> = { ...generator.next(publishedMs) };
-    return createTemplate(product, subscriptionId, new Date(publishedMs).toISOString());
+    return createTemplate(
+      product,
+      subscriptionId,
+      placeholder,
+      new Date(publishedMs).toISOString(),
+    );
   });
 }
 
 function createTemplate(
   product: Record<string, unknown>,
   subscriptionId: string,
+  placeholderAckId: string,
   notificationDate: string,
 ): BodyTemplate {
   const productId = String(product.Id);
-  if (productId.length !== idLength) throw new Error(`product id ${productId} is not a UUID`);
+  if (productId.length !== productIdLength)
+    throw new Error(`product id ${productId} is not a UUID`);
   const productName = String(product.Name);
   const event = 'created';
   const text = JSON.stringify({
@@ -74,9 +85,9 @@ export function writeIds(
   template: BodyTemplate,
   ids: { ackId: string; productId: string },
 ): void {
-  target.write(ids.ackId, start + template.ackIdOffset, idLength, 'latin1');
+  target.write(ids.ackId, start + template.ackIdOffset, 'latin1');
   for (const offset of template.productIdOffsets) {
-    target.write(ids.productId, start + offset, idLength, 'latin1');
+    target.write(ids.productId, start + offset, 'latin1');
   }
 }
 

@@ -74,7 +74,7 @@ export async function runGrowth(
   return {
     smallRows: options.smallRows,
     largeRows: options.largeRows,
-    bodyBytes: options.bodyBytes ?? meanBodyBytes(createBodyTemplates()),
+    bodyBytes: options.bodyBytes ?? meanBodyBytes(createBodyTemplates(setting.ackIdForm)),
     rounds,
     speedRatio: median(
       rounds.map((round) => round.large.requestsPerSecond / round.small.requestsPerSecond),
@@ -97,7 +97,8 @@ async function createPrefilled(
   await running.stop();
   await prefillDatabase(prefilledFile(dataFolder), {
     rows,
-    templates: createBodyTemplates(),
+    ackIdForm: setting.ackIdForm,
+    templates: createBodyTemplates(setting.ackIdForm),
     bodyBytes: options.bodyBytes,
     run: setting.nextRun(),
     onProgress: (written) => progress.show(`prefill: ${written} of ${rows} rows`),

@@ -1,5 +1,6 @@
 /** What the load generator is told on its standard input and reports on its standard output. */
 import type { SequenceRange } from './answered-ranges.ts';
+import type { AckIdForm } from './request-ids.ts';
 
 /** One JSON object on the generator's standard input. */
 export interface LoadJob {
@@ -9,6 +10,7 @@ export interface LoadJob {
   readonly authorityPem: string;
   readonly username: string;
   readonly password: string;
+  readonly ackIdForm: AckIdForm;
   readonly connections: number;
   readonly warmUpMs: number;
   readonly measureMs: number;

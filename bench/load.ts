@@ -14,7 +14,7 @@ const lastAnswersMs = 10_000;
 
 /** Runs one job to its end. Rejects when nothing could be sent at all. */
 export async function runLoad(job: LoadJob): Promise<LoadResult> {
-  const templates = createBodyTemplates(Math.max(templateCount, job.connections));
+  const templates = createBodyTemplates(job.ackIdForm, Math.max(templateCount, job.connections));
   const source = createRequestSource(job, templates);
   const tally = createTally(job);
   const work = Array.from({ length: job.connections }, (_, connection) => {

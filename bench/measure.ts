@@ -8,6 +8,7 @@ import type { Cleanup } from './cleanup.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { readMemory } from './process-status.ts';
+import type { AckIdForm } from './request-ids.ts';
 import { databaseFile, type RunningServer, type ServerName, startServer } from './servers.ts';
 import { verifyDatabase } from './verify.ts';
 
@@ -17,6 +18,7 @@ export interface BenchSetting {
   readonly cleanup: Cleanup;
   /** Where data folders are created. */
   readonly parentFolder: string;
+  readonly ackIdForm: AckIdForm;
   readonly connections: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
@@ -91,13 +93,13 @@ async function applyLoad(
   server: RunningServer,
   run: number,
 ): Promise<LoadResult> {
-  const { endpoint, connections, warmUpMs, measureMs } = setting;
+  const { endpoint, ackIdForm, connections, warmUpMs, measureMs } = setting;
   const { authorityPem, username, password } = endpoint;
   const job: LoadJob = {
     host: '127.0.0.1',
     port: server.port,
     path: '/notifications/bench',
-    ...{ authorityPem, username, password, connections, warmUpMs, measureMs, run },
+    ...{ authorityPem, username, password, ackIdForm, connections, warmUpMs, measureMs, run },
     serverProcessId: server.processId,
   };
   const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts')]);

@@ -1,5 +1,6 @@
 /** The benchmark's command line. */
 import { parseArgs } from 'node:util';
+import { type AckIdForm, ackIdForms } from './request-ids.ts';
 
 /** The command line, read and with its defaults. */
 export interface BenchOptions {
@@ -8,6 +9,7 @@ export interface BenchOptions {
   /** A missed target makes the exit code 1. */
   readonly check: boolean;
   readonly rounds: number;
+  readonly ackIdForm: AckIdForm;
   readonly connections: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
@@ -38,6 +40,7 @@ Afterwards every notification that was answered with 200 is looked for in the da
   --seconds S              measured time of one server in one round (8)
   --warm-up-seconds S      load before that, not measured (2)
   --connections N          keep-alive connections, one request in flight on each (64)
+  --ack-ids FORM           observed (as recorded, rising with time) or guid (as specified) (observed)
   --growth                 also: speed and memory on a small and on a large database, and the latency
                            of the readiness probe while another process scans the large one
   --growth-rows A,B        rows of the small and the large database (10000,1000000)
@@ -79,6 +82,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
     check: values.check,
     rounds: integerOf('rounds', values.rounds, quick ? 1 : 5, { min: 1, max: 1_000 }),
     connections: integerOf('connections', values.connections, 64, { min: 1, max: 10_000 }),
+    ackIdForm: ackIdFormOf(values['ack-ids']),
     warmUpMs: seconds('warm-up-seconds', values['warm-up-seconds'], quick ? 1 : 2),
     measureMs: seconds('seconds', values.seconds, quick ? 2 : 8),
     probeMs: seconds('probe-seconds', values['probe-seconds'], quick ? 2 : 10),
@@ -107,6 +111,7 @@ function parseFlags(argv: readonly string[]) {
         'no-comparison': { type: 'boolean', default: false },
         rounds: { type: 'string' },
         connections: { type: 'string' },
+        'ack-ids': { type: 'string', default: 'observed' },
         seconds: { type: 'string' },
         'warm-up-seconds': { type: 'string' },
         'probe-seconds': { type: 'string' },
@@ -124,6 +129,12 @@ function parseFlags(argv: readonly string[]) {
 interface Range {
   readonly min: number;
   readonly max: number;
+}
+
+function ackIdFormOf(text: string): AckIdForm {
+  const form = ackIdForms.find((known) => known === text);
+  if (form === undefined) throw new UsageError(`--ack-ids wants observed or guid, not ${text}`);
+  return form;
 }
 
 function rowsOf(text: string): [number, number] {

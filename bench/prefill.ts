@@ -5,11 +5,13 @@ import Database from 'better-sqlite3';
 import { identityOf } from '../src/domain/identity.ts';
 import { dedupeKey } from '../src/store/dedupe-key.ts';
 import { type BodyTemplate, writeIds } from './bodies.ts';
-import { requestId } from './request-ids.ts';
+import { type AckIdForm, ackIdOf, productIdOf } from './request-ids.ts';
 
 /** What to write. */
 export interface PrefillOptions {
   readonly rows: number;
+  readonly ackIdForm: AckIdForm;
+  /** Made for the same form. */
   readonly templates: readonly BodyTemplate[];
   /** Cut or pad bodies to this size; undefined leaves them as they are. */
   readonly bodyBytes?: number | undefined;
@@ -80,8 +82,8 @@ export function flushToDisk(file: string): void {
 function createRow(options: PrefillOptions, index: number): PrefillRow {
   const template = options.templates[index % options.templates.length];
   if (template === undefined) throw new Error('there are no templates');
-  const ackId = requestId('ack', options.run, index);
-  const productId = requestId('product', options.run, index);
+  const ackId = ackIdOf(options.ackIdForm, options.run, index);
+  const productId = productIdOf(options.run, index);
   const notificationDateUs = firstReceivedAtUs + index * intervalUs;
   const notification = {
     index: 0,

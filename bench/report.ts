@@ -6,6 +6,7 @@ import type { Machine } from './machine.ts';
 import type { RunFigures } from './measure.ts';
 import { median } from './median.ts';
 import type { ProbeFigures } from './probe.ts';
+import type { AckIdForm } from './request-ids.ts';
 import { serverNames } from './servers.ts';
 import { alignTable, figure, megabytes } from './table.ts';
 import type { TargetResult } from './targets.ts';
@@ -17,6 +18,7 @@ export interface BenchReport {
   readonly command: string;
   readonly setting: {
     readonly rounds: number;
+    readonly ackIdForm: AckIdForm;
     readonly connections: number;
     readonly warmUpMs: number;
     readonly measureMs: number;
@@ -41,10 +43,10 @@ export function renderReport(report: BenchReport): string {
 }
 
 function renderMachine({ machine, setting }: BenchReport): string {
-  const { rounds, connections, warmUpMs, measureMs, bodyBytes } = setting;
+  const { rounds, ackIdForm, connections, warmUpMs, measureMs, bodyBytes } = setting;
   const lines = [
     `${machine.cores} cores, ${machine.cpuModel}, ${megabytes(machine.memoryBytes)} MB; ${machine.system}; Node ${machine.node}`,
-    `${connections} keep-alive connections, bodies of ${figure(bodyBytes)} bytes, ${measureMs / 1_000} s after ${warmUpMs / 1_000} s of warm-up; median of ${rounds} round(s)`,
+    `${connections} keep-alive connections, bodies of ${figure(bodyBytes)} bytes with AckIds as ${ackIdForm === 'guid' ? 'specified (GUID)' : 'observed'}, ${measureMs / 1_000} s after ${warmUpMs / 1_000} s of warm-up; median of ${rounds} round(s)`,
   ];
   if (machine.dataInMemory) {
     lines.push('Caution: the databases are in memory (tmpfs), where no commit waits for a disk.');

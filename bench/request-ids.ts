@@ -1,36 +1,53 @@
-/** The ids of the benchmark's notifications: distinct, spread like random ones, and readable back. */
+/** The ids of the benchmark's notifications: distinct, in the forms that exist, and readable back. */
 
-/** Characters of an id: the length of a UUID. */
-export const idLength = 36;
-
-/** Which of a notification's two ids is meant. */
-export type IdKind = 'ack' | 'product';
-
-const kindSalt: Record<IdKind, number> = { ack: 0x9e3779b9, product: 0x85ebca6b };
+/** Characters of a product id: the length of a UUID. */
+export const productIdLength = 36;
 
 /**
- * The id of a run's notification as UUID-shaped text.
- *
- * The first eight digits are scattered, because a real AckId or ProductId lands anywhere in a unique
- * index: ids in rising order would make every index look faster than it is. The last twelve are the
- * sequence number, so that a file's rows can be counted without keeping a list of ids.
+ * `observed`: as the catalogue's recorded bodies have it, base64 of `<unix ms>-<n>:<subscription>`,
+ * rising with time. `guid`: as the specification says, landing anywhere in a unique index.
+ */
+export const ackIdForms = ['observed', 'guid'] as const;
+export type AckIdForm = (typeof ackIdForms)[number];
+
+const salts = { ack: 0x9e3779b9, product: 0x85ebca6b };
+/** Thirteen digits for every run and sequence; runs follow each other in time. */
+const firstMs = 1_700_000_000_000;
+const runMs = 10_000_000;
+
+/**
+ * The product id of a run's notification as UUID-shaped text, scattered like real ones.
  *
  * @param run 0 to 65,535; ids of different runs never meet.
  * @param sequence 0 to 2^32 - 1.
  */
-export function requestId(kind: IdKind, run: number, sequence: number): string {
-  const scattered = scatter((sequence ^ kindSalt[kind] ^ (run << 16)) >>> 0);
-  const filler = scatter((scattered ^ kindSalt[kind]) >>> 0);
-  const digits = [hex(scattered, 8), hex(run, 4), `4${hex(filler & 0xfff, 3)}`];
-  return `${digits.join('-')}-a${hex((filler >>> 12) & 0xfff, 3)}-${hex(sequence, 12)}`;
+export function productIdOf(run: number, sequence: number): string {
+  return uuidOf(salts.product, run, sequence);
 }
 
-/** The sequence number of an id that `requestId` made for this kind and run; else undefined. */
-export function sequenceOf(kind: IdKind, run: number, id: string): number | undefined {
-  if (id.length !== idLength) return undefined;
-  const sequence = Number.parseInt(id.slice(24), 16);
+/** The AckId of a run's notification; all of one form have the same length. */
+export function ackIdOf(form: AckIdForm, run: number, sequence: number): string {
+  if (form === 'guid') return uuidOf(salts.ack, run, sequence);
+  const subscription = `880c4e1a-cfc7-4956-${hex(run, 4)}-${hex(sequence, 12)}`;
+  const text = `${firstMs + run * runMs + sequence}-0:${subscription}`;
+  return Buffer.from(text, 'latin1').toString('base64');
+}
+
+/** The sequence number of an AckId that `ackIdOf` made for this run; else undefined. */
+export function sequenceOf(run: number, ackId: string): number | undefined {
+  const form = ackId.length === productIdLength ? 'guid' : 'observed';
+  const text = form === 'guid' ? ackId : Buffer.from(ackId, 'base64').toString('latin1');
+  const sequence = Number.parseInt(text.slice(-12), 16);
   if (!Number.isInteger(sequence) || sequence > 0xffffffff) return undefined;
-  return requestId(kind, run, sequence) === id ? sequence : undefined;
+  return ackIdOf(form, run, sequence) === ackId ? sequence : undefined;
+}
+
+/** The last twelve digits are the sequence, so that rows can be counted without a list of ids. */
+function uuidOf(salt: number, run: number, sequence: number): string {
+  const scattered = scatter((sequence ^ salt ^ (run << 16)) >>> 0);
+  const filler = scatter((scattered ^ salt) >>> 0);
+  const digits = [hex(scattered, 8), hex(run, 4), `4${hex(filler & 0xfff, 3)}`];
+  return `${digits.join('-')}-a${hex((filler >>> 12) & 0xfff, 3)}-${hex(sequence, 12)}`;
 }
 
 /** A one-to-one mixing of 32-bit numbers: neighbours end up far apart, and none collide. */

@@ -1,7 +1,7 @@
 /** Complete requests, built once and patched in place before each use. */
 import { type BodyTemplate, writeIds } from './bodies.ts';
 import type { LoadJob } from './load-job.ts';
-import { requestId } from './request-ids.ts';
+import { ackIdOf, productIdOf } from './request-ids.ts';
 
 /** Gives connections their next request. */
 export interface RequestSource {
@@ -39,8 +39,8 @@ export function createRequestSource(
       const prepared = hand[sequence % hand.length];
       if (prepared === undefined) throw new Error(`connection ${connection} has no template`);
       writeIds(prepared.bytes, prepared.bodyStart, prepared.template, {
-        ackId: requestId('ack', job.run, sequence),
-        productId: requestId('product', job.run, sequence),
+        ackId: ackIdOf(job.ackIdForm, job.run, sequence),
+        productId: productIdOf(job.run, sequence),
       });
       return prepared.bytes;
     },

@@ -36,7 +36,7 @@ export function verifyDatabase(
   try {
     for (const ackId of db.prepare<[], unknown>(selectAckIds).pluck().iterate()) {
       rows += 1;
-      const sequence = typeof ackId === 'string' ? sequenceOf('ack', run, ackId) : undefined;
+      const sequence = typeof ackId === 'string' ? sequenceOf(run, ackId) : undefined;
       if (sequence !== undefined && sequence <= last) {
         timesFound[sequence] = (timesFound[sequence] ?? 0) + 1;
       }

@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=16
 /** The command `earshot`: checks Node, then runs the command line. */
 import { readFileSync } from 'node:fs';
 import './require-node.js';

@@ -5,7 +5,7 @@ import type { Notification } from './notification.ts';
  * The text that two deliveries of one notification share and two different ones do not: the AckId,
  * else subscription, event, product and notification date (facts, catalogue 1.2). Without a date
  * either, the body itself decides, given as its digest: a second change of a product must not be
- * taken for the first one.
+ * taken for the first one. The part after the first line break begins with what rises with time.
  */
 export function identityOf(
   notification: Notification,
@@ -14,7 +14,6 @@ export function identityOf(
   if (notification.ackId !== null) return `ack\n${notification.ackId}`;
   const { event, productId, notificationDateUs, subscriptionId, index } = notification;
   const subscription = subscriptionId ?? context.subscription ?? '';
-  const moment =
-    notificationDateUs === null ? `body ${context.bodyDigest()} ${index}` : `${notificationDateUs}`;
-  return JSON.stringify(['event', subscription, event, productId, moment]);
+  const moment = notificationDateUs ?? `body ${context.bodyDigest()} ${index}`;
+  return `event\n${moment} ${JSON.stringify([subscription, event, productId])}`;
 }

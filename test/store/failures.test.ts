@@ -146,7 +146,7 @@ describe('a file that is damaged or not ours', () => {
     await store.close();
     const bytes = readFileSync(fileIn(dataDir));
     // Everything but the first page, which holds the header and the schema.
-    bytes.fill(0xa5, 16_384);
+    bytes.fill(0xa5, 4_096);
     writeFileSync(fileIn(dataDir), bytes);
     const damaged = await reopen().catch((error: unknown) => error);
     const refusal =

@@ -1,6 +1,6 @@
 /** `earshot demo`: the whole thing on one machine, over real HTTPS, leaving nothing behind. */
 import { Command } from 'commander';
-import { type DemoFlags, runDemo } from '../demo/run-demo.ts';
+import type { DemoFlags } from '../demo/run-demo.ts';
 import type { Io } from '../io.ts';
 import { wholeNumber } from '../number-argument.ts';
 
@@ -33,5 +33,9 @@ Examples:
   $ earshot demo --once --products 500 --faults
   $ earshot demo --once --records products.jsonl`,
     )
-    .action((flags: DemoFlags) => runDemo(io, flags));
+    .action(async (flags: DemoFlags) => {
+      // Loaded when it is asked for: the sandbox would double what a serving process keeps in memory.
+      const { runDemo } = await import('../demo/run-demo.ts');
+      await runDemo(io, flags);
+    });
 }

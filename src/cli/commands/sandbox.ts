@@ -9,7 +9,6 @@ import {
   noFaults,
   realisticFaults,
 } from '../../sandbox/faults.ts';
-import { startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
@@ -93,6 +92,8 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   if (flags.allowRemote) {
     tell(paint('yellow', 'Made-up notifications may now go to another machine.'));
   }
+  // Loaded when it is asked for, as in the demo.
+  const { startSandbox } = await import('../../sandbox/sandbox.ts');
   const running = await startSandbox({
     ...optionsOf(io, flags),
     username,

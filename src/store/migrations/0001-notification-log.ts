@@ -4,8 +4,8 @@ export const notificationLog = {
   number: 1,
   name: 'notification log',
   /*
-   * Every table grows at its end, by an integer key. The dedupe key is a digest of 16 bytes, so that
-   * the one index with random inserts stays narrow. Bodies lie in a table of their own, so that a
+   * Every table grows at its end, by an integer key. The dedupe key is 24 bytes, so that
+   * the one index that may see random inserts stays narrow. Bodies lie in a table of their own, so that a
    * query walks small rows. body_id is no declared foreign key: the check would cost a look-up for
    * each row and both rows are written by one function in one transaction. write_check holds one row, written anew to
    * prove that there is room.

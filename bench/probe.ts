@@ -1,5 +1,5 @@
 /** How long a readiness probe waits, at rest and while another process scans the whole log. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent } from 'node:https';
 import { createHistogram } from 'node:perf_hooks';
@@ -67,42 +67,36 @@ export interface RepeatedScan {
   stop(): Promise<number>;
 }
 
-/** Starts the scans: `earshot query` for a name that no product has. */
+/**
+ * Runs its arguments as a command again and again, and prints how many lines each time gave. A shell
+ * does so, because starting a process stops this one for some milliseconds, and it is the one that
+ * measures.
+ */
+const repeat = 'while true; do "$@" | wc -l; done';
+
+/** Starts the scans: `earshot query` for every row there is, from the oldest to the newest. */
 export function startScans(
   endpoint: Endpoint,
   dataFolder: string,
   port: number,
   cleanup: Cleanup,
 ): RepeatedScan {
-  const args = ['scripts/earshot.js', 'query', '--name', '*no-such-product*'];
-  args.push('--limit', '1', '--output', 'ndjson');
-  const env = earshotEnvironment(endpoint, dataFolder, port);
-  let current: ChildProcess | undefined;
-  let stopped = false;
-  const scanAgainAndAgain = async () => {
-    for (let scans = 0; ; scans += 1) {
-      if (stopped) return scans;
-      const child = spawn(process.execPath, args, { cwd: projectFolder(), env });
-      current = child;
-      cleanup.ownProcess(child);
-      const [errors, output, [exitCode]] = await Promise.all([
-        text(child.stderr),
-        text(child.stdout),
-        once(child, 'exit'),
-      ]);
-      if (stopped) return scans;
-      if (exitCode !== 0) throw new Error(`the query failed:\n${errors}`);
-      if (output !== '') throw new Error(`the query found what should not exist:\n${output}`);
-    }
-  };
-  const done = scanAgainAndAgain();
-  // Without a listener of its own, a failure before `stop` would end the whole program.
-  done.catch(() => {});
+  const query = ['scripts/earshot.js', 'query', '--order', 'oldest', '--output', 'ndjson'];
+  const child = spawn('/bin/sh', ['-c', repeat, 'repeat', process.execPath, ...query], {
+    cwd: projectFolder(),
+    env: earshotEnvironment(endpoint, dataFolder, port),
+    // A process group of its own, so that the query ends together with the shell.
+    detached: true,
+  });
+  cleanup.ownProcess(child);
+  const output = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return {
-    stop() {
-      stopped = true;
-      current?.kill('SIGKILL');
-      return done;
+    async stop() {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      const [lines, errors] = await output;
+      if (errors !== '') throw new Error(`the query failed:\n${errors}`);
+      const counts = lines.split('\n').filter((line) => line !== '');
+      return counts.length;
     },
   };
 }

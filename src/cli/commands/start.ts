@@ -3,8 +3,6 @@ import { Command } from 'commander';
 import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Io } from '../io.ts';
-import { createLogger } from '../logger.ts';
-import { serve } from '../serve.ts';
 import { untilAborted } from '../until-aborted.ts';
 
 export function startCommand(io: Io): Command {
@@ -26,6 +24,11 @@ Examples:
 
 async function start(io: Io): Promise<void> {
   const config = readServeConfig(io);
+  // Loaded when it is asked for: a query next door should not have to load a server.
+  const [{ createLogger }, { serve }] = await Promise.all([
+    import('../logger.ts'),
+    import('../serve.ts'),
+  ]);
   const log = createLogger(io, config.logLevel);
   const receiver = await serve(config, log, io);
   announce(config, receiver.url, log);

@@ -22,4 +22,4 @@ export function startBareServer(env: NodeJS.ProcessEnv): void {
   });
 }
 
-if (import.meta.main) startBareServer(process.env);
+if (process.argv[1] === import.meta.filename) startBareServer(process.env);

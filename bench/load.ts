@@ -120,7 +120,7 @@ function allCpuMs(): number {
   );
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   // The job comes from this program's own parent, in this program's own format.
   const job = (await json(process.stdin)) as LoadJob;
   process.stdout.write(JSON.stringify(await runLoad(job)));

@@ -32,4 +32,4 @@ export function startTwentyLineReceiver(env: NodeJS.ProcessEnv): void {
   serve({ fetch: app.fetch, hostname: '127.0.0.1', port, createServer, serverOptions });
 }
 
-if (import.meta.main) startTwentyLineReceiver(process.env);
+if (process.argv[1] === import.meta.filename) startTwentyLineReceiver(process.env);

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import './require-node.js';
 
-// Reading commands give way to the receiver on the same machine, from their first moment on.
-if (['query', 'tail', 'quarantine'].includes(process.argv[2] ?? '')) setPriority(19);
+// A query, which only reads, gives way to the receiver on the same machine from its first moment on.
+if (process.argv[2] === 'query') setPriority(19);
 
 const { createProcessIo } = await import('../src/cli/io.ts');
 const { run } = await import('../src/cli/run.ts');

@@ -28,7 +28,7 @@ export interface Io {
 
 /** The real world. Reads `.env` when there is one; what is set already wins. */
 export function createProcessIo(): Io {
-  if (existsSync('.env')) process.loadEnvFile('.env');
+  loadEnvironmentFile();
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
@@ -41,6 +41,8 @@ export function createProcessIo(): Io {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
+  // A log that nobody reads any more must not end a receiver.
+  process.stderr.on('error', () => undefined);
   return {
     stdout: process.stdout,
     stderr: process.stderr,
@@ -51,6 +53,19 @@ export function createProcessIo(): Io {
     signal: stop.signal,
     ask: process.stdin.isTTY && process.stderr.isTTY ? askOnTerminal : null,
   };
+}
+
+function loadEnvironmentFile(): void {
+  if (!existsSync('.env')) return;
+  try {
+    process.loadEnvFile('.env');
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    process.stderr.write(
+      `earshot: the file .env cannot be read: ${reason}. Put it right or move it away.\n`,
+    );
+    process.exit(2);
+  }
 }
 
 async function askOnTerminal(question: string): Promise<string> {

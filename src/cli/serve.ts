@@ -2,19 +2,25 @@
 import type { ServeConfig } from '../config/read-config.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
-import { type Listener, startListener } from '../http/listener.ts';
+import { type Listener, type ListenerLimits, startListener } from '../http/listener.ts';
 import { problemResponse } from '../http/problem.ts';
 import { createCredentialCheck } from '../receiver/basic-auth.ts';
 import { createReceiverApp } from '../receiver/receiver-app.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
-import { watchCertificateFiles } from '../tls/watch-certificate-files.ts';
+import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
 import { createClosers } from './closers.ts';
 import type { Io } from './io.ts';
 import { startOutcomeSummary } from './outcome-summary.ts';
 
 /** Time for requests in hand when the program ends. */
 const graceMs = 10_000;
+
+/** What tests make shorter. */
+export interface ServeTuning {
+  limits?: Partial<ListenerLimits>;
+  certificateWatchMs?: number;
+}
 
 export interface RunningReceiver {
   /** Where the public listener is, such as `https://127.0.0.1:8443`. */
@@ -28,6 +34,7 @@ export async function serve(
   config: ServeConfig,
   log: Logger,
   io: Pick<Io, 'nowUs' | 'newId'>,
+  tuning: ServeTuning = {},
 ): Promise<RunningReceiver> {
   const closers = createClosers();
   const { nowUs, newId } = io;
@@ -54,16 +61,19 @@ export async function serve(
       onBadRequest: (err) => {
         const requestId = newId();
         const reason = err instanceof Error ? err.message : String(err);
-        log.warn({ requestId, reason }, 'request that cannot be read');
+        // Anybody can send these without a password, so they must not fill the log.
+        log.debug({ requestId, reason }, 'request that cannot be read');
         return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
       },
       keyPair: certificate,
+      ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
     });
     closers.add(() => listener.close(graceMs));
     if (files !== null && certificate !== undefined) {
       const watch = watchCertificateFiles({
         files,
         current: certificate,
+        intervalMs: tuning.certificateWatchMs ?? watchIntervalMs,
         onChange: (changed) => {
           listener.setKeyPair({ cert: changed.cert, key: changed.key });
           log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');

@@ -32,8 +32,8 @@ export interface Intake {
    * Reads a body and keeps what is in it: notifications in the log, anything else in the quarantine,
    * all in one transaction. Resolves after the commit is on disk. A notification that is known
    * already is counted on its row (times seen, last seen) and is no error, so a call may be repeated
-   * at will. Rejects with `unavailable` when nothing could be committed or the queue is full: then
-   * nothing of this delivery is kept.
+   * at will. Rejects with `unavailable` when nothing could be committed or the queue is full. Then
+   * nothing is claimed; a delivery that was given up after waiting long may still be kept later.
    */
   accept(delivery: Delivery): Promise<Receipt>;
   /**

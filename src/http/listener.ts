@@ -108,7 +108,7 @@ function createServer(limits: ListenerLimits, keyPair?: KeyPair): Server | Https
 
 function listening(server: Server, { listen, listenVariable }: ListenerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
+    const refuse = (cause: NodeJS.ErrnoException) => {
       const where = `${listen.host}:${listen.port}`;
       reject(
         new AppError(
@@ -117,8 +117,12 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
           { cause },
         ),
       );
+    };
+    server.once('error', refuse);
+    server.listen({ ...listen, backlog: 511 }, () => {
+      server.off('error', refuse);
+      resolve();
     });
-    server.listen({ ...listen, backlog: 511 }, resolve);
   });
 }
 

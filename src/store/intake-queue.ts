@@ -31,7 +31,10 @@ export class IntakeQueue implements Intake {
     if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
       throw new AppError('unavailable', 'More notifications are waiting than the queue can hold.');
     }
-    const { id, answer } = this.#options.thread.expect<Receipt>();
+    // Counted until the thread lets go of the body, which may be after its sender was told to wait.
+    const { id, answer } = this.#options.thread.expect<Receipt>(() => {
+      this.#queuedBytes -= bytes;
+    });
     this.#queuedBytes += bytes;
     if (this.#collected.push({ id, delivery }) === 1) setImmediate(() => this.flush());
     try {
@@ -41,8 +44,6 @@ export class IntakeQueue implements Intake {
     } catch (error) {
       this.#lastCommitUs = Number.NEGATIVE_INFINITY;
       throw error;
-    } finally {
-      this.#queuedBytes -= bytes;
     }
   }
 

@@ -3,13 +3,13 @@ import { AppError } from '../domain/app-error.ts';
 import type { Settled } from './messages.ts';
 import { receivedError } from './sent-error.ts';
 
-/** A call without an answer after this long is given up; what it asked for may still happen. */
-const callTimeoutSeconds = 30;
-
 interface PendingCall {
   sentAtSecond: number;
   resolve(value: unknown): void;
   reject(error: AppError): void;
+  /** Called when the thread has done with the request, also after the call was given up. */
+  onDone(): void;
+  givenUp: boolean;
 }
 
 export class PendingCalls {
@@ -18,14 +18,17 @@ export class PendingCalls {
   // Seconds are counted instead of read from a clock: all that matters is that time goes by.
   #second = 0;
   readonly #ticker: NodeJS.Timeout;
+  readonly #timeoutSeconds: number;
 
-  constructor() {
+  /** A call without an answer after the time is given up; what it asked for may still happen. */
+  constructor(timeoutSeconds: number) {
+    this.#timeoutSeconds = timeoutSeconds;
     this.#ticker = setInterval(() => this.#giveUpOld(), 1000);
     this.#ticker.unref();
   }
 
   /** A new id, and the promise of its answer. */
-  add<Value>(): { id: number; answer: Promise<Value> } {
+  add<Value>(onDone: () => void = () => undefined): { id: number; answer: Promise<Value> } {
     this.#lastId += 1;
     const id = this.#lastId;
     const answer = new Promise<Value>((resolve, reject) => {
@@ -34,6 +37,8 @@ export class PendingCalls {
         sentAtSecond: this.#second,
         resolve: resolve as (value: unknown) => void,
         reject,
+        onDone,
+        givenUp: false,
       });
     });
     return { id, answer };
@@ -43,6 +48,7 @@ export class PendingCalls {
     for (const one of settled) {
       const call = this.#calls.get(one.id);
       this.#calls.delete(one.id);
+      call?.onDone();
       if ('error' in one) call?.reject(receivedError(one.error));
       else call?.resolve(one.value);
     }
@@ -51,7 +57,10 @@ export class PendingCalls {
   failAll(error: AppError): void {
     const calls = [...this.#calls.values()];
     this.#calls.clear();
-    for (const call of calls) call.reject(error);
+    for (const call of calls) {
+      call.onDone();
+      call.reject(error);
+    }
   }
 
   stop(): void {
@@ -61,9 +70,10 @@ export class PendingCalls {
 
   #giveUpOld(): void {
     this.#second += 1;
-    for (const [id, call] of this.#calls) {
-      if (this.#second - call.sentAtSecond < callTimeoutSeconds) return;
-      this.#calls.delete(id);
+    for (const call of this.#calls.values()) {
+      if (this.#second - call.sentAtSecond < this.#timeoutSeconds) return;
+      if (call.givenUp) continue;
+      call.givenUp = true;
       call.reject(new AppError('unavailable', 'The store did not answer in time.'));
     }
   }

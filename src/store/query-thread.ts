@@ -1,10 +1,18 @@
 /** The query thread: a reading connection off the main thread, so that no query delays an answer. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
-import { openForReading } from './database.ts';
-import { bodyAt, cursorOf, driftCounts, findPage, lastPosition, logCounts } from './log-queries.ts';
+import {
+  bodyAt,
+  cursorOf,
+  driftCounts,
+  findPage,
+  lastPosition,
+  logCounts,
+  narrowByTime,
+} from './log-queries.ts';
 import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
 import { quarantineEntry, quarantinePage } from './quarantine-queries.ts';
+import { createReaderConnection, type ReaderConnection } from './reader-connection.ts';
 import { sentError } from './sent-error.ts';
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
@@ -14,9 +22,9 @@ const { dataDir } = workerData as { dataDir: string };
 const post = (message: ThreadMessage) => port.postMessage(message);
 
 try {
-  const database = openForReading(dataDir);
+  const connection = createReaderConnection(dataDir);
   port.on('message', (request: QueryRequest) => {
-    post({ kind: 'settled', settled: [answer(database, request)] });
+    post({ kind: 'settled', settled: [answer(connection, request)] });
     if (request.op === 'close') port.close();
   });
   post({ kind: 'started' });
@@ -24,18 +32,21 @@ try {
   post({ kind: 'failed', error: sentError(error) });
 }
 
-function answer(database: Database, request: QueryRequest): Settled {
+function answer(connection: ReaderConnection, request: QueryRequest): Settled {
   try {
-    return { id: request.id, value: perform(database, request) };
+    if (request.op === 'close') return { id: request.id, value: connection.close() };
+    return { id: request.id, value: perform(connection.database(), request) };
   } catch (error) {
     return { id: request.id, error: sentError(error) };
   }
 }
 
-function perform(database: Database, request: QueryRequest): unknown {
+function perform(database: Database, request: Exclude<QueryRequest, { op: 'close' }>): unknown {
   switch (request.op) {
     case 'find':
       return findPage(database, request.query, request.rowsMax);
+    case 'narrow-by-time':
+      return narrowByTime(database, request.query);
     case 'body':
       return bodyAt(database, request.position);
     case 'last-position':
@@ -50,7 +61,5 @@ function perform(database: Database, request: QueryRequest): unknown {
       return quarantinePage(database, request);
     case 'quarantine-entry':
       return quarantineEntry(database, request.quarantineId);
-    case 'close':
-      return database.close();
   }
 }

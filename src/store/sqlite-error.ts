@@ -34,7 +34,7 @@ const reopenAfter = new Set([
 ]);
 
 /** The primary result code of a failure of SQLite's; null for any other error. */
-export function sqliteCode(error: unknown): string | null {
+function sqliteCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string')
     return null;
   const primary = /^SQLITE_[A-Z]+/.exec(error.code)?.[0];
@@ -43,7 +43,7 @@ export function sqliteCode(error: unknown): string | null {
 
 /** True for failures of the disk, the file or its lock, as opposed to those of one statement. */
 export function isEnvironmentFailure(error: unknown): boolean {
-  return (sqliteCode(error) ?? '') in advice;
+  return isAppError(error, 'unavailable') || (sqliteCode(error) ?? '') in advice;
 }
 
 export function needsReopening(error: unknown): boolean {

@@ -16,7 +16,7 @@ const restartPauseMs = 1_000;
 export class StoreThread<Request> {
   readonly #file: URL;
   readonly #dataDir: string;
-  readonly #calls = new PendingCalls();
+  readonly #calls: PendingCalls;
   #worker: Worker | undefined;
   /** Why there is no thread at the moment; cleared when it is time to try again. */
   #failure: AppError | undefined;
@@ -24,9 +24,10 @@ export class StoreThread<Request> {
   #onStarted: () => void = () => undefined;
   #closed = false;
 
-  constructor(file: URL, dataDir: string) {
+  constructor(file: URL, options: { dataDir: string; callTimeoutSeconds: number }) {
     this.#file = file;
-    this.#dataDir = dataDir;
+    this.#dataDir = options.dataDir;
+    this.#calls = new PendingCalls(options.callTimeoutSeconds);
   }
 
   /** Resolves when the thread has opened its file; rejects with the reason why it cannot. */
@@ -46,9 +47,9 @@ export class StoreThread<Request> {
   }
 
   /** A new id and the promise of its answer, for a request that carries several ids. */
-  expect<Value>(): { id: number; answer: Promise<Value> } {
+  expect<Value>(onDone: () => void): { id: number; answer: Promise<Value> } {
     this.#running();
-    return this.#calls.add<Value>();
+    return this.#calls.add<Value>(onDone);
   }
 
   /** Sends a request with ids from `expect`; when it cannot, all that is expected fails. */

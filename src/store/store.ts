@@ -5,6 +5,7 @@ import type {
   Intake,
   LogCounts,
   NotificationLog,
+  NotificationQuery,
   NotificationRow,
   Quarantine,
   QuarantineEntry,
@@ -18,7 +19,10 @@ import { pages } from './pages.ts';
 import { StoreThread, threadFile } from './store-thread.ts';
 
 /** Bodies that wait for their commit may take up 64 MiB: some 13,000 notifications. */
-export const queueBytesMaxDefault = 64 * 2 ** 20;
+const queueBytesMaxDefault = 64 * 2 ** 20;
+
+/** A delivery without an answer after this long is given up: its sender gets 503 and may try again. */
+const callTimeoutSeconds = 30;
 
 /** What can be asked of the store. */
 export type StoreReader = NotificationLog &
@@ -29,14 +33,13 @@ export type Store = Intake & NotificationLog & Cursors & Quarantine & { close():
 
 /** Opens an existing store for questions only. The file is opened with the first one. */
 export function openStoreReader(dataDir: string): StoreReader {
-  const thread = new StoreThread<QueryRequest>(threadFile('query-thread'), dataDir);
+  // No time limit: a scan of a very large log may take long, and nobody else waits for it.
+  const thread = new StoreThread<QueryRequest>(threadFile('query-thread'), {
+    dataDir,
+    callTimeoutSeconds: Number.POSITIVE_INFINITY,
+  });
   return {
-    find: (query) =>
-      pages<NotificationRow>(query.limit, (rowsMax, last) => {
-        const after = query.order === 'oldest' ? 'afterPosition' : 'beforePosition';
-        const bounds = last === undefined ? {} : { [after]: last.position };
-        return thread.call((id) => ({ op: 'find', id, rowsMax, query: { ...query, ...bounds } }));
-      }),
+    find: (query) => findRows(thread, query),
     body: (position) => thread.call<Uint8Array>((id) => ({ op: 'body', id, position })),
     lastPosition: () => thread.call<number>((id) => ({ op: 'last-position', id })),
     drift: () => thread.call<DriftCount[]>((id) => ({ op: 'drift', id })),
@@ -53,6 +56,22 @@ export function openStoreReader(dataDir: string): StoreReader {
   };
 }
 
+async function* findRows(
+  thread: StoreThread<QueryRequest>,
+  asked: NotificationQuery,
+): AsyncGenerator<NotificationRow> {
+  const query = await thread.call<NotificationQuery>((id) => ({
+    op: 'narrow-by-time',
+    id,
+    query: asked,
+  }));
+  yield* pages<NotificationRow>(query.limit, (rowsMax, last) => {
+    const after = query.order === 'oldest' ? 'afterPosition' : 'beforePosition';
+    const bounds = last === undefined ? {} : { [after]: last.position };
+    return thread.call((id) => ({ op: 'find', id, rowsMax, query: { ...query, ...bounds } }));
+  });
+}
+
 /**
  * Opens the store for everything; makes the directory and the file when they are not there.
  * Rejects with `configuration` for a file that cannot be ours, `unavailable` for a disk that
@@ -67,7 +86,10 @@ export async function openStore(options: {
 }): Promise<Store> {
   const { dataDir, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
   if (options.mustExist) requireDatabase(dataDir);
-  const thread = new StoreThread<WriterRequest>(threadFile('writer-thread'), dataDir);
+  const thread = new StoreThread<WriterRequest>(threadFile('writer-thread'), {
+    dataDir,
+    callTimeoutSeconds,
+  });
   const closeWriter = () => thread.close((id) => ({ op: 'close', id }));
   try {
     await thread.start();

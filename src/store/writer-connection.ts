@@ -1,7 +1,7 @@
 /** The writing connection: opened when needed, closed and opened anew after a failure of the file. */
-import { statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
-import { openForWriting } from './database.ts';
+import { AppError } from '../domain/app-error.ts';
+import { inodeOf, openForWriting } from './database.ts';
 import { createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
 import { needsReopening } from './sqlite-error.ts';
 
@@ -15,8 +15,15 @@ export function createWriterConnection(dataDir: string): WriterConnection {
   let open: { database: Database; writer: DeliveryWriter; inode: number } | undefined;
 
   function ensureOpen() {
-    // A file that was moved or deleted under us would take commits that nobody finds again.
-    if (open !== undefined && inodeOf(open.database.name) !== open.inode) close();
+    // A file that was moved or deleted under us would take commits that nobody finds again. It is told
+    // once, as a failure; the next delivery starts a new file.
+    if (open !== undefined && inodeOf(open.database.name) !== open.inode) {
+      close();
+      throw new AppError(
+        'unavailable',
+        'The database file was moved or deleted while earshot ran. Put it back and restart, or a new one is started.',
+      );
+    }
     if (open === undefined) {
       const database = openForWriting(dataDir);
       const writer = createDeliveryWriter(database);
@@ -50,8 +57,4 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     },
     close,
   };
-}
-
-function inodeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.ino ?? -1;
 }

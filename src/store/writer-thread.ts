@@ -3,7 +3,13 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { isAppError } from '../domain/app-error.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
 import { ackIdReused } from './delivery-writer.ts';
-import type { PackedDelivery, Settled, ThreadMessage, WriterRequest } from './messages.ts';
+import type {
+  PackedDelivery,
+  SentError,
+  Settled,
+  ThreadMessage,
+  WriterRequest,
+} from './messages.ts';
 import { sentError } from './sent-error.ts';
 import { isEnvironmentFailure } from './sqlite-error.ts';
 import { createWriterConnection } from './writer-connection.ts';
@@ -46,7 +52,13 @@ function handle(requests: readonly WriterRequest[]): void {
   const arrived = requests.flatMap((request) =>
     request.op === 'deliveries' ? request.deliveries.map((one) => unpack(request.buffer, one)) : [],
   );
-  for (const group of groups(arrived)) post({ kind: 'settled', settled: commit(group) });
+  let failure: SentError | undefined;
+  for (const group of groups(arrived)) {
+    // What one group has waited for in vain, the next one need not wait for again.
+    const settled = failure === undefined ? commit(group) : refuse(group, failure);
+    failure = settled.find((one) => 'error' in one)?.error;
+    post({ kind: 'settled', settled });
+  }
   for (const request of requests) {
     if (request.op === 'deliveries') continue;
     post({ kind: 'settled', settled: [answer(request)] });
@@ -81,11 +93,14 @@ function commit(group: readonly Arrived[]): Settled[] {
       group.map(({ id, delivery }) => ({ id, value: writer.write(delivery) })),
     );
   } catch (error) {
-    if (isEnvironmentFailure(error))
-      return group.map(({ id }) => ({ id, error: sentError(error) }));
+    if (isEnvironmentFailure(error)) return refuse(group, sentError(error));
     if (group.length > 1) return group.flatMap((one) => commit([one]));
     return group.map((one) => holdUnstorable(one, error));
   }
+}
+
+function refuse(group: readonly Arrived[], error: SentError): Settled[] {
+  return group.map(({ id }) => ({ id, error }));
 }
 
 /** A body that our own code fails on is kept for the day when it no longer does. */

@@ -2,6 +2,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { AppError } from '../domain/app-error.ts';
 
 export interface CertificateFiles {
@@ -39,6 +40,10 @@ export async function loadCertificateFiles(files: CertificateFiles): Promise<Loa
         'Both must come from the same order.',
     );
   }
+  // What OpenSSL will not serve, such as a key that is too short, shows only here.
+  parsed(files.cert, 'a certificate that is strong enough to be served', () =>
+    createSecureContext({ cert, key }),
+  );
   return {
     cert,
     key,

@@ -1,29 +1,33 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '../..');
 const records = join(root, '../shared/fixtures/products.jsonl');
 
 function demo(...args: string[]) {
+  const TMPDIR = temporaryDirectory();
   const command = [join(root, 'scripts/earshot.js'), 'demo', '--once', ...args];
-  const ran = spawnSync(process.execPath, command, { encoding: 'utf8', timeout: 40_000 });
+  const ran = spawnSync(process.execPath, command, {
+    encoding: 'utf8',
+    timeout: 40_000,
+    env: { ...process.env, TMPDIR },
+  });
+  const left = readdirSync(TMPDIR);
   const lastLine = ran.stdout.trimEnd().split('\n').at(-1) ?? '';
-  return { status: ran.status, stderr: ran.stderr, count: JSON.parse(lastLine) };
+  return { status: ran.status, stderr: ran.stderr, left, count: JSON.parse(lastLine) };
 }
 
 describe('the demo', { timeout: 60_000 }, () => {
   it('stores every product of 200 once, and leaves nothing behind', () => {
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('earshot-demo-'));
-    const { status, stderr, count } = demo('--products', '200');
+    const { status, stderr, left, count } = demo('--products', '200');
     expect(stderr).toBe('');
     expect(status).toBe(0);
     const all = { published: 200, delivered: 200, stored: 200 };
     expect(count).toEqual({ ...all, duplicates: 0, quarantined: 0, summaries: 0 });
-    const after = readdirSync(tmpdir()).filter((name) => name.startsWith('earshot-demo-'));
-    expect(after).toEqual(before);
+    expect(left).toEqual([]);
   });
 
   it('stores everything delivered once on a faulty way, and lists each loss', () => {

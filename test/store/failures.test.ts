@@ -1,9 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { databaseFileName } from '../../src/store/database.ts';
+import { openStoreReader } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from './sqlite-store.ts';
@@ -146,7 +147,7 @@ describe('a file that is damaged or not ours', () => {
     await store.close();
     const bytes = readFileSync(fileIn(dataDir));
     // Everything but the first page, which holds the header and the schema.
-    bytes.fill(0xa5, 4_096);
+    bytes.fill(0xa5, 16_384);
     writeFileSync(fileIn(dataDir), bytes);
     const damaged = await reopen().catch((error: unknown) => error);
     const refusal =
@@ -180,13 +181,70 @@ describe('a file that is damaged or not ours', () => {
     await expect(openingOf(join(dataDir, 'data'))).rejects.toThrow('EARSHOT_DATA_DIR');
   });
 
-  it('starts a new file when the old one is taken away under it', async () => {
+  it('says so when the file is taken away under it, and starts a new one with the next', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     for (const end of ['', '-wal', '-shm']) rmSync(fileIn(dataDir) + end, { force: true });
+    await expect(store.accept(delivery(notification(2)))).rejects.toThrow('moved or deleted');
     await store.accept(delivery(notification(2)));
+    expect(await store.lastPosition()).toBe(1);
     expect(existsSync(fileIn(dataDir))).toBe(true);
     const rows = openBeside(dataDir).prepare('SELECT ack_id FROM notification').pluck().all();
     expect(rows).toEqual(['ack-2']);
+  });
+});
+
+describe('a fault that is no fault of the disk', () => {
+  it('holds the one body that cannot be stored, and stores the others of its group', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const other = openBeside(dataDir);
+    other.exec(`CREATE TRIGGER poison BEFORE INSERT ON notification WHEN NEW.product_id = 'product-3'
+      BEGIN SELECT RAISE(ABORT, 'poison'); END`);
+    const receipts = await Promise.all(
+      [1, 2, 3, 4].map((n) => store.accept(delivery(notification(n)))),
+    );
+    const outcomes = receipts.map(({ outcome }) => outcome);
+    expect(outcomes).toEqual(['stored', 'stored', 'rejected', 'stored']);
+    const [entry] = await collect(store.quarantined({ released: false }));
+    expect(entry).toMatchObject({ reason: 'not-storable' });
+    other.exec('DROP TRIGGER poison');
+    expect(await store.retry(entry?.id ?? 0, 1)).toMatchObject({ outcome: 'stored' });
+  });
+
+  it('lets a thread that could not start try again', async () => {
+    const dataDir = temporaryDirectory();
+    const reader = openStoreReader(dataDir);
+    onTestFinished(() => reader.close());
+    await expect(reader.counts()).rejects.toMatchObject({ code: 'configuration' });
+    await openSqliteStore({ dataDir });
+    const counts = await vi.waitFor(() => reader.counts(), { timeout: 10_000, interval: 50 });
+    expect(counts).toMatchObject({ notifications: 0 });
+  });
+
+  it('keeps the data directory to its owner', async () => {
+    const dataDir = join(temporaryDirectory(), 'made');
+    await openSqliteStore({ dataDir });
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+  });
+});
+
+describe('a question by time of receipt', () => {
+  it('is answered from the index, however large the log is', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    for (let i = 0; i < 50; i += 1) {
+      await store.accept(delivery(notification(i), { receivedAtUs: (i % 2 ? i : 100 - i) * 10 }));
+    }
+    const rows = await collect(store.find({ sinceUs: 505, untilUs: 805 }));
+    const expected = Array.from({ length: 50 }, (_, i) => i).filter((i) => {
+      const us = (i % 2 ? i : 100 - i) * 10;
+      return us >= 505 && us < 805;
+    });
+    expect(rows.map(({ ackId }) => ackId).reverse()).toEqual(expected.map((i) => `ack-${i}`));
+    const plan = openBeside(dataDir)
+      .prepare(
+        'EXPLAIN QUERY PLAN SELECT min(+position) FROM notification WHERE received_at_us >= 1',
+      )
+      .all();
+    expect(JSON.stringify(plan)).toContain('COVERING INDEX notification_received_at_us');
   });
 });

@@ -119,7 +119,10 @@ function told(receipt: Receipt): string {
 
 const columns: readonly Column<QuarantineRow>[] = [
   { title: 'id', value: (row) => String(row.id), align: 'right' },
-  { title: 'received (UTC)', value: (row) => formatDateUs(row.receivedAtUs).slice(0, 19) },
+  {
+    title: 'received (UTC)',
+    value: (row) => formatDateUs(row.receivedAtUs).slice(0, 19).replace('T', ' '),
+  },
   { title: 'bytes', value: (row) => String(row.bodyBytes), align: 'right' },
   { title: 'subscription', value: (row) => row.subscription ?? '-' },
   { title: 'reason', value: (row) => row.faults[0]?.message ?? row.reason, flexible: true },

@@ -53,7 +53,8 @@ export function queryCommand(io: Io): Command {
       'after',
       `
 Fields of the JSON and CSV rows: position ackId productId productName event subscription
-subscriptionId notificationDate receivedAt source timesSeen. Times are ISO 8601 UTC.
+subscriptionId notificationDate receivedAt source timesSeen. Times are ISO 8601 UTC. In CSV, a text
+that a spreadsheet would take for a formula begins with an apostrophe.
 
 Examples:
   $ earshot query --since 24h --event created

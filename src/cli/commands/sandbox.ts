@@ -31,6 +31,8 @@ interface SandboxFlags {
   fault: Partial<Faults>;
   control: string;
   allowRemote?: true;
+  allowRemoteControl?: true;
+  allowHttp?: true;
 }
 
 export function sandboxCommand(io: Io): Command {
@@ -63,6 +65,8 @@ export function sandboxCommand(io: Io): Command {
     .option('--fault <name=rate>', 'one fault and its rate, 0 to 1; may be repeated', addFault, {})
     .option('--control <host:port>', 'where it can be watched and steered', '127.0.0.1:8090')
     .option('--allow-remote', 'allow an endpoint on another machine')
+    .option('--allow-remote-control', 'allow a control port that other machines reach')
+    .option('--allow-http', 'allow an endpoint without HTTPS, behind no proxy')
     .addHelpText('after', helpText)
     .action((flags: SandboxFlags) => sandbox(io, flags));
 }
@@ -125,6 +129,8 @@ function optionsOf(io: Io, flags: SandboxFlags): Omit<SandboxOptions, 'username'
     faults: { ...faultMixes[flags.faults], ...flags.fault },
     controlListen: flags.control,
     allowRemote: flags.allowRemote === true,
+    allowRemoteControl: flags.allowRemoteControl === true,
+    allowPlainHttp: flags.allowHttp === true,
     trustedCaPems: flags.trust === undefined ? [] : [readTrust(io, flags.trust)],
     now: () => io.nowUs() / 1000,
     ...(products === undefined ? {} : { count: products }),

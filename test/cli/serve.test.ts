@@ -1,0 +1,103 @@
+/** The parts put together: what only the composition can get wrong. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type ServeTuning, serve } from '../../src/cli/serve.ts';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { credentials } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+interface Line {
+  level: string;
+  message: string;
+}
+
+async function startServing(tuning: ServeTuning, notAfterMs?: number) {
+  const folder = temporaryDirectory();
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
+  const renew = async (hosts = ['localhost']) => {
+    const request = notAfterMs === undefined ? { hosts } : { hosts, notAfterMs };
+    const pair = await authority.issue(request);
+    writeFileSync(files.cert, pair.certificatePem);
+    writeFileSync(files.key, pair.keyPem);
+  };
+  await renew();
+  const lines: Line[] = [];
+  const note = (level: string) => (_fields: object, message: string) =>
+    void lines.push({ level, message });
+  const log = {
+    debug: note('debug'),
+    info: note('info'),
+    warn: note('warn'),
+    error: note('error'),
+  };
+  const config = {
+    listen: { host: '127.0.0.1', port: 0 },
+    publicUrl: 'https://elsewhere.example',
+    dataDir: join(folder, 'data'),
+    credentials: [credentials],
+    certificateFiles: files,
+    logLevel: 'info' as const,
+  };
+  const io = { nowUs: () => Date.now() * 1000, newId: () => 'id' };
+  const receiver = await serve(config, log, io, tuning);
+  onTestFinished(() => receiver.close());
+  const port = Number(new URL(receiver.url).port);
+  const open = async () => {
+    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    onTestFinished(() => void socket.destroy());
+    await once(socket, 'secureConnect');
+    return socket;
+  };
+  const servedSerial = async () => (await open()).getPeerCertificate().serialNumber;
+  return { lines, files, renew, open, servedSerial };
+}
+
+describe('a receiver that is put together', () => {
+  it('serves renewed certificate files, and the old pair while the new one is broken', async () => {
+    const { lines, files, renew, servedSerial } = await startServing({ certificateWatchMs: 20 });
+    const first = await servedSerial();
+    writeFileSync(files.key, 'broken');
+    const complaint = { level: 'error', message: expect.stringContaining('serving the old one') };
+    await vi.waitFor(() => expect(lines).toContainEqual(complaint), { timeout: 5_000 });
+    expect(await servedSerial()).toBe(first);
+    await renew();
+    await vi.waitFor(async () => expect(await servedSerial()).not.toBe(first), { timeout: 5_000 });
+  });
+
+  it('warns of a certificate that has expired or is for another name', async () => {
+    const { lines } = await startServing({}, Date.now() - 1_000);
+    const warnings = lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(warnings).toEqual([
+      'the certificate has expired; the catalogue will refuse it',
+      'the certificate is not valid for the name in EARSHOT_PUBLIC_URL',
+    ]);
+  });
+
+  it('cuts off a sender with the right credentials who never finishes the body', async () => {
+    const limits = { requestTimeoutMs: 300, headersTimeoutMs: 200 };
+    const { open } = await startServing({ limits });
+    const socket = await open();
+    const authorization = Buffer.from(`${credentials.username}:${credentials.password}`);
+    socket.write(
+      `POST /notifications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: Basic ${authorization.toString('base64')}\r\n\r\n{`,
+    );
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+    });
+    await once(socket, 'close');
+    expect(answer === '' || /^HTTP\/1\.1 4\d\d /.test(answer)).toBe(true);
+  });
+
+  it('logs a sender without credentials', async () => {
+    const { lines, open } = await startServing({});
+    const socket = await open();
+    socket.write('POST /notifications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
+    await once(socket, 'data');
+    expect(lines.map(({ message }) => message)).toContain('wrong or no credentials');
+  });
+});

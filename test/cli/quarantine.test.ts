@@ -38,7 +38,7 @@ describe('quarantine list', () => {
     const [title, ...lines] = out.trimEnd().split('\n');
     expect(title).toMatch(/^id +received \(UTC\) +bytes +subscription +reason$/);
     expect(lines.map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['3', '2', '1']);
-    expect(lines[0]).toMatch(/2026-05-02T11:00:00 .*sea-ice.*Neither ProductId nor value\.Id/);
+    expect(lines[0]).toMatch(/2026-05-02 11:00:00 .*sea-ice.*Neither ProductId nor value\.Id/);
   });
 
   it('prints the documented fields as JSON', async () => {

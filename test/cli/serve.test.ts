@@ -8,6 +8,7 @@ import { type ServeTuning, serve } from '../../src/cli/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { startCommand } from './fake-io.ts';
 
 interface Line {
   level: string;
@@ -99,5 +100,30 @@ describe('a receiver that is put together', () => {
     socket.write('POST /notifications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
     await once(socket, 'data');
     expect(lines.map(({ message }) => message)).toContain('wrong or no credentials');
+  });
+});
+
+describe('earshot start', () => {
+  it('warns loudly of plain HTTP, and stops cleanly when asked', async () => {
+    const starting = startCommand(['start'], {
+      env: {
+        EARSHOT_TLS: 'off',
+        EARSHOT_LISTEN: '127.0.0.1:0',
+        EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data'),
+        EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+        EARSHOT_ENDPOINT_PASSWORD: 'secret',
+      },
+    });
+    starting.stop();
+    const { code, err, out } = await starting.ended;
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    const lines = err
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const [warning] = lines.filter(({ level }) => level === 'warn');
+    expect(warning.msg).toMatch(/^EARSHOT_TLS=off: this is plain HTTP/);
+    expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'stopped' });
+    expect(err).not.toContain('secret');
   });
 });

@@ -26,7 +26,11 @@ export function addFilterOptions(command: Command, io: Io): Command {
     .option('--event <names>', 'created, modified, deleted; several with commas', splitNames)
     .option('--subscription <name>', 'the name in the URL path')
     .addOption(new Option('--source <source>', 'how it came').choices(['push', 'reconcile']))
-    .option('--since <time>', 'from this time on: 90m, 24h, 7d ago, or a date (UTC)', time)
+    .option(
+      '--since <time>',
+      'from this time on: 90m, 24h or 7d (that long ago), or a date (UTC)',
+      time,
+    )
     .option('--until <time>', 'before this time', time)
     .addOption(
       new Option('--time <which>', 'the time that --since and --until speak of')

@@ -28,6 +28,8 @@ export interface Io {
 
 /** The real world. Reads `.env` when there is one; what is set already wins. */
 export function createProcessIo(): Io {
+  // Whatever is written is for the one who runs earshot.
+  process.umask(0o077);
   loadEnvironmentFile();
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

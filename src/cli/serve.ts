@@ -79,8 +79,12 @@ export async function serve(
           log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
           warnOfCertificate(changed, config, log, io);
         },
-        onProblem: (err) => {
-          log.error({ err }, 'the changed certificate files cannot be used; serving the old one');
+        onProblem: (problem) => {
+          const reason = problem instanceof Error ? problem.message : String(problem);
+          log.error(
+            { reason },
+            'the changed certificate files cannot be used; serving the old one',
+          );
         },
       });
       closers.add(() => watch.stop());
@@ -102,6 +106,9 @@ function warnOfCertificate(
   const { notAfter } = certificate;
   if (notAfter.getTime() * 1000 <= nowUs()) {
     log.warn({ notAfter }, 'the certificate has expired; the catalogue will refuse it');
+  }
+  if (certificate.selfSigned) {
+    log.warn({}, 'the certificate is signed by itself; the catalogue will refuse it');
   }
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   if (host !== undefined && !certificate.covers(host)) {

@@ -26,6 +26,8 @@ const unavailableLogIntervalUs = 10_000_000;
 
 const path = '/notifications/:subscription{[a-z0-9][a-z0-9-]{0,62}}?';
 const allowed = 'GET, HEAD, POST';
+const wherePathsLead =
+  'Notifications go to /notifications/<name>; a name holds small letters, digits and dashes.';
 
 type Environment = { Bindings: HttpBindings };
 
@@ -73,9 +75,15 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
     return response;
   });
 
-  app.notFound(() =>
-    problemResponse(new AppError('not_found', 'There is nothing here.'), newRequestId()),
-  );
+  app.notFound((c) => {
+    const requestId = newRequestId();
+    if (!options.checkCredentials(c.env.incoming.headers.authorization)) {
+      return problemResponse(new AppError('not_found', 'There is nothing here.'), requestId);
+    }
+    // Who knows the password means to reach us: a mistyped path must not swallow notifications.
+    log.warn({ requestId, method: c.req.method, path: c.req.path }, 'a path that takes nothing');
+    return problemResponse(new AppError('not_found', wherePathsLead), requestId);
+  });
 
   const logFailure = createFailureLog(options);
   app.onError((error, c) => {

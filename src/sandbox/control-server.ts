@@ -31,10 +31,10 @@ export async function startControlServer(
 ): Promise<ControlServer> {
   if (!allowRemote && !isLoopbackHost(host)) {
     throw new SandboxConfigurationError(
-      `The control port will not listen on ${host}: it has no password. Use 127.0.0.1, or allow remote control if the network is yours alone.`,
+      `The control port will not listen on ${host}: it has no password. Use 127.0.0.1, or add --allow-remote-control if the network is yours alone.`,
     );
   }
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(app.fetch);
   const server = createServer((request, response) => void listener(request, response));
   const listening = Promise.withResolvers<void>();
   server.once('error', listening.reject);

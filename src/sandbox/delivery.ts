@@ -104,7 +104,9 @@ function assertEndpoint({ endpoint, username, allowRemote, allowPlainHttp }: Del
     throw new SandboxConfigurationError(message);
   };
   if (endpoint.protocol !== 'https:' && !(endpoint.protocol === 'http:' && allowPlainHttp)) {
-    refuse(`The endpoint uses ${endpoint.protocol}//; the catalogue delivers to https:// only.`);
+    refuse(
+      `The endpoint begins with ${endpoint.protocol}; it must begin with https://, as the catalogue delivers to nothing else.`,
+    );
   }
   if (endpoint.username !== '' || endpoint.password !== '') {
     refuse('The endpoint has credentials in its URL; give them as user name and password.');
@@ -114,7 +116,7 @@ function assertEndpoint({ endpoint, username, allowRemote, allowPlainHttp }: Del
   }
   if (!allowRemote && !isLoopbackHost(endpoint.hostname)) {
     refuse(
-      `The endpoint ${endpoint.host} is not on this machine. The sandbox stays on localhost, 127.0.0.0/8 and [::1] so that nobody is flooded by mistake; allow remote endpoints if this one is yours.`,
+      `The endpoint ${endpoint.host} is not on this machine. The sandbox stays on localhost, 127.0.0.0/8 and [::1] so that nobody is flooded by mistake; add --allow-remote if this one is yours.`,
     );
   }
 }

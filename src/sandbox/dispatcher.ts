@@ -17,6 +17,8 @@ export interface DispatcherOptions {
   readonly retryDelaysMs?: RetryDelaysMs;
   /** Called once for each notification, when it is delivered or lost. */
   readonly onSettled?: (entry: DeliveryEntry) => void;
+  /** Called after each attempt with why it failed; null when it did not. */
+  readonly onAttempt?: (failure: string | null) => void;
 }
 
 export interface Dispatcher {
@@ -101,7 +103,7 @@ function createCourse(options: DispatcherOptions) {
 }
 
 /** One recorded attempt with its faults; true when the sender saw a success. */
-function createAttempts({ deliverer, record, clock, signal }: DispatcherOptions) {
+function createAttempts({ deliverer, record, clock, signal, onAttempt }: DispatcherOptions) {
   const limit = createConcurrencyLimit(socketsMax);
   return (sequence: number, body: Buffer, plan: AttemptPlan) =>
     limit.run(async () => {
@@ -113,7 +115,9 @@ function createAttempts({ deliverer, record, clock, signal }: DispatcherOptions)
       const answerSeen = attempt.status !== null && !plan.answerLost;
       const error = attempt.status !== null && plan.answerLost ? answerLostError : attempt.error;
       record.addAttempt(sequence, { ...attempt, startedAtMs, error, answerSeen });
-      return answerSeen && isSuccess(attempt.status);
+      const delivered = answerSeen && isSuccess(attempt.status);
+      onAttempt?.(delivered ? null : (error ?? `the endpoint answered ${attempt.status}`));
+      return delivered;
     });
 }
 

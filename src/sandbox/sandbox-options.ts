@@ -49,6 +49,10 @@ const sandboxOptionsSchema = z.strictObject({
   now: z.custom<() => number>(isFunction, 'expected a function'),
   /** Called once for each notification, when it is delivered or lost. */
   onSettled: z.custom<(entry: DeliveryEntry) => void>(isFunction, 'expected a function').optional(),
+  /** Called after each attempt with why it failed; null when it did not. */
+  onAttempt: z
+    .custom<(failure: string | null) => void>(isFunction, 'expected a function')
+    .optional(),
 });
 
 /** What `startSandbox` takes. */

@@ -92,7 +92,7 @@ function createParts(
   deliverer: Deliverer,
   signal: AbortSignal,
 ) {
-  const { seed, now, onSettled, retryDelaysMs } = options;
+  const { seed, now, onSettled, onAttempt, retryDelaysMs } = options;
   const subscriptionId = options.subscriptionId ?? createRandom(seed ^ subscriptionSeed).uuid();
   const clock = createSandboxClock({ now });
   const faults = createFaultSettings(options.faults);
@@ -104,6 +104,7 @@ function createParts(
     signal,
     retryDelaysMs,
     ...(onSettled ? { onSettled } : {}),
+    ...(onAttempt ? { onAttempt } : {}),
   });
   const builder = createNotificationBuilder({
     subscriptionId,

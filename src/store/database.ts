@@ -66,7 +66,15 @@ export function openForReading(dataDir: string): Database {
 
 /** Throws `configuration` when there is no database, so that a mistyped path does not make one. */
 export function requireDatabase(dataDir: string): void {
-  if (statSync(join(dataDir, databaseFileName), { throwIfNoEntry: false }) !== undefined) return;
+  try {
+    if (statSync(join(dataDir, databaseFileName), { throwIfNoEntry: false }) !== undefined) return;
+  } catch (cause) {
+    throw new AppError(
+      'configuration',
+      `The data directory ${dataDir} cannot be entered by this user. Run the command as the user of the receiver: sudo -u earshot …`,
+      { cause },
+    );
+  }
   throw new AppError(
     'configuration',
     `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR to the data directory of the receiver, or run \`npm start\` first.`,

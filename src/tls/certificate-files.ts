@@ -15,6 +15,7 @@ export interface LoadedCertificate {
   cert: string;
   key: string;
   notAfter: Date;
+  selfSigned: boolean;
   /** True when it is valid for a host name. */
   covers(host: string): boolean;
 }
@@ -48,6 +49,7 @@ export async function loadCertificateFiles(files: CertificateFiles): Promise<Loa
     cert,
     key,
     notAfter: certificate.validToDate,
+    selfSigned: certificate.checkIssued(certificate),
     covers: (host) =>
       (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined,
   };

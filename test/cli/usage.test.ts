@@ -73,7 +73,7 @@ describe('wrong words', () => {
     ['query --time sensing', /Allowed choices are received, notification/],
     ['query surplus', /unknown command|too many arguments/],
     ['query drift --output csv', /unknown option '--output'[\s\S]*earshot query drift --help/],
-    ['tail --from yesterday', /'yesterday' is invalid[\s\S]*whole number/],
+    ['tail --from yesterday', /'yesterday' is invalid[\s\S]*Use start, now, or a position/],
     ['tail --reader Downloads', /small letters, digits/],
     ['tail --reader ../x', /small letters, digits/],
     ['tail --output table', /Allowed choices are lines, ndjson/],

@@ -45,7 +45,11 @@ async function expectNotFound(receiver: TestReceiver, name: string, parts: Reque
     type: 'about:blank',
     title: 'Not found',
     status: 404,
-    detail: 'There is nothing here.',
+    // Only who knows the password is told where to go.
+    detail:
+      parts.authorization === null
+        ? 'There is nothing here.'
+        : expect.stringMatching(/^Notifications go to \/notifications\/<name>/),
     requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
   expectNoLeak(answer);

@@ -142,6 +142,27 @@ describe('the sandbox', () => {
     }
   });
 
+  it('takes orders without a body, and refuses a wrong method', async () => {
+    const { sandbox } = await startWorld({ count: 0 });
+    const status = async (path: string) =>
+      (await fetch(`${sandbox.controlUrl}${path}`, { method: 'POST' })).status;
+    expect([await status('/pause'), await status('/resume'), await status('/totals')]).toEqual([
+      200, 200, 405,
+    ]);
+  });
+
+  it('tells why each failed attempt failed', async () => {
+    const failures: (string | null)[] = [];
+    const { sandbox } = await startWorld({
+      count: 1,
+      faults: { connectionFails: 1 },
+      onAttempt: (failure) => failures.push(failure),
+    });
+    await sandbox.finished;
+    expect(failures).toHaveLength(4);
+    expect(failures[0]).toContain('the connection failed (played by the sandbox)');
+  });
+
   it('passes on what the listener for settled notifications threw', async () => {
     const { sandbox } = await startWorld({
       count: 1,

@@ -115,11 +115,14 @@ function tellRest(
   order: 'newest' | 'oldest',
   last: NotificationRow | undefined,
 ): void {
-  if (count === 0) io.stderr.write('No notification matches.\n');
+  if (count === 0) io.stderr.write(nothingMatches);
   if (count === 0 || count !== limit || last === undefined) return;
   const bound = order === 'newest' ? '--before' : '--after';
   io.stderr.write(`${count} shown. For what may follow: the same with ${bound} ${last.position}\n`);
 }
+
+const nothingMatches =
+  "No notification matches. A --name must match as a whole, and case counts: '*T32TQM*'.\n";
 
 /** One body is printed exactly as it came; several are parted by a line break. */
 async function writeBodies(io: Io, store: StoreReader, question: NotificationQuery): Promise<void> {
@@ -149,9 +152,11 @@ function toDriftRow({ shape, count, firstSeenAtUs, lastSeenAtUs }: DriftCount) {
   return { shape, count, firstSeenAt, lastSeenAt };
 }
 
+const toSeconds = (iso: string) => iso.slice(0, 19).replace('T', ' ');
+
 const driftColumns = [
   { title: 'shape', value: (row: DriftRow) => row.shape },
   { title: 'count', value: (row: DriftRow) => String(row.count), align: 'right' as const },
-  { title: 'first seen (UTC)', value: (row: DriftRow) => row.firstSeenAt },
-  { title: 'last seen (UTC)', value: (row: DriftRow) => row.lastSeenAt },
+  { title: 'first seen (UTC)', value: (row: DriftRow) => toSeconds(row.firstSeenAt) },
+  { title: 'last seen (UTC)', value: (row: DriftRow) => toSeconds(row.lastSeenAt) },
 ];

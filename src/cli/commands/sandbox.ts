@@ -74,7 +74,7 @@ export function sandboxCommand(io: Io): Command {
 const helpText = `
 Credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD (or …_FILE). The
 certificate of the endpoint is checked as the real service does; a self-signed one is refused.
-A notification is tried once and three times again, then it is lost.
+A notification is tried, again after 1, 5 and 25 seconds, and then lost.
 
 Faults: ${Object.keys(noFaults).join(' ')}
 
@@ -88,21 +88,30 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   const { username, password } = endpointCredentials(io);
   const paint = painter(io, io.stderr);
   const tell = (text: string) => void io.stderr.write(`${text}\n`);
+  if (flags.allowRemote) {
+    tell(paint('yellow', 'Made-up notifications may now go to another machine.'));
+  }
+  const options = optionsOf(io, flags);
   if (flags.trust !== undefined) {
     tell(
       paint('yellow', `Trusting ${flags.trust} besides the public authorities. For tests only.`),
     );
   }
-  if (flags.allowRemote) {
-    tell(paint('yellow', 'Made-up notifications may now go to another machine.'));
-  }
   // Loaded when it is asked for, as in the demo.
   const { startSandbox } = await import('../../sandbox/sandbox.ts');
+  const failures = new Set<string>();
+  let lostUnplanned = 0;
   const running = await startSandbox({
-    ...optionsOf(io, flags),
+    ...options,
     username,
     password,
+    onAttempt: (failure) => {
+      if (failure === null || failure.includes(played) || failures.has(failure)) return;
+      failures.add(failure);
+      tell(paint('yellow', `not delivered yet: ${printable(failure)}. ${adviceFor(failure)}`));
+    },
     onSettled: ({ outcome, event, productName, reason }) => {
+      if (outcome === 'lost' && reason?.includes(played) !== true) lostUnplanned += 1;
       const mark =
         outcome === 'delivered' ? paint('green', 'delivered') : paint('red', 'lost     ');
       const name = printable(productName);
@@ -113,9 +122,29 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     tell(`Publishing to ${flags.endpoint}. Watch and steer at ${running.controlUrl}. Ctrl-C ends.`);
     await Promise.race([running.finished, untilAborted(io.signal)]);
     io.stdout.write(`${JSON.stringify(running.totals())}\n`);
+    if (lostUnplanned > 0) {
+      throw new AppError(
+        'unavailable',
+        `${lostUnplanned} notifications were lost, and no fault was set.`,
+      );
+    }
   } finally {
     await running.close();
   }
+}
+
+/** How the sandbox marks a fault of its own. */
+const played = 'played by the sandbox';
+
+function adviceFor(failure: string): string {
+  if (/40[13]/.test(failure)) {
+    return 'Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them.';
+  }
+  if (failure.includes('404')) return 'The path is /notifications/<name>, in small letters.';
+  if (/certificate|self.signed|authority/i.test(failure))
+    return 'For a test authority: --trust FILE.';
+  if (/ECONNREFUSED/.test(failure)) return 'Is the receiver running there?';
+  return 'It is tried again.';
 }
 
 function optionsOf(io: Io, flags: SandboxFlags): Omit<SandboxOptions, 'username' | 'password'> {

@@ -137,5 +137,7 @@ function readerName(text: string): string {
 }
 
 function startingPoint(text: string): 'start' | 'now' | number {
-  return text === 'start' || text === 'now' ? text : wholeNumber()(text);
+  if (text === 'start' || text === 'now') return text;
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Use start, now, or a position.');
+  return wholeNumber()(text);
 }

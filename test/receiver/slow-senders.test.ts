@@ -6,7 +6,7 @@ import { basic, openConnection, openTcp, requestBytes } from './raw-client.ts';
 import { startReceiver, type TestReceiver } from './running-receiver.ts';
 
 /** Well above the ten seconds that heads, handshakes and unwanted bodies may take. */
-const boundMs = 20_000;
+const boundMs = 15_000;
 
 async function neverShakesHands(receiver: TestReceiver): Promise<void> {
   await once(await openTcp(receiver), 'close');

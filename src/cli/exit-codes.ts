@@ -6,8 +6,6 @@ export const exitCodes = {
   failed: 1,
   /** Wrong usage or configuration: the same call can never work. */
   usage: 2,
-  /** `--check` found differences. */
-  differences: 3,
 } as const;
 
 export const exitCodeOf: Record<ErrorCode, number> = {

@@ -23,5 +23,4 @@ const idleIo: Io = {
   nowUs: () => 0,
   newId: () => '',
   signal: new AbortController().signal,
-  ask: null,
 };

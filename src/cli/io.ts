@@ -1,7 +1,6 @@
 /** What a command may touch of the world; the one file in which the process itself is read. */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline/promises';
 
 /** A stream for people or programs. */
 export interface Output {
@@ -22,8 +21,6 @@ export interface Io {
   newId: () => string;
   /** Aborted when the user, or the system, asks the program to end. */
   signal: AbortSignal;
-  /** Asks on the terminal; null when there is none to ask on. */
-  ask: ((question: string) => Promise<string>) | null;
 }
 
 /** The real world. Reads `.env` when there is one; what is set already wins. */
@@ -53,7 +50,6 @@ export function createProcessIo(): Io {
     nowUs: () => Date.now() * 1000,
     newId: randomUUID,
     signal: stop.signal,
-    ask: process.stdin.isTTY && process.stderr.isTTY ? askOnTerminal : null,
   };
 }
 
@@ -67,14 +63,5 @@ function loadEnvironmentFile(): void {
       `earshot: the file .env cannot be read: ${reason}. Put it right or move it away.\n`,
     );
     process.exit(2);
-  }
-}
-
-async function askOnTerminal(question: string): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await terminal.question(question);
-  } finally {
-    terminal.close();
   }
 }

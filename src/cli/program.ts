@@ -22,7 +22,7 @@ Examples:
   $ earshot query --since 24h          what arrived since yesterday
   $ earshot tail --event deleted       follow deletions as they arrive
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 Data goes to standard output, everything else to standard error.`,
     );
   const commands = [

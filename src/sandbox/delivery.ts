@@ -94,7 +94,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   };
 }
 
-/** True for an answer that counts as delivered: any 2xx. Which ones the real service takes is not known. */
+/** True for an answer that counts as delivered, which every 2xx does. Which ones the real service takes is not known. */
 export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status <= 299;
 }

@@ -55,7 +55,6 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
     nowUs: () => nowUs,
     newId: () => 'an-id',
     signal: stopping.signal,
-    ask: null,
   };
   const ended = run(argv, io, version).then((code) => {
     const outBytes = stdout.bytes();

@@ -150,7 +150,8 @@ describe('the published products', () => {
     }
   });
 
-  it.skipIf(!hasFixtures)('have attributes of the published table (needs the fixtures)', () => {
+  it('have attributes of the published table', (context) => {
+    if (!hasFixtures) return context.skip('there is no folder with real records');
     const table = z
       .record(z.string(), z.object({ Type: z.string(), Collections: z.array(z.string()) }))
       .parse(JSON.parse(readFixture('attributes/attributes-by-collection.json')));
@@ -165,7 +166,8 @@ describe('the published products', () => {
     }
   });
 
-  it.skipIf(!hasFixtures)('have the keys and attributes of a real GRD (needs the fixtures)', () => {
+  it('have the keys and attributes of a real GRD', (context) => {
+    if (!hasFixtures) return context.skip('there is no folder with real records');
     const line = /.*"S1C_IW_GRDH_1SDV_2026.*/.exec(readFixture('products.jsonl'))?.[0] ?? '{}';
     const real = JSON.parse(line);
     const made = sample.find((product) => attribute(product, 'productType') === 'IW_GRDH_1S');
@@ -273,7 +275,8 @@ describe('a file of product records', () => {
     expect(readProductRecords(write(text))).toEqual(lines);
   });
 
-  it.skipIf(!hasFixtures)('may hold all the real records (needs the fixtures)', () => {
+  it('may hold all the real records', (context) => {
+    if (!hasFixtures) return context.skip('there is no folder with real records');
     const text = readFixture('products.jsonl');
     const records = text
       .trim()

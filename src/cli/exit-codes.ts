@@ -6,6 +6,8 @@ export const exitCodes = {
   failed: 1,
   /** Wrong usage or configuration: the same call can never work. */
   usage: 2,
+  /** `--check` has found that something is not as wanted. */
+  differences: 3,
 } as const;
 
 export const exitCodeOf: Record<ErrorCode, number> = {
@@ -19,5 +21,7 @@ export const exitCodeOf: Record<ErrorCode, number> = {
   too_large: exitCodes.failed,
   too_many: exitCodes.failed,
   unavailable: exitCodes.failed,
+  differences: exitCodes.differences,
+  cancelled: exitCodes.failed,
   internal: exitCodes.failed,
 };

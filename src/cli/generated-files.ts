@@ -22,5 +22,10 @@ const idleIo: Io = {
   readFile: () => '',
   nowUs: () => 0,
   newId: () => '',
+  newSecret: () => '',
+  random: () => 0,
+  fetch: () => Promise.reject(new Error('nothing is asked for')),
+  workingDir: '',
+  ask: async () => null,
   signal: new AbortController().signal,
 };

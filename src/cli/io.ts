@@ -1,6 +1,7 @@
 /** What a command may touch of the world; the one file in which the process itself is read. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 
 /** A stream for people or programs. */
 export interface Output {
@@ -19,6 +20,15 @@ export interface Io {
   /** Microseconds since 1970, UTC. */
   nowUs: () => number;
   newId: () => string;
+  /** 256 random bits in letters, digits, `-` and `_`. */
+  newSecret: () => string;
+  /** A number in [0, 1), for jitter. */
+  random: () => number;
+  fetch: typeof fetch;
+  /** Where `earshot.config.ts` is looked for. */
+  workingDir: string;
+  /** Asks the user on the terminal; null when there is none to ask on. */
+  ask: (question: string) => Promise<string | null>;
   /** Aborted when the user, or the system, asks the program to end. */
   signal: AbortSignal;
 }
@@ -49,8 +59,27 @@ export function createProcessIo(): Io {
     readFile: (path) => readFileSync(path, 'utf8'),
     nowUs: () => Date.now() * 1000,
     newId: randomUUID,
+    newSecret: () => randomBytes(32).toString('base64url'),
+    random: Math.random,
+    fetch: (...request) => fetch(...request),
+    workingDir: process.cwd(),
+    ask: (question) => ask(question, stop.signal),
     signal: stop.signal,
   };
+}
+
+async function ask(question: string, signal: AbortSignal): Promise<string | null> {
+  const { stdin, stderr } = process;
+  if (!stdin.isTTY || !stderr.isTTY) return null;
+  const terminal = createInterface({ input: stdin, output: stderr });
+  try {
+    return await terminal.question(question, { signal });
+  } catch {
+    // Ctrl-C, or Ctrl-D: nothing was answered.
+    return '';
+  } finally {
+    terminal.close();
+  }
 }
 
 function loadEnvironmentFile(): void {

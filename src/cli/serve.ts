@@ -1,15 +1,21 @@
 /** Composes the receiver: store, certificate, listener; and takes it apart again in reverse. */
 import type { ServeConfig } from '../config/read-config.ts';
+import { watchCredentialsFile } from '../config/watch-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import { type Listener, type ListenerLimits, startListener } from '../http/listener.ts';
 import { problemResponse } from '../http/problem.ts';
-import { createCredentialCheck } from '../receiver/basic-auth.ts';
+import { type CredentialCheck, createCredentialCheck } from '../receiver/basic-auth.ts';
 import { createReceiverApp } from '../receiver/receiver-app.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
+import {
+  type CertificateFiles,
+  type LoadedCertificate,
+  loadCertificateFiles,
+} from '../tls/certificate-files.ts';
 import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
 import { createClosers } from './closers.ts';
+import { startDeliveryMarks } from './delivery-marks.ts';
 import type { Io } from './io.ts';
 import { startOutcomeSummary } from './outcome-summary.ts';
 
@@ -46,13 +52,19 @@ export async function serve(
     closers.add(() => store.close());
     const summary = startOutcomeSummary(log);
     closers.add(() => summary.stop());
+    const { administration } = store;
+    const marks = startDeliveryMarks({ administration, nowUs, log });
+    closers.add(() => marks.stop());
+    const credentials = startCredentials(config, log);
+    closers.add(() => credentials.stop());
     const app = createReceiverApp({
       intake: store,
-      checkCredentials: createCredentialCheck(config.credentials),
+      checkCredentials: (authorization) => credentials.check(authorization),
       log,
       nowUs,
       newRequestId: newId,
       observe: summary.observe,
+      onDelivered: marks.note,
     });
     const listener = await startListener({
       fetch: app.fetch,
@@ -70,23 +82,7 @@ export async function serve(
     });
     closers.add(() => listener.close(graceMs));
     if (files !== null && certificate !== undefined) {
-      const watch = watchCertificateFiles({
-        files,
-        current: certificate,
-        intervalMs: tuning.certificateWatchMs ?? watchIntervalMs,
-        onChange: (changed) => {
-          listener.setKeyPair({ cert: changed.cert, key: changed.key });
-          log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
-          warnOfCertificate(changed, config, log, io);
-        },
-        onProblem: (problem) => {
-          const reason = problem instanceof Error ? problem.message : String(problem);
-          log.error(
-            { reason },
-            'the changed certificate files cannot be used; serving the old one',
-          );
-        },
-      });
+      const watch = followCertificate(certificate, files, { config, listener, log, io, tuning });
       closers.add(() => watch.stop());
     }
     return { url: urlOf(listener, files !== null), store, close: closers.closeAll };
@@ -94,6 +90,55 @@ export async function serve(
     await closers.closeAll();
     throw error;
   }
+}
+
+/** Serves a renewed certificate as soon as its files are whole. */
+function followCertificate(
+  current: LoadedCertificate,
+  files: CertificateFiles,
+  world: {
+    config: ServeConfig;
+    listener: Listener;
+    log: Logger;
+    io: Pick<Io, 'nowUs'>;
+    tuning: ServeTuning;
+  },
+): { stop(): void } {
+  const { config, listener, log, io, tuning } = world;
+  return watchCertificateFiles({
+    files,
+    current,
+    intervalMs: tuning.certificateWatchMs ?? watchIntervalMs,
+    onChange: (changed) => {
+      listener.setKeyPair({ cert: changed.cert, key: changed.key });
+      log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
+      warnOfCertificate(changed, config, log, io);
+    },
+    onProblem: (problem) => {
+      const reason = problem instanceof Error ? problem.message : String(problem);
+      log.error({ reason }, 'the changed certificate files cannot be used; serving the old one');
+    },
+  });
+}
+
+/** The pairs that are accepted: those of the variables for good, those of the file as it changes. */
+function startCredentials(
+  { credentials, credentialsSource, dataDir }: ServeConfig,
+  log: Logger,
+): { check: CredentialCheck; stop(): void } {
+  let check = createCredentialCheck(credentials);
+  if (credentialsSource !== 'file') return { check, stop: () => undefined };
+  const watch = watchCredentialsFile({
+    dataDir,
+    onChange: (pairs) => {
+      check = createCredentialCheck(pairs);
+      log.info({ accepted: pairs.length }, 'endpoint credentials changed');
+    },
+    onProblem: (reason) => {
+      log.error({ reason }, 'the changed credentials cannot be used; those from before stay');
+    },
+  });
+  return { check: (authorization) => check(authorization), stop: () => watch.stop() };
 }
 
 /** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */

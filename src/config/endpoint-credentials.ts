@@ -1,10 +1,14 @@
 /** The credentials that the receiver accepts: from the variables, else from the data directory. */
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
-import type { Environment } from './read-variables.ts';
+import { AppError } from '../domain/app-error.ts';
 
-/** Kept owner-only in the data directory; several pairs while the catalogue changes to a new one. */
+/**
+ * Kept owner-only in the data directory. Several pairs while the catalogue changes to a new one: all
+ * are accepted, and the last one is what the catalogue is to be given.
+ */
 export const credentialsFileName = 'endpoint-credentials.json';
 
 const credentialsFile = z.strictObject({
@@ -13,44 +17,76 @@ const credentialsFile = z.strictObject({
     .min(1),
 });
 
-export type EndpointCredentials = z.infer<typeof credentialsFile>['pairs'];
+export type CredentialPairs = z.infer<typeof credentialsFile>['pairs'];
 
-/** Fails closed: without credentials the result is empty and a problem says what to do. */
+export interface EndpointCredentials {
+  source: 'variables' | 'file' | 'none';
+  /** Empty for `none`. */
+  pairs: CredentialPairs;
+}
+
+/** What is wrong is added to `problems`; that there are none at all is for the caller to judge. */
 export function readEndpointCredentials(
   values: {
     endpointUsername: string | undefined;
     endpointPassword: string | undefined;
     dataDir: string;
   },
-  readFile: Environment['readFile'],
   problems: string[],
 ): EndpointCredentials {
+  const none = { source: 'none', pairs: [] } as const;
   const { endpointUsername: username, endpointPassword: password } = values;
-  if (username !== undefined && password !== undefined) return [{ username, password }];
+  if (username !== undefined && password !== undefined) {
+    return { source: 'variables', pairs: [{ username, password }] };
+  }
   // What is wrong with one of them has been said; the other one alone is no second problem.
-  if (problems.some((problem) => problem.includes('EARSHOT_ENDPOINT_'))) return [];
+  if (problems.some((problem) => problem.includes('EARSHOT_ENDPOINT_')))
+    return { ...none, pairs: [] };
   if (username !== undefined || password !== undefined) {
     problems.push(
       'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD belong together: set both.',
     );
-    return [];
+    return { ...none, pairs: [] };
   }
-  const path = join(values.dataDir, credentialsFileName);
+  try {
+    const pairs = readCredentialsFile(values.dataDir);
+    return pairs === null ? { ...none, pairs: [] } : { source: 'file', pairs };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problems.push(error.message);
+    return { ...none, pairs: [] };
+  }
+}
+
+/** The pairs in the data directory; null without a file. Throws `configuration` for one that is not ours alone. */
+export function readCredentialsFile(dataDir: string): CredentialPairs | null {
+  const path = join(dataDir, credentialsFileName);
   const stats = statsOf(path);
-  if (stats === undefined) {
-    problems.push(
-      'There are no endpoint credentials, so nobody could be let in. Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD.',
-    );
-    return [];
-  }
+  if (stats === undefined) return null;
   if ((stats.mode & 0o077) !== 0) {
-    problems.push(`${path} can be read by others. Run: chmod 600 ${path}`);
-    return [];
+    throw new AppError('configuration', `${path} can be read by others. Run: chmod 600 ${path}`);
   }
-  const parsed = credentialsFile.safeParse(jsonOf(path, readFile));
+  const parsed = credentialsFile.safeParse(jsonOf(path));
   if (parsed.success) return parsed.data.pairs;
-  problems.push(`${path} is not as earshot wrote it: {"pairs":[{"username":…,"password":…}]}.`);
-  return [];
+  throw new AppError(
+    'configuration',
+    `${path} is not as earshot wrote it: {"pairs":[{"username":…,"password":…}]}.`,
+  );
+}
+
+/** Replaces the file in one step, on disk when it resolves. Rejects with `configuration`. */
+export async function writeCredentialsFile(dataDir: string, pairs: CredentialPairs): Promise<void> {
+  const path = join(dataDir, credentialsFileName);
+  try {
+    await writeFileAtomic(path, `${JSON.stringify({ pairs }, null, 2)}\n`, { mode: 0o600 });
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    throw new AppError(
+      'configuration',
+      `${path} cannot be written (${code}). Run this as the user of the receiver, and look at the disk.`,
+      { cause },
+    );
+  }
 }
 
 function statsOf(path: string) {
@@ -62,9 +98,9 @@ function statsOf(path: string) {
   }
 }
 
-function jsonOf(path: string, readFile: Environment['readFile']): unknown {
+function jsonOf(path: string): unknown {
   try {
-    return JSON.parse(readFile(path));
+    return JSON.parse(readFileSync(path, 'utf8'));
   } catch {
     return undefined;
   }

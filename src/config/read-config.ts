@@ -1,5 +1,11 @@
 /** One frozen configuration for each kind of command: what it needs, and nothing else. */
-import { type EndpointCredentials, readEndpointCredentials } from './endpoint-credentials.ts';
+import { AppError } from '../domain/app-error.ts';
+import {
+  type CredentialPairs,
+  type EndpointCredentials,
+  readEndpointCredentials,
+} from './endpoint-credentials.ts';
+import { frozen } from './frozen.ts';
 import { type Environment, readVariables, refuseProblems } from './read-variables.ts';
 import type { Values } from './variables.ts';
 
@@ -7,7 +13,8 @@ export interface ServeConfig {
   listen: { host: string; port: number };
   publicUrl: string | undefined;
   dataDir: string;
-  credentials: EndpointCredentials;
+  credentials: CredentialPairs;
+  credentialsSource: EndpointCredentials['source'];
   /** Null: plain HTTP, behind a proxy. */
   certificateFiles: { cert: string; key: string } | null;
   logLevel: Values<'logLevel'>['logLevel'];
@@ -26,11 +33,43 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
     'tlsKey',
     'logLevel',
   ]);
-  const credentials = readEndpointCredentials(values, environment.readFile, problems);
+  const endpoint = readEndpointCredentials(values, problems);
+  const told = problems.some((problem) => /EARSHOT_ENDPOINT_|endpoint-credentials/.test(problem));
+  if (endpoint.source === 'none' && !told) {
+    problems.push(
+      'There are no endpoint credentials, so nobody could be let in. Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD.',
+    );
+  }
   const certificateFiles = readCertificateFiles(values, problems);
   refuseProblems(problems);
   const { listen, publicUrl, dataDir, logLevel } = values;
-  return frozen({ listen, publicUrl, dataDir, credentials, certificateFiles, logLevel });
+  return frozen({
+    listen,
+    publicUrl,
+    dataDir,
+    credentials: endpoint.pairs,
+    credentialsSource: endpoint.source,
+    certificateFiles,
+    logLevel,
+  });
+}
+
+/** Reads two configurations, and reports what is wrong with both of them at once. */
+export function readBoth<One, Other>(one: () => One, other: () => Other): [One, Other] {
+  const problems = new Set<string>();
+  const attempt = <Value>(read: () => Value): Value | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      for (const detail of error.details) problems.add(detail);
+      return undefined;
+    }
+  };
+  const [first, second] = [attempt(one), attempt(other)];
+  refuseProblems([...problems]);
+  // Nothing was refused, so both were read.
+  return [first as One, second as Other];
 }
 
 /** What commands need that look into the data directory. */
@@ -38,13 +77,6 @@ export function readDataConfig(environment: Environment): Readonly<{ dataDir: st
   const { values, problems } = readVariables(environment, ['dataDir']);
   refuseProblems(problems);
   return Object.freeze(values);
-}
-
-function frozen<Value extends object>(value: Value): Readonly<Value> {
-  for (const inner of Object.values(value)) {
-    if (typeof inner === 'object' && inner !== null) frozen(inner);
-  }
-  return Object.freeze(value);
 }
 
 function readCertificateFiles(

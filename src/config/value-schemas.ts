@@ -1,4 +1,5 @@
 /** Schemas that read a variable's text into a value. Their errors complete "NAME: …". */
+import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 
 /** `host:port`, with IPv6 addresses in brackets, to its two parts. */
@@ -30,3 +31,33 @@ export const publicUrl = z.string().transform((text, context) => {
   }
   return url.origin;
 });
+
+/** An https URL, or http on this machine, without credentials; without its last slash. */
+export const outboundUrl = z.string().transform((text, context) => {
+  const url = URL.parse(text);
+  if (url === null || !(url.protocol === 'https:' || isLoopbackHttp(url))) {
+    context.addIssue('must be an https URL; http only to this machine (127.0.0.1, localhost)');
+    return z.NEVER;
+  }
+  if (url.username + url.password !== '' || url.search !== '' || url.hash !== '') {
+    context.addIssue('must hold no user name, password, ? or #');
+    return z.NEVER;
+  }
+  return url.href.replace(/\/+$/, '');
+});
+
+/** A whole number of at least 1. */
+export const count = z
+  .string()
+  .regex(/^[1-9]\d{0,5}$/, 'must be a whole number, 1 or more')
+  .transform(Number);
+
+function isLoopbackHttp({ protocol, hostname }: URL): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  if (protocol !== 'http:') return false;
+  if (isIP(host) === 0) return host === 'localhost';
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8);
+  loopback.addAddress('::1', 'ipv6');
+  return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
+}

@@ -1,6 +1,6 @@
 /** The one table of variables: what each is called, means, holds and defaults to. */
 import { z } from 'zod';
-import { listenAddress, publicUrl } from './value-schemas.ts';
+import { count, listenAddress, outboundUrl, publicUrl } from './value-schemas.ts';
 
 /** One row of the table. The schema reads the variable's text; `default` is a text too. */
 export interface Variable {
@@ -74,6 +74,85 @@ export const variables = {
     schema: z.string(),
     description: 'File with the private key of the certificate, PEM.',
     example: '/etc/letsencrypt/live/earshot.example.org/privkey.pem',
+  }),
+  probeCa: variable({
+    name: 'EARSHOT_PROBE_CA',
+    schema: z.string(),
+    description:
+      'PEM file of authorities to trust besides the public ones when earshot looks at its own endpoint. For tests: the catalogue trusts public authorities only.',
+    example: './authority.pem',
+  }),
+  catalogueUrl: variable({
+    name: 'EARSHOT_CATALOGUE_URL',
+    schema: outboundUrl,
+    default: 'https://catalogue.dataspace.copernicus.eu',
+    description: 'The catalogue, without `/odata/v1`.',
+    example: 'https://datahub.creodias.eu',
+  }),
+  tokenUrl: variable({
+    name: 'EARSHOT_TOKEN_URL',
+    schema: outboundUrl,
+    default:
+      'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
+    description: 'The token endpoint of the identity provider.',
+    example:
+      'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
+  }),
+  clientId: variable({
+    name: 'EARSHOT_CLIENT_ID',
+    schema: z.string(),
+    default: 'cdse-public',
+    description: 'The client that tokens are asked for as (OAuth 2.0 client id).',
+    example: 'cdse-public',
+  }),
+  accountUsername: variable({
+    name: 'EARSHOT_ACCOUNT_USERNAME',
+    schema: z.string(),
+    description: 'Your account at the catalogue, for registering and maintaining subscriptions.',
+    example: 'me@example.org',
+  }),
+  accountPassword: variable({
+    name: 'EARSHOT_ACCOUNT_PASSWORD',
+    schema: z.string(),
+    secret: true,
+    description: 'Its password.',
+    example: 'the-password-of-your-account',
+  }),
+  accountTotp: variable({
+    name: 'EARSHOT_ACCOUNT_TOTP',
+    // The message must not repeat the value: it is a secret.
+    schema: z
+      .string()
+      .transform((text) => text.replaceAll(/[\s-]/g, ''))
+      .refine((text) => /^\d{6}$/.test(text) || /^[a-z2-7]{8,}=*$/i.test(text), {
+        error: 'must be six digits, or the shared secret in base32 (letters and the digits 2 to 7)',
+      }),
+    secret: true,
+    description:
+      'For accounts with two-factor login: the shared secret that the authenticator app was given (base32), or one six-digit code, which is good for half a minute.',
+    example: 'JBSWY3DPEHPK3PXP',
+  }),
+  accessToken: variable({
+    name: 'EARSHOT_ACCESS_TOKEN',
+    schema: z.string().regex(/^[\x21-\x7e]+$/, 'must be one word without blanks'),
+    secret: true,
+    description:
+      'An access token to be used as it is, instead of user name and password. It ends after minutes, so maintenance cannot live on it.',
+    example: 'eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjB9.c2ln',
+  }),
+  subscriptionsRunningMax: variable({
+    name: 'EARSHOT_SUBSCRIPTIONS_RUNNING_MAX',
+    schema: count,
+    default: '2',
+    description: 'How many subscriptions of an account the catalogue lets run.',
+    example: '2',
+  }),
+  subscriptionsMax: variable({
+    name: 'EARSHOT_SUBSCRIPTIONS_MAX',
+    schema: count,
+    default: '10',
+    description: 'How many subscriptions the catalogue lets an account have, paused ones included.',
+    example: '10',
   }),
   logLevel: variable({
     name: 'EARSHOT_LOG_LEVEL',

@@ -12,6 +12,8 @@ export const errorCodes = [
   'too_large',
   'too_many',
   'unavailable', // cannot be done now; the same call may work later
+  'differences', // a check was asked for, and something is not as wanted
+  'cancelled', // the user was asked, and said no
   'internal',
 ] as const;
 

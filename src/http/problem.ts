@@ -9,6 +9,8 @@ const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string 
   not_found: { status: 404, title: 'Not found' },
   wrong_method: { status: 405, title: 'Method not allowed' },
   conflict: { status: 409, title: 'Conflict' },
+  differences: { status: 409, title: 'Conflict' },
+  cancelled: { status: 409, title: 'Conflict' },
   too_large: { status: 413, title: 'Content too large' },
   too_many: { status: 429, title: 'Too many requests' },
   unavailable: { status: 503, title: 'Service unavailable' },

@@ -6,8 +6,8 @@ export interface CredentialPair {
   password: string;
 }
 
-/** True for an Authorization header that carries one of the accepted pairs. */
-export type CredentialCheck = (authorization: string | undefined) => boolean;
+/** The user name of the accepted pair that an Authorization header carries; null for any other. */
+export type CredentialCheck = (authorization: string | undefined) => string | null;
 
 /** Longer headers are not looked at. */
 const headerCharactersMax = 4_096;
@@ -23,13 +23,13 @@ export function createCredentialCheck(pairs: readonly CredentialPair[]): Credent
     const given = parseHeader(authorization);
     const username = digest(given?.username ?? Buffer.alloc(0));
     const password = digest(given?.password ?? Buffer.alloc(0));
-    let matches = 0;
+    let match: string | null = null;
     for (const pair of accepted) {
       const usernameEqual = timingSafeEqual(pair.username, username);
       const passwordEqual = timingSafeEqual(pair.password, password);
-      matches += Number(usernameEqual) & Number(passwordEqual);
+      match = usernameEqual && passwordEqual ? pair.name : match;
     }
-    return given !== null && matches > 0;
+    return given === null ? null : match;
   };
 }
 
@@ -42,6 +42,7 @@ function digestsOf({ username, password }: CredentialPair) {
   const hasSecondForm = /[\u0080-\u00ff]/.test(words) && !/[^\0-\u00ff]/.test(words);
   const encodings: BufferEncoding[] = hasSecondForm ? ['utf8', 'latin1'] : ['utf8'];
   return encodings.map((encoding) => ({
+    name: username,
     username: digest(Buffer.from(username, encoding)),
     password: digest(Buffer.from(password, encoding)),
   }));

@@ -13,14 +13,18 @@ export interface GateOptions {
   newRequestId: () => string;
 }
 
-/** Answers a request without the right credentials; null for one that has them. */
+/** Who was let in, or the answer for somebody who was not. */
+export type Passage = { username: string; refusal?: never } | { refusal: Response };
+
+/** Answers a request without the right credentials; one that has them passes. */
 export function createGate(
   { checkCredentials, log, nowUs, newRequestId }: GateOptions,
   onRefusal: () => void,
-): (incoming: IncomingMessage) => Response | null {
+): (incoming: IncomingMessage) => Passage {
   const limiter = createFailureLimiter(nowUs);
   return (incoming) => {
-    if (checkCredentials(incoming.headers.authorization)) return null;
+    const username = checkCredentials(incoming.headers.authorization);
+    if (username !== null) return { username };
     const requestId = newRequestId();
     const address = incoming.socket.remoteAddress ?? 'unknown';
     const failures = limiter.note(address);
@@ -32,7 +36,7 @@ export function createGate(
         requestId,
       );
       response.headers.set('WWW-Authenticate', 'Basic realm="earshot", charset="UTF-8"');
-      return response;
+      return { refusal: response };
     }
     if (failures === failuresPerMinuteMax + 1) {
       log.warn(
@@ -45,6 +49,6 @@ export function createGate(
       requestId,
     );
     response.headers.set('Retry-After', '60');
-    return response;
+    return { refusal: response };
   };
 }

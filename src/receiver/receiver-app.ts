@@ -15,6 +15,8 @@ export interface ReceiverOptions extends GateOptions {
   intake: Intake;
   /** Called once for each request to `/notifications`. */
   observe?: (outcome: Outcome, subscription: string | null) => void;
+  /** Called for each delivery that was answered after its commit, with the user name it came with. */
+  onDelivered?: (subscription: string | null, username: string) => void;
 }
 
 /** Design, interface contract: bodies up to 1 MiB. */
@@ -33,22 +35,23 @@ type Environment = { Bindings: HttpBindings };
 
 /** Builds the app for every row of the design's status table. */
 export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
-  const { intake, log, nowUs, newRequestId, observe = () => undefined } = options;
+  const { intake, log, nowUs, newRequestId } = options;
+  const { observe = () => undefined, onDelivered = () => undefined } = options;
   const bodies = createBodyReader({ bodyBytesMax, allBodiesBytesMax });
-  const refuseStranger = createGate(options, () => observe('unauthorized', null));
+  const letIn = createGate(options, () => observe('unauthorized', null));
   const app = new Hono<Environment>({ strict: false });
 
   app.on(['GET', 'HEAD'], path, async (c) => {
-    const refusal = refuseStranger(c.env.incoming);
-    if (refusal !== null) return refusal;
+    const { refusal } = letIn(c.env.incoming);
+    if (refusal !== undefined) return refusal;
     await intake.checkWritable();
     return c.body(null, 200);
   });
 
   app.post(path, async (c) => {
-    const refusal = refuseStranger(c.env.incoming);
-    if (refusal !== null) return refusal;
     const { incoming } = c.env;
+    const passage = letIn(incoming);
+    if (passage.refusal !== undefined) return passage.refusal;
     const subscription = c.req.param('subscription') ?? null;
     const receipt = await intake.accept({
       body: await bodies.read(incoming),
@@ -58,6 +61,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
       headers: incoming.rawHeaders,
     });
     observe(receipt.outcome, subscription);
+    if (receipt.outcome !== 'rejected') onDelivered(subscription, passage.username);
     if (receipt.outcome === 'rejected') {
       const requestId = newRequestId();
       const { faults, quarantineId, stored } = receipt;
@@ -77,7 +81,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
 
   app.notFound((c) => {
     const requestId = newRequestId();
-    if (!options.checkCredentials(c.env.incoming.headers.authorization)) {
+    if (options.checkCredentials(c.env.incoming.headers.authorization) === null) {
       return problemResponse(new AppError('not_found', 'There is nothing here.'), requestId);
     }
     // Who knows the password means to reach us: a mistyped path must not swallow notifications.

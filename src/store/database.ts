@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
+import { errorCodeOf } from './sqlite-error.ts';
 
 /** The file's name in the data directory. */
 export const databaseFileName = 'earshot.db';
@@ -86,14 +87,14 @@ export function inodeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.ino ?? -1;
 }
 
-function createDirectory(dataDir: string): void {
+/** Creates the data directory, owner-only, where it is not there. Throws `configuration`. */
+export function createDirectory(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
     throw new AppError(
       'configuration',
-      `The data directory ${dataDir} cannot be created (${code}). Create it, or name another one in EARSHOT_DATA_DIR.`,
+      `The data directory ${dataDir} cannot be created (${errorCodeOf(error)}). Create it, or name another one in EARSHOT_DATA_DIR.`,
       { cause: error },
     );
   }

@@ -1,4 +1,5 @@
 /** What the store's threads are asked, and how they answer. */
+import type { AdministrationChange, DeliveryMark } from '../domain/administration.ts';
 import type { ErrorCode } from '../domain/app-error.ts';
 import type { Delivery, NotificationQuery } from '../domain/ports.ts';
 
@@ -14,6 +15,8 @@ export type WriterRequest =
   | { op: 'check'; id: number }
   | { op: 'move-cursor'; id: number; reader: string; position: number; atUs: number }
   | { op: 'retry'; id: number; quarantineId: number; atUs: number }
+  | { op: 'commit-administration'; id: number; change: AdministrationChange }
+  | { op: 'mark-deliveries'; id: number; marks: readonly DeliveryMark[] }
   | { op: 'close'; id: number };
 
 export type QueryRequest =
@@ -26,6 +29,10 @@ export type QueryRequest =
   | { op: 'cursor'; id: number; reader: string }
   | { op: 'quarantined'; id: number; released: boolean; beforeId: number; rowsMax: number }
   | { op: 'quarantine-entry'; id: number; quarantineId: number }
+  | { op: 'registrations'; id: number }
+  | { op: 'history'; id: number; subscription?: string; limit: number }
+  | { op: 'gaps'; id: number }
+  | { op: 'delivery-marks'; id: number }
   | { op: 'close'; id: number };
 
 /** An error as it crosses a thread: the words and the code survive, the cause is its text. */

@@ -1,6 +1,7 @@
 /** The query thread: a reading connection off the main thread, so that no query delays an answer. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
+import { deliveryMarks, gaps, history, registrations } from './administration-queries.ts';
 import {
   bodyAt,
   cursorOf,
@@ -61,5 +62,13 @@ function perform(database: Database, request: Exclude<QueryRequest, { op: 'close
       return quarantinePage(database, request);
     case 'quarantine-entry':
       return quarantineEntry(database, request.quarantineId);
+    case 'registrations':
+      return registrations(database);
+    case 'history':
+      return history(database, request);
+    case 'gaps':
+      return gaps(database);
+    case 'delivery-marks':
+      return deliveryMarks(database);
   }
 }

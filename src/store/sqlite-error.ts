@@ -33,8 +33,13 @@ const reopenAfter = new Set([
   'SQLITE_IOERR',
 ]);
 
+/** The code of a failure of SQLite's or the file system's, for a message. */
+export function errorCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
 /** The primary result code of a failure of SQLite's; null for any other error. */
-function sqliteCode(error: unknown): string | null {
+export function sqliteCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string')
     return null;
   const primary = /^SQLITE_[A-Z]+/.exec(error.code)?.[0];
@@ -55,7 +60,8 @@ export function storeError(error: unknown): AppError {
   if (isAppError(error)) return error;
   const code = sqliteCode(error);
   const text = code === null ? undefined : advice[code];
-  const detail = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-  if (text !== undefined) return new AppError('unavailable', `${text}${detail}`, { cause: error });
+  if (text !== undefined) {
+    return new AppError('unavailable', `${text} (${errorCodeOf(error)})`, { cause: error });
+  }
   return new AppError('internal', 'The store failed in a way it should not.', { cause: error });
 }

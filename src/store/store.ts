@@ -1,4 +1,5 @@
 /** Opens the store: the ports of the domain over one SQLite file, one writer thread, one query thread. */
+import type { Administration, AdministrationReader } from '../domain/administration.ts';
 import type {
   Cursors,
   DriftCount,
@@ -12,6 +13,7 @@ import type {
   QuarantineRow,
   Receipt,
 } from '../domain/ports.ts';
+import { createAdministration, createAdministrationReader } from './administration.ts';
 import { requireDatabase } from './database.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
@@ -27,9 +29,12 @@ const callTimeoutSeconds = 30;
 /** What can be asked of the store. */
 export type StoreReader = NotificationLog &
   Pick<Cursors, 'cursor'> &
-  Omit<Quarantine, 'retry'> & { close(): Promise<void> };
+  Omit<Quarantine, 'retry'> & { administration: AdministrationReader; close(): Promise<void> };
 
-export type Store = Intake & NotificationLog & Cursors & Quarantine & { close(): Promise<void> };
+export type Store = Intake &
+  NotificationLog &
+  Cursors &
+  Quarantine & { administration: Administration; close(): Promise<void> };
 
 /** Opens an existing store for questions only. The file is opened with the first one. */
 export function openStoreReader(dataDir: string): StoreReader {
@@ -52,6 +57,7 @@ export function openStoreReader(dataDir: string): StoreReader {
       }),
     quarantineEntry: (quarantineId) =>
       thread.call<QuarantineEntry>((id) => ({ op: 'quarantine-entry', id, quarantineId })),
+    administration: createAdministrationReader(thread),
     close: () => thread.close((id) => ({ op: 'close', id })),
   };
 }
@@ -107,6 +113,7 @@ export async function openStore(options: {
       thread.call<void>((id) => ({ op: 'move-cursor', id, reader: name, position, atUs })),
     retry: (quarantineId, atUs) =>
       thread.call<Receipt>((id) => ({ op: 'retry', id, quarantineId, atUs })),
+    administration: createAdministration(reader.administration, thread),
     close: async () => {
       intake.flush();
       await reader.close();

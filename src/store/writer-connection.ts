@@ -1,18 +1,26 @@
 /** The writing connection: opened when needed, closed and opened anew after a failure of the file. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
+import { type AdministrationWriter, createAdministrationWriter } from './administration-writer.ts';
 import { inodeOf, openForWriting } from './database.ts';
 import { createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
 import { needsReopening } from './sqlite-error.ts';
 
+/** What a transaction writes with. */
+interface Writers {
+  deliveries: DeliveryWriter;
+  administration: AdministrationWriter;
+  database: Database;
+}
+
 export interface WriterConnection {
   /** Runs one transaction; it is on disk when this returns. Any failure leaves the file as it was. */
-  transact<T>(work: (writer: DeliveryWriter, database: Database) => T): T;
+  transact<T>(work: (writers: Writers) => T): T;
   close(): void;
 }
 
 export function createWriterConnection(dataDir: string): WriterConnection {
-  let open: { database: Database; writer: DeliveryWriter; inode: number } | undefined;
+  let open: (Writers & { inode: number }) | undefined;
 
   function ensureOpen() {
     // A file that was moved or deleted under us would take commits that nobody finds again. It is told
@@ -26,8 +34,12 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     }
     if (open === undefined) {
       const database = openForWriting(dataDir);
-      const writer = createDeliveryWriter(database);
-      open = { database, writer, inode: inodeOf(database.name) };
+      open = {
+        database,
+        deliveries: createDeliveryWriter(database),
+        administration: createAdministrationWriter(database),
+        inode: inodeOf(database.name),
+      };
     }
     return open;
   }
@@ -40,13 +52,14 @@ export function createWriterConnection(dataDir: string): WriterConnection {
 
   return {
     transact: (work) => {
-      const { database, writer } = ensureOpen();
+      const writers = ensureOpen();
+      const { database, deliveries } = writers;
       try {
         return database
           .transaction(() => {
-            writer.begin();
-            const result = work(writer, database);
-            writer.end();
+            deliveries.begin();
+            const result = work(writers);
+            deliveries.end();
             return result;
           })
           .immediate();

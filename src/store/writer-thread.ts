@@ -89,8 +89,8 @@ function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {
 /** One transaction for the group; when it fails for the sake of one item, each gets its own. */
 function commit(group: readonly Arrived[]): Settled[] {
   try {
-    return connection.transact((writer) =>
-      group.map(({ id, delivery }) => ({ id, value: writer.write(delivery) })),
+    return connection.transact(({ deliveries }) =>
+      group.map(({ id, delivery }) => ({ id, value: deliveries.write(delivery) })),
     );
   } catch (error) {
     if (isEnvironmentFailure(error)) return refuse(group, sentError(error));
@@ -108,7 +108,9 @@ function holdUnstorable({ id, delivery }: Arrived, failure: unknown): Settled {
   const message = 'The notification could not be stored.';
   const faults = [{ code: 'not-storable', index: null, message } as const];
   try {
-    const quarantineId = connection.transact((writer) => writer.quarantine.hold(delivery, faults));
+    const quarantineId = connection.transact(({ deliveries }) =>
+      deliveries.quarantine.hold(delivery, faults),
+    );
     return {
       id,
       value: { outcome: 'rejected', faults, quarantineId, stored: 0 } satisfies Receipt,
@@ -128,7 +130,7 @@ function answer(request: Exclude<WriterRequest, { op: 'deliveries' }>): Settled 
 
 function retry(quarantineId: number, atUs: number): Receipt {
   try {
-    return connection.transact((writer) => writer.retry(quarantineId, atUs));
+    return connection.transact(({ deliveries }) => deliveries.retry(quarantineId, atUs));
   } catch (error) {
     if (!isAppError(error, 'conflict')) throw error;
     return { outcome: 'rejected', faults: [ackIdReused], quarantineId, stored: 0 };
@@ -136,7 +138,7 @@ function retry(quarantineId: number, atUs: number): Receipt {
 }
 
 function proveWritable(): void {
-  connection.transact((_writer, database) => {
+  connection.transact(({ database }) => {
     database
       .prepare('INSERT OR REPLACE INTO write_check VALUES (1, randomblob(?))')
       .run(checkBytes);
@@ -148,13 +150,17 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
     case 'check':
       return proveWritable();
     case 'move-cursor':
-      return connection.transact((_writer, database) => {
+      return connection.transact(({ database }) => {
         database
           .prepare('INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)')
           .run(request.reader, request.position, request.atUs);
       });
     case 'retry':
       return retry(request.quarantineId, request.atUs);
+    case 'commit-administration':
+      return connection.transact(({ administration }) => administration.write(request.change));
+    case 'mark-deliveries':
+      return connection.transact(({ administration }) => administration.mark(request.marks));
     case 'close':
       return connection.close();
   }

@@ -1,4 +1,5 @@
 /** A world for a command: captured streams, a clock that stands still, a switch to stop it. */
+import { randomBytes, randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { run } from '../../src/cli/run.ts';
@@ -16,6 +17,12 @@ export interface FakeIoOptions {
   slowReader?: boolean;
   /** The user asks the command to stop when it has written so many chunks to stdout. */
   stopAfterChunks?: number;
+  /** What the user answers, one question after the other; without it there is nobody to ask. */
+  answers?: string[];
+  /** Where `earshot.config.ts` is looked for; a folder without one unless told. */
+  workingDir?: string;
+  nowUs?: () => number;
+  fetch?: typeof fetch;
 }
 
 /** What a command has printed and how it ended. */
@@ -52,8 +59,17 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
     stderr: stderr.output,
     env,
     readFile: (path: string) => readFileSync(path, 'utf8'),
-    nowUs: () => nowUs,
-    newId: () => 'an-id',
+    nowUs: options.nowUs ?? (() => nowUs),
+    newId: randomUUID,
+    newSecret: () => randomBytes(32).toString('base64url'),
+    random: () => 0.5,
+    fetch: options.fetch ?? fetch,
+    workingDir: options.workingDir ?? import.meta.dirname,
+    ask: async (question: string) => {
+      if (options.answers === undefined) return null;
+      stderr.output.write(`${question}\n`);
+      return options.answers.shift() ?? '';
+    },
     signal: stopping.signal,
   };
   const ended = run(argv, io, version).then((code) => {

@@ -40,6 +40,7 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
     publicUrl: 'https://elsewhere.example',
     dataDir: join(folder, 'data'),
     credentials: [credentials],
+    credentialsSource: 'variables' as const,
     certificateFiles: files,
     logLevel: 'info' as const,
   };

@@ -53,6 +53,7 @@ export async function startReceiver(
       publicUrl: undefined,
       dataDir,
       credentials,
+      credentialsSource: 'variables',
       certificateFiles,
       logLevel: 'debug',
     },

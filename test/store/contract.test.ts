@@ -1,6 +1,10 @@
+import { createTakeLock } from '../../src/store/process-lock.ts';
+import { describeAdministration } from '../contract/administration-contract.ts';
 import { describeCursors } from '../contract/cursors-contract.ts';
 import { describeIntake } from '../contract/intake-contract.ts';
+import { describeLocks } from '../contract/locks-contract.ts';
 import { describeQuarantine } from '../contract/quarantine-contract.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 const open = async () => (await openSqliteStore()).store;
@@ -8,3 +12,8 @@ const open = async () => (await openSqliteStore()).store;
 describeIntake('the SQLite store', open);
 describeQuarantine('the SQLite store', open);
 describeCursors('the SQLite store', openSqliteStore);
+describeAdministration('the SQLite store', openSqliteStore);
+describeLocks('locks on files', () => {
+  const dataDir = temporaryDirectory();
+  return [createTakeLock(dataDir), createTakeLock(dataDir)];
+});

@@ -7,6 +7,7 @@ import { databaseFileName } from '../../src/store/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { runBoundByPermissions } from './bound-by-permissions.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -66,21 +67,12 @@ describe('a disk that is full', () => {
 });
 
 describe('a file that cannot be written', () => {
-  /** Runs the store where permission bits count: root passes them by unless it gives up that power. */
-  function tryReadOnly(dataDir: string) {
-    const child = join(import.meta.dirname, 'read-only-child.ts');
-    const command = [process.execPath, child, dataDir];
-    const drop = ['--bounding-set', '-dac_override', '--inh-caps', '-dac_override'];
-    const [program = '', ...args] = isRoot ? ['setpriv', ...drop, ...command] : command;
-    return spawnSync(program, args, { encoding: 'utf8', timeout: 20_000 });
-  }
-
   it('refuses with what to do, and takes up again when it may write', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     await store.close();
     chmodSync(join(dataDir, databaseFileName), 0o444);
-    const { stdout, stderr } = tryReadOnly(dataDir);
+    const { stdout, stderr } = runBoundByPermissions('read-only-child.ts', dataDir);
     expect(stderr).toBe('');
     const { start, afterPermission } = JSON.parse(stdout);
     expect(start).toMatchObject({ code: 'unavailable' });

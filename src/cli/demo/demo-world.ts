@@ -48,6 +48,7 @@ export async function openDemoWorld(io: Io): Promise<DemoWorld> {
         publicUrl: undefined,
         dataDir,
         credentials: [credentials],
+        credentialsSource: 'variables',
         certificateFiles: files,
         logLevel: 'warn',
       },

@@ -30,7 +30,7 @@ export function startDeliveryMarks(options: {
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       log.debug({ reason }, 'the times of the last deliveries could not be kept');
-      marks = new Map([...kept, ...marks]);
+      marks = new Map([...new Map([...kept, ...marks])].slice(0, marksMax));
     }
   };
   let keeping = Promise.resolve();

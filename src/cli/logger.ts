@@ -1,8 +1,8 @@
 /** The program's log: JSON lines for machines, short lines for a person at a terminal. */
 import { type Logger as PinoLogger, pino } from 'pino';
+import { printable } from '../domain/printable.ts';
 import { painter } from './colour.ts';
 import type { Io } from './io.ts';
-import { printable } from './printable.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 

@@ -2,8 +2,8 @@
 import { stringify } from 'csv-stringify/sync';
 import { formatDateUs } from '../domain/notification-date.ts';
 import type { NotificationRow } from '../domain/ports.ts';
+import { printable } from '../domain/printable.ts';
 import type { Output } from './io.ts';
-import { printable } from './printable.ts';
 import { type Column, printTable } from './table.ts';
 import { writeOut } from './write-out.ts';
 

@@ -1,10 +1,15 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
+import { credentialsCommand } from './commands/credentials.ts';
 import { demoCommand } from './commands/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { maintainCommand } from './commands/maintain.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { queryCommand } from './commands/query.ts';
+import { registerCommand } from './commands/register.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
 import { startCommand } from './commands/start.ts';
+import { subscriptionsCommand } from './commands/subscriptions.ts';
 import { tailCommand } from './commands/tail.ts';
 import type { Io } from './io.ts';
 
@@ -18,16 +23,23 @@ export function createProgram(io: Io, version: string): Command {
       `
 Examples:
   $ earshot demo                       see it work, without any account
+  $ earshot doctor                     what is missing, from configuration to delivery
   $ earshot start                      serve the endpoint (see docs/configuration.md)
+  $ earshot register --dry-run         what the catalogue account lacks
   $ earshot query --since 24h          what arrived since yesterday
   $ earshot tail --event deleted       follow deletions as they arrive
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
 Data goes to standard output, everything else to standard error.`,
     );
   const commands = [
     demoCommand(io),
     startCommand(io),
+    doctorCommand(io),
+    registerCommand(io),
+    maintainCommand(io),
+    subscriptionsCommand(io),
+    credentialsCommand(io),
     queryCommand(io),
     tailCommand(io),
     quarantineCommand(io),

@@ -1,10 +1,10 @@
 /** Runs one command line and tells its exit code: all of the program that a test needs. */
 import { CommanderError } from 'commander';
 import { AppError } from '../domain/app-error.ts';
+import { printable } from '../domain/printable.ts';
 import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import type { Io } from './io.ts';
-import { printable } from './printable.ts';
 import { createProgram } from './program.ts';
 
 /** `argv` without the program's own name. Never throws: every failure is told on stderr. */

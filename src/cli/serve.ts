@@ -130,6 +130,7 @@ function startCredentials(
   if (credentialsSource !== 'file') return { check, stop: () => undefined };
   const watch = watchCredentialsFile({
     dataDir,
+    current: credentials,
     onChange: (pairs) => {
       check = createCredentialCheck(pairs);
       log.info({ accepted: pairs.length }, 'endpoint credentials changed');

@@ -1,6 +1,7 @@
 /** Prints rows as an aligned table that fits the terminal, and streams what is beyond the first page. */
+
+import { printable } from '../domain/printable.ts';
 import type { Output } from './io.ts';
-import { printable } from './printable.ts';
 import { writeOut } from './write-out.ts';
 
 export interface Column<Row> {

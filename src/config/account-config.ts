@@ -1,6 +1,10 @@
 /** What commands need that work on the catalogue account. */
 import { AppError } from '../domain/app-error.ts';
-import { type EndpointCredentials, readEndpointCredentials } from './endpoint-credentials.ts';
+import {
+  credentialsFileName,
+  type EndpointCredentials,
+  readEndpointCredentials,
+} from './endpoint-credentials.ts';
 import { frozen } from './frozen.ts';
 import { type Environment, readVariables, refuseProblems } from './read-variables.ts';
 import type { Values } from './variables.ts';
@@ -27,6 +31,12 @@ export interface AccountConfig {
   endpoint: EndpointCredentials;
 }
 
+/** With what a call of the catalogue needs. */
+export type CompleteAccountConfig = AccountConfig & {
+  account: NonNullable<AccountConfig['account']>;
+  publicUrl: string;
+};
+
 /** Throws one `configuration` error that lists every problem. Nothing has to be set. */
 export function readAccountConfig(environment: Environment): Readonly<AccountConfig> {
   const { values, problems } = readVariables(environment, [
@@ -48,8 +58,12 @@ export function readAccountConfig(environment: Environment): Readonly<AccountCon
   const account = readAccount(values, problems);
   const endpoint = readEndpointCredentials(values, problems);
   if (endpoint.pairs.some(({ password }) => password === values.accountPassword)) {
+    const which =
+      endpoint.source === 'variables'
+        ? 'EARSHOT_ENDPOINT_PASSWORD'
+        : `A password in ${credentialsFileName}`;
     problems.push(
-      'EARSHOT_ENDPOINT_PASSWORD is the password of your account. The catalogue would send it over the network with every notification: use another one.',
+      `${which} is the password of your account. The catalogue would send it over the network with every notification: use another one.`,
     );
   }
   refuseProblems(problems);
@@ -58,32 +72,37 @@ export function readAccountConfig(environment: Environment): Readonly<AccountCon
   return frozen({ dataDir, publicUrl, catalogueUrl, account, limits, probeCa, endpoint });
 }
 
-export type CompleteAccountConfig = AccountConfig & {
-  account: NonNullable<AccountConfig['account']>;
-  publicUrl: string;
-};
-
 /** The same, with an account and a public URL. Throws `configuration`. */
 export function readCompleteAccountConfig(
   environment: Environment,
 ): Readonly<CompleteAccountConfig> {
-  const config = readAccountConfig(environment);
-  const { account, publicUrl } = config;
-  if (account !== null && publicUrl !== undefined) return { ...config, account, publicUrl };
+  const complete = completeAccountConfig(readAccountConfig(environment));
+  if (!('missing' in complete)) return complete;
   throw new AppError('configuration', 'What the catalogue needs to know is not all set.', {
-    details: [
-      ...(account === null
-        ? [
-            'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD: your account at the catalogue.',
-          ]
-        : []),
-      ...(publicUrl === undefined
-        ? [
-            'Set EARSHOT_PUBLIC_URL: the https address under which the catalogue reaches the receiver.',
-          ]
-        : []),
-    ],
+    details: complete.missing,
   });
+}
+
+/** The same configuration when nothing is missing; else what is, in sentences. */
+export function completeAccountConfig(
+  config: AccountConfig,
+): CompleteAccountConfig | { missing: string[] } {
+  const { account, publicUrl } = config;
+  if (account !== null && publicUrl !== undefined) {
+    return frozen({ ...config, account, publicUrl });
+  }
+  const missing: string[] = [];
+  if (account === null) {
+    missing.push(
+      'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD: your account at the catalogue.',
+    );
+  }
+  if (publicUrl === undefined) {
+    missing.push(
+      'Set EARSHOT_PUBLIC_URL: the https address under which the catalogue reaches the receiver.',
+    );
+  }
+  return { missing };
 }
 
 function readAccount(
@@ -98,7 +117,8 @@ function readAccount(
   if (username !== undefined && password !== undefined) {
     return { kind: 'password', tokenUrl, clientId, username, password, totp };
   }
-  const told = problems.some((problem) => problem.includes('EARSHOT_ACCOUNT_'));
+  // What is wrong with one of them has been said; the other one alone is no second problem.
+  const told = problems.some((problem) => /EARSHOT_ACCOUNT_(?!TOTP)/.test(problem));
   if (!told && (username !== undefined || password !== undefined)) {
     problems.push(
       'EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD belong together: set both.',

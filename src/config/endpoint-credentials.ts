@@ -1,5 +1,5 @@
 /** The credentials that the receiver accepts: from the variables, else from the data directory. */
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
@@ -58,7 +58,10 @@ export function readEndpointCredentials(
   }
 }
 
-/** The pairs in the data directory; null without a file. Throws `configuration` for one that is not ours alone. */
+/**
+ * The pairs in the data directory; null without a file. Throws `configuration` for one that is not ours
+ * alone, cannot be read, or holds something else.
+ */
 export function readCredentialsFile(dataDir: string): CredentialPairs | null {
   const path = join(dataDir, credentialsFileName);
   const stats = statsOf(path);
@@ -66,7 +69,7 @@ export function readCredentialsFile(dataDir: string): CredentialPairs | null {
   if ((stats.mode & 0o077) !== 0) {
     throw new AppError('configuration', `${path} can be read by others. Run: chmod 600 ${path}`);
   }
-  const parsed = credentialsFile.safeParse(jsonOf(path));
+  const parsed = credentialsFile.safeParse(jsonOf(textOf(path)));
   if (parsed.success) return parsed.data.pairs;
   throw new AppError(
     'configuration',
@@ -74,16 +77,16 @@ export function readCredentialsFile(dataDir: string): CredentialPairs | null {
   );
 }
 
-/** Replaces the file in one step, on disk when it resolves. Rejects with `configuration`. */
+/** Replaces the file in one step, and makes its folder if need be; on disk when it resolves. Rejects with `configuration`. */
 export async function writeCredentialsFile(dataDir: string, pairs: CredentialPairs): Promise<void> {
   const path = join(dataDir, credentialsFileName);
   try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     await writeFileAtomic(path, `${JSON.stringify({ pairs }, null, 2)}\n`, { mode: 0o600 });
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
     throw new AppError(
       'configuration',
-      `${path} cannot be written (${code}). Run this as the user of the receiver, and look at the disk.`,
+      `${path} cannot be written (${codeOf(cause)}). Run this as the user of the receiver, and look at the disk.`,
       { cause },
     );
   }
@@ -98,10 +101,26 @@ function statsOf(path: string) {
   }
 }
 
-function jsonOf(path: string): unknown {
+function textOf(path: string): string {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new AppError(
+      'configuration',
+      `${path} cannot be read (${codeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
+      { cause },
+    );
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }

@@ -1,5 +1,6 @@
 /** `earshot.config.ts`: the subscriptions that a user names, checked before anything uses them. */
-import { statSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
@@ -44,28 +45,43 @@ export function defineConfig(config: EarshotConfig): EarshotConfig {
  */
 export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubscription[] | null> {
   const path = join(folder, subscriptionsFileName);
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return null;
-  const result = configSchema.safeParse(await defaultExportOf(path, stats.mtimeMs));
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
+  const result = configSchema.safeParse(await defaultExportOf(path));
   if (!result.success) {
-    throw new AppError('configuration', `${path} has faults.`, {
-      details: result.error.issues.map(({ path: at, message }) =>
-        at.length === 0 ? `the default export: ${message}` : `${at.join('.')}: ${message}`,
-      ),
-    });
+    const details = result.error.issues.map(describe);
+    throw new AppError('configuration', `${path} has faults.`, { details });
   }
   return Object.entries(result.data.subscriptions)
     .map(([name, { events, ...rest }]) => ({ name, events: sortedEvents(events), ...rest }))
     .toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
-async function defaultExportOf(path: string, version: number): Promise<unknown> {
+async function defaultExportOf(path: string): Promise<unknown> {
   try {
-    // The version in the address keeps an earlier reading from being handed out again.
-    const module: unknown = await import(`${pathToFileURL(path).href}?version=${version}`);
+    // The digest in the address keeps an earlier reading from being handed out again.
+    const digest = hash('sha256', readFileSync(path));
+    const module: unknown = await import(`${pathToFileURL(path).href}?digest=${digest}`);
     return z.looseObject({ default: z.unknown() }).safeParse(module).data?.default;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError('configuration', `${path} cannot be loaded: ${reason}`, { cause });
+    throw new AppError(
+      'configuration',
+      `${path} cannot be loaded: ${reasonOf(cause)}. Put it right, or move it away.`,
+      { cause },
+    );
   }
+}
+
+/** With the line, which Node tells of faults of form only, and only above the stack. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const line = /^.*earshot\.config\.ts.*:(\d+)\n/.exec(cause.stack ?? '')?.[1];
+  const reason = cause.message.replace(/\.$/, '');
+  return line === undefined ? reason : `line ${line}: ${reason}`;
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  const where = issue.path.length === 0 ? 'the default export' : issue.path.join('.');
+  // The reason why a name is refused stands one level deeper.
+  const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
+  return `${where}: ${(inner ?? issue).message}`;
 }

@@ -1,6 +1,7 @@
 /** Notices that the credentials file has changed, so that a rotation reaches a receiver that runs. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type CredentialPairs,
   credentialsFileName,
@@ -11,24 +12,29 @@ import {
 const watchIntervalMs = 500;
 
 /**
- * Looks at the file again and again. One that is gone or cannot be used is reported once, and the
- * pairs in use stay.
+ * Looks at the file again and again, and tells when it holds other pairs than the `current` ones. One
+ * that is gone or cannot be used is reported once, and the pairs in use stay.
  */
 export function watchCredentialsFile(options: {
   dataDir: string;
+  current: CredentialPairs;
   onChange: (pairs: CredentialPairs) => void;
   onProblem: (reason: string) => void;
 }): { stop(): void } {
   const { dataDir, onChange, onProblem } = options;
-  let seen = markOf(dataDir);
+  let { current } = options;
+  // Nothing yet: since the current pairs were read, the file may have changed already.
+  let seen: string | undefined;
   const look = () => {
     const mark = markOf(dataDir);
     if (mark === seen) return;
     seen = mark;
     try {
       const pairs = readCredentialsFile(dataDir);
-      if (pairs === null) onProblem('the file is gone');
-      else onChange(pairs);
+      if (pairs === null) return onProblem('the file is gone');
+      if (isDeepStrictEqual(pairs, current)) return;
+      current = pairs;
+      onChange(pairs);
     } catch (error) {
       onProblem(error instanceof Error ? error.message : String(error));
     }

@@ -15,6 +15,7 @@ export interface RecordedAttempt extends Attempt {
 
 /** What identifies a notification; the body is not kept. */
 export interface NotificationKey {
+  readonly subscriptionId: string;
   readonly event: NotificationEvent;
   /** Null when the body had none. */
   readonly ackId: string | null;
@@ -93,9 +94,9 @@ export function createDeliveryRecord(): DeliveryRecord {
   };
 
   return {
-    open: ({ event, ackId, productId, productName, notificationDate }) => {
+    open: ({ subscriptionId, event, ackId, productId, productName, notificationDate }) => {
       const sequence = entries.length + 1;
-      const key = { event, ackId, productId, productName, notificationDate };
+      const key = { subscriptionId, event, ackId, productId, productName, notificationDate };
       const state = { outcome: 'pending', reason: null, timesReceivedOk: 0 } as const;
       entries.push({ sequence, ...key, attempts: [], ...state });
       return sequence;

@@ -1,23 +1,16 @@
 /** Makes one attempt to hand a notification to the user's endpoint, as the catalogue does. */
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { SandboxConfigurationError } from './configuration-error.ts';
+import type { EndpointRules } from './endpoint-rules.ts';
 import { createEndpointTrust } from './endpoint-trust.ts';
-import { isLoopbackHost, lookupLoopback } from './loopback.ts';
+import { lookupLoopback } from './loopback.ts';
+import type { EndpointAddress } from './subscription.ts';
 
-export interface DelivererOptions {
-  readonly endpoint: URL;
-  /** Basic credentials, sent as UTF-8; the name has no colon, the password may. */
-  readonly username: string;
-  readonly password: string;
+export interface DelivererOptions extends EndpointRules {
   /** Authorities trusted besides Node's and the system's, PEM. */
   readonly trustedCaPems?: readonly string[];
   /** Time for a complete answer, ms; 30 s unless told. */
   readonly timeoutMs?: number;
-  /** Allows an endpoint on another machine. */
-  readonly allowRemote?: boolean;
-  /** Allows `http://`, for an endpoint behind a proxy that does the TLS. */
-  readonly allowPlainHttp?: boolean;
   /** A clock for durations, ms. */
   readonly now: () => number;
 }
@@ -31,39 +24,32 @@ export interface Attempt {
 }
 
 export interface Deliverer {
-  /** Sends one body once. Never rejects: every failure is an attempt with an `error`. */
-  deliver(body: Buffer, signal?: AbortSignal): Promise<Attempt>;
+  /**
+   * Sends one body once to an address that the rules allow. Never rejects: every failure is an attempt
+   * with an `error`. Redirects are not followed.
+   */
+  deliver(address: EndpointAddress, body: Buffer, signal?: AbortSignal): Promise<Attempt>;
   /** Closes the connections that are kept open. */
   close(): void;
 }
 
-/** Connections to the endpoint at the same time. */
+/** Connections for one subscription at the same time. */
 export const socketsMax = 8;
 
 const timeoutDefaultMs = 30_000;
 const answerBytesMax = 64 * 1024;
 
-/**
- * Creates a sender for one endpoint. Redirects are not followed. Throws SandboxConfigurationError for
- * an endpoint that is not https, is not on this machine (unless allowed), or has credentials in its URL.
- */
+/** Creates a sender. Throws SandboxConfigurationError for an authority that is not a certificate. */
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { endpoint, timeoutMs = timeoutDefaultMs, now } = options;
-  assertEndpoint(options);
-  const agent = createAgent(options);
-  const send = endpoint.protocol === 'https:' ? https.request : http.request;
-  const headers = {
-    'Content-Type': 'application/json',
-    Authorization: toBasic(options),
-  };
+  const { timeoutMs = timeoutDefaultMs, now } = options;
+  const agents = createAgents(options);
 
-  const answerOf = (body: Buffer, signal: AbortSignal | undefined) =>
+  const answerOf = (address: EndpointAddress, body: Buffer, signal: AbortSignal | undefined) =>
     new Promise<number>((resolve, reject) => {
-      const request = send(endpoint, {
-        method: 'POST',
-        agent,
-        headers: { ...headers, 'Content-Length': body.length },
-      });
+      const url = new URL(address.endpoint);
+      const send = url.protocol === 'http:' ? http.request : https.request;
+      const agent = url.protocol === 'http:' ? agents.plain : agents.secure;
+      const request = send(url, { method: 'POST', agent, headers: headersOf(address, body) });
       const abort = () => request.destroy(new Error('given up: the sandbox was closed'));
       const timer = setTimeout(() => {
         request.destroy(new Error(`no complete answer within ${timeoutMs} ms`));
@@ -79,18 +65,21 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     });
 
   return {
-    deliver: async (body, signal) => {
+    deliver: async (address, body, signal) => {
       const startedMs = now();
       const outcome =
         signal?.aborted === true
           ? { status: null, error: 'not sent: the sandbox was closed' }
-          : await answerOf(body, signal).then(
+          : await answerOf(address, body, signal).then(
               (status) => ({ status, error: null }),
               (error: unknown) => ({ status: null, error: describe(error) }),
             );
       return { durationMs: Math.max(0, now() - startedMs), ...outcome };
     },
-    close: () => agent.destroy(),
+    close: () => {
+      agents.plain.destroy();
+      agents.secure.destroy();
+    },
   };
 }
 
@@ -99,43 +88,26 @@ export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status <= 299;
 }
 
-function assertEndpoint({ endpoint, username, allowRemote, allowPlainHttp }: DelivererOptions) {
-  const refuse = (message: string) => {
-    throw new SandboxConfigurationError(message);
-  };
-  if (endpoint.protocol !== 'https:' && !(endpoint.protocol === 'http:' && allowPlainHttp)) {
-    refuse(
-      `The endpoint begins with ${endpoint.protocol}; it must begin with https://, as the catalogue delivers to nothing else.`,
-    );
-  }
-  if (endpoint.username !== '' || endpoint.password !== '') {
-    refuse('The endpoint has credentials in its URL; give them as user name and password.');
-  }
-  if (username.includes(':')) {
-    refuse('The user name has a colon, which Basic Authentication cannot carry; choose another.');
-  }
-  if (!allowRemote && !isLoopbackHost(endpoint.hostname)) {
-    refuse(
-      `The endpoint ${endpoint.host} is not on this machine. The sandbox stays on localhost, 127.0.0.0/8 and [::1] so that nobody is flooded by mistake; add --allow-remote if this one is yours.`,
-    );
-  }
-}
-
-function createAgent(options: DelivererOptions): http.Agent {
+function createAgents(options: DelivererOptions) {
   const pool = {
     keepAlive: true,
-    maxSockets: socketsMax,
     maxFreeSockets: socketsMax,
     ...(options.allowRemote ? {} : { lookup: lookupLoopback }),
   };
-  if (options.endpoint.protocol === 'http:') return new http.Agent(pool);
   const trust = createEndpointTrust(options.trustedCaPems ?? []);
-  // Stated, because an environment variable could otherwise switch the checks off.
-  return new https.Agent({ ...pool, ...trust, rejectUnauthorized: true });
+  return {
+    plain: new http.Agent(pool),
+    // Stated, because an environment variable could otherwise switch the checks off.
+    secure: new https.Agent({ ...pool, ...trust, rejectUnauthorized: true }),
+  };
 }
 
-function toBasic({ username, password }: DelivererOptions): string {
-  return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
+/** Basic credentials go as UTF-8; the name has no colon, the password may. */
+function headersOf({ username, password }: EndpointAddress, body: Buffer) {
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length };
+  if (username === null && password === null) return headers;
+  const pair = Buffer.from(`${username ?? ''}:${password ?? ''}`, 'utf8').toString('base64');
+  return { ...headers, Authorization: `Basic ${pair}` };
 }
 
 /** Reads an answer to its end, or as far as anyone would want, and gives its status. */

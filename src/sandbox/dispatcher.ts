@@ -1,10 +1,11 @@
 /** Sees each published notification through: its attempts, the waits between them, and its faults. */
-import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts';
 import { type Attempt, type Deliverer, isSuccess, socketsMax } from './delivery.ts';
 import type { DeliveryEntry, DeliveryRecord } from './delivery-record.ts';
 import type { AttemptPlan, DeliveryPlan } from './fault-plan.ts';
-import { createHoldBack } from './hold-back.ts';
+import { createHoldBack, type HoldBack } from './hold-back.ts';
 import type { BuiltNotification } from './notification.ts';
+import type { Recipient } from './recipients.ts';
 import { defaultRetryDelaysMs, type RetryDelaysMs } from './retry.ts';
 import type { SandboxClock } from './sandbox-clock.ts';
 
@@ -23,18 +24,32 @@ export interface DispatcherOptions {
 
 export interface Dispatcher {
   /** Takes a notification in hand and returns at once. */
-  dispatch(notification: BuiltNotification, plan: DeliveryPlan): void;
+  dispatch(notification: BuiltNotification, plan: DeliveryPlan, recipient: Addressee): void;
   /** Resolves when fewer than `inHandMax` notifications are in hand. Rejects with what `onSettled` threw. */
   room(inHandMax: number): Promise<void>;
   /** Resolves when nothing is in hand any more, duplicates included. Rejects as `room` does. */
   drained(): Promise<void>;
 }
 
-type Task = { readonly sequence: number; readonly body: Buffer; readonly plan: DeliveryPlan };
+/** What the dispatcher needs of a recipient. */
+export type Addressee = Pick<Recipient, 'address' | 'delivered'>;
+
+interface Task {
+  readonly sequence: number;
+  readonly body: Buffer;
+  readonly plan: DeliveryPlan;
+  readonly recipient: Addressee;
+}
+
+/** What the notifications of one recipient share: an endpoint that hangs holds up no other's. */
+interface Lane {
+  readonly limit: ConcurrencyLimit;
+  readonly holdBack: HoldBack;
+}
 
 const undisturbed: AttemptPlan = { connectionFails: false, answerLost: false };
 
-/** Creates a dispatcher with at most 8 attempts at the same time. */
+/** Creates a dispatcher with at most 8 attempts at the same time for each recipient. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { record, signal } = options;
   const seeThrough = createCourse(options);
@@ -50,10 +65,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 
   return {
-    dispatch: (notification, plan) => {
+    dispatch: (notification, plan, recipient) => {
       const sequence = record.open(notification);
       inHand += 1;
-      void seeThrough({ sequence, body: notification.body, plan })
+      void seeThrough({ sequence, body: notification.body, plan, recipient })
         .catch((error: unknown) => failures.push(error))
         .finally(() => {
           inHand -= 1;
@@ -70,26 +85,28 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 function createCourse(options: DispatcherOptions) {
   const { record, clock, signal, retryDelaysMs = defaultRetryDelaysMs, onSettled } = options;
   const attempt = createAttempts(options);
-  const holdBack = createHoldBack(clock);
+  const laneOf = createLanes(clock);
 
-  const tryAll = async ({ sequence, body, plan }: Task) => {
+  const tryAll = async (task: Task, lane: Lane) => {
+    const { sequence, plan } = task;
     for (const [index, attemptPlan] of plan.attempts.entries()) {
       const delayMs = index === 0 ? 0 : (retryDelaysMs[index - 1] ?? 0);
       if (!(await clock.waitUntil(clock.now() + delayMs, signal))) return false;
-      const delivered = await attempt(sequence, body, {
+      const delivered = await attempt(task, lane, {
         ...attemptPlan,
         connectionFails: plan.lost || attemptPlan.connectionFails,
       });
-      if (index === 0) holdBack.wentOut(sequence);
+      if (index === 0) lane.holdBack.wentOut(sequence);
       if (delivered) return true;
     }
     return false;
   };
 
   return async (task: Task) => {
-    const { sequence, body, plan } = task;
-    if (plan.heldBehind > 0) await holdBack.wait(sequence, plan.heldBehind, signal);
-    const delivered = await tryAll(task);
+    const { sequence, plan, recipient } = task;
+    const lane = laneOf(recipient);
+    if (plan.heldBehind > 0) await lane.holdBack.wait(sequence, plan.heldBehind, signal);
+    const delivered = await tryAll(task, lane);
     // Closing cuts attempts short; calling those notifications lost would blame the endpoint.
     if (!delivered && signal.aborted) return;
     const reason = delivered ? null : describeLoss(record, sequence);
@@ -97,25 +114,36 @@ function createCourse(options: DispatcherOptions) {
     onSettled?.(entry);
     if (!delivered || plan.duplicateAfterMs === null) return;
     if (await clock.waitUntil(clock.now() + plan.duplicateAfterMs, signal)) {
-      await attempt(sequence, body, undisturbed);
+      await attempt(task, lane, undisturbed);
     }
+  };
+}
+
+function createLanes(clock: SandboxClock) {
+  const lanes = new WeakMap<Addressee, Lane>();
+  return (recipient: Addressee): Lane => {
+    const known = lanes.get(recipient);
+    if (known) return known;
+    const lane = { limit: createConcurrencyLimit(socketsMax), holdBack: createHoldBack(clock) };
+    lanes.set(recipient, lane);
+    return lane;
   };
 }
 
 /** One recorded attempt with its faults; true when the sender saw a success. */
 function createAttempts({ deliverer, record, clock, signal, onAttempt }: DispatcherOptions) {
-  const limit = createConcurrencyLimit(socketsMax);
-  return (sequence: number, body: Buffer, plan: AttemptPlan) =>
-    limit.run(async () => {
+  return ({ sequence, body, recipient }: Task, lane: Lane, plan: AttemptPlan) =>
+    lane.limit.run(async () => {
       if (signal.aborted) return false;
       const startedAtMs = clock.now();
       const attempt = plan.connectionFails
         ? failedConnection
-        : await deliverer.deliver(body, signal);
+        : await deliverer.deliver(recipient.address(), body, signal);
       const answerSeen = attempt.status !== null && !plan.answerLost;
       const error = attempt.status !== null && plan.answerLost ? answerLostError : attempt.error;
       record.addAttempt(sequence, { ...attempt, startedAtMs, error, answerSeen });
       const delivered = answerSeen && isSuccess(attempt.status);
+      if (delivered) recipient.delivered();
       onAttempt?.(delivered ? null : (error ?? `the endpoint answered ${attempt.status}`));
       return delivered;
     });

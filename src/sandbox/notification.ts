@@ -14,6 +14,7 @@ export interface NotifiedProduct {
 
 /** A notification ready to be delivered. */
 export interface BuiltNotification {
+  readonly subscriptionId: string;
   readonly event: NotificationEvent;
   /** Null when the body has none. */
   readonly ackId: string | null;
@@ -75,6 +76,7 @@ export function createNotificationBuilder({
           : { [shape.capitalValue ? 'Value' : 'value']: toValue(event, product) }),
       };
       return {
+        subscriptionId,
         event,
         ackId: shape.ackIdAbsent ? null : ackId,
         productId: product.Id,

@@ -2,17 +2,18 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from './dispatcher.ts';
 import { planDelivery, planShape } from './fault-plan.ts';
-import type { FaultSettings } from './faults.ts';
+import type { FaultSettings, Faults } from './faults.ts';
 import { createFollowUps, type FollowUps } from './follow-ups.ts';
 import { createLiveProducts, type LiveProduct, type LiveProducts } from './live-products.ts';
-import type { NotificationBuilder, NotificationEvent } from './notification.ts';
+import type { NotificationEvent } from './notification.ts';
 import type { PublicationSource } from './publication-source.ts';
 import type { Random } from './random.ts';
+import type { RecipientsOf } from './recipients.ts';
 import type { SandboxClock } from './sandbox-clock.ts';
 
 export interface PublisherOptions {
   readonly source: PublicationSource;
-  readonly builder: NotificationBuilder;
+  readonly recipientsOf: RecipientsOf;
   readonly dispatcher: Dispatcher;
   readonly clock: SandboxClock;
   readonly random: Random;
@@ -23,6 +24,8 @@ export interface PublisherOptions {
   /** Shares (0 to 1) of the products that are modified and deleted some products later. */
   readonly modifiedShare: number;
   readonly deletedShare: number;
+  /** Publishing by rate begins when this resolves; at once unless told. */
+  readonly begins?: Promise<void>;
 }
 
 export interface Publisher {
@@ -50,7 +53,7 @@ type Publish = (event: NotificationEvent, product: LiveProduct) => void;
 
 /** Creates a publisher that publishes nothing before it is told to. */
 export function createPublisher(options: PublisherOptions): Publisher {
-  const { clock, dispatcher, ratePerSecond } = options;
+  const { clock, dispatcher, ratePerSecond, begins } = options;
   const live = createLiveProducts();
   const followUps = createFollowUps(options);
   const publish = createPublish(options, live, followUps);
@@ -60,6 +63,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
 
   return {
     run: async (signal) => {
+      if (begins !== undefined) await Promise.race([begins, aborted(signal)]);
       const intervalMs = 1_000 / ratePerSecond;
       let dueMs = clock.now();
       while (await clock.waitUntil(dueMs, signal)) {
@@ -86,7 +90,7 @@ function createPublish(
   live: LiveProducts,
   followUps: FollowUps,
 ): Publish {
-  const { source, builder, dispatcher, clock, random, faults } = options;
+  const { source, recipientsOf, dispatcher, clock, random, faults } = options;
 
   const changed = (event: NotificationEvent, product: LiveProduct, atMs: number) => {
     const changedMs = Math.max(atMs - product.delayMs, product.publishedMs + 1);
@@ -97,14 +101,24 @@ function createPublish(
 
   return (event, product) => {
     const atMs = Math.trunc(clock.now());
-    const shape = planShape(faults.current(), random);
-    const plan = planDelivery(faults.current(), random);
+    // Drawn even when nobody is listening, so that subscriptions do not change what is published.
+    const fate = drawFate(faults.current(), random);
     const notified = changed(event, product, atMs);
     live.remove(product);
     if (event === 'deleted') followUps.cancel(product);
     else live.add(product);
-    dispatcher.dispatch(builder.build({ event, product: notified, atMs, shape }), plan);
+    for (const recipient of recipientsOf(event)) {
+      const { shape, plan } = recipient.random
+        ? drawFate(faults.current(), recipient.random)
+        : fate;
+      const notification = recipient.builder.build({ event, product: notified, atMs, shape });
+      dispatcher.dispatch(notification, plan, recipient);
+    }
   };
+}
+
+function drawFate(faults: Faults, random: Random) {
+  return { shape: planShape(faults, random), plan: planDelivery(faults, random) };
 }
 
 /** Publishes the source's next product; undefined when there is none. */
@@ -168,6 +182,13 @@ async function publishChangesNow(
     await setImmediate();
   }
   return published;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 /** Lets the publisher pass unless it is shut. */

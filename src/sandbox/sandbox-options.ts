@@ -1,19 +1,32 @@
 /** What a sandbox can be told, checked once. */
 import { z } from 'zod';
 import { SandboxConfigurationError } from './configuration-error.ts';
-import type { ListenAddress } from './control-server.ts';
 import type { DeliveryEntry } from './delivery-record.ts';
 import { faultsSchema } from './faults.ts';
+import type { ListenAddress } from './local-server.ts';
 import { defaultRetryDelaysMs, retryDelaysMsSchema } from './retry.ts';
+import { serviceSettingsSchema } from './service-settings.ts';
 
 const share = z.number().min(0).max(1).default(0);
 
-const sandboxOptionsSchema = z.strictObject({
-  /** The user's endpoint, `https://` with the path; loopback unless `allowRemote`. */
-  endpoint: z.union([z.url(), z.instanceof(URL)]).transform((url) => new URL(url)),
-  /** Basic credentials of the endpoint. */
-  username: z.string(),
-  password: z.string(),
+const listenAddress = z
+  .string()
+  .regex(/^(\[[^\]]+\]|[^:]+):\d{1,5}$/, 'expected host:port, e.g. 127.0.0.1:0')
+  .transform(toListenAddress)
+  .default({ host: '127.0.0.1', port: 0 });
+
+const optionsSchema = z.strictObject({
+  /**
+   * A push subscription that runs from the start, for all events: the user's endpoint, `https://` with
+   * the path; loopback unless `allowRemote`. Without it, publishing waits until a subscription runs.
+   */
+  endpoint: z
+    .union([z.url(), z.instanceof(URL)])
+    .transform((url) => new URL(url).href)
+    .optional(),
+  /** Basic credentials of that endpoint; given with it, or not at all. */
+  username: z.string().optional(),
+  password: z.string().optional(),
   /** Authorities trusted besides the public ones, PEM. */
   trustedCaPems: z.array(z.string()).default([]),
   /** A JSONL file of product records to publish, instead of made-up products. */
@@ -26,18 +39,22 @@ const sandboxOptionsSchema = z.strictObject({
   /** Shares of the products, 0 to 1, that are modified or deleted some products later. */
   modifiedShare: share,
   deletedShare: share,
-  /** GUID; made from the seed unless told. */
+  /** GUID of the subscription that runs from the start; made from the seed unless told. */
   subscriptionId: z.guid().optional(),
   /** Fault rates to start with; what is left out is 0. */
   faults: faultsSchema.prefault({}),
   /** `host:port` of the control port; port 0 is any free one. */
-  controlListen: z
-    .string()
-    .regex(/^(\[[^\]]+\]|[^:]+):\d{1,5}$/, 'expected host:port, e.g. 127.0.0.1:0')
-    .transform(toListenAddress)
-    .default({ host: '127.0.0.1', port: 0 }),
-  /** Allows a control port that other machines reach. */
+  controlListen: listenAddress,
+  /** `host:port` of the subscription service and the identity provider; port 0 is any free one. */
+  serviceListen: listenAddress,
+  /** Allows a control port and services that other machines reach. */
   allowRemoteControl: z.boolean().default(false),
+  /** Who may log in. */
+  account: z
+    .strictObject({ username: z.string().min(1), password: z.string().min(1) })
+    .default({ username: 'sandbox', password: 'sandbox' }),
+  /** Knobs of the services to start with; what is left out has its default. */
+  service: serviceSettingsSchema.prefault({}),
   retryDelaysMs: retryDelaysMsSchema.default([...defaultRetryDelaysMs]),
   /** Time for a complete answer of the endpoint, ms. */
   timeoutMs: z.number().min(1).max(3_600_000).default(30_000),
@@ -53,6 +70,15 @@ const sandboxOptionsSchema = z.strictObject({
   onAttempt: z
     .custom<(failure: string | null) => void>(isFunction, 'expected a function')
     .optional(),
+});
+
+const sandboxOptionsSchema = optionsSchema.check(({ value, issues }) => {
+  const { endpoint, username, password, subscriptionId } = value;
+  const given = [endpoint, username, password].filter((one) => one !== undefined);
+  const isOdd = given.length % 3 !== 0 || (subscriptionId !== undefined && given.length === 0);
+  if (!isOdd) return;
+  const message = 'goes with username and password, and subscriptionId with all three';
+  issues.push({ code: 'custom', input: undefined, path: ['endpoint'], message });
 });
 
 /** What `startSandbox` takes. */

@@ -1,34 +1,48 @@
-/** Puts the publishing half of the sandbox together: it publishes products and delivers notifications. */
-import { createControlApp } from './control.ts';
-import { startControlServer } from './control-server.ts';
-import { createDeliverer, type Deliverer } from './delivery.ts';
+/** Puts the sandbox together: it publishes products, keeps an account's subscriptions, and delivers to them. */
 import {
-  createDeliveryRecord,
-  type DeliveryEntry,
-  type DeliveryTotals,
-} from './delivery-record.ts';
-import { createDispatcher } from './dispatcher.ts';
-import { createFaultSettings } from './faults.ts';
-import { createNotificationBuilder } from './notification.ts';
-import { createProductGenerator } from './products/product-generator.ts';
-import { readProductRecords } from './products/product-records.ts';
-import { createRecordSource, type PublicationSource } from './publication-source.ts';
-import { createPublisher } from './publisher.ts';
-import { createRandom } from './random.ts';
-import { createSandboxClock } from './sandbox-clock.ts';
+  type AddedSubscription,
+  addedSubscriptionSchema,
+  toNewSubscription,
+} from './added-subscription.ts';
+import { SandboxConfigurationError } from './configuration-error.ts';
+import type { DeliveryEntry, DeliveryTotals } from './delivery-record.ts';
+import type { LoggedRequest } from './request-log.ts';
+import type { SandboxClock } from './sandbox-clock.ts';
 import {
   type CheckedSandboxOptions,
   checkSandboxOptions,
   type SandboxOptions,
 } from './sandbox-options.ts';
+import { createSandboxParts, type SandboxParts } from './sandbox-parts.ts';
+import { openSandboxPorts } from './sandbox-ports.ts';
+import type { ServiceKnobs } from './service-settings.ts';
+import { type SubscriptionView, viewOf } from './subscription.ts';
+import { SubscriptionRefusal } from './subscription-refusal.ts';
 
 export interface Sandbox {
   /** Where it is steered: `http://<host>:<port>`. */
   readonly controlUrl: string;
-  readonly subscriptionId: string;
+  /** The catalogue, without `/odata/v1`. */
+  readonly catalogueUrl: string;
+  /** The token endpoint of the identity provider. */
+  readonly tokenUrl: string;
+  /** The subscription that runs from the start; null when no endpoint was given. */
+  readonly subscriptionId: string | null;
+  readonly clock: Pick<SandboxClock, 'now' | 'advance'>;
+  /** The knobs of the services. */
+  readonly service: ServiceKnobs;
   totals(): DeliveryTotals;
   /** Every notification in the order of publication, with its attempts. */
   entries(): readonly DeliveryEntry[];
+  /** The account's subscriptions now, oldest first; copies without credentials. */
+  subscriptions(): readonly SubscriptionView[];
+  /**
+   * Puts a subscription into the account as a stranger would, within the limits and rules. Throws
+   * SubscriptionRefusal, and SandboxConfigurationError for options that do not fit.
+   */
+  addSubscription(subscription: AddedSubscription): SubscriptionView;
+  /** The last thousand requests that the services were sent. */
+  requests(): readonly LoggedRequest[];
   /**
    * Resolves when the count is published, or the records have run out, and everything is delivered or
    * lost; also when the sandbox was closed. Rejects with what `onSettled` threw.
@@ -38,87 +52,61 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-// Keep what is drawn for one purpose from shifting what is drawn for another with the same seed.
-const subscriptionSeed = 0x5eed_0001;
-const bodySeed = 0x5eed_0002;
-const publishingSeed = 0x5eed_0003;
-
 /**
- * Starts publishing at once. Throws SandboxConfigurationError for faulty options, a refused endpoint
- * and a control port that cannot be opened; a faulty records file throws the reader's error.
+ * Starts publishing at once when an endpoint is given, else when the first push subscription runs.
+ * Throws SandboxConfigurationError for faulty options, a refused endpoint and a port that cannot be
+ * opened; a faulty records file throws the reader's error.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const checked = checkSandboxOptions(options);
-  const source = await createSource(checked);
   const stopping = new AbortController();
-  const deliverer = createDeliverer(checked);
-  const parts = createParts(checked, source, deliverer, stopping.signal);
-  const { record, publisher, subscriptionId } = parts;
-  const about = { endpoint: checked.endpoint.href, subscriptionId };
-  const app = createControlApp({ ...parts, about });
-  const control = await startControlServer(app, checked.controlListen, {
-    allowRemote: checked.allowRemoteControl,
-  });
+  const parts = await createSandboxParts(checked, stopping.signal);
+  const subscriptionId = subscribeEndpoint(checked, parts);
+  const ports = await openSandboxPorts(checked, parts, subscriptionId, stopping.signal);
+  const { record, publisher, deliverer, subscriptions, knobs, clock, requests } = parts;
   const finished = publisher.run(stopping.signal).then(() => record.totals());
 
   return {
-    controlUrl: control.url,
+    controlUrl: ports.controlUrl,
+    catalogueUrl: ports.catalogueUrl,
+    tokenUrl: ports.tokenUrl,
     subscriptionId,
+    clock,
+    service: knobs,
     totals: record.totals,
     entries: record.entries,
+    subscriptions: () => subscriptions.list().map(viewOf),
+    addSubscription: (subscription) => viewOf(subscriptions.create(readAdded(subscription))),
+    requests: requests.entries,
     finished,
     close: async () => {
       stopping.abort();
       deliverer.close();
-      await control.close();
+      await ports.close();
       // A failure of the run is told by `finished`; closing must succeed all the same.
       await Promise.allSettled([finished]);
     },
   };
 }
 
-async function createSource({
-  seed,
-  recordsFile,
-}: CheckedSandboxOptions): Promise<PublicationSource> {
-  const generator = createProductGenerator({ seed });
-  if (recordsFile === undefined) return generator;
-  return createRecordSource(await readProductRecords(recordsFile), generator);
+/** Makes the subscription that runs from the start, if there is one; tells its id. */
+function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: SandboxParts) {
+  const { endpoint, username, password, subscriptionId: id } = options;
+  if (endpoint === undefined || username === undefined || password === undefined) return null;
+  const events = ['created', 'modified', 'deleted'] as const;
+  const subscription = { status: 'running', events, filter: '', stageOrder: false } as const;
+  const address = { endpoint, username, password };
+  try {
+    return subscriptions.create({ ...subscription, address, id }).id;
+  } catch (error) {
+    if (!(error instanceof SubscriptionRefusal)) throw error;
+    throw new SandboxConfigurationError(error.message, { cause: error });
+  }
 }
 
-function createParts(
-  options: CheckedSandboxOptions,
-  source: PublicationSource,
-  deliverer: Deliverer,
-  signal: AbortSignal,
-) {
-  const { seed, now, onSettled, onAttempt, retryDelaysMs } = options;
-  const subscriptionId = options.subscriptionId ?? createRandom(seed ^ subscriptionSeed).uuid();
-  const clock = createSandboxClock({ now });
-  const faults = createFaultSettings(options.faults);
-  const record = createDeliveryRecord();
-  const dispatcher = createDispatcher({
-    deliverer,
-    record,
-    clock,
-    signal,
-    retryDelaysMs,
-    ...(onSettled ? { onSettled } : {}),
-    ...(onAttempt ? { onAttempt } : {}),
-  });
-  const builder = createNotificationBuilder({
-    subscriptionId,
-    random: createRandom(seed ^ bodySeed),
-  });
-  const random = createRandom(seed ^ publishingSeed);
-  const publisher = createPublisher({
-    ...options,
-    faults,
-    source,
-    builder,
-    dispatcher,
-    clock,
-    random,
-  });
-  return { clock, faults, record, publisher, subscriptionId };
+function readAdded(subscription: AddedSubscription) {
+  const result = addedSubscriptionSchema.safeParse(subscription);
+  if (result.success) return toNewSubscription(result.data);
+  const faults = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  throw new SandboxConfigurationError(`The subscription was not added. ${faults.join('; ')}.`);
 }

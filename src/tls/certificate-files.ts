@@ -49,7 +49,9 @@ export async function loadCertificateFiles(files: CertificateFiles): Promise<Loa
     cert,
     key,
     notAfter: certificate.validToDate,
-    selfSigned: certificate.checkIssued(certificate),
+    // Not checkIssued: it says no to one that may sign no certificates, its own neither.
+    selfSigned:
+      certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey),
     covers: (host) =>
       (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined,
   };

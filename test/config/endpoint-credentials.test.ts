@@ -1,9 +1,22 @@
 /** The credentials file in the data directory: who may read it, what is in it. */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { credentialsFileName } from '../../src/config/endpoint-credentials.ts';
+import {
+  credentialsFileName,
+  readCredentialsFile,
+  writeCredentialsFile,
+} from '../../src/config/endpoint-credentials.ts';
 import { readServeConfig } from '../../src/config/read-config.ts';
 import { enough, refusalOf, wholeTextOf } from './environment.ts';
 
@@ -20,6 +33,10 @@ function createDataDir(text?: string, mode = 0o600) {
     chmodSync(path, mode);
   }
   return { dataDir, path };
+}
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
 }
 
 function configOf(dataDir: string, env: Record<string, string> = {}) {
@@ -61,10 +78,20 @@ describe('the credentials file', () => {
     expect(wholeTextOf(error)).not.toContain(secret);
   });
 
-  it('is refused when it is a folder', () => {
+  it('is refused when it cannot be read, with why', () => {
     const { dataDir, path } = createDataDir();
     mkdirSync(path, { mode: 0o700 });
-    expect(refusalOf(() => configOf(dataDir)).details).toEqual([expect.stringContaining(path)]);
+    expect(refusalOf(() => configOf(dataDir)).details).toEqual([
+      expect.stringContaining(`${path} cannot be read (EISDIR).`),
+    ]);
+  });
+
+  it('says where the credentials come from', () => {
+    const { dataDir } = createDataDir(JSON.stringify({ pairs: [pair] }));
+    expect(configOf(dataDir).credentialsSource).toBe('file');
+    const { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = enough;
+    const env = { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD };
+    expect(configOf(dataDir, env).credentialsSource).toBe('variables');
   });
 
   it('is not looked at when the variables are set', () => {
@@ -79,6 +106,37 @@ describe('the credentials file', () => {
     const { dataDir } = createDataDir(JSON.stringify({ pairs: [pair] }));
     const error = refusalOf(() => configOf(dataDir, { EARSHOT_ENDPOINT_USERNAME: 'catalogue' }));
     expect(error.details).toEqual([expect.stringContaining('belong together')]);
+  });
+});
+
+describe('writing the credentials file', () => {
+  it('makes it and its folder for the owner alone, and what is written can be read', async () => {
+    const dataDir = join(createDataDir().dataDir, 'not', 'there');
+    const pairs = [{ username: 'имя', password: ' with: "blanks"\n and ü ' }, anotherPair];
+    await writeCredentialsFile(dataDir, pairs);
+    expect(readCredentialsFile(dataDir)).toEqual(pairs);
+    expect(modeOf(join(dataDir, credentialsFileName))).toBe(0o600);
+    expect(modeOf(dataDir)).toBe(0o700);
+  });
+
+  it('replaces what is there in one step, and makes it its owner’s alone again', async () => {
+    const { dataDir, path } = createDataDir('nonsense', 0o644);
+    const { ino } = statSync(path);
+    await writeCredentialsFile(dataDir, [pair]);
+    expect(readCredentialsFile(dataDir)).toEqual([pair]);
+    expect(modeOf(path)).toBe(0o600);
+    expect(statSync(path).ino).not.toBe(ino);
+    expect(readdirSync(dataDir)).toEqual([credentialsFileName]);
+  });
+
+  it('that fails says why, keeps what was there, and tells no secret', async () => {
+    const { dataDir, path } = createDataDir();
+    mkdirSync(path);
+    const error = await writeCredentialsFile(dataDir, [pair]).catch((cause) => cause);
+    expect(error).toMatchObject({ code: 'configuration' });
+    expect(error.message).toContain(`${path} cannot be written (`);
+    expect(wholeTextOf(error)).not.toContain(secret);
+    expect(readdirSync(dataDir)).toEqual([credentialsFileName]);
   });
 });
 

@@ -1,13 +1,18 @@
 /** The control port: what it tells, what it steers, and how it refuses mistakes. */
 import { describe, expect, it } from 'vitest';
 import { createControlApp } from '../../src/sandbox/control.ts';
-import { startControlServer } from '../../src/sandbox/control-server.ts';
 import { createDeliveryRecord, type DeliveryEntry } from '../../src/sandbox/delivery-record.ts';
 import { createFaultSettings, noFaults } from '../../src/sandbox/faults.ts';
+import { startLocalServer } from '../../src/sandbox/local-server.ts';
 import type { NotificationEvent } from '../../src/sandbox/notification.ts';
 import type { Publisher } from '../../src/sandbox/publisher.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { createRequestLog } from '../../src/sandbox/request-log.ts';
 import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
+import { createServiceKnobs, serviceSettingsSchema } from '../../src/sandbox/service-settings.ts';
+import { createSubscriptions } from '../../src/sandbox/subscriptions.ts';
 
+const controlPort = { name: 'control port', hazard: 'it has no password', allowRemote: false };
 const startMs = Date.UTC(2026, 4, 1, 12);
 
 /** What the answers of the port have between them; each test looks at the part it asked for. */
@@ -43,7 +48,12 @@ function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
     paused: () => paused,
   };
   const about = { endpoint: 'https://localhost/notifications', subscriptionId: 's-1' };
-  const app = createControlApp({ record, faults, clock, publisher, about });
+  const knobs = createServiceKnobs(serviceSettingsSchema.parse({}));
+  const requests = createRequestLog();
+  const random = createRandom(1);
+  const subscriptions = createSubscriptions({ clock, knobs, endpointRules: {}, random });
+  const account = { subscriptions, knobs, requests };
+  const app = createControlApp({ record, faults, clock, publisher, about, ...account });
   const ask = async (method: string, path: string, body?: unknown) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const response = await app.request(path, {
@@ -53,12 +63,13 @@ function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
     const json = (await response.json()) as Answer; // The assertions check what it really is.
     return { status: response.status, headers: response.headers, json };
   };
-  return { app, record, faults, clock, publisher, published, ask };
+  return { app, record, faults, clock, publisher, published, ask, ...account };
 }
 
 function fill(record: ReturnType<typeof createDeliveryRecord>, count: number): void {
   for (let number = 1; number <= count; number += 1) {
     const sequence = record.open({
+      subscriptionId: 's-1',
       event: 'created',
       ackId: `ack-${number}`,
       productId: `id-${number}`,
@@ -80,6 +91,7 @@ describe('the control port tells', () => {
       paused: false,
     });
     expect(Object.keys(json.operations)).toContain('PATCH /faults');
+    expect(Object.keys(json.operations)).toContain('PATCH /service');
   });
 
   it('the record page by page', async () => {
@@ -137,6 +149,14 @@ describe('the control port steers', () => {
     expect(moved.json).toEqual({ now: '2026-05-01T12:01:00.000Z', offsetMs: 60_000 });
     expect(clock.now()).toBe(startMs + 60_000);
     expect((await ask('GET', '/clock')).json).toEqual(moved.json);
+  });
+
+  it('the clock by more than ten years in one go, but not without bound', async () => {
+    const { ask, clock } = createWorld();
+    const mostMs = 4_000 * 86_400_000;
+    expect((await ask('POST', '/clock', { advanceMs: mostMs })).status).toBe(200);
+    expect((await ask('POST', '/clock', { advanceMs: mostMs + 1 })).status).toBe(400);
+    expect(clock.offsetMs()).toBe(mostMs);
   });
 
   it('publishing at once, created unless told', async () => {
@@ -224,20 +244,17 @@ describe('the control port refuses', () => {
   it('to listen for other machines unless that is allowed', async () => {
     const { app } = createWorld();
     const address = { host: '0.0.0.0', port: 0 };
-    await expect(startControlServer(app, address, { allowRemote: false })).rejects.toThrow(
-      /will not listen on 0\.0\.0\.0/,
+    await expect(startLocalServer(app.fetch, address, controlPort)).rejects.toThrow(
+      'The control port will not listen on 0.0.0.0: it has no password.',
     );
   });
 
   it('to start on a port that is taken, saying so', async () => {
     const { app } = createWorld();
-    const first = await startControlServer(
-      app,
-      { host: '127.0.0.1', port: 0 },
-      { allowRemote: false },
-    );
+    const host = '127.0.0.1';
+    const first = await startLocalServer(app.fetch, { host, port: 0 }, controlPort);
     const port = Number(new URL(first.url).port);
-    const second = startControlServer(app, { host: '127.0.0.1', port }, { allowRemote: false });
+    const second = startLocalServer(app.fetch, { host, port }, controlPort);
     await expect(second).rejects.toThrow(/EADDRINUSE.*Choose another port/);
     await first.close();
   });

@@ -6,15 +6,26 @@ import {
 } from '../../src/sandbox/certificate-authority.ts';
 import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import { createDeliverer, type DelivererOptions, isSuccess } from '../../src/sandbox/delivery.ts';
+import { endpointFault } from '../../src/sandbox/endpoint-rules.ts';
 import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/loopback.ts';
 import { startEndpoint, startTrustedEndpoint } from './recording-endpoint.ts';
 
 const body = Buffer.from('{"ProductName":"Grüße"}');
-const credentials = { username: 'catalogue', password: 'secret', now: () => performance.now() };
+const credentials = { username: 'catalogue', password: 'secret' };
+const now = () => performance.now();
 
-async function deliverOnce(options: Omit<DelivererOptions, keyof typeof credentials>) {
-  const deliverer = createDeliverer({ ...credentials, ...options });
-  const attempt = await deliverer.deliver(body);
+async function deliverOnce({
+  endpoint,
+  username = credentials.username,
+  password = credentials.password,
+  ...options
+}: Omit<DelivererOptions, 'now'> & {
+  endpoint: URL;
+  username?: string | null;
+  password?: string | null;
+}) {
+  const deliverer = createDeliverer({ ...options, now });
+  const attempt = await deliverer.deliver({ endpoint: endpoint.href, username, password }, body);
   deliverer.close();
   return attempt;
 }
@@ -84,7 +95,9 @@ describe('the sender and the certificate', () => {
   });
 });
 
-describe('the sender and the address', () => {
+describe('the rules of endpoints', () => {
+  const address = (endpoint: string) => ({ ...credentials, endpoint });
+
   it.each([
     'https://192.0.2.1/',
     'https://endpoint.example/',
@@ -92,19 +105,38 @@ describe('the sender and the address', () => {
     'https://[2001:db8::1]/',
     'https://128.0.0.1/',
     'https://0.0.0.0/',
-  ])('refuses %s, which is not this machine', (address) => {
-    const create = () => createDeliverer({ ...credentials, endpoint: new URL(address) });
-    expect(create).toThrow(SandboxConfigurationError);
-    expect(create).toThrow(/not on this machine.*--allow-remote/);
+  ])('refuse %s, which is not this machine, unless that is allowed', (endpoint) => {
+    expect(endpointFault(address(endpoint), {})).toMatch(/not on this machine.*--allow-remote/);
+    expect(endpointFault(address(endpoint), { allowRemote: true })).toBeNull();
   });
 
-  it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.8.9.10', '[::1]', '::1'])(
-    'takes %s for this machine',
+  it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.8.9.10', '[::1]'])(
+    'take %s for this machine',
     (host) => {
       expect(isLoopbackHost(host)).toBe(true);
+      expect(endpointFault(address(`https://${host}/`), {})).toBeNull();
     },
   );
 
+  it('refuse plain HTTP unless it is allowed, and everything else always', () => {
+    expect(endpointFault(address('http://localhost/'), {})).toMatch(/must begin with https:\/\//);
+    expect(endpointFault(address('http://localhost/'), { allowPlainHttp: true })).toBeNull();
+    expect(endpointFault(address('ftp://localhost/'), { allowPlainHttp: true })).toMatch(/https/);
+    expect(endpointFault(address('nonsense'), { allowPlainHttp: true })).toMatch(/not a URL/);
+  });
+
+  it('refuse credentials in the URL without repeating them', () => {
+    const fault = endpointFault(address('https://catalogue:hunter2@localhost/'), {});
+    expect(fault).toMatch(/^(?!.*hunter2).*credentials in its URL/);
+  });
+
+  it('refuse a user name with a colon', () => {
+    const fault = endpointFault({ ...address('https://localhost/'), username: 'a:b' }, {});
+    expect(fault).toMatch(/colon/);
+  });
+});
+
+describe('the sender', () => {
   it('fails to resolve a name to an address that is not this machine', async () => {
     const resolve = (host: string) =>
       new Promise((done) => {
@@ -116,39 +148,15 @@ describe('the sender and the address', () => {
     });
   });
 
-  it('creates a sender for another machine when that is allowed', () => {
-    const endpoint = new URL('https://endpoint.example/');
-    const deliverer = createDeliverer({ ...credentials, endpoint, allowRemote: true });
-    expect(deliverer.deliver).toBeTypeOf('function');
-    deliverer.close();
-  });
-
-  it('refuses plain HTTP unless it is allowed', async () => {
+  it('speaks plain HTTP to an endpoint that does', async () => {
     const { url, requests } = await startEndpoint({});
-    expect(() => createDeliverer({ ...credentials, endpoint: url })).toThrow(
-      /must begin with https:\/\//,
-    );
-    expect(await deliverOnce({ endpoint: url, allowPlainHttp: true })).toMatchObject({
-      status: 200,
-    });
+    expect(await deliverOnce({ endpoint: url })).toMatchObject({ status: 200 });
     expect(requests).toHaveLength(1);
   });
 
-  it('refuses credentials in the URL without repeating them', () => {
-    const endpoint = new URL('https://catalogue:hunter2@localhost/');
-    const create = () => createDeliverer({ ...credentials, endpoint });
-    expect(create).toThrow(/^(?!.*hunter2).*credentials in its URL/);
-  });
-
-  it('refuses a user name with a colon', () => {
-    const endpoint = new URL('https://localhost/');
-    const create = () => createDeliverer({ ...credentials, endpoint, username: 'a:b' });
-    expect(create).toThrow(/colon/);
-  });
-
   it('refuses a trusted authority that is not a certificate, saying which', () => {
-    const endpoint = new URL('https://localhost/');
-    const create = () => createDeliverer({ ...credentials, endpoint, trustedCaPems: ['nonsense'] });
+    const create = () => createDeliverer({ trustedCaPems: ['nonsense'], now });
+    expect(create).toThrow(SandboxConfigurationError);
     expect(create).toThrow(/authority number 1 is not a certificate/);
   });
 });
@@ -168,14 +176,18 @@ describe('a delivery attempt', () => {
     'sends the password %j as Basic credentials in UTF-8',
     async (password) => {
       const { url, requests, trustedCaPems } = await startTrustedEndpoint();
-      const deliverer = createDeliverer({ ...credentials, password, endpoint: url, trustedCaPems });
-      await deliverer.deliver(body);
-      deliverer.close();
+      await deliverOnce({ endpoint: url, password, trustedCaPems });
       const [scheme, encoded] = requests[0]?.headers.authorization?.split(' ') ?? [];
       expect(scheme).toBe('Basic');
       expect(Buffer.from(encoded ?? '', 'base64').toString('utf8')).toBe(`catalogue:${password}`);
     },
   );
+
+  it('sends no credentials when there are none', async () => {
+    const { url, requests, trustedCaPems } = await startTrustedEndpoint();
+    await deliverOnce({ endpoint: url, username: null, password: null, trustedCaPems });
+    expect(requests[0]?.headers).not.toHaveProperty('authorization');
+  });
 
   it('does not follow a redirect', async () => {
     const { url, requests, trustedCaPems } = await startTrustedEndpoint(() => ({
@@ -214,17 +226,19 @@ describe('a delivery attempt', () => {
       giveUp.abort();
       return 'hang';
     });
-    const deliverer = createDeliverer({ ...credentials, endpoint: url, trustedCaPems });
-    const attempt = await deliverer.deliver(body, giveUp.signal);
+    const deliverer = createDeliverer({ trustedCaPems, now });
+    const address = { ...credentials, endpoint: url.href };
+    const attempt = await deliverer.deliver(address, body, giveUp.signal);
     expect(attempt).toMatchObject({ status: null, error: expect.stringContaining('given up') });
-    expect(await deliverer.deliver(body, giveUp.signal)).toMatchObject({ status: null });
+    expect(await deliverer.deliver(address, body, giveUp.signal)).toMatchObject({ status: null });
     deliverer.close();
   });
 
   it('uses a connection again', async () => {
     const { url, requests, trustedCaPems } = await startTrustedEndpoint();
-    const deliverer = createDeliverer({ ...credentials, endpoint: url, trustedCaPems });
-    for (let times = 0; times < 3; times += 1) await deliverer.deliver(body);
+    const deliverer = createDeliverer({ trustedCaPems, now });
+    const address = { ...credentials, endpoint: url.href };
+    for (let times = 0; times < 3; times += 1) await deliverer.deliver(address, body);
     deliverer.close();
     expect(requests.map(({ headers }) => headers.connection)).toEqual(Array(3).fill('keep-alive'));
     expect(new Set(requests.map(({ remotePort }) => remotePort)).size).toBe(1);

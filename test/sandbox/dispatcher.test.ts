@@ -19,6 +19,7 @@ function planOf(changes: Partial<DeliveryPlan>): DeliveryPlan {
 
 function notification(number: number): BuiltNotification {
   return {
+    subscriptionId: 's-1',
     event: 'created',
     ackId: `ack-${number}`,
     productId: `id-${number}`,
@@ -30,13 +31,11 @@ function notification(number: number): BuiltNotification {
 
 async function startWorld(answer?: Answer, options: Partial<DispatcherOptions> = {}) {
   const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
-  const deliverer = createDeliverer({
-    endpoint: url,
-    username: 'catalogue',
-    password: 'secret',
-    trustedCaPems,
-    now: () => performance.now(),
-  });
+  const deliverer = createDeliverer({ trustedCaPems, now: () => performance.now() });
+  const recipient = {
+    address: () => ({ endpoint: url.href, username: 'catalogue', password: 'secret' }),
+    delivered: () => {},
+  };
   const clock = createSandboxClock({ now: Date.now });
   const record = createDeliveryRecord();
   const stopping = new AbortController();
@@ -55,13 +54,13 @@ async function startWorld(answer?: Answer, options: Partial<DispatcherOptions> =
     deliverer.close();
   });
   const bodies = () => requests.map(({ body }) => body.toString());
-  return { dispatcher, record, clock, requests, bodies, settled, stopping };
+  return { dispatcher, record, clock, requests, bodies, settled, stopping, recipient };
 }
 
 describe('retrying', () => {
   it.each([500, 503, 400, 401, 302])('gives up after four answers of %d', async (status) => {
-    const { dispatcher, record, requests, settled } = await startWorld(() => status);
-    dispatcher.dispatch(notification(1), calm);
+    const { dispatcher, recipient, record, requests, settled } = await startWorld(() => status);
+    dispatcher.dispatch(notification(1), calm, recipient);
     await dispatcher.drained();
     expect(requests).toHaveLength(4);
     const [entry] = record.entries();
@@ -76,8 +75,10 @@ describe('retrying', () => {
   });
 
   it('stops at the first success', async () => {
-    const { dispatcher, record, bodies } = await startWorld((nth) => (nth === 1 ? 503 : 200));
-    dispatcher.dispatch(notification(1), calm);
+    const { dispatcher, recipient, record, bodies } = await startWorld((nth) =>
+      nth === 1 ? 503 : 200,
+    );
+    dispatcher.dispatch(notification(1), calm, recipient);
     await dispatcher.drained();
     expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
     expect(record.entries()[0]).toMatchObject({
@@ -93,10 +94,10 @@ describe('retrying', () => {
   });
 
   it('waits by the clock of the sandbox', async () => {
-    const { dispatcher, record, clock, requests } = await startWorld(() => 503, {
+    const { dispatcher, recipient, record, clock, requests } = await startWorld(() => 503, {
       retryDelaysMs: [600_000, 600_000, 600_000],
     });
-    dispatcher.dispatch(notification(1), calm);
+    dispatcher.dispatch(notification(1), calm, recipient);
     for (const seen of [1, 2, 3]) {
       await vi.waitFor(() => expect(record.totals().attempts).toBe(seen));
       expect(requests).toHaveLength(seen);
@@ -109,10 +110,10 @@ describe('retrying', () => {
   });
 
   it('is given up when the sandbox closes, and blames nobody', async () => {
-    const { dispatcher, record, stopping, settled } = await startWorld(() => 503, {
+    const { dispatcher, recipient, record, stopping, settled } = await startWorld(() => 503, {
       retryDelaysMs: [600_000, 600_000, 600_000],
     });
-    dispatcher.dispatch(notification(1), calm);
+    dispatcher.dispatch(notification(1), calm, recipient);
     await vi.waitFor(() => expect(record.totals().attempts).toBe(1));
     stopping.abort();
     await dispatcher.drained();
@@ -123,9 +124,9 @@ describe('retrying', () => {
 
 describe('a fault', () => {
   it('of a lost answer makes the endpoint see the same bytes twice', async () => {
-    const { dispatcher, record, bodies } = await startWorld();
+    const { dispatcher, recipient, record, bodies } = await startWorld();
     const attempts = [{ ...undisturbed, answerLost: true }, ...calm.attempts.slice(1)];
-    dispatcher.dispatch(notification(1), planOf({ attempts }));
+    dispatcher.dispatch(notification(1), planOf({ attempts }), recipient);
     await dispatcher.drained();
     expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
     expect(record.entries()[0]).toMatchObject({
@@ -140,9 +141,9 @@ describe('a fault', () => {
   });
 
   it('of four lost answers loses for the sender what the endpoint has', async () => {
-    const { dispatcher, record, requests } = await startWorld();
+    const { dispatcher, recipient, record, requests } = await startWorld();
     const attempts = calm.attempts.map(() => ({ ...undisturbed, answerLost: true }));
-    dispatcher.dispatch(notification(1), planOf({ attempts }));
+    dispatcher.dispatch(notification(1), planOf({ attempts }), recipient);
     await dispatcher.drained();
     expect(requests).toHaveLength(4);
     expect(record.entries()[0]).toMatchObject({ outcome: 'lost', timesReceivedOk: 4 });
@@ -150,9 +151,9 @@ describe('a fault', () => {
   });
 
   it('of a failing connection costs an attempt that the endpoint never sees', async () => {
-    const { dispatcher, record, requests } = await startWorld();
+    const { dispatcher, recipient, record, requests } = await startWorld();
     const attempts = [{ ...undisturbed, connectionFails: true }, ...calm.attempts.slice(1)];
-    dispatcher.dispatch(notification(1), planOf({ attempts }));
+    dispatcher.dispatch(notification(1), planOf({ attempts }), recipient);
     await dispatcher.drained();
     expect(requests).toHaveLength(1);
     expect(record.entries()[0]).toMatchObject({ outcome: 'delivered', timesReceivedOk: 1 });
@@ -160,8 +161,8 @@ describe('a fault', () => {
   });
 
   it('of a loss keeps all four attempts from the endpoint', async () => {
-    const { dispatcher, record, requests } = await startWorld();
-    dispatcher.dispatch(notification(1), planOf({ lost: true }));
+    const { dispatcher, recipient, record, requests } = await startWorld();
+    dispatcher.dispatch(notification(1), planOf({ lost: true }), recipient);
     await dispatcher.drained();
     expect(requests).toHaveLength(0);
     expect(record.entries()[0]).toMatchObject({ outcome: 'lost', timesReceivedOk: 0 });
@@ -169,8 +170,8 @@ describe('a fault', () => {
   });
 
   it('of a duplicate sends the same bytes again after the success, once', async () => {
-    const { dispatcher, record, bodies, settled } = await startWorld();
-    dispatcher.dispatch(notification(1), planOf({ duplicateAfterMs: 10 }));
+    const { dispatcher, recipient, record, bodies, settled } = await startWorld();
+    dispatcher.dispatch(notification(1), planOf({ duplicateAfterMs: 10 }), recipient);
     await dispatcher.drained();
     expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
     expect(record.totals()).toMatchObject({ published: 1, delivered: 1, duplicatesSent: 1 });
@@ -180,9 +181,9 @@ describe('a fault', () => {
   it('of order lets later notifications go first', async () => {
     // The time stands still, so that only the later ones can set the first one free.
     const clock = createSandboxClock({ now: () => 0 });
-    const { dispatcher, bodies } = await startWorld(undefined, { clock });
-    dispatcher.dispatch(notification(1), planOf({ heldBehind: 2 }));
-    for (const number of [2, 3]) dispatcher.dispatch(notification(number), calm);
+    const { dispatcher, recipient, bodies } = await startWorld(undefined, { clock });
+    dispatcher.dispatch(notification(1), planOf({ heldBehind: 2 }), recipient);
+    for (const number of [2, 3]) dispatcher.dispatch(notification(number), calm, recipient);
     await dispatcher.drained();
     expect(bodies().at(-1)).toBe('{"number":1}');
     expect(bodies()).toHaveLength(3);
@@ -203,15 +204,18 @@ describe('the dispatcher', () => {
         return { durationMs: 1, status: 200, error: null };
       },
     };
-    const { dispatcher, record } = await startWorld(undefined, { deliverer });
-    for (let number = 1; number <= 40; number += 1) dispatcher.dispatch(notification(number), calm);
+    const { dispatcher, recipient, record } = await startWorld(undefined, { deliverer });
+    for (let number = 1; number <= 40; number += 1)
+      dispatcher.dispatch(notification(number), calm, recipient);
     await dispatcher.drained();
     expect(record.totals().delivered).toBe(40);
     expect(most).toBe(8);
   });
 
   it('keeps a record that agrees with what the endpoint counted', async () => {
-    const { dispatcher, record, requests } = await startWorld((nth) => (nth % 3 === 0 ? 503 : 200));
+    const { dispatcher, recipient, record, requests } = await startWorld((nth) =>
+      nth % 3 === 0 ? 503 : 200,
+    );
     const random = createRandom(3);
     const faults = {
       ...noFaults,
@@ -221,7 +225,7 @@ describe('the dispatcher', () => {
       lost: 0.1,
     };
     for (let number = 1; number <= 100; number += 1) {
-      dispatcher.dispatch(notification(number), planDelivery(faults, random));
+      dispatcher.dispatch(notification(number), planDelivery(faults, random), recipient);
     }
     await dispatcher.drained();
     const totals = record.totals();
@@ -243,12 +247,12 @@ describe('the dispatcher', () => {
   });
 
   it('passes on what the listener for settled notifications threw', async () => {
-    const { dispatcher } = await startWorld(undefined, {
+    const { dispatcher, recipient } = await startWorld(undefined, {
       onSettled: () => {
         throw new Error('the listener broke');
       },
     });
-    dispatcher.dispatch(notification(1), calm);
+    dispatcher.dispatch(notification(1), calm, recipient);
     await expect(dispatcher.drained()).rejects.toThrow('the listener broke');
     await expect(dispatcher.room(10)).rejects.toThrow('the listener broke');
   });

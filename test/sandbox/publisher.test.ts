@@ -10,6 +10,7 @@ import { createProductGenerator } from '../../src/sandbox/products/product-gener
 import { createRecordSource } from '../../src/sandbox/publication-source.ts';
 import { createPublisher, type PublisherOptions } from '../../src/sandbox/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
+import type { Recipient } from '../../src/sandbox/recipients.ts';
 import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
 
 const startMs = Date.UTC(2026, 4, 1, 12);
@@ -23,9 +24,15 @@ function createWorld(options: Partial<PublisherOptions> = {}, seed = 1) {
     drained: async () => {},
   };
   const clock = createSandboxClock({ now: () => startMs });
+  const recipient: Recipient = {
+    builder: createNotificationBuilder({ subscriptionId: 's', random: createRandom(seed) }),
+    random: null,
+    address: () => ({ endpoint: 'https://localhost/', username: null, password: null }),
+    delivered: () => {},
+  };
   const publisher = createPublisher({
     source: createProductGenerator({ seed }),
-    builder: createNotificationBuilder({ subscriptionId: 's', random: createRandom(seed) }),
+    recipientsOf: () => [recipient],
     dispatcher,
     clock,
     random: createRandom(seed),

@@ -4,11 +4,11 @@ import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
+import { printable } from '../../domain/printable.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
-import { printable } from '../printable.ts';
 import { type Column, printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';
 

@@ -1,7 +1,8 @@
-/** `earshot sandbox`: the catalogue imitated; it publishes products and pushes notifications. */
+/** `earshot sandbox`: the catalogue imitated; it takes registrations, publishes and pushes notifications. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { readVariables, refuseProblems } from '../../config/read-variables.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { printable } from '../../domain/printable.ts';
 import {
   demoFaults,
   type Faults,
@@ -9,17 +10,20 @@ import {
   noFaults,
   realisticFaults,
 } from '../../sandbox/faults.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { positiveNumber, wholeNumber } from '../number-argument.ts';
-import { printable } from '../printable.ts';
 import { untilAborted } from '../until-aborted.ts';
+
+/** Name and password of the account when no variable says otherwise. */
+const accountDefault = 'sandbox';
 
 const faultMixes = { none: noFaults, realistic: realisticFaults, demo: demoFaults };
 
 interface SandboxFlags {
-  endpoint: string;
+  endpoint?: string;
   trust?: string;
   records?: string;
   products?: number;
@@ -30,6 +34,7 @@ interface SandboxFlags {
   faults: keyof typeof faultMixes;
   fault: Partial<Faults>;
   control: string;
+  service: string;
   allowRemote?: true;
   allowRemoteControl?: true;
   allowHttp?: true;
@@ -38,13 +43,9 @@ interface SandboxFlags {
 export function sandboxCommand(io: Io): Command {
   return new Command('sandbox')
     .description(
-      'Imitate the catalogue: publish products and push their notifications to an endpoint.',
+      'Imitate the catalogue: take registrations, publish products, push their notifications.',
     )
-    .option(
-      '--endpoint <url>',
-      'where notifications go',
-      'https://localhost:8443/notifications/default',
-    )
+    .option('--endpoint <url>', 'push here from the start, without a registration')
     .option('--trust <file>', 'PEM file of an authority to trust besides the public ones')
     .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
     .option('--products <number>', 'stop after so many products', wholeNumber(1))
@@ -64,28 +65,34 @@ export function sandboxCommand(io: Io): Command {
     )
     .option('--fault <name=rate>', 'one fault and its rate, 0 to 1; may be repeated', addFault, {})
     .option('--control <host:port>', 'where it can be watched and steered', '127.0.0.1:8090')
+    .option('--service <host:port>', 'where subscriptions and tokens are served', '127.0.0.1:8091')
     .option('--allow-remote', 'allow an endpoint on another machine')
-    .option('--allow-remote-control', 'allow a control port that other machines reach')
+    .option('--allow-remote-control', 'allow ports that other machines reach')
     .option('--allow-http', 'allow an endpoint without HTTPS, behind no proxy')
     .addHelpText('after', helpText)
     .action((flags: SandboxFlags) => sandbox(io, flags));
 }
 
 const helpText = `
-Credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD (or …_FILE). The
-certificate of the endpoint is checked as the real service does; a self-signed one is refused.
-A notification is tried, again after 1, 5 and 25 seconds, and then lost.
+Without --endpoint it waits until somebody registers a subscription. It has one account: its name and
+password are EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD (or …_FILE), else sandbox and
+sandbox. With a shared secret in EARSHOT_ACCOUNT_TOTP a login needs a one-time code.
+
+With --endpoint, credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD (or
+…_FILE). The certificate of an endpoint is checked as the real service does; a self-signed one is
+refused. A notification is tried, again after 1, 5 and 25 seconds, and then lost.
 
 Faults: ${Object.keys(noFaults).join(' ')}
 
 Examples:
-  $ earshot sandbox --trust authority.pem --rate 5 --modified-share 0.2
+  $ earshot sandbox --trust authority.pem                           then, elsewhere: earshot register
+  $ earshot sandbox --trust authority.pem --endpoint https://localhost:8443/notifications/default
   $ earshot sandbox --trust authority.pem --products 1000 --rate 100 --fault duplicate=0.1
   $ curl http://127.0.0.1:8090/totals                               what it has done
-  $ curl -X PATCH -d '{"lost":0.5}' -H 'Content-Type: application/json' http://127.0.0.1:8090/faults`;
+  $ curl -X PATCH -d '{"lost":0.5}' http://127.0.0.1:8090/faults    half of it is lost from now on
+  $ curl -d '{"advanceMs":5270400000}' http://127.0.0.1:8090/clock  61 days pass`;
 
 async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
-  const { username, password } = endpointCredentials(io);
   const paint = painter(io, io.stderr);
   const tell = (text: string) => void io.stderr.write(`${text}\n`);
   if (flags.allowRemote) {
@@ -103,8 +110,6 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   let lostUnplanned = 0;
   const running = await startSandbox({
     ...options,
-    username,
-    password,
     onAttempt: (failure) => {
       if (failure === null || failure.includes(played) || failures.has(failure)) return;
       failures.add(failure);
@@ -119,7 +124,7 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     },
   });
   try {
-    tell(`Publishing to ${flags.endpoint}. Watch and steer at ${running.controlUrl}. Ctrl-C ends.`);
+    tell(announcement(options, running));
     await Promise.race([running.finished, untilAborted(io.signal)]);
     io.stdout.write(`${JSON.stringify(running.totals())}\n`);
     if (lostUnplanned > 0) {
@@ -133,12 +138,33 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   }
 }
 
+/** The lines for .env first, then what happens next. */
+function announcement(
+  { endpoint, account }: SandboxOptions,
+  { catalogueUrl, tokenUrl, controlUrl }: Sandbox,
+): string {
+  const username = account?.username ?? accountDefault;
+  const next =
+    endpoint === undefined
+      ? 'Waiting for a subscription that runs.'
+      : `Publishing to ${String(endpoint)}.`;
+  return [
+    'To use it, put these lines into .env:',
+    `EARSHOT_CATALOGUE_URL=${catalogueUrl}`,
+    `EARSHOT_TOKEN_URL=${tokenUrl}`,
+    `EARSHOT_ACCOUNT_USERNAME=${printable(username)}`,
+    // Whoever chose another password knows it; it is not to stand on a screen.
+    ...(account?.password === accountDefault ? [`EARSHOT_ACCOUNT_PASSWORD=${accountDefault}`] : []),
+    `${next} Watch and steer at ${controlUrl}. Ctrl-C ends.`,
+  ].join('\n');
+}
+
 /** How the sandbox marks a fault of its own. */
 const played = 'played by the sandbox';
 
 function adviceFor(failure: string): string {
   if (/40[13]/.test(failure)) {
-    return 'Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them.';
+    return 'The receiver has other credentials than EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD here, or than those that were registered.';
   }
   if (failure.includes('404')) return 'The path is /notifications/<name>, in small letters.';
   if (/certificate|self.signed|authority/i.test(failure))
@@ -147,16 +173,18 @@ function adviceFor(failure: string): string {
   return 'It is tried again.';
 }
 
-function optionsOf(io: Io, flags: SandboxFlags): Omit<SandboxOptions, 'username' | 'password'> {
+function optionsOf(io: Io, flags: SandboxFlags): SandboxOptions {
   const { endpoint, records, products, rate, seed, modifiedShare, deletedShare } = flags;
   return {
-    endpoint,
+    ...accountOptions(io),
+    ...(endpoint === undefined ? {} : { endpoint, ...endpointCredentials(io) }),
     seed,
     modifiedShare,
     deletedShare,
     ratePerSecond: rate,
     faults: { ...faultMixes[flags.faults], ...flags.fault },
     controlListen: flags.control,
+    serviceListen: flags.service,
     allowRemote: flags.allowRemote === true,
     allowRemoteControl: flags.allowRemoteControl === true,
     allowPlainHttp: flags.allowHttp === true,
@@ -167,6 +195,21 @@ function optionsOf(io: Io, flags: SandboxFlags): Omit<SandboxOptions, 'username'
   };
 }
 
+function accountOptions(io: Io): Pick<SandboxOptions, 'account' | 'service'> {
+  const keys = ['accountUsername', 'accountPassword', 'accountTotp'] as const;
+  const { values, problems } = readVariables(io, keys);
+  refuseProblems(problems);
+  const { accountUsername, accountPassword, accountTotp: totp } = values;
+  return {
+    account: {
+      username: accountUsername ?? accountDefault,
+      password: accountPassword ?? accountDefault,
+    },
+    // Six digits are one code, from which no other can be checked.
+    ...(totp === undefined || /^\d{6}$/.test(totp) ? {} : { service: { totpSecret: totp } }),
+  };
+}
+
 function endpointCredentials(io: Io): { username: string; password: string } {
   const { values, problems } = readVariables(io, ['endpointUsername', 'endpointPassword']);
   refuseProblems(problems);
@@ -174,7 +217,7 @@ function endpointCredentials(io: Io): { username: string; password: string } {
   if (username === undefined || password === undefined) {
     throw new AppError(
       'configuration',
-      'The endpoint needs credentials. Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them.',
+      'The endpoint needs credentials. Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them, or leave --endpoint out and register.',
     );
   }
   return { username, password };

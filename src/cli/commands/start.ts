@@ -1,8 +1,15 @@
 /** `earshot start`: serves the endpoint until it is asked to stop. */
 import { Command } from 'commander';
-import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
+import {
+  type AccountConfig,
+  completeAccountConfig,
+  readAccountConfig,
+} from '../../config/account-config.ts';
+import { readBoth, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Io } from '../io.ts';
+import type { MaintenanceLoop } from '../maintenance-loop.ts';
+import type { RunningReceiver } from '../serve.ts';
 import { untilAborted } from '../until-aborted.ts';
 
 export function startCommand(io: Io): Command {
@@ -12,6 +19,7 @@ export function startCommand(io: Io): Command {
       'after',
       `
 Settings are environment variables, or lines of a file .env: see docs/configuration.md.
+With the account's variables and EARSHOT_PUBLIC_URL it also maintains what \`register\` registered.
 Stops cleanly on SIGTERM or Ctrl-C: what has been answered is on disk.
 
 Examples:
@@ -23,7 +31,10 @@ Examples:
 }
 
 async function start(io: Io): Promise<void> {
-  const config = readServeConfig(io);
+  const [config, account] = readBoth(
+    () => readServeConfig(io),
+    () => readAccountConfig(io),
+  );
   // Loaded when it is asked for: a query next door should not have to load a server.
   const [{ createLogger }, { serve }] = await Promise.all([
     import('../logger.ts'),
@@ -32,10 +43,33 @@ async function start(io: Io): Promise<void> {
   const log = createLogger(io, config.logLevel);
   const receiver = await serve(config, log, io);
   announce(config, receiver.url, log);
+  const maintenance = await maintainBeside(receiver, account, log, io);
   await untilAborted(io.signal);
   log.info({ reason: io.signal.reason }, 'stopping: no new connections, finishing what is in hand');
+  await maintenance?.stop();
   await receiver.close();
   log.info({}, 'stopped');
+}
+
+/** Starts maintenance when there is an account to maintain; says so when there is not. */
+async function maintainBeside(
+  { store }: RunningReceiver,
+  config: AccountConfig,
+  log: Logger,
+  io: Io,
+): Promise<MaintenanceLoop | undefined> {
+  const complete = completeAccountConfig(config);
+  if ('missing' in complete || complete.account.kind === 'token') {
+    const reason =
+      'missing' in complete
+        ? complete.missing.join(' ')
+        : 'EARSHOT_ACCESS_TOKEN ends after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+    log.info({ reason }, 'maintenance of the subscriptions is off');
+    return undefined;
+  }
+  const { maintenanceRound, startMaintenance } = await import('../maintenance-loop.ts');
+  const { random } = io;
+  return startMaintenance({ round: () => maintenanceRound(complete, store, io), log, random });
 }
 
 function announce(config: ServeConfig, url: string, log: Logger): void {

@@ -3,12 +3,12 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { followLog } from '../../domain/follow-log.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
+import { printable } from '../../domain/printable.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
 import { addFilterOptions, type FilterFlags, toQuery } from '../filter-options.ts';
 import type { Io } from '../io.ts';
 import { toOutputRow } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
-import { printable } from '../printable.ts';
 import { pause } from '../until-aborted.ts';
 import { writeOut } from '../write-out.ts';
 

@@ -2,11 +2,10 @@
 import { z } from 'zod';
 import { followLog } from '../../domain/follow-log.ts';
 import type { LogCounts, NotificationRow } from '../../domain/ports.ts';
-import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { printable } from '../../domain/printable.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeRows } from '../notification-output.ts';
-import { printable } from '../printable.ts';
 import { pause } from '../until-aborted.ts';
 import type { DemoWorld } from './demo-world.ts';
 import { placeOf } from './place.ts';
@@ -26,10 +25,10 @@ Making a throw-away certificate authority and starting the receiver …
 }
 
 /** Shows notifications as they are stored, until all are published or the user ends it. */
-export async function showArrivals(io: Io, world: DemoWorld, sandbox: Sandbox): Promise<void> {
-  showAddresses(io, world, sandbox);
+export async function showArrivals(io: Io, world: DemoWorld): Promise<void> {
+  showAddresses(io, world);
   const finished = new AbortController();
-  const publishing = sandbox.finished.finally(() => finished.abort());
+  const publishing = world.sandbox.finished.finally(() => finished.abort());
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
   const wait = async () => {
@@ -48,19 +47,24 @@ export async function showArrivals(io: Io, world: DemoWorld, sandbox: Sandbox): 
 }
 
 /** The last thing on the screen. */
-export function showFarewell(io: Io, { notifications, duplicates, quarantined }: LogCounts): void {
+export function showFarewell(
+  io: Io,
+  { notifications, duplicates, quarantined }: LogCounts,
+  maintained: number,
+): void {
   const stored = painter(io, io.stdout)('bold', `${notifications} notifications stored`);
   io.stdout.write(`
 ${stored}, ${duplicates} duplicates recognised, ${quarantined} in quarantine.
+Maintenance looked at ${maintained} subscriptions and found nothing to do.
 Next: the README shows how to run the receiver on a host of your own.
 `);
 }
 
-function showAddresses(io: Io, { endpoint, dataDir }: DemoWorld, { controlUrl }: Sandbox): void {
+function showAddresses(io: Io, { receiver, dataDir, sandbox }: DemoWorld): void {
   const paint = painter(io, io.stdout);
   const command = (text: string) => paint('bold', `EARSHOT_DATA_DIR=${dataDir} npm run -s ${text}`);
-  io.stdout.write(`  receiver  ${paint('cyan', endpoint)}
-  sandbox   ${paint('cyan', controlUrl)}  (watch and steer it: /totals /record /faults)
+  io.stdout.write(`  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
+  sandbox   ${paint('cyan', sandbox.controlUrl)}  (watch and steer it: /totals /record /subscriptions)
   data      ${paint('cyan', dataDir)}  (removed at the end)
 
 Look further from another terminal:

@@ -1,22 +1,24 @@
-/** The demo's world: a receiver and a sandbox on loopback, in a temporary folder. */
+/** The demo's world: a receiver and a sandbox catalogue on loopback, in a temporary folder. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { CompleteAccountConfig } from '../../config/account-config.ts';
 import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
+import { newCredentials } from '../new-credentials.ts';
 import { type RunningReceiver, serve } from '../serve.ts';
 
 export interface DemoWorld {
   dataDir: string;
-  /** Where the sandbox pushes to. */
-  endpoint: string;
   receiver: RunningReceiver;
-  /** Starts publishing. Called once. */
-  publish(options: DemoPublishing): Promise<Sandbox>;
+  /** Publishes as soon as a subscription runs. */
+  sandbox: Sandbox;
+  /** The account at the sandbox's catalogue, and the endpoint to be registered there. */
+  config: CompleteAccountConfig;
   /** Stops everything and removes the folder. */
   close(): Promise<void>;
 }
@@ -29,54 +31,76 @@ export type DemoPublishing = Pick<
 /** Shorter than the real service's, so that a loss shows within seconds. */
 const retryDelaysMs: [number, number, number] = [100, 200, 400];
 
-export async function openDemoWorld(io: Io): Promise<DemoWorld> {
+export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise<DemoWorld> {
   const closers = createClosers();
   try {
     const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));
     closers.add(() => rm(folder, { recursive: true, force: true }));
     const now = () => io.nowUs() / 1000;
-    const authority = await createCertificateAuthority({ now });
-    const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-    const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
-    await writeFile(files.cert, certificate.certificatePem);
-    await writeFile(files.key, certificate.keyPem, { mode: 0o600 });
-    const credentials = { username: 'demo', password: io.newId() };
-    const dataDir = join(folder, 'data');
-    const receiver = await serve(
-      {
-        listen: { host: '127.0.0.1', port: 0 },
-        publicUrl: undefined,
-        dataDir,
-        credentials: [credentials],
-        credentialsSource: 'variables',
-        certificateFiles: files,
-        logLevel: 'warn',
-      },
-      createLogger(io, 'warn'),
-      io,
-    );
+    const { files, authorityPem } = await makeCertificate(folder, now);
+    const pair = newCredentials(io);
+    const receiver = await startReceiver(io, folder, files, pair);
     closers.add(() => receiver.close());
-    const endpoint = `${receiver.url}/notifications/demo`;
-    return {
+    const account = { username: 'demo', password: io.newSecret() };
+    const sandbox = await startSandbox({
+      ...publishing,
+      account,
+      trustedCaPems: [authorityPem],
+      retryDelaysMs,
+      now,
+    });
+    closers.add(() => sandbox.close());
+    const dataDir = join(folder, 'data');
+    const config: CompleteAccountConfig = {
       dataDir,
-      endpoint,
-      receiver,
-      publish: async (options) => {
-        const sandbox = await startSandbox({
-          ...options,
-          ...credentials,
-          endpoint,
-          trustedCaPems: [authority.certificatePem],
-          retryDelaysMs,
-          now,
-        });
-        closers.add(() => sandbox.close());
-        return sandbox;
+      publicUrl: receiver.url,
+      catalogueUrl: sandbox.catalogueUrl,
+      account: {
+        kind: 'password',
+        tokenUrl: sandbox.tokenUrl,
+        clientId: 'cdse-public',
+        totp: undefined,
+        ...account,
       },
-      close: closers.closeAll,
+      limits: { runningMax: 2, totalMax: 10 },
+      probeCa: files.ca,
+      endpoint: { source: 'variables', pairs: [pair] },
     };
+    return { dataDir, receiver, sandbox, config, close: closers.closeAll };
   } catch (error) {
     await closers.closeAll();
     throw error;
   }
+}
+
+async function makeCertificate(folder: string, now: () => number) {
+  const authority = await createCertificateAuthority({ now });
+  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  const file = (name: string) => join(folder, name);
+  const files = { cert: file('certificate.pem'), key: file('key.pem'), ca: file('authority.pem') };
+  await writeFile(files.cert, certificate.certificatePem);
+  await writeFile(files.key, certificate.keyPem, { mode: 0o600 });
+  await writeFile(files.ca, authority.certificatePem);
+  return { files, authorityPem: authority.certificatePem };
+}
+
+function startReceiver(
+  io: Io,
+  folder: string,
+  certificateFiles: { cert: string; key: string },
+  pair: { username: string; password: string },
+): Promise<RunningReceiver> {
+  return serve(
+    {
+      listen: { host: '127.0.0.1', port: 0 },
+      publicUrl: undefined,
+      dataDir: join(folder, 'data'),
+      credentials: [pair],
+      credentialsSource: 'variables',
+      certificateFiles,
+      logLevel: 'warn',
+    },
+    createLogger(io, 'warn'),
+    io,
+  );
 }

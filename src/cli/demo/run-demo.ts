@@ -1,10 +1,11 @@
 /** Runs the demo, in its lively or in its counting form. */
 import { AppError } from '../../domain/app-error.ts';
+import { printable } from '../../domain/printable.ts';
 import { demoFaults, noFaults } from '../../sandbox/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
 import { pause, untilAborted } from '../until-aborted.ts';
+import { maintainDemo, registerDemo } from './demo-account.ts';
 import { countDemo, type DemoResult } from './demo-count.ts';
 import { showArrivals, showFarewell, showIntro } from './demo-screen.ts';
 import { type DemoPublishing, type DemoWorld, openDemoWorld } from './demo-world.ts';
@@ -26,11 +27,13 @@ export interface DemoFlags {
 /** Throws `invalid` when the records of sandbox and store do not agree. */
 export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
   if (!flags.once) showIntro(io);
-  const world = await openDemoWorld(io);
+  const world = await openDemoWorld(io, publishing(flags));
   try {
-    if (flags.once) return await runOnce(io, flags, world);
-    await showArrivals(io, world, await world.publish(publishing(flags)));
-    showFarewell(io, await world.receiver.store.counts());
+    await registerDemo(io, world, flags.once ? 'counting' : 'lively');
+    if (flags.once) return await runOnce(io, world);
+    await showArrivals(io, world);
+    const maintained = await maintainDemo(io, world);
+    showFarewell(io, await world.receiver.store.counts(), maintained);
   } finally {
     await world.close();
   }
@@ -51,12 +54,13 @@ function publishing(flags: DemoFlags): DemoPublishing {
   };
 }
 
-async function runOnce(io: Io, flags: DemoFlags, world: DemoWorld): Promise<void> {
-  const sandbox = await world.publish(publishing(flags));
+async function runOnce(io: Io, world: DemoWorld): Promise<void> {
+  const { sandbox } = world;
   await finishing(io, sandbox);
   const totals = sandbox.totals();
   const result = await countDemo(world.receiver.store, totals, sandbox.entries());
   if (totals.pending > 0) result.mismatches.push(`${totals.pending} were not delivered in time`);
+  await maintainDemo(io, world);
   report(io, result);
   io.stdout.write(`${JSON.stringify(result.count)}\n`);
   if (result.mismatches.length > 0) {

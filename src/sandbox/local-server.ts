@@ -1,8 +1,7 @@
-/** Opens and closes the control port. */
+/** Opens and closes the sandbox's own ports: the control port and the account's services. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import type { Hono } from 'hono';
 import { SandboxConfigurationError } from './configuration-error.ts';
 import { isLoopbackHost } from './loopback.ts';
 
@@ -13,35 +12,43 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-export interface ControlServer {
+export interface LocalServer {
   /** `http://<host>:<port>` with the port in use. */
   readonly url: string;
   /** Stops listening and cuts the open connections. */
   close(): Promise<void>;
 }
 
+export interface LocalServerOptions {
+  /** What listens there, for messages: `control port`. */
+  readonly name: string;
+  /** Why it must not be reached from elsewhere, for messages: `it has no password`. */
+  readonly hazard: string;
+  readonly allowRemote: boolean;
+}
+
 /**
- * Starts the control port. Whoever reaches it steers the sandbox without a password, so an address
- * that is not loopback throws SandboxConfigurationError unless allowed; so does one that is taken.
+ * Starts an app on plain HTTP. An address that is not loopback throws SandboxConfigurationError
+ * unless allowed; so does one that is taken.
  */
-export async function startControlServer(
-  app: Hono,
+export async function startLocalServer(
+  fetch: Parameters<typeof getRequestListener>[0],
   { host, port }: ListenAddress,
-  { allowRemote }: { allowRemote: boolean },
-): Promise<ControlServer> {
+  { name, hazard, allowRemote }: LocalServerOptions,
+): Promise<LocalServer> {
   if (!allowRemote && !isLoopbackHost(host)) {
     throw new SandboxConfigurationError(
-      `The control port will not listen on ${host}: it has no password. Use 127.0.0.1, or add --allow-remote-control if the network is yours alone.`,
+      `The ${name} will not listen on ${host}: ${hazard}. Use 127.0.0.1, or add --allow-remote-control if the network is yours alone.`,
     );
   }
-  const listener = getRequestListener(app.fetch);
+  const listener = getRequestListener(fetch);
   const server = createServer((request, response) => void listener(request, response));
   const listening = Promise.withResolvers<void>();
   server.once('error', listening.reject);
   server.listen({ host, port }, listening.resolve);
   await listening.promise.catch((cause: Error) => {
     throw new SandboxConfigurationError(
-      `The control port cannot listen on ${host}, port ${port}: ${cause.message}. Choose another port, or 0 for any free one.`,
+      `The ${name} cannot listen on ${host}, port ${port}: ${cause.message}. Choose another port, or 0 for any free one.`,
       { cause },
     );
   });

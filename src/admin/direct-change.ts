@@ -1,0 +1,122 @@
+/** What a user does to one subscription of ours by command: pause, resume, cancel, delete. */
+import type { Registration } from '../domain/administration.ts';
+import { AppError } from '../domain/app-error.ts';
+import type { CatalogueSubscription } from './catalogue-subscription.ts';
+import type { AccountLimits } from './fit-plan.ts';
+import { sortAccount } from './ownership.ts';
+import { gapOf, historyEntry, nowRunning, type StepWorld } from './step-world.ts';
+
+type World = Pick<StepWorld, 'client' | 'administration' | 'publicUrl' | 'nowUs'> & {
+  limits: AccountLimits;
+};
+
+/** One of ours, found in the account. */
+export interface Ours {
+  name: string;
+  current: CatalogueSubscription;
+  /** Undefined for one that stands under our endpoint, but was never registered. */
+  registration: Registration | undefined;
+  /** How many run in the account, of whomever. */
+  running: number;
+}
+
+/**
+ * Finds one of ours by name or Id. Rejects with `not_found`, `conflict` for one that is not ours, and
+ * for a name that several carry: then only the Id says which.
+ */
+export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
+  const { client, administration, publicUrl } = world;
+  const [listed, registrations] = await Promise.all([
+    client.list(),
+    administration.registrations(),
+  ]);
+  const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
+  const wanted = nameOrId.toLowerCase();
+  const all = [...ours].flatMap(([name, owned]) => owned.map((current) => ({ name, current })));
+  const found = all.filter(
+    ({ name, current }) => name === wanted || current.id.toLowerCase() === wanted,
+  );
+  const [first, second] = found;
+  if (first === undefined) {
+    const foreign = strangers.some(({ id }) => id.toLowerCase() === wanted);
+    throw foreign
+      ? new AppError(
+          'conflict',
+          `${nameOrId} is not ours: its endpoint is another one. What others made is never touched; use the catalogue's own pages for it.`,
+        )
+      : new AppError(
+          'not_found',
+          `There is no subscription ${nameOrId} in the account. \`earshot subscriptions list\` shows all.`,
+        );
+  }
+  if (second !== undefined) {
+    throw new AppError(
+      'conflict',
+      `${found.length} subscriptions carry the name ${nameOrId}: ${found.map(({ current }) => current.id).join(', ')}. Name one by its id, or let \`earshot register\` keep one.`,
+    );
+  }
+  const registration = registrations.find(({ name }) => name === first.name);
+  const running = listed.filter(({ status }) => status === 'running').length;
+  return { ...first, registration, running };
+}
+
+/** Pauses it and keeps maintenance from resuming it. The gap is remembered before anything stops. */
+export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
+  const { name, current, registration } = ours;
+  const { client, administration, nowUs } = world;
+  await administration.commit({
+    openGap: gapOf({ name, ...current }, nowUs(), 'paused by command'),
+  });
+  await client.edit(current.id, { status: 'paused' });
+  await administration.commit({
+    ...(registration === undefined
+      ? {}
+      : { save: { ...registration, heldBy: 'command', pausedSeenAtUs: nowUs() } }),
+    history: [entryOf(ours, 'paused', 'by command', world)],
+  });
+}
+
+/** Resumes it and puts it back under maintenance. Rejects with `conflict` when too many run. */
+export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
+  const { name, current, registration, running } = ours;
+  const { client, administration, nowUs, limits } = world;
+  if (current.status !== 'running' && running >= limits.runningMax) {
+    throw new AppError(
+      'conflict',
+      `${running} subscriptions run in the account, and the catalogue lets ${limits.runningMax} run. Pause one first.`,
+    );
+  }
+  await client.edit(current.id, { status: 'running' });
+  await administration.commit({
+    ...(registration === undefined
+      ? {}
+      : { save: { ...registration, ...nowRunning(world), heldBy: null, reported: null } }),
+    closeGaps: { subscription: name, toUs: nowUs() },
+    history: [entryOf(ours, 'resumed', 'by command', world)],
+  });
+}
+
+/** Takes it out of the account for good; maintenance forgets it. */
+export async function removeByCommand(
+  ours: Ours,
+  how: 'cancel' | 'delete',
+  world: World,
+): Promise<void> {
+  const { name, current } = ours;
+  const { client, administration, nowUs } = world;
+  await client[how](current.id);
+  await administration.commit({
+    forget: name,
+    closeGaps: { subscription: name, toUs: nowUs() },
+    history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', 'by command', world)],
+  });
+}
+
+function entryOf(
+  { name, current }: Ours,
+  action: 'paused' | 'resumed' | 'cancelled' | 'deleted',
+  reason: string,
+  { nowUs }: World,
+) {
+  return historyEntry({ name, id: current.id }, action, reason, { actor: 'subscriptions', nowUs });
+}

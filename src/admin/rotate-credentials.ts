@@ -1,0 +1,186 @@
+/** Gives the catalogue new endpoint credentials, while the receiver accepts the old and the new. */
+import type { Administration, DeliveryMark, Registration } from '../domain/administration.ts';
+import { AppError } from '../domain/app-error.ts';
+import { defaultSubscriptionName, endpointOf } from '../domain/subscription.ts';
+import type { CatalogueSubscription } from './catalogue-subscription.ts';
+import { digestCredentials, isDigestOf } from './credentials-digest.ts';
+import type { ProbeEndpoint } from './endpoint-probe.ts';
+import { sortAccount } from './ownership.ts';
+import { historyEntry } from './step-world.ts';
+import type { EndpointCredentials, SubscriptionClient } from './subscription-client.ts';
+
+export interface RotationWorld {
+  client: SubscriptionClient;
+  administration: Administration;
+  probe: ProbeEndpoint;
+  publicUrl: string;
+  /** The accepted pairs as the file has them, and their replacement, on disk when it resolves. */
+  readPairs: () => EndpointCredentials[];
+  writePairs: (pairs: EndpointCredentials[]) => Promise<void>;
+  newPair: () => EndpointCredentials;
+  newSecret: () => string;
+  nowUs: () => number;
+  /** Waits; rejects when the user asks to stop. */
+  pause: (ms: number) => Promise<void>;
+  report: (line: string) => void;
+}
+
+export interface RotationOptions {
+  /** How long deliveries with the new pair are awaited. */
+  waitMs: number;
+  /** Does not look whether the receiver accepts the pairs. */
+  skipProbe: boolean;
+}
+
+/** The old pair must have been out of use for so long, or for the whole wait if that is shorter. */
+const settleMaxMs = 30_000;
+const lookEveryMs = 500;
+/** Time for a running receiver to notice the changed file. */
+const noticeTriesMax = 40;
+
+/**
+ * Goes on from wherever an earlier rotation was cut: two pairs in the file are one that is under way.
+ * Rejects with `unavailable` when the receiver or the catalogue does not follow; then both pairs stay
+ * accepted, and nothing is refused.
+ */
+export async function rotateCredentials(
+  options: RotationOptions,
+  world: RotationWorld,
+): Promise<void> {
+  const { readPairs, writePairs, newPair, report } = world;
+  const before = readPairs();
+  const resumed = before.length > 1;
+  const pairs = resumed ? before : [...before, newPair()];
+  const target = pairs.at(-1);
+  if (target === undefined) throw new AppError('internal', 'There is no pair to rotate to.');
+  if (resumed) report('Going on with the rotation that was begun before.');
+  else await writePairs(pairs);
+  const owned = await listOwned(world);
+  const names = [...owned.keys()];
+  const endpoint = endpointOf(world.publicUrl, names[0] ?? defaultSubscriptionName);
+  if (options.skipProbe) await world.pause(lookEveryMs * 4);
+  else await awaitAnswer(endpoint, target, null, world);
+  report('The receiver accepts the old and the new credentials.');
+  for (const [name, subscriptions] of owned) await give(name, subscriptions, target, world);
+  const running = names.filter((name) => owned.get(name)?.some((one) => one.status === 'running'));
+  await awaitDeliveries(running, target, options, world);
+  await writePairs([target]);
+  const old = pairs[0];
+  if (!options.skipProbe && old !== undefined) await awaitAnswer(endpoint, old, 401, world);
+  report('The receiver accepts the new credentials only.');
+}
+
+async function listOwned({
+  client,
+  administration,
+  publicUrl,
+}: RotationWorld): Promise<Map<string, CatalogueSubscription[]>> {
+  const [listed, registrations] = await Promise.all([
+    client.list(),
+    administration.registrations(),
+  ]);
+  return sortAccount(listed, { publicUrl, registrations }).ours;
+}
+
+/** Looks until the receiver answers 200 (`status` null), or with a status of its own. */
+async function awaitAnswer(
+  endpoint: string,
+  pair: EndpointCredentials,
+  status: number | null,
+  { probe, pause }: RotationWorld,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await probe(endpoint, pair);
+    if (status === null ? answer.fault === null : answer.status === status) return;
+    if (tries === noticeTriesMax || (answer.status === null && tries > 2)) {
+      const why = answer.fault?.message ?? 'it still accepts the old credentials.';
+      throw new AppError('unavailable', `The receiver at ${endpoint} does not follow: ${why}`, {
+        details: [
+          'Nothing is lost: it accepts the pairs that it knows. See that it runs with this data directory, then run `earshot credentials rotate` again; it goes on from here.',
+          ...(answer.fault === null ? [] : [answer.fault.advice]),
+        ],
+      });
+    }
+    await pause(lookEveryMs);
+  }
+}
+
+async function give(
+  name: string,
+  subscriptions: readonly CatalogueSubscription[],
+  target: EndpointCredentials,
+  world: RotationWorld,
+): Promise<void> {
+  const { client, administration, nowUs, newSecret, report } = world;
+  const registration = (await administration.registrations()).find((one) => one.name === name);
+  if (registration !== undefined && isDigestOf(registration.credentialsDigest, target)) return;
+  for (const { id } of subscriptions) await client.edit(id, { credentials: target });
+  report(`The catalogue has the new credentials of "${name}".`);
+  if (registration === undefined) return;
+  const given: Partial<Registration> = {
+    credentialsDigest: digestCredentials(target, newSecret()),
+    credentialsSetAtUs: nowUs(),
+  };
+  const subject = { name, id: registration.subscriptionId };
+  await administration.commit({
+    save: { ...registration, ...given },
+    history: [
+      historyEntry(subject, 'rotated', 'new endpoint credentials given', {
+        actor: 'credentials',
+        nowUs,
+      }),
+    ],
+  });
+}
+
+/**
+ * Resolves when every subscription that runs has delivered with the new pair, or the wait is over,
+ * and the old one is out of use. Rejects when it is still in use then.
+ */
+async function awaitDeliveries(
+  names: readonly string[],
+  target: EndpointCredentials,
+  { waitMs }: RotationOptions,
+  { administration, nowUs, pause, report }: RotationWorld,
+): Promise<void> {
+  const beganAtUs = nowUs();
+  const settleUs = Math.min(waitMs, settleMaxMs) * 1000;
+  let waiting: string[] = [...names];
+  for (;;) {
+    const marks = await administration.deliveryMarks();
+    const waitedUs = nowUs() - beganAtUs;
+    waiting = names.filter((name) => !hasDelivered(name, target, marks));
+    const isSettled = nowUs() - Math.max(beganAtUs, lastOldUse(target, marks)) >= settleUs;
+    const isOver = waitedUs >= waitMs * 1000;
+    if (isSettled && (waiting.length === 0 || isOver)) break;
+    if (isOver) throw stillInUse();
+    await pause(lookEveryMs);
+  }
+  if (waiting.length === 0) return;
+  report(`No delivery of ${waiting.join(', ')} came meanwhile, with the old credentials neither.`);
+}
+
+function hasDelivered(
+  name: string,
+  { username }: EndpointCredentials,
+  marks: readonly DeliveryMark[],
+): boolean {
+  return marks.some((mark) => mark.subscription === name && mark.username === username);
+}
+
+function lastOldUse({ username }: EndpointCredentials, marks: readonly DeliveryMark[]): number {
+  const others = marks.filter((mark) => mark.username !== username);
+  return others.reduce((latest, { lastAtUs }) => Math.max(latest, lastAtUs), 0);
+}
+
+function stillInUse(): AppError {
+  return new AppError(
+    'unavailable',
+    'Deliveries still come with the old credentials, so they stay accepted beside the new ones.',
+    {
+      details: [
+        'Run `earshot credentials rotate` again later; it goes on from here. `earshot subscriptions list` shows what in the account delivers to this receiver.',
+      ],
+    },
+  );
+}

@@ -1,0 +1,154 @@
+/** `earshot credentials`: the user name and password with which the catalogue logs in here. */
+import { Command } from 'commander';
+import { readAccountConfig, readCompleteAccountConfig } from '../../config/account-config.ts';
+import {
+  credentialsFileName,
+  readCredentialsFile,
+  writeCredentialsFile,
+} from '../../config/endpoint-credentials.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { Io } from '../io.ts';
+import { newCredentials } from '../new-credentials.ts';
+import { positiveNumber } from '../number-argument.ts';
+import { pause } from '../until-aborted.ts';
+
+const waitSecondsDefault = 600;
+
+export function credentialsCommand(io: Io): Command {
+  return new Command('credentials')
+    .description('Make the endpoint credentials, or change them without losing a notification.')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ earshot credentials create\n  $ earshot credentials rotate',
+    )
+    .addCommand(createCommand(io))
+    .addCommand(rotateCommand(io));
+}
+
+function createCommand(io: Io): Command {
+  return new Command('create')
+    .description(
+      'Make endpoint credentials and keep them, for the owner only, in the data directory.',
+    )
+    .option('--from-variables', 'keep those of the variables, so that the variables can go')
+    .addHelpText(
+      'after',
+      `
+Nobody has to know them: the receiver reads them, and \`register\` tells the catalogue.
+
+Example:
+  $ earshot credentials create`,
+    )
+    .action((flags: { fromVariables?: true }) => create(io, flags));
+}
+
+async function create(io: Io, { fromVariables }: { fromVariables?: true }): Promise<void> {
+  const { dataDir, endpoint } = readAccountConfig(io);
+  if (readCredentialsFile(dataDir) !== null) {
+    throw new AppError(
+      'conflict',
+      `There is an ${credentialsFileName} in ${dataDir} already. \`earshot credentials rotate\` changes it.`,
+    );
+  }
+  if (endpoint.source === 'variables' && !fromVariables) {
+    throw new AppError(
+      'usage',
+      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD set the credentials, so others would not be used. Add --from-variables to keep these in the data directory, then remove the variables.',
+    );
+  }
+  if (endpoint.source !== 'variables' && fromVariables) {
+    throw new AppError(
+      'usage',
+      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD are not set.',
+    );
+  }
+  await writeCredentialsFile(dataDir, fromVariables ? endpoint.pairs : [newCredentials(io)]);
+  const next = fromVariables
+    ? 'Now remove the two variables, and restart the receiver.'
+    : 'Start the receiver, then run `earshot register`.';
+  io.stderr.write(`The credentials are kept in ${dataDir}/${credentialsFileName}. ${next}\n`);
+}
+
+interface RotateFlags {
+  wait: number;
+  skipProbe?: true;
+}
+
+function rotateCommand(io: Io): Command {
+  return new Command('rotate')
+    .description('Give the catalogue new credentials while the receiver accepts both.')
+    .option(
+      '--wait <seconds>',
+      'how long to wait for deliveries with the new ones',
+      positiveNumber,
+      waitSecondsDefault,
+    )
+    .option('--skip-probe', 'do not look whether the receiver accepts them')
+    .addHelpText(
+      'after',
+      `
+The receiver must be running; it notices by itself. The old credentials stop working when each
+running subscription has delivered with the new ones, or the wait is over, and the old ones have been
+out of use for half a minute. Interrupted anywhere, run it again: it goes on.
+
+Example:
+  $ earshot credentials rotate --wait 120`,
+    )
+    .action((flags: RotateFlags) => rotate(io, flags));
+}
+
+async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
+  const config = readCompleteAccountConfig(io);
+  const { dataDir, endpoint } = config;
+  if (endpoint.source === 'variables') throw setByVariables();
+  if (endpoint.source === 'none') {
+    throw new AppError(
+      'configuration',
+      'There are no credentials to rotate. `earshot credentials create` makes some.',
+    );
+  }
+  const [{ openAccount }, { rotateCredentials }] = await Promise.all([
+    import('../account.ts'),
+    import('../../admin/rotate-credentials.ts'),
+  ]);
+  const { world, close } = await openAccount(config, io);
+  try {
+    await rotateCredentials(
+      { waitMs: wait * 1000, skipProbe: skipProbe === true },
+      {
+        ...world,
+        // Read under the lock: another rotation may have just ended.
+        readPairs: () => readCredentialsFile(dataDir) ?? [],
+        writePairs: (pairs) => writeCredentialsFile(dataDir, pairs),
+        newPair: () => newCredentials(io),
+        report: (line) => void io.stderr.write(`${line}\n`),
+        pause: async (ms) => {
+          await pause(ms, io.signal);
+          if (io.signal.aborted) throw interrupted();
+        },
+      },
+    );
+  } finally {
+    await close();
+  }
+}
+
+function interrupted(): AppError {
+  return new AppError(
+    'cancelled',
+    'Stopped. The receiver accepts the old and the new credentials; `earshot credentials rotate` goes on from here.',
+  );
+}
+
+function setByVariables(): AppError {
+  return new AppError(
+    'usage',
+    'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD set the credentials, so earshot cannot change them for you.',
+    {
+      details: [
+        'To let it: run `earshot credentials create --from-variables`, remove the two variables, restart the receiver, and rotate.',
+        'By hand: change the variables, restart the receiver, and run `earshot register` at once. What the catalogue sends in between with the old ones is refused, and tried three times only.',
+      ],
+    },
+  );
+}

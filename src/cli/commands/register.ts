@@ -1,0 +1,220 @@
+/** `earshot register`: makes the catalogue account hold the subscriptions that are wanted. */
+import { Command, InvalidArgumentError } from 'commander';
+import { type PreparedPlan, preparePlan } from '../../admin/carry-out-plan.ts';
+import {
+  type CompleteAccountConfig,
+  readCompleteAccountConfig,
+} from '../../config/account-config.ts';
+import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { printable } from '../../domain/printable.ts';
+import {
+  type DesiredSubscription,
+  defaultSubscriptionName,
+  type SubscriptionEvent,
+  sortedEvents,
+  subscriptionEvents,
+} from '../../domain/subscription.ts';
+import type { OpenedAccount } from '../account.ts';
+import { painter } from '../colour.ts';
+import { confirm } from '../confirm.ts';
+import type { Io } from '../io.ts';
+import { actionsOf, planText, stepJson } from '../plan-output.ts';
+import { writeOut } from '../write-out.ts';
+
+interface RegisterFlags {
+  event?: SubscriptionEvent[];
+  filter?: string;
+  paused?: true;
+  prune?: true;
+  movedFrom?: string;
+  dryRun?: true;
+  check?: true;
+  json?: true;
+  yes?: true;
+  skipProbe?: true;
+}
+
+export function registerCommand(io: Io): Command {
+  return new Command('register')
+    .description('Make the catalogue account hold the subscriptions you want.')
+    .option('--event <names>', 'created, modified, deleted; several with commas', eventNames)
+    .option('--filter <expression>', 'a $filter expression; without one, every product')
+    .option('--paused', 'register it paused')
+    .option('--prune', 'delete those of ours that are no longer wanted')
+    .option('--moved-from <url>', 'adopt those of an earlier EARSHOT_PUBLIC_URL', earlierUrl)
+    .option('--dry-run', 'show the plan, change nothing')
+    .option('--check', 'show the plan, change nothing, exit 3 when there is something to do')
+    .option('--json', 'the plan as JSON: changes unchanged unwanted others applied')
+    .option('--yes', 'do not ask')
+    .option('--skip-probe', 'do not look at the endpoint first, which the catalogue advises')
+    .addHelpText(
+      'after',
+      `
+What is wanted stands in ${subscriptionsFileName}, if that file is there; else --event, --filter and --paused
+say it for one subscription called "${defaultSubscriptionName}"; without them what was registered last is wanted.
+Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs, way.
+
+What others made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's
+variables; the receiver must be running, and reachable over HTTPS.
+
+Examples:
+  $ earshot register --event created,modified --filter "Collection/Name eq 'SENTINEL-2'"
+  $ earshot register --dry-run          what would be done
+  $ earshot register --check --json     for a monitor: exit code 3 on differences
+  $ earshot register --prune --yes      delete what ${subscriptionsFileName} no longer names`,
+    )
+    .action((flags: RegisterFlags) => register(io, flags));
+}
+
+async function register(io: Io, flags: RegisterFlags): Promise<void> {
+  const file = await loadSubscriptionsFile(io.workingDir);
+  const stated = statedSubscription(flags);
+  if (file !== null && stated !== null) {
+    throw new AppError(
+      'usage',
+      `${subscriptionsFileName} says what is wanted, so --event, --filter and --paused cannot say it too. Change the file, or move it away.`,
+    );
+  }
+  const config = readCompleteAccountConfig(io);
+  refuseTooMany(file ?? [], config);
+  const { ensureCredentials, openAccount } = await import('../account.ts');
+  const complete = flags.dryRun || flags.check ? config : await ensureCredentials(config, io);
+  const account = await openAccount(complete, io);
+  try {
+    const desired = file ?? (stated === null ? await remembered(account) : [stated]);
+    warnOfMixedEvents(desired, io);
+    await carryOutRegister(desired, flags, account, io);
+  } finally {
+    await account.close();
+  }
+}
+
+async function carryOutRegister(
+  desired: readonly DesiredSubscription[],
+  flags: RegisterFlags,
+  { world }: OpenedAccount,
+  io: Io,
+): Promise<void> {
+  const { movedFrom, prune = false, yes, skipProbe = false } = flags;
+  const { beyondLimits, carryOut } = await import('../../admin/carry-out-plan.ts');
+  const prepared = await preparePlan({ desired, movedFrom, prune }, world);
+  const { plan, excess } = prepared;
+  const show = (applied: boolean) => showPlan(prepared, applied, flags, world, io);
+  if (!flags.json) await show(false);
+  if (excess.length > 0) throw beyondLimits(excess);
+  const readOnly = flags.dryRun || flags.check;
+  if (!readOnly && plan.steps.length > 0) {
+    await confirm(io, 'Apply this?', { yes });
+    const paint = painter(io, io.stderr);
+    if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
+    await carryOut(prepared, world, {
+      actor: 'register',
+      skipProbe,
+      onStep: (step) => {
+        const name = 'desired' in step ? step.desired.name : step.name;
+        io.stderr.write(`${paint('cyan', '…')} ${actionsOf(step).join(', ')} ${printable(name)}\n`);
+      },
+    });
+    io.stderr.write(`${paint('green', 'Done.')} Listed again: the account is as wanted.\n`);
+  }
+  if (flags.json) await show(!readOnly && plan.steps.length > 0);
+  if (flags.check && plan.steps.length > 0) {
+    throw new AppError('differences', 'The account is not as wanted. `earshot register` mends it.');
+  }
+}
+
+const skippedProbe =
+  'The endpoint was NOT looked at. If it does not answer, the catalogue tries each notification three times and then loses it.';
+
+async function showPlan(
+  { plan }: PreparedPlan,
+  applied: boolean,
+  flags: RegisterFlags,
+  { limits, publicUrl }: OpenedAccount['world'],
+  io: Io,
+): Promise<void> {
+  if (!flags.json) {
+    await writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
+    return;
+  }
+  const { steps, unchanged, unwanted, strangers } = plan;
+  const changes = steps.map((step) => stepJson(step, publicUrl));
+  const shown = { changes, unchanged, unwanted, others: strangers.length, applied };
+  await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+}
+
+function statedSubscription({ event, filter, paused }: RegisterFlags): DesiredSubscription | null {
+  if (event === undefined && filter === undefined && paused === undefined) return null;
+  return {
+    name: defaultSubscriptionName,
+    events: event ?? ['created'],
+    filter: filter ?? '',
+    status: paused ? 'paused' : 'running',
+  };
+}
+
+/** What was registered last, to be made so again. */
+async function remembered({ store }: OpenedAccount): Promise<DesiredSubscription[]> {
+  const registrations = await store.administration.registrations();
+  if (registrations.length === 0) {
+    throw new AppError(
+      'usage',
+      `Say what you want: --event created,modified --filter "…", or name it in ${subscriptionsFileName}. Every product there is: --event created.`,
+    );
+  }
+  return registrations.map(({ name, events, filter, status }) => ({
+    name,
+    events,
+    filter,
+    status,
+  }));
+}
+
+/** Known without asking anybody. */
+function refuseTooMany(
+  desired: readonly DesiredSubscription[],
+  { limits: { runningMax, totalMax } }: CompleteAccountConfig,
+): void {
+  const running = desired.filter(({ status }) => status === 'running').length;
+  const problems = [
+    ...(running > runningMax
+      ? [
+          `It wants ${running} running; the catalogue lets ${runningMax} run. Give the others status: 'paused'.`,
+        ]
+      : []),
+    ...(desired.length > totalMax
+      ? [`It names ${desired.length}; the catalogue allows ${totalMax} for an account.`]
+      : []),
+  ];
+  if (problems.length === 0) return;
+  throw new AppError('configuration', `${subscriptionsFileName} wants more than there can be.`, {
+    details: problems,
+  });
+}
+
+/** Facts, catalogue 1.3: deleted stands alone in the documented combinations, with a filter language of its own. */
+function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): void {
+  for (const { name, events } of desired) {
+    if (!events.includes('deleted') || events.length === 1) continue;
+    io.stderr.write(
+      `${painter(io, io.stderr)('yellow', `"${name}" wants deleted beside other events`)}: the catalogue documents deleted only by itself, as its filters speak of other fields. Two subscriptions are safer.\n`,
+    );
+  }
+}
+
+function eventNames(text: string): SubscriptionEvent[] {
+  const names = text.split(',').map((name) => name.trim().toLowerCase());
+  const isKnown = (name: string): name is SubscriptionEvent =>
+    subscriptionEvents.some((known) => known === name);
+  if (!names.every(isKnown)) {
+    throw new InvalidArgumentError(`Use ${subscriptionEvents.join(', ')}; several with commas.`);
+  }
+  return sortedEvents(names);
+}
+
+function earlierUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol)) return url.origin;
+  throw new InvalidArgumentError('Use the URL as it was, such as https://old.example.org:8443.');
+}

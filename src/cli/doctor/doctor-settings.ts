@@ -1,0 +1,73 @@
+/** Reads as much of the configuration as can be read: a doctor goes on where other commands stop. */
+import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { type AccountConfig, readAccountConfig } from '../../config/account-config.ts';
+import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
+import { readVariables } from '../../config/read-variables.ts';
+import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { splitAdvice } from '../../domain/failed-finding.ts';
+import type { Finding } from '../../domain/finding.ts';
+import type { DesiredSubscription } from '../../domain/subscription.ts';
+import type { Io } from '../io.ts';
+import { probeTrusting } from '../probe-trusting.ts';
+
+/** Undefined is what cannot be read, or is not set. */
+export interface DoctorSettings {
+  /** One sentence or two each: what is wrong, and what to do. */
+  problems: readonly string[];
+  dataDir: string;
+  publicUrl: string | undefined;
+  catalogueUrl: string | undefined;
+  tokenUrl: string | undefined;
+  serve: Readonly<ServeConfig> | undefined;
+  account: Readonly<AccountConfig> | undefined;
+  /** Null without `earshot.config.ts`. */
+  inFile: DesiredSubscription[] | null | undefined;
+  /** Trusts EARSHOT_PROBE_CA too; null without that variable. */
+  probeWithExtra: ProbeEndpoint | null;
+}
+
+/** Never rejects for what a user has set. */
+export async function readDoctorSettings(
+  io: Pick<Io, 'env' | 'readFile' | 'workingDir'>,
+): Promise<DoctorSettings> {
+  const problems = new Set<string>();
+  const attempt = async <Value>(read: () => Value | Promise<Value>) => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      // With details, the message does no more than announce them.
+      const texts = error.details.length === 0 ? [error.message] : error.details;
+      for (const text of texts) problems.add(text);
+      return undefined;
+    }
+  };
+  const serve = await attempt(() => readServeConfig(io));
+  const account = await attempt(() => readAccountConfig(io));
+  const inFile = await attempt(() => loadSubscriptionsFile(io.workingDir));
+  // What is wrong with these has been told by the two above.
+  const keys = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
+  const { dataDir, publicUrl, catalogueUrl, tokenUrl, probeCa } = readVariables(io, keys).values;
+  const probeWithExtra =
+    (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null;
+  const values = { dataDir, publicUrl, catalogueUrl, tokenUrl };
+  return { problems: [...problems], ...values, serve, account, inFile, probeWithExtra };
+}
+
+const seeVariables = 'All variables: docs/configuration.md.';
+
+/** What is wrong with the variables and with `earshot.config.ts`, one finding each. */
+export function checkConfiguration({ problems, inFile }: DoctorSettings): Finding[] {
+  const check = 'configuration';
+  if (problems.length > 0) {
+    return problems.map((problem) => {
+      const { message, advice } = splitAdvice(problem);
+      return { check, state: 'fail', message, advice: advice || seeVariables };
+    });
+  }
+  const count = inFile?.length ?? null;
+  const file =
+    count === null ? '' : ` ${subscriptionsFileName} names ${count} of them to register.`;
+  return [{ check, state: 'pass', message: `The variables can be read.${file}` }];
+}

@@ -1,0 +1,84 @@
+/** The doctor's steps from the public URL to an answer of the receiver. */
+import { checkCertificate } from '../../admin/doctor/certificate.ts';
+import { checkLogin, checkLoginRequired } from '../../admin/doctor/endpoint-login.ts';
+import { checkPort } from '../../admin/doctor/port.ts';
+import { checkAddresses, checkName, checkPublicUrl } from '../../admin/doctor/public-url.ts';
+import { resolveName } from '../../admin/doctor/resolve-name.ts';
+import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import type { Finding } from '../../domain/finding.ts';
+import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
+import { checkCertificateFiles } from '../../tls/certificate-checks.ts';
+import type { Io } from '../io.ts';
+import type { DoctorSettings } from './doctor-settings.ts';
+import type { Step } from './run-steps.ts';
+
+export function endpointSteps(settings: DoctorSettings, { nowUs }: Pick<Io, 'nowUs'>): Step[] {
+  const { publicUrl = '', serve, account, probeWithExtra: withExtra } = settings;
+  const endpoint = endpointOf(publicUrl, defaultSubscriptionName);
+  const pairs = account?.endpoint.pairs ?? serve?.credentials;
+  // What one step finds out, and the next ones build on.
+  let addresses: readonly string[] = [];
+  let probe: ProbeEndpoint = createEndpointProbe();
+  return [
+    { name: 'public URL', needs: [], run: async () => checkPublicUrl(settings.publicUrl) },
+    {
+      name: 'name',
+      needs: ['public URL'],
+      run: async () => {
+        const named = await checkName({ publicUrl, resolveName });
+        addresses = named.addresses;
+        return named.findings;
+      },
+    },
+    {
+      name: 'public address',
+      needs: ['name'],
+      run: async () => checkAddresses({ addresses, isTest: withExtra !== null }),
+    },
+    {
+      name: 'certificate files',
+      needs: serve === undefined ? ['configuration'] : [],
+      run: () => certificateFiles(settings, nowUs),
+    },
+    { name: 'port', needs: ['name'], run: () => checkPort({ publicUrl }) },
+    {
+      name: 'certificate',
+      needs: ['port'],
+      run: async () => {
+        const seen = await checkCertificate({ endpoint, publicly: probe, withExtra, nowUs });
+        probe = seen.probe ?? probe;
+        return seen.findings;
+      },
+    },
+    {
+      name: 'endpoint login',
+      needs: pairs === undefined ? ['configuration', 'certificate'] : ['certificate'],
+      run: async () => (pairs?.length ? checkLogin({ endpoint, pairs, probe }) : [noCredentials]),
+    },
+    {
+      name: 'login required',
+      needs: ['certificate'],
+      run: () => checkLoginRequired({ endpoint, probe }),
+    },
+  ];
+}
+
+const noCredentials: Finding = {
+  check: 'endpoint login',
+  state: 'skipped',
+  message: 'There are no endpoint credentials yet.',
+  advice: 'Make them: `earshot credentials create`.',
+};
+
+async function certificateFiles(
+  { serve, publicUrl }: DoctorSettings,
+  nowUs: () => number,
+): Promise<Finding[]> {
+  const files = serve?.certificateFiles ?? null;
+  if (files === null) {
+    const message = 'EARSHOT_TLS=off: the proxy in front has the certificate.';
+    return [{ check: 'certificate files', state: 'skipped', message }];
+  }
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  return checkCertificateFiles({ files, host, nowUs });
+}

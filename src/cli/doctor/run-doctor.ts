@@ -1,0 +1,58 @@
+/** Runs the doctor: all checks in the order from configuration to delivery, and what is printed of them. */
+import { AppError } from '../../domain/app-error.ts';
+import { type Finding, findingStates } from '../../domain/finding.ts';
+import { printable } from '../../domain/printable.ts';
+import { painter } from '../colour.ts';
+import type { Io } from '../io.ts';
+import { writeJson } from '../notification-output.ts';
+import { writeOut } from '../write-out.ts';
+import { accountSteps } from './account-steps.ts';
+import { readDoctorSettings } from './doctor-settings.ts';
+import { endpointSteps } from './endpoint-steps.ts';
+import { machineSteps } from './machine-steps.ts';
+import { runSteps } from './run-steps.ts';
+
+/** Every field is always there, so that programs need not ask. */
+type ShownFinding = Omit<Finding, 'advice'> & { advice: string | null };
+
+const styles = { pass: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as const;
+const stateWidth = Math.max(...findingStates.map((state) => state.length));
+/** As long as the longest name of a check; a subscription's may be longer. */
+const checkWidth = 'certificate validity'.length;
+
+/** Prints each finding as soon as it is known. Rejects with `unavailable` when one is a failure. */
+export async function runDoctor(io: Io, { json }: { json?: true }): Promise<void> {
+  const settings = await readDoctorSettings(io);
+  const steps = [
+    ...machineSteps(settings, io),
+    ...endpointSteps(settings, io),
+    ...accountSteps(settings, io),
+  ];
+  const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };
+  const findings = counted(runSteps(steps, io.signal), counts);
+  if (json) await writeJson(io.stdout, findings);
+  else for await (const finding of findings) await writeOut(io.stdout, textOf(finding, io));
+  const { pass, warn, fail, skipped } = counts;
+  const summary = `${pass} passed, ${warn} to look at, ${fail} failed, ${skipped} skipped.`;
+  if (fail > 0) throw new AppError('unavailable', summary);
+  io.stderr.write(`${painter(io, io.stderr)(warn > 0 ? 'yellow' : 'green', summary)}\n`);
+}
+
+async function* counted(
+  findings: AsyncIterable<Finding>,
+  counts: Record<Finding['state'], number>,
+): AsyncGenerator<ShownFinding> {
+  for await (const { check, state, message, advice = null } of findings) {
+    counts[state] += 1;
+    yield { check, state, message, advice };
+  }
+}
+
+function textOf({ check, state, message, advice }: ShownFinding, io: Io): string {
+  const paint = painter(io, io.stdout);
+  const mark = paint(styles[state], state.padEnd(stateWidth));
+  const line = `${mark}  ${printable(check).padEnd(checkWidth)}  ${printable(message)}\n`;
+  if (advice === null) return line;
+  const indent = ' '.repeat(stateWidth + 2 + checkWidth + 2);
+  return `${line}${indent}${paint('dim', printable(advice))}\n`;
+}

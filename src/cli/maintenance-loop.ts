@@ -1,0 +1,119 @@
+/** Maintenance inside a receiver that serves: a round every few hours, and never in its way. */
+import type { MaintenanceResult } from '../admin/maintain.ts';
+import type { CompleteAccountConfig } from '../config/account-config.ts';
+import { readCredentialsFile } from '../config/endpoint-credentials.ts';
+import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
+import { AppError } from '../domain/app-error.ts';
+import type { Logger } from '../domain/ports.ts';
+import type { Store } from '../store/store.ts';
+import type { AccountIo } from './account.ts';
+import type { Io } from './io.ts';
+import { pause } from './until-aborted.ts';
+
+const hourMs = 3_600_000;
+
+/** What tests make shorter. All times are jittered by a tenth. */
+export interface MaintenanceTiming {
+  /** After the start: the endpoint should answer by then. */
+  firstMs: number;
+  intervalMs: number;
+  /** After a failure, doubling up to the interval. */
+  retryMs: number;
+}
+
+const usual: MaintenanceTiming = { firstMs: 60_000, intervalMs: 6 * hourMs, retryMs: 300_000 };
+/** A round that is under way when the program ends: it can be cut anywhere. */
+const stopGraceMs = 3_000;
+
+export interface MaintenanceLoop {
+  stop(): Promise<void>;
+}
+
+/** Starts the loop. Whatever fails is logged, and tried again later. */
+export function startMaintenance(options: {
+  round: () => Promise<MaintenanceResult[]>;
+  log: Logger;
+  random: () => number;
+  timing?: Partial<MaintenanceTiming>;
+}): MaintenanceLoop {
+  const { round, log, random } = options;
+  const { firstMs, intervalMs, retryMs } = { ...usual, ...options.timing };
+  const stopping = new AbortController();
+  const jittered = (ms: number) => ms * (0.9 + 0.2 * random());
+  const run = async () => {
+    let failures = 0;
+    await pause(jittered(firstMs), stopping.signal);
+    while (!stopping.signal.aborted) {
+      failures = (await tryRound(round, log, stopping.signal)) ? 0 : failures + 1;
+      const backoffMs = Math.min(intervalMs, retryMs * 2 ** (failures - 1));
+      await pause(jittered(failures === 0 ? intervalMs : backoffMs), stopping.signal);
+    }
+  };
+  const running = run();
+  return {
+    stop: async () => {
+      stopping.abort();
+      const enough = new AbortController();
+      await Promise.race([running, pause(stopGraceMs, enough.signal)]);
+      enough.abort();
+    },
+  };
+}
+
+/** One round over a store that is open: with the configuration, files and credentials of that moment. */
+export async function maintenanceRound(
+  config: CompleteAccountConfig,
+  store: Pick<Store, 'administration'>,
+  io: AccountIo & Pick<Io, 'workingDir'>,
+): Promise<MaintenanceResult[]> {
+  const [{ accountWorld }, { maintain }, { createTakeLock }] = await Promise.all([
+    import('./account.ts'),
+    import('../admin/maintain.ts'),
+    import('../store/process-lock.ts'),
+  ]);
+  const { dataDir, endpoint } = config;
+  const inFile = await loadSubscriptionsFile(io.workingDir);
+  const release = await createTakeLock(dataDir)('subscriptions', { waitMs: 0 });
+  try {
+    // Read under the lock: a rotation may have just ended.
+    const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;
+    const credentials = (pairs ?? endpoint.pairs).at(-1);
+    if (credentials === undefined) {
+      throw new AppError(
+        'configuration',
+        'There are no endpoint credentials. Run `earshot credentials create`, and restart the receiver.',
+      );
+    }
+    return await maintain({ inFile }, accountWorld(config, credentials, store, io));
+  } finally {
+    release();
+  }
+}
+
+/** True when all went well. */
+async function tryRound(
+  round: () => Promise<MaintenanceResult[]>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    const results = await round();
+    for (const result of results) logResult(result, log);
+    return results.every(({ failure }) => failure === null);
+  } catch (error) {
+    if (signal.aborted) return true;
+    const expected = error instanceof AppError && error.code !== 'internal';
+    const fields = expected ? { reason: error.message, details: error.details } : { err: error };
+    log.error(fields, 'maintenance failed; it is tried again, and intake goes on');
+    return false;
+  }
+}
+
+function logResult(result: MaintenanceResult, log: Logger): void {
+  const { name, status, did, notes, news, failure } = result;
+  const fields = { subscription: name, status };
+  if (did !== null) log.info({ ...fields, did }, 'maintenance acted');
+  if (failure !== null) log.error({ ...fields, reason: failure }, 'maintenance could not act');
+  if (!news) return;
+  for (const { text } of notes) log.warn({ ...fields, note: text }, 'maintenance reports');
+}

@@ -1,0 +1,138 @@
+/** The HTTP client for services of others: bounded in time, size and tries; follows no redirect. */
+import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
+import { AppError } from '../domain/app-error.ts';
+import { createBoundedFetch } from './bounded-fetch.ts';
+import { networkFault } from './network-fault.ts';
+
+/** How long things may take. */
+export interface OutboundTiming {
+  /** One try, answer included. */
+  attemptTimeoutMs: number;
+  /** All tries and the waits between them. */
+  totalTimeoutMs: number;
+  /** The wait before the first repetition, before jitter; it doubles each time. */
+  retryDelayMs: number;
+  /** A service that asks for a longer wait than this is not asked again. */
+  retryAfterMsMax: number;
+}
+
+export const outboundTiming: OutboundTiming = {
+  attemptTimeoutMs: 20_000,
+  totalTimeoutMs: 90_000,
+  retryDelayMs: 1_000,
+  retryAfterMsMax: 60_000,
+};
+
+const retriesMax = 3;
+const repeatableMethods = ['get', 'patch', 'delete'] as const;
+const repeatableStatuses = [408, 429, ...Array.from({ length: 100 }, (_, i) => 500 + i)];
+
+export interface OutboundRequest {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** What is wanted, in words that complete "could not …": "list the subscriptions". */
+  purpose: string;
+}
+
+/** Any answer, of any status from 200 to 599. */
+export interface OutboundAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** Undefined when the text is not JSON. */
+  json: unknown;
+}
+
+/**
+ * Sends a request. GET, PATCH and DELETE are repeated after 408, 429, 5xx, timeouts and broken
+ * connections; POST never. Rejects with `unavailable` when no answer came. Neither the error nor
+ * its cause holds anything of the request.
+ */
+export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswer>;
+
+/** `service` is what messages call the other side: "the catalogue". */
+export function createOutboundClient(options: {
+  service: string;
+  fetch: typeof fetch;
+  random: () => number;
+  timing?: Partial<OutboundTiming> | undefined;
+}): OutboundClient {
+  const timing = { ...outboundTiming, ...options.timing };
+  const client = createKy(options, timing);
+
+  return async ({ method, url, headers, body, purpose }) => {
+    let latest: HTTPError | undefined;
+    const shouldRetry = ({ error }: { error: Error }) => {
+      if (!isHTTPError(error)) return undefined;
+      latest = error;
+      return (retryAfterMs(error.response.headers) ?? 0) > timing.retryAfterMsMax
+        ? false
+        : undefined;
+    };
+    try {
+      const json = body === undefined ? {} : { json: body };
+      const retry = { shouldRetry };
+      const response = await client(url, { method, headers: { ...headers }, retry, ...json });
+      return answerOf(response, await response.text());
+    } catch (error) {
+      // An answer to an earlier try says more than that the time was up during the next one.
+      const answered = isHTTPError(error) ? error : latest;
+      if (answered !== undefined) return answerOf(answered.response, answered.data);
+      throw new AppError(
+        'unavailable',
+        `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be asked: ${networkFault(error)}. Try again later.`,
+      );
+    }
+  };
+}
+
+function createKy(
+  { fetch: send, random }: { fetch: typeof fetch; random: () => number },
+  timing: OutboundTiming,
+): KyInstance {
+  return ky.create({
+    fetch: createBoundedFetch(send),
+    timeout: timing.attemptTimeoutMs,
+    totalTimeout: timing.totalTimeoutMs,
+    // Error bodies are kept as they came: the service's words are read elsewhere.
+    parseJson: (text: string) => text,
+    retry: {
+      limit: retriesMax,
+      methods: [...repeatableMethods],
+      statusCodes: repeatableStatuses,
+      afterStatusCodes: repeatableStatuses,
+      maxRetryAfter: timing.retryAfterMsMax,
+      retryOnTimeout: true,
+      delay: (attempt) => timing.retryDelayMs * 2 ** (attempt - 1),
+      jitter: (delayMs) => delayMs * (0.5 + random() / 2),
+    },
+  });
+}
+
+function answerOf({ status, headers }: Response, body: unknown): OutboundAnswer {
+  const text = typeof body === 'string' ? body : '';
+  return { status, headers, text, json: jsonOf(text) };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The wait that a service asks for (RFC 9110, 10.2.3); null when it asks for none. A date is read
+ * against the service's own clock.
+ */
+export function retryAfterMs(headers: Headers): number | null {
+  const text = headers.get('retry-after')?.trim() ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  if (!text.endsWith('GMT')) return null;
+  const ms = Date.parse(text) - Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
+}

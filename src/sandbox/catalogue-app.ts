@@ -1,0 +1,136 @@
+/** The HTTP side of the subscription service: creating, listing, editing and deleting. */
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { type Context, Hono } from 'hono';
+import {
+  type CatalogueAnswer,
+  invalidPath,
+  plainError,
+  refusalAnswer,
+  unauthorized,
+  unavailable,
+} from './catalogue-errors.ts';
+import type { IdentityProvider } from './identity-provider.ts';
+import type { ServiceEnvironment } from './service-environment.ts';
+import type { ServiceKnobs } from './service-settings.ts';
+import { toJson } from './subscription-json.ts';
+import { readChanges, readCreation } from './subscription-request.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+/** Below the origin. */
+export const cataloguePath = '/odata/v1';
+
+export interface CatalogueAppOptions {
+  readonly subscriptions: Subscriptions;
+  readonly provider: Pick<IdentityProvider, 'accepts'>;
+  readonly knobs: ServiceKnobs;
+}
+
+/** What a request is about. */
+type Target =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'list' }
+  | { readonly kind: 'one'; readonly id: string };
+
+type Operation = (id: string, body: string) => CatalogueAnswer | 'cut';
+
+/** Creates the app of the catalogue. It needs a request id in its context. */
+export function createCatalogueApp(options: CatalogueAppOptions): Hono<ServiceEnvironment> {
+  const { knobs } = options;
+  const app = new Hono<ServiceEnvironment>();
+  app.all('*', async (context) => {
+    const requestId = context.get('requestId');
+    const answer = await answerTo(context, options).catch((error: unknown) => {
+      const refusal = refusalAnswer(error, knobs.current(), requestId);
+      if (refusal === undefined) throw error;
+      return refusal;
+    });
+    if (answer === 'cut') {
+      context.env.outgoing.destroy();
+      return RESPONSE_ALREADY_SENT;
+    }
+    const { status, body, headers } = answer;
+    if (body === null) return new Response(null, { status });
+    return Response.json(body, { status, ...(headers ? { headers } : {}) });
+  });
+  return app;
+}
+
+async function answerTo(
+  context: Context<ServiceEnvironment>,
+  options: CatalogueAppOptions,
+): Promise<CatalogueAnswer | 'cut'> {
+  const { req } = context;
+  const requestId = context.get('requestId');
+  const settings = options.knobs.current();
+  if (settings.unavailable) return unavailable(settings, requestId);
+  const target = targetOf(req.path);
+  if (target === null) return invalidPath;
+  const operations = operationsOn(target, options, requestId);
+  const operation = operations[req.method];
+  if (operation === undefined) {
+    return plainError(405, 'Method Not Allowed', { Allow: Object.keys(operations).join(', ') });
+  }
+  const [, token] = /^Bearer +(\S+)$/i.exec(req.header('Authorization') ?? '') ?? [];
+  if (token === undefined || !options.provider.accepts(token)) return unauthorized(settings);
+  return operation(target.kind === 'one' ? target.id : '', await req.text());
+}
+
+/** Ids stand bare in the path; one in quotes is no path. */
+function targetOf(path: string): Target | null {
+  const resource = path.slice(cataloguePath.length);
+  if (resource === '/Subscriptions') return { kind: 'all' };
+  if (resource === '/Subscriptions/Info') return { kind: 'list' };
+  const [, id] = /^\/Subscriptions(?:\(|%28)([\da-z-]+)(?:\)|%29)$/i.exec(resource) ?? [];
+  return id === undefined ? null : { kind: 'one', id };
+}
+
+function operationsOn(
+  { kind }: Target,
+  options: CatalogueAppOptions,
+  requestId: string,
+): Record<string, Operation> {
+  const { subscriptions, knobs } = options;
+  const settings = knobs.current();
+  if (kind === 'all') return { POST: (_, body) => create(body, options, requestId) };
+  if (kind === 'list') {
+    return { GET: () => ok(subscriptions.list().map((one) => toJson(one, settings))) };
+  }
+  const read: Operation = (id) => ok(toJson(subscriptions.find(id), settings));
+  return {
+    ...(settings.getById ? { GET: read } : {}),
+    PATCH: (id, body) => {
+      const changes = readChanges(body);
+      if (changes === 'cancelled') return remove(id, subscriptions);
+      return ok(toJson(subscriptions.edit(id, changes), settings));
+    },
+    DELETE: (id) => remove(id, subscriptions),
+  };
+}
+
+function create(
+  body: string,
+  { subscriptions, knobs }: CatalogueAppOptions,
+  requestId: string,
+): CatalogueAnswer | 'cut' {
+  const settings = knobs.current();
+  const { createsRefused503, createAnswersLost } = settings;
+  if (createsRefused503 > 0) {
+    knobs.change({ createsRefused503: createsRefused503 - 1 });
+    return unavailable(settings, requestId);
+  }
+  const subscription = subscriptions.create(readCreation(body));
+  if (createAnswersLost > 0) {
+    knobs.change({ createAnswersLost: createAnswersLost - 1 });
+    return 'cut';
+  }
+  return { status: 201, body: toJson(subscription, settings) };
+}
+
+function remove(id: string, subscriptions: Subscriptions): CatalogueAnswer {
+  subscriptions.remove(id);
+  return { status: 204, body: null };
+}
+
+function ok(body: object): CatalogueAnswer {
+  return { status: 200, body };
+}

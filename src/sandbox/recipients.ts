@@ -1,0 +1,60 @@
+/** The running subscriptions as the sender sees them: each with a stream of notifications of its own. */
+import {
+  createNotificationBuilder,
+  type NotificationBuilder,
+  type NotificationEvent,
+} from './notification.ts';
+import { createRandom, type Random } from './random.ts';
+import type { EndpointAddress, PushSubscription } from './subscription.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+/** Whom a notification is for. */
+export interface Recipient {
+  /** Writes its notifications. */
+  readonly builder: NotificationBuilder;
+  /** Draws their fates; null: they are those that the publisher draws for every event. */
+  readonly random: Random | null;
+  /**
+   * Where it is sent to now: an edit shows between two attempts. When the subscription is gone, the
+   * last address that it had: attempts in hand are finished, whatever becomes of the subscription.
+   * Whether the real service finishes them is not known.
+   */
+  address(): EndpointAddress;
+  /** Tells the subscription that the sender saw a success. */
+  delivered(): void;
+}
+
+/** Gives those to whom an event is owed. */
+export type RecipientsOf = (event: NotificationEvent) => readonly Recipient[];
+
+// Any odd number does; this one spreads well (2^32 divided by the golden ratio).
+const seedStep = 0x9e37_79b9;
+
+/** Creates the view over an account. `seed` is that of the bodies. */
+export function createRecipients(subscriptions: Subscriptions, seed: number): RecipientsOf {
+  const recipients = new WeakMap<PushSubscription, Recipient>();
+  let count = 0;
+
+  const create = (subscription: PushSubscription): Recipient => {
+    const bodySeed = (seed + count * seedStep) | 0;
+    // The first one has what a sandbox with one subscription has, so that a seed brings the same there.
+    const random = count === 0 ? null : createRandom(~bodySeed);
+    count += 1;
+    return {
+      builder: createNotificationBuilder({
+        subscriptionId: subscription.id,
+        random: createRandom(bodySeed),
+      }),
+      random,
+      address: () => subscription.address,
+      delivered: () => subscriptions.delivered(subscription),
+    };
+  };
+
+  return (event) =>
+    subscriptions.owed(event).map((subscription) => {
+      const known = recipients.get(subscription) ?? create(subscription);
+      recipients.set(subscription, known);
+      return known;
+    });
+}

@@ -1,0 +1,92 @@
+/** Creates what a sandbox is made of, and wires it; opens nothing. */
+import { createDeliverer } from './delivery.ts';
+import { createDeliveryRecord } from './delivery-record.ts';
+import { createDispatcher } from './dispatcher.ts';
+import { createFaultSettings } from './faults.ts';
+import { createIdentityProvider } from './identity-provider.ts';
+import { createProductGenerator } from './products/product-generator.ts';
+import { readProductRecords } from './products/product-records.ts';
+import { createRecordSource, type PublicationSource } from './publication-source.ts';
+import { createPublisher } from './publisher.ts';
+import { createRandom } from './random.ts';
+import { createRecipients } from './recipients.ts';
+import { createRequestLog } from './request-log.ts';
+import { createSandboxClock } from './sandbox-clock.ts';
+import type { CheckedSandboxOptions } from './sandbox-options.ts';
+import { createServiceKnobs } from './service-settings.ts';
+import { createSubscriptions } from './subscriptions.ts';
+
+export type SandboxParts = Awaited<ReturnType<typeof createSandboxParts>>;
+
+// Keep what is drawn for one purpose from shifting what is drawn for another with the same seed.
+const subscriptionSeed = 0x5eed_0001;
+const bodySeed = 0x5eed_0002;
+const publishingSeed = 0x5eed_0003;
+const tokenSeed = 0x5eed_0004;
+const requestSeed = 0x5eed_0005;
+
+/** Throws SandboxConfigurationError for an authority that is none; a faulty records file throws the reader's error. */
+export async function createSandboxParts(options: CheckedSandboxOptions, signal: AbortSignal) {
+  const { seed, account } = options;
+  const source = await createSource(options);
+  const clock = createSandboxClock(options);
+  const knobs = createServiceKnobs(options.service);
+  const subscriptions = createSubscriptions({
+    clock,
+    knobs,
+    endpointRules: options,
+    random: createRandom(seed ^ subscriptionSeed),
+  });
+  const provider = createIdentityProvider({
+    account,
+    knobs,
+    clock,
+    random: createRandom(seed ^ tokenSeed),
+  });
+  const deliverer = createDeliverer(options);
+  const faults = createFaultSettings(options.faults);
+  const record = createDeliveryRecord();
+  const { retryDelaysMs, onSettled, onAttempt } = options;
+  const dispatcher = createDispatcher({
+    deliverer,
+    record,
+    clock,
+    signal,
+    retryDelaysMs,
+    ...(onSettled ? { onSettled } : {}),
+    ...(onAttempt ? { onAttempt } : {}),
+  });
+  const publisher = createPublisher({
+    ...options,
+    faults,
+    source,
+    recipientsOf: createRecipients(subscriptions, seed ^ bodySeed),
+    dispatcher,
+    clock,
+    random: createRandom(seed ^ publishingSeed),
+    begins: subscriptions.firstRunning,
+  });
+  const requests = createRequestLog();
+  const random = createRandom(seed ^ requestSeed);
+  return {
+    clock,
+    knobs,
+    subscriptions,
+    provider,
+    deliverer,
+    faults,
+    record,
+    publisher,
+    requests,
+    random,
+  };
+}
+
+async function createSource({
+  seed,
+  recordsFile,
+}: CheckedSandboxOptions): Promise<PublicationSource> {
+  const generator = createProductGenerator({ seed });
+  if (recordsFile === undefined) return generator;
+  return createRecordSource(await readProductRecords(recordsFile), generator);
+}

@@ -1,0 +1,76 @@
+/** The question before a change: who says yes, who says no, and who cannot be asked. */
+import { describe, expect, it } from 'vitest';
+import { confirm } from '../../src/cli/confirm.ts';
+import { exitCodeOf } from '../../src/cli/exit-codes.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import { openAccountWorld } from './account-world.ts';
+
+/** What becomes of one answer; null for no terminal. */
+async function confirmWith(answer: string | null, flags: { yes?: boolean | undefined } = {}) {
+  const questions: string[] = [];
+  const ask = async (question: string) => {
+    questions.push(question);
+    return answer;
+  };
+  const error = await confirm({ ask }, 'Delete it?', flags).then(
+    () => undefined,
+    (refusal: unknown) => refusal,
+  );
+  if (error !== undefined && !(error instanceof AppError)) throw error;
+  return { error, questions };
+}
+
+describe('a question', () => {
+  it.each(['y', 'Y', 'yes', 'YES', ' yes '])('answered %j is a yes', async (answer) => {
+    const { error, questions } = await confirmWith(answer);
+    expect(error).toBeUndefined();
+    expect(questions).toEqual(['Delete it? [y/N] ']);
+  });
+
+  it.each(['', 'n', 'no', 'ye', 'yess', 'y n', 'ja', '1', 'true', 'y\nn'])(
+    'answered %j is a no: nothing is changed, and the command fails',
+    async (answer) => {
+      const { error } = await confirmWith(answer);
+      expect(error).toMatchObject({ code: 'cancelled', message: 'Nothing was changed.' });
+      expect(exitCodeOf[error?.code ?? 'internal']).toBe(1);
+    },
+  );
+
+  it('with no terminal to ask on is wrong usage, and says what to add', async () => {
+    const { error } = await confirmWith(null);
+    expect(error?.code).toBe('usage');
+    expect(error?.message).toMatch(/no terminal.*nothing was changed.*--yes/);
+    expect(exitCodeOf[error?.code ?? 'internal']).toBe(2);
+  });
+
+  it('is not asked with --yes', async () => {
+    expect(await confirmWith(null, { yes: true })).toEqual({ error: undefined, questions: [] });
+    for (const yes of [false, undefined]) {
+      expect((await confirmWith('y', { yes })).questions).toHaveLength(1);
+    }
+  });
+});
+
+describe('a command that asks', () => {
+  it('changes nothing at the catalogue until somebody has agreed', async () => {
+    const { run, sandbox } = await openAccountWorld();
+    const register = ['register', '--event', 'created'];
+    const nobody = await run(register);
+    expect(nobody.code).toBe(2);
+    expect(nobody.err).toContain('--yes');
+    const refused = await run(register, { answers: ['n'] });
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('Apply this? [y/N]');
+    expect(refused.err).toContain('earshot: Nothing was changed.');
+    // What would be done had been shown before the question.
+    for (const { out } of [nobody, refused]) expect(out).toContain('create');
+    expect(sandbox.subscriptions()).toEqual([]);
+    expect((await run(register, { answers: ['y'] })).code).toBe(0);
+    expect(sandbox.subscriptions()).toHaveLength(1);
+    const kept = await run(['subscriptions', 'delete', 'default'], { answers: [''] });
+    expect(kept.code).toBe(1);
+    expect(sandbox.subscriptions()).toHaveLength(1);
+    expect((await run(['subscriptions', 'delete', 'default', '--yes'])).code).toBe(0);
+    expect(sandbox.subscriptions()).toEqual([]);
+  });
+});

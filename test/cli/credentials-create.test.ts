@@ -1,0 +1,155 @@
+/** `earshot credentials create`: a pair that nobody has to know, for its owner alone. */
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { credentialsFileName, readCredentialsFile } from '../../src/config/endpoint-credentials.ts';
+import { readServeConfig } from '../../src/config/read-config.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { runCommand } from './fake-io.ts';
+
+const variables = {
+  EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+  EARSHOT_ENDPOINT_PASSWORD: 'from: the "variables"',
+};
+const given = { username: 'catalogue', password: 'from: the "variables"' };
+
+function createIn(dataDir: string, words: string[] = [], env: Record<string, string> = {}) {
+  const whole = { EARSHOT_DATA_DIR: dataDir, ...env };
+  return runCommand(['credentials', 'create', ...words], { env: whole });
+}
+
+/** A folder that is still to be made, and the file that will be in it. */
+function newDataDir() {
+  const dataDir = join(temporaryDirectory(), 'var', 'data');
+  return { dataDir, path: join(dataDir, credentialsFileName) };
+}
+
+describe('earshot credentials create', () => {
+  it('keeps a pair in the data directory for the owner only, and shows none of it', async () => {
+    const { dataDir, path } = newDataDir();
+    const { code, out, err } = await createIn(dataDir);
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toContain(`kept in ${path}.`);
+    expect(err).toContain('`earshot register`');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    const [pair, ...more] = readCredentialsFile(dataDir) ?? [];
+    expect(more).toEqual([]);
+    expect(pair?.username).toMatch(/^earshot-[\w-]{8}$/);
+    expect(pair?.password).toMatch(/^[\w-]{43}$/);
+    for (const word of [pair?.username, pair?.password]) expect(err).not.toContain(word);
+  });
+
+  it('makes what the receiver accepts', async () => {
+    const { dataDir } = newDataDir();
+    await createIn(dataDir);
+    const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_TLS: 'off' };
+    expect(readServeConfig({ env, readFile: () => '' })).toMatchObject({
+      credentials: readCredentialsFile(dataDir),
+      credentialsSource: 'file',
+    });
+  });
+
+  it('makes others every time, of letters, digits, - and _ alone: no colon', async () => {
+    const words = new Set<string>();
+    for (let i = 0; i < 20; i += 1) {
+      const { dataDir } = newDataDir();
+      await createIn(dataDir);
+      for (const { username, password } of readCredentialsFile(dataDir) ?? []) {
+        words.add(username).add(password);
+      }
+    }
+    expect(words.size).toBe(40);
+    for (const word of words) expect(word).toMatch(/^[\w-]+$/);
+  });
+
+  it('leaves a pair that is there as it is, exits 1 and names rotate', async () => {
+    const { dataDir, path } = newDataDir();
+    await createIn(dataDir);
+    const before = readFileSync(path, 'utf8');
+    for (const [words, env] of [
+      [[], {}],
+      [[], variables],
+      [['--from-variables'], variables],
+    ] as const) {
+      const { code, out, err } = await createIn(dataDir, [...words], env);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toMatch(/There is an endpoint-credentials\.json in .* already.*rotate/);
+    }
+    expect(readFileSync(path, 'utf8')).toBe(before);
+  });
+
+  it.each([
+    ['that others can read', JSON.stringify({ pairs: [given] }), 0o644, /chmod 600/],
+    ['that is broken', 'nonsense', 0o600, /not as earshot wrote it/],
+  ])('does not write over a file %s, and exits 2', async (_title, text, mode, reason) => {
+    const dataDir = temporaryDirectory();
+    const path = join(dataDir, credentialsFileName);
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+    for (const env of [{}, variables]) {
+      const { code, out, err } = await createIn(dataDir, [], env);
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toMatch(reason);
+      expect(err).not.toContain(given.password);
+    }
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  it('exits 2 when the folder cannot be made, and says why', async () => {
+    const file = join(temporaryDirectory(), 'a-file');
+    writeFileSync(file, '');
+    const { code, err } = await createIn(join(file, 'data'));
+    expect(code).toBe(2);
+    expect(err).toMatch(/cannot be written \((ENOTDIR|EEXIST)\)/);
+  });
+});
+
+describe('the variables', () => {
+  it('that set the credentials keep others from being made, exit 2', async () => {
+    const { dataDir, path } = newDataDir();
+    const { code, out, err } = await createIn(dataDir, [], variables);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Add --from-variables');
+    expect(err).not.toContain(given.password);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('are taken over with --from-variables, so that they can go', async () => {
+    const { dataDir, path } = newDataDir();
+    const { code, out, err } = await createIn(dataDir, ['--from-variables'], variables);
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toContain('remove the two variables, and restart the receiver');
+    expect(err).not.toContain(given.password);
+    expect(readCredentialsFile(dataDir)).toEqual([given]);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it('that are not set cannot be taken over, exit 2', async () => {
+    const { dataDir, path } = newDataDir();
+    const { code, err } = await createIn(dataDir, ['--from-variables']);
+    expect(code).toBe(2);
+    expect(err).toContain('are not set');
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it.each<[string, Record<string, string>, RegExp]>([
+    ['half a pair', { EARSHOT_ENDPOINT_USERNAME: 'catalogue' }, /belong together/],
+    [
+      'the password of the account',
+      {
+        ...variables,
+        EARSHOT_ACCOUNT_USERNAME: 'me',
+        EARSHOT_ACCOUNT_PASSWORD: given.password,
+      },
+      /is the password of your account/,
+    ],
+  ])('with %s are refused, exit 2', async (_title, env, reason) => {
+    const { dataDir, path } = newDataDir();
+    const { code, err } = await createIn(dataDir, ['--from-variables'], env);
+    expect(code).toBe(2);
+    expect(err).toMatch(reason);
+    expect(err).not.toContain(given.password);
+    expect(existsSync(path)).toBe(false);
+  });
+});

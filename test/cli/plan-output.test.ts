@@ -1,0 +1,132 @@
+/** A plan as text and as JSON: every kind of step, and nothing in it that should not be on a screen. */
+import { describe, expect, it } from 'vitest';
+import type { CatalogueSubscription } from '../../src/admin/catalogue-subscription.ts';
+import type { Plan, PlanStep } from '../../src/admin/plan.ts';
+import { painter } from '../../src/cli/colour.ts';
+import { planText, stepJson } from '../../src/cli/plan-output.ts';
+import { writeCredentialsFile } from '../../src/config/endpoint-credentials.ts';
+import { account, endpointPair, openAccountWorld } from './account-world.ts';
+import {
+  current,
+  desired,
+  empty,
+  endpoint,
+  publicUrl,
+  replacing,
+  shownSteps,
+} from './plan-samples.ts';
+
+const limits = { runningMax: 2, totalMax: 10 };
+/** Paints nothing. */
+const plain = (_style: unknown, text: string) => text;
+
+/** The lines of a plan with one step, without the last one, which is on the limits. */
+function linesOf(step: PlanStep): string[] {
+  const lines = planText({ ...empty, steps: [step] }, limits, plain).split('\n');
+  expect(lines.at(-1)).toBe('');
+  expect(lines.at(-2)).toMatch(/^ {2}The account has 0 of 2 running/);
+  return lines.slice(0, -2);
+}
+
+describe('a step', () => {
+  it.each(shownSteps)('%s is shown as text and as JSON', (_title, step, lines, json) => {
+    expect(linesOf(step)).toEqual(lines);
+    expect(JSON.parse(JSON.stringify(stepJson(step, publicUrl)))).toEqual(json);
+  });
+});
+
+describe('a plan', () => {
+  it('shows its steps in order, then what stays, then the limits', () => {
+    const plan: Plan = {
+      steps: [
+        { kind: 'delete', name: 'old', current },
+        { kind: 'forget', name: 'old' },
+        { kind: 'create', desired },
+      ],
+      unchanged: ['sea', 'ice'],
+      unwanted: ['old', 'older'],
+      strangers: [current, current],
+      counts: { running: 1, total: 4 },
+    };
+    const lines = planText(plan, limits, plain).split('\n');
+    expect(lines.filter((line) => /^\S/.test(line))).toEqual([
+      '- delete    old',
+      '- forget    old',
+      '+ create    alps',
+      '= as wanted: sea, ice',
+      '! no longer wanted, and kept: older  (--prune deletes)',
+    ]);
+    expect(lines.slice(-2)).toEqual([
+      '  The account has 1 of 2 running, 4 of 10 in total; 2 of them not ours, which stay untouched.',
+      '',
+    ]);
+  });
+
+  it('with nothing to do says so by what it does not show', () => {
+    expect(planText(empty, { runningMax: 1, totalMax: 3 }, plain)).toBe(
+      '  The account has 0 of 1 running, 0 of 3 in total.\n',
+    );
+  });
+
+  it('is coloured on a terminal, and the words are the same', () => {
+    const terminal = { write: () => true, once: () => undefined, isTTY: true };
+    const steps: PlanStep[] = [{ kind: 'create', desired }, replacing()];
+    const coloured = planText({ ...empty, steps }, limits, painter({ env: {} }, terminal));
+    expect(coloured).toContain('\u001b[32m+\u001b[39m');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
+    const bare = coloured.replaceAll(/\u001b\[\d+m/g, '');
+    expect(bare).toBe(planText({ ...empty, steps }, limits, plain));
+  });
+});
+
+describe('words of the catalogue', () => {
+  const nasty = 'a\u001b[2J\r\nb\u0007\u009b1m\u202ec\u2028d';
+  const odd: CatalogueSubscription = {
+    ...current,
+    id: nasty,
+    status: nasty,
+    events: [nasty],
+    filter: nasty,
+    endpoint: nasty,
+  };
+  const edit = { status: 'running', endpoint } as const;
+
+  it.each<[string, PlanStep, number]>([
+    ['adopted', { kind: 'adopt', desired, current: odd }, 1],
+    ['edited', { kind: 'edit', desired, current: odd, edit, adopted: true }, 3],
+    ['replaced', replacing({ old: [odd, odd], ready: odd }), 5],
+    ['deleted', { kind: 'delete', name: nasty, current: odd }, 3],
+    ['forgotten', { kind: 'forget', name: nasty }, 1],
+  ])(
+    'cannot move the cursor, break a line or turn the text around when it is %s',
+    (_title, step, count) => {
+      const plan = { ...empty, steps: [step], unwanted: [`${nasty}!`] };
+      const text = planText(plan, limits, plain);
+      expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202a-\u202e\u2028\u2029]/u);
+      expect(text.split('a\ufffd[2J\ufffd\ufffdb\ufffd\ufffd1m\ufffdc\ufffdd')).toHaveLength(
+        count + 2,
+      );
+    },
+  );
+});
+
+describe('a secret', () => {
+  it('is in no plan: it tells that credentials change, not to what', async () => {
+    const { dataDir, run } = await openAccountWorld();
+    const register = ['register', '--event', 'created'];
+    const created = await run([...register, '--yes']);
+    expect(created.code).toBe(0);
+    const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
+    await writeCredentialsFile(dataDir, [endpointPair, next]);
+    const shown = await run([...register, '--dry-run']);
+    expect(shown.out).toContain('~ change credentials default');
+    const json = await run([...register, '--dry-run', '--json']);
+    expect(JSON.parse(json.out).changes).toMatchObject([{ actions: ['change credentials'] }]);
+    for (const { out, err } of [created, shown, json]) {
+      for (const pair of [endpointPair, next, account]) {
+        expect(out + err).not.toContain(pair.password);
+        expect(out + err).not.toContain(pair.username);
+      }
+    }
+  });
+});

@@ -1,0 +1,248 @@
+/** `earshot register` against the sandbox's catalogue, over real sockets. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type AccountWorld, creations, openAccountWorld, rows, stranger } from './account-world.ts';
+
+const filter = "Collection/Name eq 'SENTINEL-2'";
+const otherFilter = "Collection/Name eq 'SENTINEL-1'";
+const registered = ['register', '--event', 'created,modified', '--filter', filter, '--yes'];
+
+function writeConfig({ folder }: AccountWorld, subscriptions: object): void {
+  const text = `export default ${JSON.stringify({ subscriptions })};\n`;
+  writeFileSync(join(folder, 'earshot.config.ts'), text);
+}
+
+describe('earshot register', () => {
+  it('registers from nothing, and has nothing to do the second time', async () => {
+    const world = await openAccountWorld();
+    const first = await world.run(registered);
+    expect(first.err).toContain('Done.');
+    expect(first.code).toBe(0);
+    expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter }]);
+    const second = await world.run(['register', '--yes']);
+    expect(second.out).toContain('as wanted: default');
+    expect(second.code).toBe(0);
+    expect(creations(world)).toBe(1);
+  });
+
+  it('replaces when the filter changes, the new one running before the old one goes', async () => {
+    const world = await openAccountWorld();
+    await world.run(registered);
+    const changed = await world.run(['register', '--filter', otherFilter, '--yes']);
+    expect(changed).toMatchObject({ code: 0 });
+    expect(changed.out).toContain(`- filter  ${filter}`);
+    expect(changed.out).toContain(`+ filter  ${otherFilter}`);
+    expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter: otherFilter }]);
+    const methods = world.sandbox.requests().map(({ method }) => method);
+    expect(methods.lastIndexOf('POST')).toBeLessThan(methods.lastIndexOf('DELETE'));
+    expect(await world.receiver.store.administration.gaps()).toEqual([]);
+  });
+
+  it('changes places and records the gap where only two may run', async () => {
+    const world = await openAccountWorld();
+    world.sandbox.addSubscription(stranger('a'));
+    await world.run(registered);
+    const changed = await world.run(['register', '--filter', otherFilter, '--yes']);
+    expect(changed.out).toContain('the gap is recorded');
+    expect(changed.code).toBe(0);
+    expect(rows(world)).toMatchObject([
+      { name: 'a', status: 'running' },
+      { name: 'default', status: 'running', filter: otherFilter },
+    ]);
+    const [gap, ...more] = await world.receiver.store.administration.gaps();
+    expect(more).toEqual([]);
+    expect(gap).toMatchObject({ subscription: 'default', filter: otherFilter });
+    expect(gap?.toUs).toBeGreaterThanOrEqual(gap?.fromUs ?? Number.POSITIVE_INFINITY);
+  });
+
+  it('deletes first, and records the gap, where ten exist', async () => {
+    const world = await openAccountWorld();
+    await world.run(registered);
+    for (let i = 0; i < 9; i += 1) world.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
+    const changed = await world.run(['register', '--filter', otherFilter, '--yes']);
+    expect(changed.code).toBe(0);
+    expect(rows(world)).toContainEqual({
+      name: 'default',
+      status: 'running',
+      filter: otherFilter,
+    });
+    expect(rows(world)).toHaveLength(10);
+    expect(await world.receiver.store.administration.gaps()).toHaveLength(1);
+  });
+
+  it('leaves two strangers alone, and counts them: a third one cannot run', async () => {
+    const world = await openAccountWorld();
+    const strangers = [
+      world.sandbox.addSubscription(stranger('a')),
+      world.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
+    ];
+    const refused = await world.run(registered);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/no room.*nothing was changed/);
+    expect(refused.err).toContain('the catalogue lets 2 run');
+    expect(world.sandbox.subscriptions()).toEqual(strangers);
+    expect(creations(world)).toBe(0);
+    const paused = await world.run([...registered, '--paused']);
+    expect(paused.code).toBe(0);
+    expect(world.sandbox.subscriptions().slice(0, 2)).toEqual(strangers);
+    expect(rows(world)[2]).toMatchObject({ name: 'default', status: 'paused' });
+  });
+
+  it('refuses a file that wants three running before anybody is asked', async () => {
+    const world = await openAccountWorld();
+    writeConfig(world, { a: {}, b: {}, c: {} });
+    const refused = await world.run(['register', '--yes']);
+    expect(refused.code).toBe(2);
+    expect(refused.err).toContain('wants 3 running');
+    expect(world.sandbox.requests()).toEqual([]);
+  });
+
+  it('takes earshot.config.ts for what is wanted, and refuses flags beside it', async () => {
+    const world = await openAccountWorld();
+    writeConfig(world, { 'alps-s2': { filter }, off: { status: 'paused', events: ['deleted'] } });
+    const refused = await world.run(registered);
+    expect(refused.code).toBe(2);
+    expect(world.sandbox.requests()).toEqual([]);
+    expect((await world.run(['register', '--yes'])).code).toBe(0);
+    expect(rows(world)).toEqual([
+      { name: 'off', status: 'paused', filter: '' },
+      { name: 'alps-s2', status: 'running', filter },
+    ]);
+  });
+
+  it('reports what is no longer wanted, and deletes it only with --prune', async () => {
+    const world = await openAccountWorld();
+    writeConfig(world, { a: { filter }, b: { filter } });
+    await world.run(['register', '--yes']);
+    const other = world.sandbox.addSubscription(stranger('x', 'paused'));
+    writeConfig(world, { a: { filter } });
+    const kept = await world.run(['register', '--yes']);
+    expect(kept.out).toContain('no longer wanted, and kept: b');
+    expect(rows(world)).toHaveLength(3);
+    const pruned = await world.run(['register', '--prune', '--yes']);
+    expect(pruned.code).toBe(0);
+    expect(rows(world).map(({ name }) => name)).toEqual(['a', 'x']);
+    expect(world.sandbox.subscriptions()).toContainEqual(other);
+  });
+
+  it('adopts those of an earlier public URL', async () => {
+    const world = await openAccountWorld();
+    const earlier = 'https://localhost:4433';
+    const moved = { ...stranger('a'), endpoint: `${earlier}/notifications/default`, filter };
+    const { id } = world.sandbox.addSubscription(moved);
+    const command = ['register', '--filter', filter, '--moved-from', earlier, '--yes'];
+    const adopted = await world.run(command);
+    expect(adopted.out).toMatch(/adopt, change endpoint, change credentials/);
+    expect(adopted.code).toBe(0);
+    expect(world.sandbox.subscriptions()).toMatchObject([
+      { id, endpoint: `${world.publicUrl}/notifications/default` },
+    ]);
+  });
+});
+
+describe('before it writes, earshot register', () => {
+  it('shows the plan with --dry-run, and exits 3 with --check', async () => {
+    const world = await openAccountWorld();
+    const stated = registered.slice(0, -1);
+    const shown = await world.run([...stated, '--dry-run']);
+    expect(shown).toMatchObject({ code: 0 });
+    expect(shown.out).toContain('+ create');
+    expect(await world.run([...stated, '--check'])).toMatchObject({ code: 3 });
+    expect(rows(world)).toEqual([]);
+    await world.run(registered);
+    expect(await world.run(['register', '--check'])).toMatchObject({ code: 0 });
+  });
+
+  it('tells the plan as JSON', async () => {
+    const world = await openAccountWorld();
+    const shown = await world.run([...registered.slice(0, -1), '--dry-run', '--json']);
+    expect(JSON.parse(shown.out)).toEqual({
+      changes: [
+        {
+          name: 'default',
+          actions: ['create'],
+          id: null,
+          wanted: {
+            events: ['created', 'modified'],
+            filter,
+            status: 'running',
+            endpoint: `${world.publicUrl}/notifications/default`,
+          },
+        },
+      ],
+      unchanged: [],
+      unwanted: [],
+      others: 0,
+      applied: false,
+    });
+  });
+
+  it('asks, and changes nothing on no, or without a terminal', async () => {
+    const world = await openAccountWorld();
+    const stated = registered.slice(0, -1);
+    expect(await world.run(stated, { answers: ['n'] })).toMatchObject({ code: 1 });
+    const silent = await world.run(stated);
+    expect(silent.code).toBe(2);
+    expect(silent.err).toContain('--yes');
+    expect(rows(world)).toEqual([]);
+    expect(await world.run(stated, { answers: ['y'] })).toMatchObject({ code: 0 });
+  });
+
+  it('stops when the endpoint does not answer as it must, unless it is told not to look', async () => {
+    const world = await openAccountWorld();
+    const { EARSHOT_PROBE_CA: _, ...env } = world.env;
+    const refused = await world.run(registered, { env });
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/does not answer as the catalogue needs it.*certificate/s);
+    expect(creations(world)).toBe(0);
+    const skipped = await world.run([...registered, '--skip-probe'], { env });
+    expect(skipped.err).toContain('was NOT looked at');
+    expect(rows(world)).toHaveLength(1);
+  });
+
+  it('says what it needs when nothing was ever wanted', async () => {
+    const world = await openAccountWorld();
+    const refused = await world.run(['register', '--yes']);
+    expect(refused.code).toBe(2);
+    expect(refused.err).toContain('--event created,modified');
+  });
+
+  it('lists everything that is missing at once', async () => {
+    const { run } = await openAccountWorld();
+    const refused = await run(registered, { env: {} });
+    expect(refused.code).toBe(2);
+    expect(refused.err).toMatch(/EARSHOT_ACCOUNT_USERNAME(.|\n)*EARSHOT_PUBLIC_URL/);
+  });
+});
+
+describe('after an answer that was lost, earshot register', () => {
+  it('finds what was created instead of creating it again', async () => {
+    const world = await openAccountWorld();
+    world.sandbox.service.change({ createAnswersLost: 1 });
+    expect(await world.run(registered)).toMatchObject({ code: 0 });
+    expect(rows(world)).toHaveLength(1);
+    expect(creations(world)).toBe(1);
+  });
+
+  it('tries again what was not created', async () => {
+    const world = await openAccountWorld();
+    world.sandbox.service.change({ createsRefused503: 1 });
+    expect(await world.run(registered)).toMatchObject({ code: 0 });
+    expect(rows(world)).toHaveLength(1);
+  });
+
+  it('shows the catalogue’s own words about a filter, and leaves nothing behind', async () => {
+    const world = await openAccountWorld();
+    const refused = await world.run(['register', '--filter', "foo eq 'bar'", '--yes']);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('Invalid field: foo');
+    expect(rows(world)).toEqual([]);
+    expect(await world.receiver.store.administration.registrations()).toEqual([]);
+    expect(await world.run(registered)).toMatchObject({ code: 0 });
+    const changed = await world.run(['register', '--filter', "foo eq 'bar'", '--yes']);
+    expect(changed.code).toBe(1);
+    expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter }]);
+    expect(await world.run(['register', '--check'])).toMatchObject({ code: 0 });
+  });
+});

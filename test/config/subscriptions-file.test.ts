@@ -1,0 +1,261 @@
+/** `earshot.config.ts`: what it may say, what is refused, and that a changed one is read anew. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
+import { defineConfig, type EarshotConfig } from '../../src/index.ts';
+import { runCommand } from '../cli/fake-io.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import type { Loaded } from './load-subscriptions-child.ts';
+
+// The file is loaded by Node alone: a test runner has its own way with TypeScript and packages.
+const child = fork(join(import.meta.dirname, 'load-subscriptions-child.ts'), { execArgv: [] });
+afterAll(() => void child.kill());
+
+async function load(folder: string): Promise<Loaded> {
+  const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
+  child.send(folder);
+  const [loaded] = await answered;
+  return loaded;
+}
+
+function write(folder: string, text: string): string {
+  const path = join(folder, subscriptionsFileName);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Loads a file of this text from a folder of its own. */
+function loadText(text: string): Promise<Loaded> {
+  const folder = temporaryDirectory();
+  write(folder, text);
+  return load(folder);
+}
+
+function exporting(value: object): string {
+  return `export default ${JSON.stringify(value)};\n`;
+}
+
+const bare = { events: ['created'], filter: '', status: 'running' };
+
+describe('earshot.config.ts', () => {
+  it('gives its subscriptions by name, with defaults, and events in the order of the specification', async () => {
+    const subscriptions = {
+      zebra: {},
+      alps: { events: ['deleted', 'created', 'deleted', 'modified'], status: 'paused' },
+      '0': { events: ['modified', 'created'] },
+      ['a'.repeat(63)]: { status: 'running' },
+    };
+    expect(await loadText(exporting({ subscriptions }))).toEqual({
+      subscriptions: [
+        { ...bare, name: '0', events: ['created', 'modified'] },
+        { ...bare, name: 'a'.repeat(63) },
+        { ...bare, name: 'alps', events: ['created', 'modified', 'deleted'], status: 'paused' },
+        { ...bare, name: 'zebra' },
+      ],
+    });
+  });
+
+  it('may name none', async () => {
+    expect(await loadText(exporting({ subscriptions: {} }))).toEqual({ subscriptions: [] });
+  });
+
+  it('keeps each filter byte by byte', async () => {
+    const filter =
+      "  contains(Name,'Ka\u0308rnten\u00a0€ ''x''')\r\n\tand\u0000 1 eq 1 \ud83d\ude00 ";
+    const loaded = await loadText(exporting({ subscriptions: { a: { filter } } }));
+    expect(loaded).toEqual({ subscriptions: [{ ...bare, name: 'a', filter }] });
+  });
+
+  it('may be written in TypeScript and import files beside it', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'areas.ts'), "export const alps: string = 'POLYGON((6 45))';\n");
+    write(
+      folder,
+      `import { alps } from './areas.ts';
+       interface Wanted { filter: string }
+       const wanted = { filter: \`area \${alps}\` } satisfies Wanted;
+       export default { subscriptions: { alps: wanted as Wanted } };\n`,
+    );
+    const filter = 'area POLYGON((6 45))';
+    expect(await load(folder)).toEqual({ subscriptions: [{ ...bare, name: 'alps', filter }] });
+  });
+
+  it('works as docs/registration.md shows it, with the types of the package', async () => {
+    const project = join(import.meta.dirname, '../..');
+    const page = readFileSync(join(project, 'docs/registration.md'), 'utf8');
+    const example = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    expect(example).toContain("import { defineConfig } from 'earshot'");
+    // Inside the project the package finds itself, as it is found where it is installed.
+    const folder = mkdtempSync(join(project, 'test/.tmp-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    write(folder, example);
+    expect(await load(folder)).toMatchObject({
+      subscriptions: [
+        { name: 'alps-s2', events: ['created', 'modified'] },
+        { name: 'deletions', events: ['deleted'] },
+        { name: 'later', status: 'paused' },
+      ],
+    });
+  });
+
+  it('is none where there is no such file', async () => {
+    const folder = temporaryDirectory();
+    expect(await load(folder)).toEqual({ subscriptions: null });
+    expect(await load(join(folder, 'not', 'there'))).toEqual({ subscriptions: null });
+  });
+});
+
+describe('defineConfig', () => {
+  it('returns what it is given, and its types know every field', () => {
+    const config: EarshotConfig = {
+      subscriptions: { a: { events: ['created'], filter: '', status: 'paused' }, b: {} },
+    };
+    expect(defineConfig(config)).toBe(config);
+    // @ts-expect-error: a field that is none
+    defineConfig({ subscriptions: { a: { filtr: '' } } });
+    // @ts-expect-error: an event that is none
+    defineConfig({ subscriptions: { a: { events: ['updated'] } } });
+    // @ts-expect-error: a status that nobody can ask for
+    defineConfig({ subscriptions: { a: { status: 'cancelled' } } });
+  });
+});
+
+describe('a file with faults', () => {
+  const nameRule = 'use small letters, digits and dashes; at most 63';
+  it.each<[string, string, string[]]>([
+    ['no default export', 'export const subscriptions = {};', ['the default export: .*object.*']],
+    ['null', 'export default null;', ['the default export: .*object.*']],
+    ['a function', 'export default () => ({ subscriptions: {} });', ['the default export: .*']],
+    ['no subscriptions', exporting({}), ['subscriptions: .*']],
+    ['a list', exporting({ subscriptions: [] }), ['subscriptions: .*record.*']],
+    [
+      'unknown fields',
+      exporting({ subscriptions: { a: { filtr: '' } }, limits: {} }),
+      ['subscriptions\\.a: .*"filtr"', 'the default export: .*"limits"'],
+    ],
+    ...['Alps', '-alps', 'al_ps', 'al ps', '', 'a'.repeat(64), 'alps\n', 'älps'].map(
+      (name): [string, string, string[]] => [
+        `the name ${JSON.stringify(name)}`,
+        exporting({ subscriptions: { [name]: {} } }),
+        [`subscriptions\\.${name}: ${nameRule}`],
+      ],
+    ),
+    [
+      'an event that is none',
+      exporting({ subscriptions: { a: { events: ['created', 'Deleted'] } } }),
+      ['subscriptions\\.a\\.events\\.1: .*"created"\\|"modified"\\|"deleted"'],
+    ],
+    [
+      'one event as a text',
+      exporting({ subscriptions: { a: { events: 'created' } } }),
+      ['subscriptions\\.a\\.events: .*array.*'],
+    ],
+    [
+      'no event',
+      exporting({ subscriptions: { a: { events: [] } } }),
+      ['subscriptions\\.a\\.events: .*'],
+    ],
+    [
+      'a filter that is no text',
+      exporting({ subscriptions: { a: { filter: ['x'] } } }),
+      ['subscriptions\\.a\\.filter: .*string.*'],
+    ],
+    [
+      'a status that nobody can ask for',
+      exporting({ subscriptions: { a: { status: 'cancelled' } } }),
+      ['subscriptions\\.a\\.status: .*"running"\\|"paused"'],
+    ],
+    [
+      'faults in two subscriptions, all told at once',
+      exporting({ subscriptions: { a: { status: 'on', filter: 1 }, b: {}, B: {}, c: null } }),
+      [
+        'subscriptions\\.a\\.filter: .*',
+        'subscriptions\\.a\\.status: .*',
+        `subscriptions\\.B: ${nameRule}`,
+        'subscriptions\\.c: .*object.*',
+      ],
+    ],
+  ])('(%s) is refused with where and why', async (_title, text, details) => {
+    const folder = temporaryDirectory();
+    const path = write(folder, text);
+    expect(await load(folder)).toEqual({
+      name: 'AppError',
+      code: 'configuration',
+      message: `${path} has faults.`,
+      details: details.map((detail) => expect.stringMatching(new RegExp(`^${detail}$`))),
+    });
+  });
+
+  it('stops a command before it asks anybody, and exits 2', async () => {
+    const workingDir = temporaryDirectory();
+    write(workingDir, exporting({ subscriptions: { Alps: {} } }));
+    const ended = await runCommand(['register', '--yes'], { workingDir });
+    expect(ended).toMatchObject({ code: 2, out: '' });
+    expect(ended.err).toMatch(/has faults\.\n {2}- subscriptions\.Alps: use small letters/);
+  });
+});
+
+describe('a file that cannot be loaded', () => {
+  const good = exporting({ subscriptions: {} });
+  it.each<[string, string, RegExp]>([
+    ['has a fault of form', 'export default {\n  subscriptions: {\n    a: {\n};\n', /line 4: ./],
+    ['forgets a comma', "export default {\n  a: 'x'\n  b: 1 };\n", /line 3: .*','/],
+    ['needs more than its types taken out', `enum A { B }\n${good}`, /enum is not supported/],
+    ['throws', `throw new Error('no filter today.');\n${good}`, /: no filter today\. Put it right/],
+    ['throws what is no error', `throw 'a text';\n${good}`, /: a text\. Put it right/],
+    ['waits for what fails', 'export default await Promise.reject(new Error("x"));', /: x\./],
+    ['imports what is not there', `import './gone.ts';\n${good}`, /Cannot find module .*gone\.ts/],
+  ])('because it %s is refused with the reason and what to do', async (_title, text, reason) => {
+    const folder = temporaryDirectory();
+    const path = write(folder, text);
+    const loaded = await load(folder);
+    expect(loaded).toEqual({
+      name: 'AppError',
+      code: 'configuration',
+      message: expect.stringMatching(reason),
+      details: [],
+    });
+    expect(loaded).toMatchObject({
+      message: expect.stringMatching(/ cannot be loaded: .*\. Put it right, or move it away\.$/),
+    });
+    expect(loaded).toMatchObject({ message: expect.stringContaining(path) });
+  });
+
+  it('because it is a folder is refused, too', async () => {
+    const folder = temporaryDirectory();
+    mkdirSync(join(folder, subscriptionsFileName));
+    expect(await load(folder)).toMatchObject({ code: 'configuration' });
+  });
+});
+
+describe('a file that has changed', () => {
+  it('is read anew, though its size and time are the same, and so is an earlier one put back', async () => {
+    const folder = temporaryDirectory();
+    for (const filter of ['a', 'b', 'c', 'a']) {
+      const path = write(folder, exporting({ subscriptions: { x: { filter } } }));
+      utimesSync(path, 1_700_000_000, 1_700_000_000);
+      const subscriptions = [{ ...bare, name: 'x', filter }];
+      expect(await load(folder)).toEqual({ subscriptions });
+    }
+  });
+
+  it('is read anew after it could not be loaded, or had faults, or was away', async () => {
+    const folder = temporaryDirectory();
+    const good = exporting({ subscriptions: { x: {} } });
+    const subscriptions = [{ ...bare, name: 'x' }];
+    const broken = ['export default {', "throw new Error('not now');\nexport default 1;", '', good];
+    for (const text of broken) {
+      write(folder, text);
+      if (text !== good) expect(await load(folder)).toMatchObject({ code: 'configuration' });
+      write(folder, good);
+      expect(await load(folder)).toEqual({ subscriptions });
+    }
+    rmSync(join(folder, subscriptionsFileName));
+    expect(await load(folder)).toEqual({ subscriptions: null });
+    write(folder, good);
+    expect(await load(folder)).toEqual({ subscriptions });
+  });
+});

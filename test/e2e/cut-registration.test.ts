@@ -1,0 +1,18 @@
+/** SIGKILL at every request of a first registration: the next run ends as if nothing had happened. */
+import { expect, it } from 'vitest';
+import { rows } from '../cli/account-world.ts';
+import { cutEverywhere } from './cut-everywhere.ts';
+
+const filter = "Collection/Name eq 'SENTINEL-2'";
+
+it('a first registration that is killed at each of its requests ends as one that was not', async () => {
+  const kills = await cutEverywhere(
+    async () => undefined,
+    ['register', '--filter', filter, '--yes'],
+    async (world) => {
+      expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter }]);
+    },
+  );
+  // Login, list, create, list: each before and after.
+  expect(kills).toBe(8);
+}, 120_000);

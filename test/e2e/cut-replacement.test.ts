@@ -1,0 +1,28 @@
+/** SIGKILL at every request of a replacement where only two may run: the next run ends the same. */
+import { expect, it } from 'vitest';
+import { rows, stranger } from '../cli/account-world.ts';
+import { cutEverywhere } from './cut-everywhere.ts';
+
+const filter = "Collection/Name eq 'SENTINEL-2'";
+const otherFilter = "Collection/Name eq 'SENTINEL-1'";
+
+it('a replacement that is killed at each of its requests ends as one that was not', async () => {
+  const kills = await cutEverywhere(
+    async (world) => {
+      world.sandbox.addSubscription(stranger('other'));
+      const registered = await world.run(['register', '--filter', filter, '--yes']);
+      expect(registered, registered.err).toMatchObject({ code: 0 });
+    },
+    ['register', '--filter', otherFilter, '--yes'],
+    async (world) => {
+      expect(rows(world)).toMatchObject([
+        { name: 'other', status: 'running' },
+        { name: 'default', status: 'running', filter: otherFilter },
+      ]);
+      const gaps = await world.receiver.store.administration.gaps();
+      expect(gaps.every(({ toUs }) => toUs !== null)).toBe(true);
+    },
+  );
+  // List, create, pause, resume, delete, list: each before and after.
+  expect(kills).toBe(12);
+}, 180_000);

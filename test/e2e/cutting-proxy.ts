@@ -1,0 +1,73 @@
+/** Stands between a command and the sandbox's services, and tells the test at a request of its choice. */
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** Before a request reaches the services, or after they have done it, before the answer. */
+export type CutMoment = 'before' | 'after';
+
+export interface CuttingProxy {
+  url: string;
+  /** Requests since the last `cutAt`. */
+  count(): number;
+  /** At this request, counted from 1, the callback is called and nothing goes on. */
+  cutAt(number: number, moment: CutMoment, cut: () => void): void;
+  /** Lets everything pass. */
+  letPass(): void;
+}
+
+/** A proxy on loopback in front of an address like `http://127.0.0.1:1234`. */
+export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
+  let count = 0;
+  let plan: { number: number; moment: CutMoment; cut: () => void } | null = null;
+  const handle = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    count += 1;
+    const isCut = plan?.number === count ? plan : null;
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(Buffer.from(chunk));
+    const body = Buffer.concat(chunks);
+    if (isCut?.moment === 'before') return isCut.cut();
+    const answer = await forward(target, incoming, body);
+    if (isCut !== null) return isCut.cut();
+    outgoing.writeHead(answer.status, answer.headers).end(answer.body);
+  };
+  const server = createServer((incoming, outgoing) => {
+    handle(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    count: () => count,
+    cutAt: (number, moment, cut) => {
+      count = 0;
+      plan = { number, moment, cut };
+    },
+    letPass: () => {
+      count = 0;
+      plan = null;
+    },
+  };
+}
+
+function forward(target: string, incoming: IncomingMessage, body: Buffer) {
+  const { method = 'GET', url = '/', headers } = incoming;
+  return new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; body: Buffer }>(
+    (resolve, reject) => {
+      const sent = request(`${target}${url}`, { method, headers }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const { statusCode: status = 0 } = response;
+          resolve({ status, headers: response.headers, body: Buffer.concat(chunks) });
+        });
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    },
+  );
+}

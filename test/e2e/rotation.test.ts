@@ -1,0 +1,69 @@
+/** Credentials are rotated while notifications pour in: none is refused, also when the rotation is killed. */
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type AccountWorld, openAccountWorld } from '../cli/account-world.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+
+const credentialsFile = z.object({
+  pairs: z.array(z.object({ username: z.string(), password: z.string() })),
+});
+
+function pairsOf({ dataDir }: AccountWorld) {
+  const text = readFileSync(join(dataDir, 'endpoint-credentials.json'), 'utf8');
+  return credentialsFile.parse(JSON.parse(text)).pairs;
+}
+
+/** A registered subscription that gets a hundred notifications a second. */
+async function openLoadedWorld(): Promise<AccountWorld> {
+  const world = await openAccountWorld({ sandbox: { count: 1_000_000, ratePerSecond: 100 } });
+  const registered = await world.run(['register', '--event', 'created', '--yes']);
+  expect(registered, registered.err).toMatchObject({ code: 0 });
+  return world;
+}
+
+function statusesOf({ sandbox }: AccountWorld): Set<number | null> {
+  return new Set(sandbox.entries().flatMap(({ attempts }) => attempts.map(({ status }) => status)));
+}
+
+const rotate = ['credentials', 'rotate', '--wait', '3'];
+
+describe('a rotation under load', () => {
+  it('refuses no delivery, and ends with the new credentials only', async () => {
+    const world = await openLoadedWorld();
+    const [before] = pairsOf(world);
+    const rotated = await spawnCommand(rotate, { env: world.env, cwd: world.folder }).ended;
+    expect(rotated, rotated.err).toMatchObject({ code: 0 });
+    const [after, ...more] = pairsOf(world);
+    expect(more).toEqual([]);
+    expect(after).not.toEqual(before);
+    const delivered = world.sandbox.totals().delivered;
+    await expect.poll(() => world.sandbox.totals().delivered).toBeGreaterThan(delivered + 50);
+    expect(statusesOf(world)).toEqual(new Set([200]));
+    const marks = await world.receiver.store.administration.deliveryMarks();
+    expect(marks.map(({ username }) => username).sort()).toEqual(
+      [before?.username, after?.username].sort(),
+    );
+  }, 60_000);
+
+  it('is killed again and again, and still refuses none', async () => {
+    const world = await openLoadedWorld();
+    const [before] = pairsOf(world);
+    for (let kills = 0; kills < 8; kills += 1) {
+      const child = spawnCommand(rotate, { env: world.env, cwd: world.folder });
+      const killAfter = world.sandbox.totals().delivered + randomInt(20, 350);
+      await expect
+        .poll(() => world.sandbox.totals().delivered, { timeout: 20_000, interval: 10 })
+        .toBeGreaterThan(killAfter);
+      child.kill();
+      await child.ended;
+    }
+    const rotated = await spawnCommand(rotate, { env: world.env, cwd: world.folder }).ended;
+    expect(rotated, rotated.err).toMatchObject({ code: 0 });
+    expect(pairsOf(world)).toHaveLength(1);
+    expect(pairsOf(world)).not.toEqual([before]);
+    expect(statusesOf(world)).toEqual(new Set([200]));
+  }, 90_000);
+});

@@ -1,0 +1,36 @@
+/** The real program as a child process that runs one command to its end. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+export interface SpawnedCommand {
+  kill(): void;
+  /** Code null when it was killed. */
+  ended: Promise<{ code: number | null; out: string; err: string }>;
+}
+
+/** Starts a command with nothing but this environment, in a folder. */
+export function spawnCommand(
+  argv: readonly string[],
+  options: { env: Record<string, string>; cwd: string },
+): SpawnedCommand {
+  const program = join(import.meta.dirname, '../../scripts/earshot.js');
+  const child = spawn(process.execPath, [program, ...argv], {
+    cwd: options.cwd,
+    env: { PATH: process.env.PATH, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let out = '';
+  let err = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text;
+  });
+  const ended = new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
+    child.on('close', (code) => resolve({ code, out, err }));
+  });
+  return { kill: () => void child.kill('SIGKILL'), ended };
+}

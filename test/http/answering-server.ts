@@ -1,0 +1,87 @@
+/** A service of the test's own on loopback: answers as told, remembers every request. */
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface SeenRequest {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  /** As it came. */
+  body: string;
+}
+
+export interface AnswerParts {
+  status?: number;
+  headers?: Record<string, string>;
+  /** A text as it is; anything else as JSON. */
+  body?: unknown;
+}
+
+/** An answer; 'hang' never gives one, 'cut' breaks the connection, a function does as it likes. */
+export type Answer = AnswerParts | 'hang' | 'cut' | ((response: ServerResponse) => void);
+
+/** A port of this computer on which nobody listens. */
+export async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return port;
+}
+
+export interface AnsweringServer {
+  url: string;
+  requests: SeenRequest[];
+}
+
+/**
+ * Starts a server that is closed when the test is over. A list is answered in turn, the last one
+ * again and again.
+ */
+export async function startServer(
+  answers: Answer[] | ((request: SeenRequest) => Answer),
+): Promise<AnsweringServer> {
+  const requests: SeenRequest[] = [];
+  const answerTo = (request: SeenRequest) =>
+    typeof answers === 'function'
+      ? answers(request)
+      : (answers[Math.min(requests.length, answers.length) - 1] ?? 'cut');
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url: path = '', headers } = request;
+      const seen = { method, path, headers, body: Buffer.concat(chunks).toString() };
+      requests.push(seen);
+      send(answerTo(seen), response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  );
+  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  return { url: `http://127.0.0.1:${port}`, requests };
+}
+
+function send(answer: Answer, response: ServerResponse): void {
+  if (answer === 'hang') return;
+  if (answer === 'cut') response.destroy();
+  else if (typeof answer === 'function') answer(response);
+  else write(answer, response);
+}
+
+function write(answer: AnswerParts, response: ServerResponse): void {
+  const { status = 200, headers, body } = answer;
+  const type = typeof body === 'string' ? 'text/plain' : 'application/json';
+  response.writeHead(status, {
+    ...(body === undefined ? {} : { 'Content-Type': type }),
+    ...headers,
+  });
+  response.end(typeof body === 'string' || body === undefined ? body : JSON.stringify(body));
+}

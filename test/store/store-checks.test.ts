@@ -1,0 +1,166 @@
+/** What the doctor finds in a data directory. */
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { databaseFileName } from '../../src/store/database.ts';
+import { notificationLog } from '../../src/store/migrations/0001-notification-log.ts';
+import { createStoreChecks, type StoreCheckOptions } from '../../src/store/store-checks.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { runBoundByPermissions } from './bound-by-permissions.ts';
+import { openSqliteStore } from './sqlite-store.ts';
+
+const mebibyte = 2 ** 20;
+
+function checksOf(dataDir: string, options: Partial<StoreCheckOptions> = {}) {
+  return createStoreChecks({
+    dataDir,
+    nowUs: () => 0,
+    secretFileNames: ['secret.json', 'other-secret.json'],
+    ...options,
+  });
+}
+
+describe('the data directory', () => {
+  it('passes when it can be written', async () => {
+    const dataDir = temporaryDirectory();
+    expect(await checksOf(dataDir).directory()).toEqual([
+      { check: 'data directory', state: 'pass', message: `${dataDir} can be written.` },
+    ]);
+  });
+
+  it('passes when it can be made, and is not made by looking', async () => {
+    const dataDir = join(temporaryDirectory(), 'a', 'b');
+    const [finding] = await checksOf(dataDir).directory();
+    expect(finding).toMatchObject({ state: 'pass', message: expect.stringContaining('not there') });
+    expect(existsSync(join(dataDir, '..'))).toBe(false);
+  });
+
+  it.each([['it'], ['what stands in its way']])('fails when %s is a file', async (which) => {
+    const file = join(temporaryDirectory(), 'file');
+    writeFileSync(file, '');
+    const [finding] = await checksOf(which === 'it' ? file : join(file, 'data')).directory();
+    expect(finding).toMatchObject({ state: 'fail', message: `${file} is not a directory.` });
+    expect(finding?.advice).toContain('EARSHOT_DATA_DIR');
+  });
+
+  it.each([
+    ['', /cannot be written \(EACCES\)/],
+    ['new', /cannot be made/],
+    // Root sees what is in a directory that it may not enter.
+    ['locked/in/it', /cannot be (entered|made)/],
+  ])('fails without the rights to it: "%s"', (below, words) => {
+    const parent = temporaryDirectory();
+    mkdirSync(join(parent, 'locked'), { mode: 0o600 });
+    chmodSync(parent, 0o500);
+    const { stdout } = runBoundByPermissions('directory-check-child.ts', join(parent, below));
+    chmodSync(parent, 0o700);
+    const [finding] = JSON.parse(stdout);
+    expect(finding).toMatchObject({ state: 'fail', message: expect.stringMatching(words) });
+    expect(finding.advice).toContain('as the user of the receiver');
+  });
+});
+
+describe('files that only the owner may read', () => {
+  it('pass when they are, and when there are none', async () => {
+    const dataDir = temporaryDirectory();
+    const checks = checksOf(dataDir);
+    expect(await checks.ownerOnly()).toMatchObject([{ state: 'pass' }]);
+    writeFileSync(join(dataDir, 'secret.json'), '', { mode: 0o600 });
+    writeFileSync(join(dataDir, databaseFileName), '', { mode: 0o600 });
+    expect(await checks.ownerOnly()).toMatchObject([{ state: 'pass' }]);
+  });
+
+  it.each([0o640, 0o604, 0o620])('fail when a secret has mode %o', async (mode) => {
+    const dataDir = temporaryDirectory();
+    const path = join(dataDir, 'other-secret.json');
+    writeFileSync(path, '');
+    chmodSync(path, mode);
+    expect(await checksOf(dataDir).ownerOnly()).toEqual([
+      {
+        check: 'owner-only files',
+        state: 'fail',
+        message: `Others may read ${path}.`,
+        advice: `Run: chmod 600 ${path}`,
+      },
+    ]);
+  });
+
+  it('warn when it is the database, with the files beside it', async () => {
+    const dataDir = temporaryDirectory();
+    const files = ['', '-wal', '-shm'].map((suffix) => join(dataDir, databaseFileName + suffix));
+    for (const file of files) {
+      writeFileSync(file, '');
+      chmodSync(file, 0o644);
+    }
+    expect(await checksOf(dataDir).ownerOnly()).toMatchObject([
+      { state: 'warn', advice: `Run: chmod 600 ${files.join(' ')}` },
+    ]);
+  });
+});
+
+describe('free space', () => {
+  it.each([
+    [1024 * mebibyte, 'pass', '1.0 GiB free'],
+    [1023 * mebibyte, 'warn', '1023 MiB free'],
+    [100 * mebibyte, 'warn', '100 MiB free'],
+    [99 * mebibyte, 'fail', '99 MiB free'],
+  ])('of %i bytes: %s', async (bytes, state, words) => {
+    const dataDir = temporaryDirectory();
+    const [finding] = await checksOf(dataDir, { freeBytes: async () => bytes }).freeSpace();
+    expect(finding).toMatchObject({ state, message: expect.stringContaining(words) });
+    expect(finding?.advice === undefined).toBe(state === 'pass');
+  });
+
+  it('is asked of the file system, also for a directory that is not there yet', async () => {
+    const [finding] = await checksOf(join(temporaryDirectory(), 'new')).freeSpace();
+    expect(finding?.message).toMatch(/^\d[\d.]* [GM]iB free for .*new\.$/);
+  });
+
+  it('is skipped when the file system does not tell', async () => {
+    const freeBytes = () => Promise.reject(new Error('no'));
+    const [finding] = await checksOf(temporaryDirectory(), { freeBytes }).freeSpace();
+    expect(finding?.state).toBe('skipped');
+  });
+});
+
+describe('the database', () => {
+  it('is skipped when there is none, and none is made by looking', async () => {
+    const dataDir = temporaryDirectory();
+    expect(await checksOf(dataDir).database()).toMatchObject([{ state: 'skipped' }]);
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+
+  it('passes, beside a receiver that writes to it', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(delivery(notification(1)));
+    expect(await checksOf(dataDir).database()).toMatchObject([{ state: 'pass' }]);
+    await store.accept(delivery(notification(2)));
+    expect(await store.counts()).toMatchObject({ notifications: 2 });
+  });
+
+  it('fails with the reason and the advice when it is none', async () => {
+    const dataDir = temporaryDirectory();
+    writeFileSync(join(dataDir, databaseFileName), 'this is no database at all'.repeat(100));
+    const [finding] = await checksOf(dataDir).database();
+    expect(finding).toMatchObject({ check: 'database', state: 'fail' });
+    expect(finding?.message).toMatch(/not a database/);
+    expect(finding?.advice).toMatch(/backup/);
+  });
+
+  it('of an older version is left as it is', async () => {
+    const dataDir = temporaryDirectory();
+    const file = join(dataDir, databaseFileName);
+    const database = new Sqlite(file);
+    database.exec(notificationLog.sql);
+    database.pragma(`application_id = ${0x65617273}`);
+    database.pragma('user_version = 1');
+    database.close();
+    const [finding] = await checksOf(dataDir).database();
+    expect(finding).toMatchObject({ state: 'fail', advice: expect.stringContaining('npm start') });
+    const after = new Sqlite(file, { readonly: true });
+    expect(after.pragma('user_version', { simple: true })).toBe(1);
+    after.close();
+  });
+});

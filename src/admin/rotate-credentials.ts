@@ -144,6 +144,7 @@ async function awaitDeliveries(
   { administration, nowUs, pause, report }: RotationWorld,
 ): Promise<void> {
   const beganAtUs = nowUs();
+  report(`Waiting for deliveries with the new ones, for at most ${Math.ceil(waitMs / 1000)} s.`);
   const settleUs = Math.min(waitMs, settleMaxMs) * 1000;
   let waiting: string[] = [...names];
   for (;;) {

@@ -3,7 +3,7 @@ import type { MaintenanceResult } from '../admin/maintain.ts';
 import type { CompleteAccountConfig } from '../config/account-config.ts';
 import { readCredentialsFile } from '../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Store } from '../store/store.ts';
 import type { AccountIo } from './account.ts';
@@ -102,6 +102,11 @@ async function tryRound(
     return results.every(({ failure }) => failure === null);
   } catch (error) {
     if (signal.aborted) return true;
+    if (isAppError(error, 'conflict')) {
+      // A command of the user holds the account: a rotation may take its minutes.
+      log.info({ reason: error.message }, 'maintenance waits for another command');
+      return false;
+    }
     const expected = error instanceof AppError && error.code !== 'internal';
     const fields = expected ? { reason: error.message, details: error.details } : { err: error };
     log.error(fields, 'maintenance failed; it is tried again, and intake goes on');

@@ -121,6 +121,9 @@ function replaceLines(
   if (first !== undefined && differs.includes('filter')) {
     lines.push(...changed('filter  ', filterText(first.filter), filterText(desired.filter), paint));
   }
+  if (first !== undefined && first.status !== desired.status) {
+    lines.push(...changed('status  ', first.status, desired.status, paint));
+  }
   if (ready !== null) lines.push(`its replacement ${printable(ready.id)} was made before`);
   lines.push(paint('dim', ways[way]));
   return lines;

@@ -37,6 +37,8 @@ export interface Ended {
 export interface Running {
   /** What has been printed so far on stdout. */
   out(): string;
+  /** The same of stderr. */
+  err(): string;
   stop(): void;
   ended: Promise<Ended>;
 }
@@ -76,7 +78,13 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
     const outBytes = stdout.bytes();
     return { code, outBytes, out: outBytes.toString(), err: stderr.bytes().toString() };
   });
-  return { out: () => stdout.bytes().toString(), stop: () => stopping.abort('test'), ended };
+  const text = ({ bytes }: { bytes: () => Buffer }) => bytes().toString();
+  return {
+    out: () => text(stdout),
+    err: () => text(stderr),
+    stop: () => stopping.abort('test'),
+    ended,
+  };
 }
 
 /** Runs a command line to its end. */

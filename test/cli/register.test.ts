@@ -36,6 +36,7 @@ describe('earshot register', () => {
     expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter: otherFilter }]);
     const methods = world.sandbox.requests().map(({ method }) => method);
     expect(methods.lastIndexOf('POST')).toBeLessThan(methods.lastIndexOf('DELETE'));
+    expect(world.sandbox.subscriptions()).toMatchObject([{ events: ['created', 'modified'] }]);
     expect(await world.receiver.store.administration.gaps()).toEqual([]);
   });
 
@@ -83,7 +84,7 @@ describe('earshot register', () => {
     expect(refused.err).toContain('the catalogue lets 2 run');
     expect(world.sandbox.subscriptions()).toEqual(strangers);
     expect(creations(world)).toBe(0);
-    const paused = await world.run([...registered, '--paused']);
+    const paused = await world.run([...registered, '--status', 'paused']);
     expect(paused.code).toBe(0);
     expect(world.sandbox.subscriptions().slice(0, 2)).toEqual(strangers);
     expect(rows(world)[2]).toMatchObject({ name: 'default', status: 'paused' });

@@ -1,14 +1,17 @@
-/** `earshot sandbox`: wrong words and settings are refused before anything is sent. */
+/** `earshot sandbox`: wrong words and settings are refused before anything is sent; what it says at its start. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { runCommand } from './fake-io.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runCommand, startCommand } from './fake-io.ts';
 
 const password = 'hunter2-not-to-be-told';
 const env = { EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD: password };
-/** A port of the system's choice, so that a command that starts after all disturbs nobody. */
-const control = ['--control', '127.0.0.1:0', '--products', '1'];
+/** Ports of the system's choice, so that a command that starts after all disturbs nobody. */
+const control = ['--control', '127.0.0.1:0', '--service', '127.0.0.1:0', '--products', '1'];
+const endpoint = ['--endpoint', 'https://localhost:1/notifications/default'];
 
 function writeFile(text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-sandbox-'));
@@ -36,6 +39,8 @@ describe('the sandbox', () => {
     ['--trust /nonexistent/ca.pem', /--trust names \/nonexistent\/ca\.pem/],
     ['--control 8090', /host:port/],
     ['--control 0.0.0.0:0', /control port will not listen on 0\.0\.0\.0/],
+    ['--service 8091', /host:port/],
+    ['--service 0.0.0.0:0', /service will not listen on 0\.0\.0\.0/],
     ['--rate 20000', /rate/],
   ])('%s exits 2 and says what would be right', async (line, message) => {
     const { code, out, err } = await runCommand(['sandbox', ...control, ...line.split(' ')], {
@@ -61,11 +66,96 @@ describe('the sandbox', () => {
   });
 
   it.each([[{}], [{ EARSHOT_ENDPOINT_USERNAME: 'catalogue' }]])(
-    'with only %j set exits 2 and names the variables',
+    'with an endpoint and only %j set exits 2 and names the variables',
     async (some) => {
-      const { code, err } = await runCommand(['sandbox', ...control], { env: { ...some } });
+      const argv = ['sandbox', ...control, ...endpoint];
+      const { code, err } = await runCommand(argv, { env: { ...some } });
       expect(code).toBe(2);
       expect(err).toMatch(/EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD/);
     },
   );
+});
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs it until its services answer a login with these fields, then stops it. */
+async function runUntilLogin(
+  argv: readonly string[],
+  variables: Record<string, string>,
+  fields: Record<string, string> = {},
+) {
+  const service = `127.0.0.1:${await freePort()}`;
+  const line = ['sandbox', '--control', '127.0.0.1:0', '--service', service, ...argv];
+  const running = startCommand(line, { env: variables });
+  onTestFinished(running.stop);
+  const tokenUrl = `http://${service}/auth/realms/CDSE/protocol/openid-connect/token`;
+  const body = { client_id: 'cdse-public', grant_type: 'password', ...fields };
+  const login = () => fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(body) });
+  const { status } = await vi.waitFor(login, 5_000);
+  running.stop();
+  const { code, err } = await running.ended;
+  const lines = err.split('\n').filter((text) => text.startsWith('EARSHOT_'));
+  return { code, err, lines, status, tokenUrl };
+}
+
+describe('the sandbox tells at its start', () => {
+  it('the lines for .env, and that it waits for a registration', async () => {
+    const { code, err, lines, tokenUrl } = await runUntilLogin([], {});
+    expect(code).toBe(0);
+    expect(err).toContain('Waiting for a subscription that runs.');
+    expect(lines).toEqual([
+      `EARSHOT_CATALOGUE_URL=${new URL(tokenUrl).origin}`,
+      `EARSHOT_TOKEN_URL=${tokenUrl}`,
+      'EARSHOT_ACCOUNT_USERNAME=sandbox',
+      'EARSHOT_ACCOUNT_PASSWORD=sandbox',
+    ]);
+  });
+
+  it('no password that was chosen, and no shared secret', async () => {
+    const { err, lines } = await runUntilLogin([], {
+      EARSHOT_ACCOUNT_USERNAME: 'me@example.org',
+      EARSHOT_ACCOUNT_PASSWORD: password,
+      EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP',
+    });
+    expect(lines).toContain('EARSHOT_ACCOUNT_USERNAME=me@example.org');
+    expect(lines.filter((line) => line.startsWith('EARSHOT_ACCOUNT_PASSWORD'))).toEqual([]);
+    expect(err).not.toContain(password);
+    expect(err).not.toContain('JBSWY');
+  });
+
+  it('where it publishes to, when it was told', async () => {
+    const { err } = await runUntilLogin(endpoint, env);
+    expect(err).toContain('Publishing to https://localhost:1/notifications/default.');
+    expect(err).not.toContain(password);
+  });
+});
+
+describe('the account of the sandbox', () => {
+  const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: password };
+  const totpSecret = 'JBSWY3DPEHPK3PXP';
+  const me = { username: 'me', password };
+  const sandbox = { username: 'sandbox', password: 'sandbox' };
+
+  it.each<[string, Record<string, string>, Record<string, string>, number]>([
+    ['is sandbox and sandbox', {}, sandbox, 200],
+    ['is what the variables say', account, me, 200],
+    ['is that alone', account, sandbox, 401],
+    [
+      'wants a code with a shared secret',
+      { ...account, EARSHOT_ACCOUNT_TOTP: totpSecret },
+      me,
+      401,
+    ],
+    ['wants none with a single code', { ...account, EARSHOT_ACCOUNT_TOTP: '123456' }, me, 200],
+  ])('%s', async (_title, variables, fields, status) => {
+    expect((await runUntilLogin([], variables, fields)).status).toBe(status);
+  });
 });

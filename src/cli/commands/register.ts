@@ -1,5 +1,5 @@
 /** `earshot register`: makes the catalogue account hold the subscriptions that are wanted. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { type PreparedPlan, preparePlan } from '../../admin/carry-out-plan.ts';
 import {
   type CompleteAccountConfig,
@@ -14,6 +14,8 @@ import {
   type SubscriptionEvent,
   sortedEvents,
   subscriptionEvents,
+  type WantedStatus,
+  wantedStatuses,
 } from '../../domain/subscription.ts';
 import type { OpenedAccount } from '../account.ts';
 import { painter } from '../colour.ts';
@@ -25,7 +27,7 @@ import { writeOut } from '../write-out.ts';
 interface RegisterFlags {
   event?: SubscriptionEvent[];
   filter?: string;
-  paused?: true;
+  status?: WantedStatus;
   prune?: true;
   movedFrom?: string;
   dryRun?: true;
@@ -40,7 +42,7 @@ export function registerCommand(io: Io): Command {
     .description('Make the catalogue account hold the subscriptions you want.')
     .option('--event <names>', 'created, modified, deleted; several with commas', eventNames)
     .option('--filter <expression>', 'a $filter expression; without one, every product')
-    .option('--paused', 'register it paused')
+    .addOption(new Option('--status <status>', 'running or paused').choices(wantedStatuses))
     .option('--prune', 'delete those of ours that are no longer wanted')
     .option('--moved-from <url>', 'adopt those of an earlier EARSHOT_PUBLIC_URL', earlierUrl)
     .option('--dry-run', 'show the plan, change nothing')
@@ -51,8 +53,9 @@ export function registerCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-What is wanted stands in ${subscriptionsFileName}, if that file is there; else --event, --filter and --paused
-say it for one subscription called "${defaultSubscriptionName}"; without them what was registered last is wanted.
+What is wanted stands in ${subscriptionsFileName}, if that file is there; else --event, --filter and --status
+say it for one subscription called "${defaultSubscriptionName}"; what they do not say stays as it was registered
+last, and is at first: created, every product, running.
 Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs, way.
 
 What others made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's
@@ -69,11 +72,11 @@ Examples:
 
 async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const file = await loadSubscriptionsFile(io.workingDir);
-  const stated = statedSubscription(flags);
-  if (file !== null && stated !== null) {
+  const isStated = [flags.event, flags.filter, flags.status].some((flag) => flag !== undefined);
+  if (file !== null && isStated) {
     throw new AppError(
       'usage',
-      `${subscriptionsFileName} says what is wanted, so --event, --filter and --paused cannot say it too. Change the file, or move it away.`,
+      `${subscriptionsFileName} says what is wanted, so --event, --filter and --status cannot say it too. Change the file, or move it away.`,
     );
   }
   const config = readCompleteAccountConfig(io);
@@ -82,7 +85,9 @@ async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const complete = flags.dryRun || flags.check ? config : await ensureCredentials(config, io);
   const account = await openAccount(complete, io);
   try {
-    const desired = file ?? (stated === null ? await remembered(account) : [stated]);
+    const before = await remembered(account);
+    const desired = file ?? (isStated ? [stated(flags, before)] : before);
+    if (desired.length === 0 && file === null) throw nothingWanted();
     warnOfMixedEvents(desired, io);
     await carryOutRegister(desired, flags, account, io);
   } finally {
@@ -144,31 +149,36 @@ async function showPlan(
   await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
 }
 
-function statedSubscription({ event, filter, paused }: RegisterFlags): DesiredSubscription | null {
-  if (event === undefined && filter === undefined && paused === undefined) return null;
+/** What the flags say; what they leave out is as it was registered last. */
+function stated(
+  { event, filter, status }: RegisterFlags,
+  before: readonly DesiredSubscription[],
+): DesiredSubscription {
+  const last = before.find(({ name }) => name === defaultSubscriptionName);
   return {
     name: defaultSubscriptionName,
-    events: event ?? ['created'],
-    filter: filter ?? '',
-    status: paused ? 'paused' : 'running',
+    events: event ?? last?.events ?? ['created'],
+    filter: filter ?? last?.filter ?? '',
+    status: status ?? last?.status ?? 'running',
   };
 }
 
-/** What was registered last, to be made so again. */
+/** What was registered last. */
 async function remembered({ store }: OpenedAccount): Promise<DesiredSubscription[]> {
   const registrations = await store.administration.registrations();
-  if (registrations.length === 0) {
-    throw new AppError(
-      'usage',
-      `Say what you want: --event created,modified --filter "…", or name it in ${subscriptionsFileName}. Every product there is: --event created.`,
-    );
-  }
   return registrations.map(({ name, events, filter, status }) => ({
     name,
     events,
     filter,
     status,
   }));
+}
+
+function nothingWanted(): AppError {
+  return new AppError(
+    'usage',
+    `Say what you want: --event created,modified --filter "…", or name it in ${subscriptionsFileName}. Every product there is: --event created.`,
+  );
 }
 
 /** Known without asking anybody. */

@@ -1,0 +1,99 @@
+/** `earshot subscriptions` against the sandbox's catalogue. */
+import { describe, expect, it } from 'vitest';
+import { type AccountWorld, openAccountWorld, rows, stranger } from './account-world.ts';
+
+async function openWorld(): Promise<AccountWorld & { foreignId: string }> {
+  const world = await openAccountWorld();
+  const { id } = world.sandbox.addSubscription(stranger('other'));
+  const command = ['register', '--event', 'created', '--filter', "Name eq 'x'", '--yes'];
+  expect(await world.run(command)).toMatchObject({ code: 0 });
+  return { ...world, foreignId: id };
+}
+
+describe('earshot subscriptions', () => {
+  it('lists ours by name, and others without one', async () => {
+    const { run, foreignId, publicUrl } = await openWorld();
+    const { out } = await run(['subscriptions', 'list', '--json']);
+    const listed = JSON.parse(out);
+    expect(listed).toMatchObject([
+      { name: 'default', status: 'running', endpoint: `${publicUrl}/notifications/default` },
+      { name: null, id: foreignId, type: 'push' },
+    ]);
+    expect(Object.keys(listed[0])).toEqual([
+      'name',
+      'id',
+      'status',
+      'type',
+      'events',
+      'filter',
+      'endpoint',
+      'submittedAt',
+      'lastNotificationAt',
+      'pausesAt',
+      'cancelsAt',
+      'heldBy',
+    ]);
+    const table = await run(['subscriptions', 'list']);
+    expect(table.out.split('\n')[1]).toMatch(/^default {2}running {2}push {2}created/);
+  });
+
+  it('shows until when one lives, and what was missed', async () => {
+    const { run } = await openWorld();
+    await run(['subscriptions', 'pause', 'default']);
+    const { out } = await run(['subscriptions', 'show', 'default']);
+    expect(out).toMatch(/status +paused, held by command/);
+    expect(out).toMatch(/missed .* to now: paused by command/);
+    expect(await run(['subscriptions', 'show', 'nobody'])).toMatchObject({ code: 1 });
+  });
+
+  it('pauses and resumes, and closes the gap', async () => {
+    const world = await openWorld();
+    const { run } = world;
+    expect(await run(['subscriptions', 'pause', 'default'])).toMatchObject({ code: 0 });
+    expect(rows(world)[1]).toMatchObject({ name: 'default', status: 'paused' });
+    expect(await run(['subscriptions', 'resume', 'default'])).toMatchObject({ code: 0 });
+    expect(rows(world)[1]).toMatchObject({ name: 'default', status: 'running' });
+    const gaps = await world.receiver.store.administration.gaps();
+    expect(gaps).toHaveLength(1);
+    expect(gaps[0]?.toUs).not.toBeNull();
+  });
+
+  it('does not resume a third one, and says what to do', async () => {
+    const world = await openWorld();
+    await world.run(['subscriptions', 'pause', 'default']);
+    world.sandbox.addSubscription(stranger('second'));
+    const refused = await world.run(['subscriptions', 'resume', 'default']);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('Pause one first');
+    expect(rows(world)[1]).toMatchObject({ status: 'paused' });
+  });
+
+  it.each(['cancel', 'delete'])('shows what goes, asks, and lets %s take it away', async (how) => {
+    const world = await openWorld();
+    const refused = await world.run(['subscriptions', how, 'default'], { answers: ['no'] });
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain("filter  Name eq 'x'");
+    expect(await world.run(['subscriptions', how, 'default'])).toMatchObject({ code: 2 });
+    expect(rows(world)).toHaveLength(2);
+    const done = await world.run(['subscriptions', how, 'default', '--yes']);
+    expect(done.code).toBe(0);
+    expect(rows(world).map(({ name }) => name)).toEqual(['other']);
+    // What a command took away stays away.
+    await world.run(['maintain']);
+    expect(rows(world)).toHaveLength(1);
+    const { out } = await world.run(['subscriptions', 'history', 'default', '--json']);
+    const action = how === 'cancel' ? 'cancelled' : 'deleted';
+    expect(JSON.parse(out)[0]).toMatchObject({ action, actor: 'subscriptions' });
+  });
+
+  it('never touches what others made', async () => {
+    const world = await openWorld();
+    for (const how of ['pause', 'resume', 'cancel', 'delete']) {
+      const yes = how === 'cancel' || how === 'delete' ? ['--yes'] : [];
+      const refused = await world.run(['subscriptions', how, world.foreignId, ...yes]);
+      expect(refused.code).toBe(1);
+      expect(refused.err).toContain('is not ours');
+    }
+    expect(rows(world)[0]).toMatchObject({ name: 'other', status: 'running' });
+  });
+});

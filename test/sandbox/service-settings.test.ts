@@ -1,0 +1,222 @@
+/** The knobs of the services: what each changes, and how they are turned while the sandbox runs. */
+import { describe, expect, it } from 'vitest';
+import { serviceSettingsSchema } from '../../src/sandbox/service-settings.ts';
+import { type Answer, send, startAccountWorld, startMs } from './account-world.ts';
+
+const unknownPath = '/Subscriptions(991c4730-cf6f-432a-9f6c-47be0230ff45)';
+const shape = ({ status, json }: Answer) => [status, json];
+
+describe('a knob changes', () => {
+  it('how many may run, and be there', async () => {
+    const { create } = await startAccountWorld({ service: { runningMax: 1, totalMax: 2 } });
+    expect((await create()).status).toBe(201);
+    expect((await create()).status).toBe(400);
+    expect((await create({ Status: 'paused' })).status).toBe(201);
+    expect((await create({ Status: 'paused' })).status).toBe(400);
+  });
+
+  it('the status of a limit, for creating and resuming', async () => {
+    const service = { runningMax: 1, totalMax: 2, limitStatus: 409 };
+    const { create, edit } = await startAccountWorld({ service });
+    await create();
+    expect((await create()).status).toBe(409);
+    const { json } = await create({ Status: 'paused' });
+    expect((await edit(json.Id, { Status: 'running' })).status).toBe(409);
+    expect((await create({ Status: 'paused' })).status).toBe(409);
+  });
+
+  it('what happens to an order to run beyond the limit', async () => {
+    const service = { runningMax: 1, resumeBeyondLimit: 'ignore' } as const;
+    const { create, edit } = await startAccountWorld({ service });
+    await create();
+    const { json } = await create({ Status: 'paused' });
+    expect(await edit(json.Id, { Status: 'running' })).toMatchObject({ status: 200, json });
+  });
+
+  it('the statuses of an unknown id and of a bad token', async () => {
+    const service = { unknownIdStatus: 410, unauthorizedStatus: 403 };
+    const { call, sandbox } = await startAccountWorld({ service });
+    expect((await call('GET', unknownPath)).status).toBe(410);
+    const answer = await send(`${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`, {});
+    expect(shape(answer)).toEqual([403, { detail: 'Unauthorized' }]);
+  });
+
+  it('the form of detail, but not that of a filter and of a path', async () => {
+    const { call, create, sandbox } = await startAccountWorld();
+    const text = 'Subscription with id 991c4730-cf6f-432a-9f6c-47be0230ff45 not found.';
+    const object = { message: text, request_id: expect.any(String) };
+    const listed = [
+      expect.objectContaining({ loc: ['body'], msg: text, type: expect.any(String) }),
+    ];
+    for (const [detailForm, detail] of [
+      ['string', text],
+      ['object', object],
+      ['list', listed],
+    ] as const) {
+      sandbox.service.change({ detailForm });
+      expect(shape(await call('GET', unknownPath))).toEqual([404, { detail }]);
+      const filter = await create({ FilterParam: 'foo eq 1' });
+      expect(shape(filter)).toEqual([400, { detail: 'Invalid filter: Invalid field: foo' }]);
+      expect((await call('GET', '/nothing')).json).toEqual({ detail: 'Invalid odata path' });
+      expect((await create({ SubscriptionType: 'x' })).json.detail).toEqual([expect.anything()]);
+    }
+  });
+
+  it('whether one subscription can be read', async () => {
+    const { create, call } = await startAccountWorld({ service: { getById: false } });
+    const { json } = await create();
+    const { status, headers } = await call('GET', `/Subscriptions(${json.Id})`);
+    expect([status, headers.get('allow')]).toEqual([405, 'PATCH, DELETE']);
+  });
+
+  it('whether the last notification is told', async () => {
+    const { sandbox, list } = await startAccountWorld();
+    const lastNotificationDate = '2026-04-30T00:00:00.000Z';
+    sandbox.addSubscription({ type: 'pull', lastNotificationDate });
+    expect((await list())[0].LastNotificationDate).toBe(lastNotificationDate);
+    sandbox.service.change({ lastNotificationDateShown: false });
+    expect((await list())[0]).not.toHaveProperty('LastNotificationDate');
+  });
+
+  it('the forms of events, dates and StageOrder', async () => {
+    const { create, list, sandbox } = await startAccountWorld();
+    await create({ SubscriptionEvent: ['created', 'modified'], StageOrder: true });
+    sandbox.service.change({
+      eventsAs: 'string',
+      submissionDateForm: 'withoutZone',
+      stageOrderReturned: true,
+    });
+    const SubmissionDate = `${new Date(startMs).toISOString().slice(0, -1)}0`;
+    expect(await list()).toMatchObject([
+      { SubscriptionEvent: 'created, modified', SubmissionDate, StageOrder: true },
+    ]);
+  });
+
+  it('the lifetimes of tokens', async () => {
+    const service = { accessTokenSeconds: 5, refreshTokenSeconds: 60 };
+    const { login } = await startAccountWorld({ service });
+    const { json } = await login();
+    expect([json.expires_in, json.refresh_expires_in]).toEqual([5, 60]);
+  });
+});
+
+describe('a fault', () => {
+  it('makes every catalogue call unavailable, and no other', async () => {
+    const { call, login, sandbox } = await startAccountWorld();
+    await call('GET', '/Subscriptions/Info');
+    sandbox.service.change({ unavailable: true });
+    for (const [method, path] of [
+      ['GET', '/Subscriptions/Info'],
+      ['POST', '/Subscriptions'],
+      ['DELETE', unknownPath],
+    ] as const) {
+      expect((await call(method, path)).status).toBe(503);
+    }
+    expect((await login()).status).toBe(200);
+    sandbox.service.change({ unavailable: false });
+    expect((await call('GET', '/Subscriptions/Info')).status).toBe(200);
+  });
+
+  it('makes the identity provider unavailable, with a page, and the catalogue not', async () => {
+    const { call, login, sandbox } = await startAccountWorld();
+    await call('GET', '/Subscriptions/Info');
+    sandbox.service.change({ identityUnavailable: true });
+    const { status, json } = await login();
+    expect([status, json]).toEqual([503, undefined]);
+    expect((await call('GET', '/Subscriptions/Info')).status).toBe(200);
+  });
+
+  it('loses the answers of so many creations, which are done all the same', async () => {
+    const { create, list, sandbox } = await startAccountWorld();
+    await list();
+    sandbox.service.change({ createAnswersLost: 1 });
+    await expect(create()).rejects.toThrow('fetch failed');
+    expect(await list()).toHaveLength(1);
+    expect(sandbox.requests().at(-2)).toMatchObject({ method: 'POST', status: null });
+    expect(sandbox.service.current().createAnswersLost).toBe(0);
+    expect((await create()).status).toBe(201);
+  });
+
+  it('does not lose the answer of a creation that is refused', async () => {
+    const { create, sandbox } = await startAccountWorld({ service: { createAnswersLost: 1 } });
+    expect((await create({ FilterParam: 'foo eq 1' })).status).toBe(400);
+    expect(sandbox.service.current().createAnswersLost).toBe(1);
+  });
+
+  it('refuses so many creations, which do nothing', async () => {
+    const { create, list } = await startAccountWorld({ service: { createsRefused503: 2 } });
+    expect((await create()).status).toBe(503);
+    expect((await create()).status).toBe(503);
+    expect(await list()).toEqual([]);
+    expect((await create()).status).toBe(201);
+  });
+
+  it('keeps answers back, by the clock of the sandbox, after the work is done', async () => {
+    const { create, list, sandbox } = await startAccountWorld();
+    await list();
+    sandbox.service.change({ answerDelayMs: 60_000 });
+    let answered = false;
+    const answer = create().finally(() => {
+      answered = true;
+    });
+    while (sandbox.subscriptions().length === 0)
+      await new Promise((resolve) => setImmediate(resolve));
+    expect(answered).toBe(false);
+    sandbox.clock.advance(60_000);
+    expect((await answer).status).toBe(201);
+  });
+});
+
+describe('the knobs', () => {
+  it('are told on the control port with their defaults, and no secret', async () => {
+    const { control } = await startAccountWorld();
+    const { totpSecret, ...defaults } = serviceSettingsSchema.parse({});
+    expect(totpSecret).toBeNull();
+    const { status, json } = await control('GET', '/service');
+    expect([status, json]).toEqual([200, { ...defaults, totpSecretSet: false }]);
+    const patched = await control('PATCH', '/service', { totpSecret: 'JBSWY3DPEHPK3PXP' });
+    expect(patched.json.totpSecretSet).toBe(true);
+    expect(patched.text).not.toContain('JBSWY');
+    expect((await control('GET', '/service')).text).not.toContain('JBSWY');
+  });
+
+  it('are turned one by one on the control port, and the others stay', async () => {
+    const { control, sandbox } = await startAccountWorld({ service: { totalMax: 5 } });
+    await control('PATCH', '/service', { runningMax: 1 });
+    await control('PATCH', '/service', { limitStatus: 403 });
+    expect(sandbox.service.current()).toMatchObject({
+      totalMax: 5,
+      runningMax: 1,
+      limitStatus: 403,
+    });
+  });
+
+  it.each([
+    [{ runingMax: 1 }, 'runingMax'],
+    [{ runningMax: -1 }, 'runningMax'],
+    [{ limitStatus: 200 }, 'limitStatus'],
+    [{ detailForm: 'xml' }, 'detailForm'],
+    [{ totpSecret: 'secret-0189' }, 'totpSecret'],
+  ])('%j is refused and changes nothing', async (changes, name) => {
+    const { control, sandbox } = await startAccountWorld();
+    const before = sandbox.service.current();
+    const { status, json, text } = await control('PATCH', '/service', changes);
+    expect(status).toBe(400);
+    expect(json.errors).toEqual([{ field: name, message: expect.any(String) }]);
+    expect(text).not.toContain('secret-0189');
+    // The cast lets a test make the mistakes that the types forbid.
+    expect(() => sandbox.service.change(changes as object)).toThrow(name);
+    expect(sandbox.service.current()).toEqual(before);
+  });
+
+  it.each([null, [], 'x', 7])('%j is refused, being no selection', async (changes) => {
+    const { control } = await startAccountWorld();
+    expect((await control('PATCH', '/service', changes)).status).toBe(400);
+  });
+
+  it('each say what they are for', () => {
+    for (const knob of Object.values(serviceSettingsSchema.shape)) {
+      expect(knob.description).toMatch(/\w.*\.$/);
+    }
+  });
+});

@@ -15,6 +15,11 @@ const date = z
   .catch(null)
   .transform((text) => (text ? (parseDate(text)?.us ?? null) : null));
 
+/** A user name and password in a URL, of whomever, are shown to nobody. */
+function withoutUserInfo(endpoint: string | null): string | null {
+  return endpoint?.replace(/^(\w+:\/\/)[^/?#]*@/, '$1…@') ?? null;
+}
+
 /** Reads one subscription; only the id and a known kind of status must be there. */
 export const catalogueSubscriptionSchema = z
   .looseObject({
@@ -38,7 +43,7 @@ export const catalogueSubscriptionSchema = z
     /** Empty for every product. */
     filter: raw.FilterParam ?? '',
     /** Null for pull subscriptions. */
-    endpoint: raw.NotificationEndpoint ?? null,
+    endpoint: withoutUserInfo(raw.NotificationEndpoint ?? null),
     submittedAtUs: raw.SubmissionDate,
     lastNotificationAtUs: raw.LastNotificationDate,
   }));

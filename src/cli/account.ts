@@ -6,10 +6,12 @@ import {
   type EndpointCredentials,
 } from '../admin/subscription-client.ts';
 import type { CompleteAccountConfig } from '../config/account-config.ts';
-import { writeCredentialsFile } from '../config/endpoint-credentials.ts';
+import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import type { TakeLock } from '../domain/administration.ts';
+import { AppError } from '../domain/app-error.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { createClosers } from './closers.ts';
 import type { Io } from './io.ts';
 import { newCredentials } from './new-credentials.ts';
 import { probeTrusting } from './probe-trusting.ts';
@@ -50,40 +52,52 @@ export function accountWorld(
   };
 }
 
+/**
+ * What the catalogue is given: `make` and keep a pair when there is none, `require` one, or `unused` by
+ * commands that give it nothing.
+ */
+export type CredentialsNeed = 'make' | 'require' | 'unused';
+
 /** Opens the store and holds the lock on the account's subscriptions until it is closed. */
 export async function openAccount(
   config: CompleteAccountConfig,
-  io: AccountIo,
+  io: AccountIo & Pick<Io, 'stderr'>,
+  need: CredentialsNeed,
 ): Promise<OpenedAccount> {
   const takeLock: TakeLock = createTakeLock(config.dataDir);
   const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs });
+  const closers = createClosers();
+  closers.add(() => store.close());
   try {
-    const release = await takeLock('subscriptions', { waitMs: lockWaitMs });
-    const credentials = config.endpoint.pairs.at(-1) ?? { username: '', password: '' };
-    return {
-      store,
-      world: accountWorld(config, credentials, store, io),
-      close: async () => {
-        release();
-        await store.close();
-      },
-    };
+    closers.add(await takeLock('subscriptions', { waitMs: lockWaitMs }));
+    const credentials = await currentCredentials(config, io, need);
+    return { store, world: accountWorld(config, credentials, store, io), close: closers.closeAll };
   } catch (error) {
-    await store.close();
+    await closers.closeAll();
     throw error;
   }
 }
 
-/** The credentials that the catalogue is given; made and kept when there are none yet. */
-export async function ensureCredentials(
-  config: CompleteAccountConfig,
+/** Read under the lock: a rotation may have ended while it was waited for. */
+async function currentCredentials(
+  { dataDir, endpoint }: CompleteAccountConfig,
   io: Pick<Io, 'newSecret' | 'stderr'>,
-): Promise<CompleteAccountConfig> {
-  if (config.endpoint.source !== 'none') return config;
-  const pairs = [newCredentials(io)];
-  await writeCredentialsFile(config.dataDir, pairs);
+  need: CredentialsNeed,
+): Promise<EndpointCredentials> {
+  const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
+  const current = pairs?.at(-1);
+  if (current !== undefined) return current;
+  if (need === 'unused') return { username: '', password: '' };
+  if (need === 'require') {
+    throw new AppError(
+      'configuration',
+      'There are no endpoint credentials for the catalogue. `earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
+    );
+  }
+  const made = newCredentials(io);
+  await writeCredentialsFile(dataDir, [made]);
   io.stderr.write(
     'Endpoint credentials were made and kept in the data directory. A receiver that runs already must be restarted once to accept them.\n',
   );
-  return { ...config, endpoint: { source: 'file', pairs } };
+  return made;
 }

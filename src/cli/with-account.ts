@@ -10,7 +10,7 @@ export async function withAccount(
 ): Promise<void> {
   const config = readCompleteAccountConfig(io);
   const { openAccount } = await import('./account.ts');
-  const account = await openAccount(config, io);
+  const account = await openAccount(config, io, 'unused');
   try {
     await use(account);
   } finally {

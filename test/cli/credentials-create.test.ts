@@ -101,7 +101,7 @@ describe('earshot credentials create', () => {
     writeFileSync(file, '');
     const { code, err } = await createIn(join(file, 'data'));
     expect(code).toBe(2);
-    expect(err).toMatch(/cannot be written \((ENOTDIR|EEXIST)\)/);
+    expect(err).toMatch(/cannot be created \((ENOTDIR|EEXIST)\)/);
   });
 });
 

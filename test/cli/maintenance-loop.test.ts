@@ -198,13 +198,29 @@ describe('stopping', () => {
 describe('the log', () => {
   const message = 'maintenance failed; it is tried again, and intake goes on';
 
-  it('tells the reason of a round that failed, such as another program at work', async () => {
-    const conflict = new AppError('conflict', 'Another earshot program is at work.', {
-      details: ['Wait until it has finished.'],
+  it('tells the reason of a round that failed', async () => {
+    const refusal = new AppError('configuration', 'The file has faults.', {
+      details: ['subscriptions.Alps: use small letters'],
     });
-    const { logged } = startLoop([() => Promise.reject(conflict)]);
-    const fields = { reason: conflict.message, details: conflict.details };
+    const { logged } = startLoop([() => Promise.reject(refusal)]);
+    const fields = { reason: refusal.message, details: refusal.details };
     expect(await logged(1)).toEqual([{ level: 'error', fields, message }]);
+  });
+
+  it('makes no alarm of another program at work, and the round is tried again soon', async () => {
+    const conflict = new AppError('conflict', 'Another earshot program is at work.');
+    const { logged, waits } = startLoop([() => Promise.reject(conflict), done], {
+      ...soon,
+      retryMs: 10,
+    });
+    expect(await logged(1)).toEqual([
+      {
+        level: 'info',
+        fields: { reason: conflict.message },
+        message: 'maintenance waits for another command',
+      },
+    ]);
+    expectAtLeast(await waits(2), [0, 10]);
   });
 
   it.each([

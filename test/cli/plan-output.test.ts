@@ -94,7 +94,7 @@ describe('words of the catalogue', () => {
   it.each<[string, PlanStep, number]>([
     ['adopted', { kind: 'adopt', desired, current: odd }, 1],
     ['edited', { kind: 'edit', desired, current: odd, edit, adopted: true }, 3],
-    ['replaced', replacing({ old: [odd, odd], ready: odd }), 5],
+    ['replaced', replacing({ old: [odd, odd], ready: odd }), 6],
     ['deleted', { kind: 'delete', name: nasty, current: odd }, 3],
     ['forgotten', { kind: 'forget', name: nasty }, 1],
   ])(

@@ -165,6 +165,20 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     },
   ],
   [
+    'that replaces and pauses',
+    replacing({ desired: { ...desired, status: 'paused' }, differs: ['events'] }),
+    [
+      '~ replace   alps',
+      '    id      c06f2e68',
+      '    - events  created',
+      '    + events  created, modified',
+      '    - status  running',
+      '    + status  paused',
+      expect.stringMatching(/the new one runs before/),
+    ],
+    expect.objectContaining({ wanted: { ...wanted, status: 'paused' }, differs: ['events'] }),
+  ],
+  [
     'that changes places',
     replacing({ differs: ['events'], way: 'switch' }),
     [

@@ -1,6 +1,10 @@
 /** `earshot credentials`: the user name and password with which the catalogue logs in here. */
 import { Command } from 'commander';
-import { readAccountConfig, readCompleteAccountConfig } from '../../config/account-config.ts';
+import {
+  type AccountConfig,
+  readAccountConfig,
+  readCompleteAccountConfig,
+} from '../../config/account-config.ts';
 import {
   credentialsFileName,
   readCredentialsFile,
@@ -13,6 +17,7 @@ import { positiveNumber } from '../number-argument.ts';
 import { pause } from '../until-aborted.ts';
 
 const waitSecondsDefault = 600;
+const lockWaitMs = 10_000;
 
 export function credentialsCommand(io: Io): Command {
   return new Command('credentials')
@@ -42,8 +47,23 @@ Example:
     .action((flags: { fromVariables?: true }) => create(io, flags));
 }
 
-async function create(io: Io, { fromVariables }: { fromVariables?: true }): Promise<void> {
-  const { dataDir, endpoint } = readAccountConfig(io);
+async function create(io: Io, flags: { fromVariables?: true }): Promise<void> {
+  const config = readAccountConfig(io);
+  const { createTakeLock } = await import('../../store/process-lock.ts');
+  // Two first runs at the same moment must not overwrite each other's pair.
+  const release = await createTakeLock(config.dataDir)('subscriptions', { waitMs: lockWaitMs });
+  try {
+    await createUnderLock(config, flags, io);
+  } finally {
+    release();
+  }
+}
+
+async function createUnderLock(
+  { dataDir, endpoint }: AccountConfig,
+  { fromVariables }: { fromVariables?: true },
+  io: Io,
+): Promise<void> {
   if (readCredentialsFile(dataDir) !== null) {
     throw new AppError(
       'conflict',
@@ -111,7 +131,7 @@ async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
     import('../account.ts'),
     import('../../admin/rotate-credentials.ts'),
   ]);
-  const { world, close } = await openAccount(config, io);
+  const { world, close } = await openAccount(config, io, 'require');
   try {
     await rotateCredentials(
       { waitMs: wait * 1000, skipProbe: skipProbe === true },

@@ -36,7 +36,7 @@ async function maintainOnce(io: Io, { json }: { json?: true }): Promise<void> {
     import('../account.ts'),
     import('../../admin/maintain.ts'),
   ]);
-  const { world, close } = await openAccount(config, io);
+  const { world, close } = await openAccount(config, io, 'require');
   try {
     const results = await maintain({ inFile }, world);
     const shown = results.map(({ news: _, notes, ...rest }) => ({

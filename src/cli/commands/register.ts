@@ -81,9 +81,9 @@ async function register(io: Io, flags: RegisterFlags): Promise<void> {
   }
   const config = readCompleteAccountConfig(io);
   refuseTooMany(file ?? [], config);
-  const { ensureCredentials, openAccount } = await import('../account.ts');
-  const complete = flags.dryRun || flags.check ? config : await ensureCredentials(config, io);
-  const account = await openAccount(complete, io);
+  const { openAccount } = await import('../account.ts');
+  const readOnly = flags.dryRun || flags.check;
+  const account = await openAccount(config, io, readOnly ? 'unused' : 'make');
   try {
     const before = await remembered(account);
     const desired = file ?? (isStated ? [stated(flags, before)] : before);

@@ -1,11 +1,11 @@
 /** What a sandbox can be told, checked once. */
 import { z } from 'zod';
 import { SandboxConfigurationError } from './configuration-error.ts';
-import type { DeliveryEntry } from './delivery-record.ts';
-import { faultsSchema } from './faults.ts';
+import type { DeliveryEntry } from './delivery/delivery-record.ts';
+import { faultsSchema } from './delivery/faults.ts';
+import { defaultRetryDelaysMs, retryDelaysMsSchema } from './delivery/retry.ts';
 import type { ListenAddress } from './local-server.ts';
-import { defaultRetryDelaysMs, retryDelaysMsSchema } from './retry.ts';
-import { serviceSettingsSchema } from './service-settings.ts';
+import { serviceSettingsSchema } from './services/service-settings.ts';
 
 const share = z.number().min(0).max(1).default(0);
 

@@ -1,20 +1,21 @@
 /** Creates what a sandbox is made of, and wires it; opens nothing. */
-import { createDeliverer } from './delivery.ts';
-import { createDeliveryRecord } from './delivery-record.ts';
-import { createDispatcher } from './dispatcher.ts';
-import { createFaultSettings } from './faults.ts';
-import { createIdentityProvider } from './identity-provider.ts';
+
+import { createSubscriptions } from './account/subscriptions.ts';
+import { createDeliverer } from './delivery/delivery.ts';
+import { createDeliveryRecord } from './delivery/delivery-record.ts';
+import { createDispatcher } from './delivery/dispatcher.ts';
+import { createFaultSettings } from './delivery/faults.ts';
+import { createRecipients } from './delivery/recipients.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/product-records.ts';
-import { createRecordSource, type PublicationSource } from './publication-source.ts';
-import { createPublisher } from './publisher.ts';
+import { createRecordSource, type PublicationSource } from './publishing/publication-source.ts';
+import { createPublisher } from './publishing/publisher.ts';
 import { createRandom } from './random.ts';
-import { createRecipients } from './recipients.ts';
-import { createRequestLog } from './request-log.ts';
 import { createSandboxClock } from './sandbox-clock.ts';
 import type { CheckedSandboxOptions } from './sandbox-options.ts';
-import { createServiceKnobs } from './service-settings.ts';
-import { createSubscriptions } from './subscriptions.ts';
+import { createIdentityProvider } from './services/identity-provider.ts';
+import { createRequestLog } from './services/request-log.ts';
+import { createServiceKnobs } from './services/service-settings.ts';
 
 export type SandboxParts = Awaited<ReturnType<typeof createSandboxParts>>;
 

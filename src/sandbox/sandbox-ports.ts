@@ -1,10 +1,10 @@
 /** Opens the sandbox's two ports: the one that steers it, and the one of what it imitates. */
-import { createControlApp } from './control.ts';
-import { realmPath, tokenPath } from './identity-app.ts';
+import { createControlApp } from './control/control.ts';
 import { startLocalServer } from './local-server.ts';
 import type { CheckedSandboxOptions } from './sandbox-options.ts';
 import type { SandboxParts } from './sandbox-parts.ts';
-import { createServiceApp } from './service-app.ts';
+import { realmPath, tokenPath } from './services/identity-app.ts';
+import { createServiceApp } from './services/service-app.ts';
 
 export interface SandboxPorts {
   readonly controlUrl: string;

@@ -3,10 +3,11 @@ import {
   type AddedSubscription,
   addedSubscriptionSchema,
   toNewSubscription,
-} from './added-subscription.ts';
+} from './account/added-subscription.ts';
+import { type SubscriptionView, viewOf } from './account/subscription.ts';
+import { SubscriptionRefusal } from './account/subscription-refusal.ts';
 import { SandboxConfigurationError } from './configuration-error.ts';
-import type { DeliveryEntry, DeliveryTotals } from './delivery-record.ts';
-import type { LoggedRequest } from './request-log.ts';
+import type { DeliveryEntry, DeliveryTotals } from './delivery/delivery-record.ts';
 import type { SandboxClock } from './sandbox-clock.ts';
 import {
   type CheckedSandboxOptions,
@@ -15,9 +16,8 @@ import {
 } from './sandbox-options.ts';
 import { createSandboxParts, type SandboxParts } from './sandbox-parts.ts';
 import { openSandboxPorts } from './sandbox-ports.ts';
-import type { ServiceKnobs } from './service-settings.ts';
-import { type SubscriptionView, viewOf } from './subscription.ts';
-import { SubscriptionRefusal } from './subscription-refusal.ts';
+import type { LoggedRequest } from './services/request-log.ts';
+import type { ServiceKnobs } from './services/service-settings.ts';
 
 export interface Sandbox {
   /** Where it is steered: `http://<host>:<port>`. */

@@ -11,7 +11,7 @@ import {
 import { sessionFileName } from '../../src/admin/session-file.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/service-settings.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/services/service-settings.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 

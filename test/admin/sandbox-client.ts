@@ -7,7 +7,7 @@ import {
 } from '../../src/admin/subscription-client.ts';
 import type { AppError } from '../../src/domain/app-error.ts';
 import type { OutboundTiming } from '../../src/http/outbound-client.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/service-settings.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/services/service-settings.ts';
 import { wholeTextOf } from '../config/environment.ts';
 import { failureOf, startAccount } from './account.ts';
 

@@ -1,16 +1,22 @@
 /** The control port: what it tells, what it steers, and how it refuses mistakes. */
 import { describe, expect, it } from 'vitest';
-import { createControlApp } from '../../src/sandbox/control.ts';
-import { createDeliveryRecord, type DeliveryEntry } from '../../src/sandbox/delivery-record.ts';
-import { createFaultSettings, noFaults } from '../../src/sandbox/faults.ts';
+import { createSubscriptions } from '../../src/sandbox/account/subscriptions.ts';
+import { createControlApp } from '../../src/sandbox/control/control.ts';
+import {
+  createDeliveryRecord,
+  type DeliveryEntry,
+} from '../../src/sandbox/delivery/delivery-record.ts';
+import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
+import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
 import { startLocalServer } from '../../src/sandbox/local-server.ts';
-import type { NotificationEvent } from '../../src/sandbox/notification.ts';
-import type { Publisher } from '../../src/sandbox/publisher.ts';
+import type { Publisher } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createRequestLog } from '../../src/sandbox/request-log.ts';
 import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
-import { createServiceKnobs, serviceSettingsSchema } from '../../src/sandbox/service-settings.ts';
-import { createSubscriptions } from '../../src/sandbox/subscriptions.ts';
+import { createRequestLog } from '../../src/sandbox/services/request-log.ts';
+import {
+  createServiceKnobs,
+  serviceSettingsSchema,
+} from '../../src/sandbox/services/service-settings.ts';
 
 const controlPort = { name: 'control port', hazard: 'it has no password', allowRemote: false };
 const startMs = Date.UTC(2026, 4, 1, 12);

@@ -1,12 +1,16 @@
 /** One delivery attempt over real sockets: whom the sender trusts, what it sends, what counts as success. */
 import { describe, expect, it } from 'vitest';
+import { endpointFault } from '../../src/sandbox/account/endpoint-rules.ts';
 import {
   createCertificateAuthority,
   createSelfSigned,
 } from '../../src/sandbox/certificate-authority.ts';
 import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
-import { createDeliverer, type DelivererOptions, isSuccess } from '../../src/sandbox/delivery.ts';
-import { endpointFault } from '../../src/sandbox/endpoint-rules.ts';
+import {
+  createDeliverer,
+  type DelivererOptions,
+  isSuccess,
+} from '../../src/sandbox/delivery/delivery.ts';
 import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/loopback.ts';
 import { startEndpoint, startTrustedEndpoint } from './recording-endpoint.ts';
 

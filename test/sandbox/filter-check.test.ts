@@ -1,9 +1,9 @@
 /** What a FilterParam must be for the sandbox to take it: quotes, parentheses, known names. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { checkFilter } from '../../src/sandbox/filter-check.ts';
-import type { NotificationEvent } from '../../src/sandbox/notification.ts';
-import { SubscriptionRefusal } from '../../src/sandbox/subscription-refusal.ts';
+import { checkFilter } from '../../src/sandbox/account/filter-check.ts';
+import { SubscriptionRefusal } from '../../src/sandbox/account/subscription-refusal.ts';
+import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
 const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';

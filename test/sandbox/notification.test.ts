@@ -1,11 +1,16 @@
 /** The bodies: documented form, every variation, and the same bytes for the same seed. */
 import { describe, expect, it } from 'vitest';
-import { planDelivery, planShape, type ShapePlan } from '../../src/sandbox/fault-plan.ts';
-import { demoFaults, faultsSchema, noFaults, realisticFaults } from '../../src/sandbox/faults.ts';
+import { planDelivery, planShape, type ShapePlan } from '../../src/sandbox/delivery/fault-plan.ts';
+import {
+  demoFaults,
+  faultsSchema,
+  noFaults,
+  realisticFaults,
+} from '../../src/sandbox/delivery/faults.ts';
 import {
   createNotificationBuilder,
   type NotificationEvent,
-} from '../../src/sandbox/notification.ts';
+} from '../../src/sandbox/delivery/notification.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 
 const subscriptionId = '880c4e1a-cfc7-4956-bc4c-4434069a0aa7';

@@ -1,16 +1,16 @@
 /** What is published, in which order and when, without any network. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Dispatcher } from '../../src/sandbox/dispatcher.ts';
-import { createFaultSettings, noFaults } from '../../src/sandbox/faults.ts';
+import type { Dispatcher } from '../../src/sandbox/delivery/dispatcher.ts';
+import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import {
   type BuiltNotification,
   createNotificationBuilder,
-} from '../../src/sandbox/notification.ts';
+} from '../../src/sandbox/delivery/notification.ts';
+import type { Recipient } from '../../src/sandbox/delivery/recipients.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
-import { createRecordSource } from '../../src/sandbox/publication-source.ts';
-import { createPublisher, type PublisherOptions } from '../../src/sandbox/publisher.ts';
+import { createRecordSource } from '../../src/sandbox/publishing/publication-source.ts';
+import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import type { Recipient } from '../../src/sandbox/recipients.ts';
 import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
 
 const startMs = Date.UTC(2026, 4, 1, 12);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
-import { demoFaults } from '../../src/sandbox/faults.ts';
+import { demoFaults } from '../../src/sandbox/delivery/faults.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { type Answer, startTrustedEndpoint } from './recording-endpoint.ts';

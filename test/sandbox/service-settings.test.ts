@@ -1,6 +1,6 @@
 /** The knobs of the services: what each changes, and how they are turned while the sandbox runs. */
 import { describe, expect, it } from 'vitest';
-import { serviceSettingsSchema } from '../../src/sandbox/service-settings.ts';
+import { serviceSettingsSchema } from '../../src/sandbox/services/service-settings.ts';
 import { type Answer, send, startAccountWorld, startMs } from './account-world.ts';
 
 const unknownPath = '/Subscriptions(991c4730-cf6f-432a-9f6c-47be0230ff45)';

@@ -1,7 +1,7 @@
 /** Subscriptions that others have in the account, put there by a test or on the control port. */
 import { describe, expect, it } from 'vitest';
+import { SubscriptionRefusal } from '../../src/sandbox/account/subscription-refusal.ts';
 import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
-import { SubscriptionRefusal } from '../../src/sandbox/subscription-refusal.ts';
 import { endpoint, startAccountWorld, startMs } from './account-world.ts';
 
 const password = 'hunter2';

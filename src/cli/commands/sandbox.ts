@@ -9,7 +9,7 @@ import {
   faultsSchema,
   noFaults,
   realisticFaults,
-} from '../../sandbox/faults.ts';
+} from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { painter } from '../colour.ts';

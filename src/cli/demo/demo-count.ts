@@ -1,7 +1,7 @@
 /** Compares what the sandbox pushed with what the store holds. */
 import { parseDate } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
-import type { DeliveryEntry, DeliveryTotals } from '../../sandbox/delivery-record.ts';
+import type { DeliveryEntry, DeliveryTotals } from '../../sandbox/delivery/delivery-record.ts';
 
 /** The demo's last line. */
 export interface DemoCount {

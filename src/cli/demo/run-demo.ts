@@ -1,7 +1,7 @@
 /** Runs the demo, in its lively or in its counting form. */
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
-import { demoFaults, noFaults } from '../../sandbox/faults.ts';
+import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { Io } from '../io.ts';
 import { pause, untilAborted } from '../until-aborted.ts';

@@ -1,11 +1,15 @@
 /** The part of the control port that looks into the account and turns the knobs of its services. */
 import type { Hono } from 'hono';
-import { addedSubscriptionSchema, toNewSubscription } from './added-subscription.ts';
+import { addedSubscriptionSchema, toNewSubscription } from '../account/added-subscription.ts';
+import { viewOf } from '../account/subscription.ts';
+import type { Subscriptions } from '../account/subscriptions.ts';
+import type { RequestLog } from '../services/request-log.ts';
+import {
+  changedSettingsSchema,
+  type ServiceKnobs,
+  shownSettings,
+} from '../services/service-settings.ts';
 import { readBody } from './control-problem.ts';
-import type { RequestLog } from './request-log.ts';
-import { changedSettingsSchema, type ServiceKnobs, shownSettings } from './service-settings.ts';
-import { viewOf } from './subscription.ts';
-import type { Subscriptions } from './subscriptions.ts';
 
 export interface AccountControlOptions {
   readonly subscriptions: Subscriptions;

@@ -1,12 +1,12 @@
 /** The part of the control port that watches and steers what is published and delivered. */
 import type { Hono } from 'hono';
 import { z } from 'zod';
+import { type DeliveryRecord, deliveryOutcomes } from '../delivery/delivery-record.ts';
+import { type FaultSettings, faultsSchema } from '../delivery/faults.ts';
+import { notificationEvents } from '../delivery/notification.ts';
+import type { Publisher } from '../publishing/publisher.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
 import { ControlProblem, readBody, readQuery } from './control-problem.ts';
-import { type DeliveryRecord, deliveryOutcomes } from './delivery-record.ts';
-import { type FaultSettings, faultsSchema } from './faults.ts';
-import { notificationEvents } from './notification.ts';
-import type { Publisher } from './publisher.ts';
-import type { SandboxClock } from './sandbox-clock.ts';
 
 export interface PublishingControlOptions {
   readonly record: DeliveryRecord;

@@ -7,7 +7,7 @@ import {
   type PeerCertificate,
   type SecureContext,
 } from 'node:tls';
-import { SandboxConfigurationError } from './configuration-error.ts';
+import { SandboxConfigurationError } from '../configuration-error.ts';
 
 export interface EndpointTrust {
   readonly secureContext: SecureContext;

@@ -1,6 +1,7 @@
 /** How the catalogue says no: `detail` in the forms it is known to take. */
+
+import { type RefusalKind, SubscriptionRefusal } from '../account/subscription-refusal.ts';
 import type { ServiceSettings } from './service-settings.ts';
-import { type RefusalKind, SubscriptionRefusal } from './subscription-refusal.ts';
 import { InvalidBody } from './subscription-request.ts';
 
 /** An answer before it is written; a null body is none. */

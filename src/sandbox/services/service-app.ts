@@ -1,13 +1,13 @@
 /** The account's services as one app: the catalogue and the identity provider, and what both have. */
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import type { Random } from '../random.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
 import { type CatalogueAppOptions, cataloguePath, createCatalogueApp } from './catalogue-app.ts';
 import { invalidPath, plainError } from './catalogue-errors.ts';
 import { createIdentityApp, realmPath } from './identity-app.ts';
 import type { IdentityProvider } from './identity-provider.ts';
-import type { Random } from './random.ts';
 import type { RequestLog } from './request-log.ts';
-import type { SandboxClock } from './sandbox-clock.ts';
 import type { ServiceEnvironment } from './service-environment.ts';
 
 export interface ServiceAppOptions extends CatalogueAppOptions {

@@ -1,6 +1,6 @@
 /** Time-based one-time codes (RFC 6238, six digits, 30 s), each good once. */
 import { Secret, TOTP } from 'otpauth';
-import type { SandboxClock } from './sandbox-clock.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
 
 export interface OneTimeCodes {
   /** True when the code belongs to now, or to the 30 s before or after, and was not used before. */

@@ -1,5 +1,5 @@
 /** Where the published products come from: made up by the generator, or read from a file of records. */
-import type { CatalogueProduct, DeletedProduct } from './products/catalogue-product.ts';
+import type { CatalogueProduct, DeletedProduct } from '../products/catalogue-product.ts';
 
 export interface PublicationSource {
   /** The next product, published at `publicationMs` (ms since 1970); undefined when there are no more. */

@@ -1,6 +1,6 @@
 /** The knobs of the account's services: what the specification leaves open, and the services' own faults. */
 import { z } from 'zod';
-import { SandboxConfigurationError } from './configuration-error.ts';
+import { SandboxConfigurationError } from '../configuration-error.ts';
 
 const count = () => z.int().min(0).max(1_000_000);
 const errorStatus = () => z.int().min(400).max(599);

@@ -1,7 +1,8 @@
 /** The identity provider's memory: logins with their sessions, and the tokens that come from them. */
+
+import type { Random } from '../random.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
 import { createOneTimeCodes } from './one-time-codes.ts';
-import type { Random } from './random.ts';
-import type { SandboxClock } from './sandbox-clock.ts';
 import type { ServiceKnobs } from './service-settings.ts';
 
 /** The one user that the sandbox knows. */

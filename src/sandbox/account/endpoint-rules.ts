@@ -1,5 +1,5 @@
 /** Which endpoints the sandbox delivers to: HTTPS on this machine, unless it was told otherwise. */
-import { isLoopbackHost } from './loopback.ts';
+import { isLoopbackHost } from '../loopback.ts';
 import type { EndpointAddress } from './subscription.ts';
 
 export interface EndpointRules {

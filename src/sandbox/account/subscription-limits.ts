@@ -1,5 +1,5 @@
 /** How many subscriptions an account may have, and how many of them may run. */
-import type { ServiceSettings } from './service-settings.ts';
+import type { ServiceSettings } from '../services/service-settings.ts';
 import type { Subscription, SubscriptionStatus } from './subscription.ts';
 import { SubscriptionRefusal } from './subscription-refusal.ts';
 

@@ -1,6 +1,7 @@
 /** Writes the body of a push notification in the forms the catalogue is known to send. */
+
+import type { Random } from '../random.ts';
 import type { ShapePlan } from './fault-plan.ts';
-import type { Random } from './random.ts';
 
 /** The catalogue's words for what happened to a product. */
 export const notificationEvents = ['created', 'modified', 'deleted'] as const;

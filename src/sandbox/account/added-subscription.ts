@@ -1,6 +1,6 @@
 /** A subscription that is put into the account from outside: one that a stranger made there. */
 import { z } from 'zod';
-import { notificationEvents } from './notification.ts';
+import { notificationEvents } from '../delivery/notification.ts';
 import { subscriptionTypes } from './subscription.ts';
 import type { NewSubscription } from './subscriptions.ts';
 

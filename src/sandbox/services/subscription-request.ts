@@ -1,9 +1,9 @@
 /** Reads the bodies of the subscription service; what is odd in them is told as its framework does. */
 import { z } from 'zod';
-import { notificationEvents } from './notification.ts';
-import { subscriptionStatuses } from './subscription.ts';
-import { SubscriptionRefusal } from './subscription-refusal.ts';
-import type { NewSubscription, SubscriptionChanges } from './subscriptions.ts';
+import { subscriptionStatuses } from '../account/subscription.ts';
+import { SubscriptionRefusal } from '../account/subscription-refusal.ts';
+import type { NewSubscription, SubscriptionChanges } from '../account/subscriptions.ts';
+import { notificationEvents } from '../delivery/notification.ts';
 
 /** One fault of a body, as in the recorded 422 answers. */
 export interface BodyFault {

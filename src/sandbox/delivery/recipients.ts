@@ -1,12 +1,13 @@
 /** The running subscriptions as the sender sees them: each with a stream of notifications of its own. */
+
+import type { EndpointAddress, PushSubscription } from '../account/subscription.ts';
+import type { Subscriptions } from '../account/subscriptions.ts';
+import { createRandom, type Random } from '../random.ts';
 import {
   createNotificationBuilder,
   type NotificationBuilder,
   type NotificationEvent,
 } from './notification.ts';
-import { createRandom, type Random } from './random.ts';
-import type { EndpointAddress, PushSubscription } from './subscription.ts';
-import type { Subscriptions } from './subscriptions.ts';
 
 /** Whom a notification is for. */
 export interface Recipient {

@@ -1,6 +1,7 @@
 /** The HTTP side of the subscription service: creating, listing, editing and deleting. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
+import type { Subscriptions } from '../account/subscriptions.ts';
 import {
   type CatalogueAnswer,
   invalidPath,
@@ -14,7 +15,6 @@ import type { ServiceEnvironment } from './service-environment.ts';
 import type { ServiceKnobs } from './service-settings.ts';
 import { toJson } from './subscription-json.ts';
 import { readChanges, readCreation } from './subscription-request.ts';
-import type { Subscriptions } from './subscriptions.ts';
 
 /** Below the origin. */
 export const cataloguePath = '/odata/v1';

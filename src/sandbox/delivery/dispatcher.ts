@@ -1,4 +1,6 @@
 /** Sees each published notification through: its attempts, the waits between them, and its faults. */
+
+import type { SandboxClock } from '../sandbox-clock.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts';
 import { type Attempt, type Deliverer, isSuccess, socketsMax } from './delivery.ts';
 import type { DeliveryEntry, DeliveryRecord } from './delivery-record.ts';
@@ -7,7 +9,6 @@ import { createHoldBack, type HoldBack } from './hold-back.ts';
 import type { BuiltNotification } from './notification.ts';
 import type { Recipient } from './recipients.ts';
 import { defaultRetryDelaysMs, type RetryDelaysMs } from './retry.ts';
-import type { SandboxClock } from './sandbox-clock.ts';
 
 export interface DispatcherOptions {
   readonly deliverer: Deliverer;

@@ -1,10 +1,11 @@
 /** The account's subscriptions: their states, their limits, and what time does to them. */
+
+import type { NotificationEvent } from '../delivery/notification.ts';
+import type { Random } from '../random.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
+import type { ServiceKnobs } from '../services/service-settings.ts';
 import { type EndpointRules, endpointFault } from './endpoint-rules.ts';
 import { checkFilter } from './filter-check.ts';
-import type { NotificationEvent } from './notification.ts';
-import type { Random } from './random.ts';
-import type { SandboxClock } from './sandbox-clock.ts';
-import type { ServiceKnobs } from './service-settings.ts';
 import {
   type EndpointAddress,
   isPush,

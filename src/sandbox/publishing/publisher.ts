@@ -1,15 +1,15 @@
 /** Publishes products at a steady rate and turns what happens to them into notifications. */
 import { setImmediate } from 'node:timers/promises';
-import type { Dispatcher } from './dispatcher.ts';
-import { planDelivery, planShape } from './fault-plan.ts';
-import type { FaultSettings, Faults } from './faults.ts';
+import type { Dispatcher } from '../delivery/dispatcher.ts';
+import { planDelivery, planShape } from '../delivery/fault-plan.ts';
+import type { FaultSettings, Faults } from '../delivery/faults.ts';
+import type { NotificationEvent } from '../delivery/notification.ts';
+import type { RecipientsOf } from '../delivery/recipients.ts';
+import type { Random } from '../random.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
 import { createFollowUps, type FollowUps } from './follow-ups.ts';
 import { createLiveProducts, type LiveProduct, type LiveProducts } from './live-products.ts';
-import type { NotificationEvent } from './notification.ts';
 import type { PublicationSource } from './publication-source.ts';
-import type { Random } from './random.ts';
-import type { RecipientsOf } from './recipients.ts';
-import type { SandboxClock } from './sandbox-clock.ts';
 
 export interface PublisherOptions {
   readonly source: PublicationSource;

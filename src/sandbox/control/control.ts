@@ -2,6 +2,7 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { methodNotAllowed } from 'hono/method-not-allowed';
+import { SubscriptionRefusal } from '../account/subscription-refusal.ts';
 import {
   type AccountControlOptions,
   accountOperations,
@@ -14,7 +15,6 @@ import {
   type PublishingControlOptions,
   publishingOperations,
 } from './control-publishing.ts';
-import { SubscriptionRefusal } from './subscription-refusal.ts';
 
 export interface ControlOptions extends PublishingControlOptions, AccountControlOptions {
   /** Shown at `/`; without secrets. */

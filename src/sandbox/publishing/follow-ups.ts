@@ -1,6 +1,7 @@
 /** Plans what happens to a product after its publication: that it is modified, deleted, or both. */
+
+import type { Random } from '../random.ts';
 import type { LiveProduct } from './live-products.ts';
-import type { Random } from './random.ts';
 
 /** An event that is due once the publisher has made its step number `step`. */
 export interface FollowUp {

@@ -1,5 +1,5 @@
 /** A subscription of the account as the service keeps it, and the view of it that holds no secret. */
-import type { NotificationEvent } from './notification.ts';
+import type { NotificationEvent } from '../delivery/notification.ts';
 
 export const subscriptionTypes = ['pull', 'push'] as const;
 export type SubscriptionType = (typeof subscriptionTypes)[number];

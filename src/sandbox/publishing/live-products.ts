@@ -1,5 +1,5 @@
 /** The products published or changed lately and not deleted since: those that can still change. */
-import type { CatalogueProduct } from './products/catalogue-product.ts';
+import type { CatalogueProduct } from '../products/catalogue-product.ts';
 
 /** A published product; `latest` follows its changes. */
 export interface LiveProduct {

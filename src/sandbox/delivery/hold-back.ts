@@ -1,5 +1,5 @@
 /** Keeps a notification back until later ones have gone out: the fault that changes their order. */
-import type { SandboxClock } from './sandbox-clock.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
 
 export interface HoldBack {
   /** Waits until `behind` notifications published after this one have gone out, or for two seconds. */

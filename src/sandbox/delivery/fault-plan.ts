@@ -1,6 +1,7 @@
 /** Decides, when a notification is published, which faults it will meet. */
+
+import type { Random } from '../random.ts';
 import type { Faults } from './faults.ts';
-import type { Random } from './random.ts';
 import { attemptsMax } from './retry.ts';
 
 /** What will go wrong with one attempt. */

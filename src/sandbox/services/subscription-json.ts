@@ -1,6 +1,7 @@
 /** What the service answers about a subscription; credentials are never part of it. */
+
+import { type Subscription, toIso, typeOf } from '../account/subscription.ts';
 import type { ServiceSettings } from './service-settings.ts';
-import { type Subscription, toIso, typeOf } from './subscription.ts';
 
 /** Writes a subscription as the documented examples have it; the settings say what is left open. */
 export function toJson(subscription: Subscription, settings: ServiceSettings): object {

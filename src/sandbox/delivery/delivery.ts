@@ -1,10 +1,10 @@
 /** Makes one attempt to hand a notification to the user's endpoint, as the catalogue does. */
 import * as http from 'node:http';
 import * as https from 'node:https';
-import type { EndpointRules } from './endpoint-rules.ts';
+import type { EndpointRules } from '../account/endpoint-rules.ts';
+import type { EndpointAddress } from '../account/subscription.ts';
+import { lookupLoopback } from '../loopback.ts';
 import { createEndpointTrust } from './endpoint-trust.ts';
-import { lookupLoopback } from './loopback.ts';
-import type { EndpointAddress } from './subscription.ts';
 
 export interface DelivererOptions extends EndpointRules {
   /** Authorities trusted besides Node's and the system's, PEM. */

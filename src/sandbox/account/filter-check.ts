@@ -1,5 +1,5 @@
 /** Looks over a FilterParam: quotes, parentheses, and the names in it. It does not understand it. */
-import type { NotificationEvent } from './notification.ts';
+import type { NotificationEvent } from '../delivery/notification.ts';
 import { SubscriptionRefusal } from './subscription-refusal.ts';
 
 const sharedFields = [

@@ -53,7 +53,9 @@ async function create({ desired }: Step<'create'>, world: StepWorld): Promise<vo
       unfinished: false,
     },
     ...(status === 'running' ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-    history: [historyEntry({ name, id }, recreated ? 'recreated' : 'created', status, world)],
+    history: [
+      historyEntry({ name, id }, recreated ? 'recreated' : 'created', `made, ${status}`, world),
+    ],
   });
 }
 

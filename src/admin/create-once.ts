@@ -28,22 +28,24 @@ export async function createOnce(
     isSameEndpoint(one.endpoint, endpoint) &&
     differencesOf(wanted, one).length === 0;
   for (let tries = 1; ; tries += 1) {
-    const outcome = await attempt(client, wanted);
-    if (outcome.created !== null) return outcome.created;
+    const { created, failure, isRefused } = await attempt(client, wanted);
+    if (created !== null) return created;
+    if (isRefused && tries === 1) throw failure;
     await delay((lookAfterMs ?? lookAfterDefaultMs) * (1 + random()));
     const found = (await client.list()).find(isIt);
     if (found !== undefined) return found;
-    if (tries === triesMax) throw outcome.failure;
+    // An earlier try that was still at work may have taken the place that this one was refused.
+    if (isRefused || tries === triesMax) throw failure;
   }
 }
 
-/** One try; a failure only when it is not known whether the subscription exists. */
+/** One try. Unless it is refused, it is not known after a failure whether the subscription exists. */
 async function attempt(client: SubscriptionClient, wanted: NewSubscription) {
   try {
     const created = await client.create(wanted);
-    return { created, failure: new Error('The answer to the creation could not be read.') };
+    const failure = new Error('The answer to the creation could not be read.');
+    return { created, failure, isRefused: false };
   } catch (failure) {
-    if (!isAppError(failure, 'unavailable')) throw failure;
-    return { created: null, failure };
+    return { created: null, failure, isRefused: !isAppError(failure, 'unavailable') };
   }
 }

@@ -16,6 +16,8 @@ export interface Ours {
   current: CatalogueSubscription;
   /** Undefined for one that stands under our endpoint, but was never registered. */
   registration: Registration | undefined;
+  /** No other one of ours carries the name. */
+  isOnlyOne: boolean;
   /** How many run in the account, of whomever. */
   running: number;
 }
@@ -57,7 +59,8 @@ export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
   }
   const registration = registrations.find(({ name }) => name === first.name);
   const running = listed.filter(({ status }) => status === 'running').length;
-  return { ...first, registration, running };
+  const isOnlyOne = all.filter(({ name }) => name === first.name).length === 1;
+  return { ...first, registration, isOnlyOne, running };
 }
 
 /** Pauses it and keeps maintenance from resuming it. The gap is remembered before anything stops. */
@@ -86,6 +89,11 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
       `${running} subscriptions run in the account, and the catalogue lets ${limits.runningMax} run. Pause one first.`,
     );
   }
+  const missedFromUs = registration?.runningSeenAtUs ?? current.lastNotificationAtUs;
+  if (current.status !== 'running' && missedFromUs !== null) {
+    const openGap = gapOf({ name, ...current }, missedFromUs, 'it was paused');
+    await administration.commit({ openGap });
+  }
   await client.edit(current.id, { status: 'running' });
   await administration.commit({
     ...(registration === undefined
@@ -96,18 +104,17 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
   });
 }
 
-/** Takes it out of the account for good; maintenance forgets it. */
+/** Takes it out of the account for good; with the last of a name, maintenance forgets the name. */
 export async function removeByCommand(
   ours: Ours,
   how: 'cancel' | 'delete',
   world: World,
 ): Promise<void> {
-  const { name, current } = ours;
+  const { name, current, isOnlyOne } = ours;
   const { client, administration, nowUs } = world;
   await client[how](current.id);
   await administration.commit({
-    forget: name,
-    closeGaps: { subscription: name, toUs: nowUs() },
+    ...(isOnlyOne ? { forget: name, closeGaps: { subscription: name, toUs: nowUs() } } : {}),
     history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', 'by command', world)],
   });
 }

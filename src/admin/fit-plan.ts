@@ -21,14 +21,20 @@ function rankOf(step: PlanStep): number {
     case 'forget':
       return 0;
     case 'edit':
-      return step.edit.status === 'paused' ? 1 : step.edit.status === undefined ? 2 : 5;
+      return step.edit.status === 'paused' ? 1 : step.edit.status === undefined ? 2 : 6;
     case 'adopt':
       return 2;
     case 'replace':
-      return step.desired.status === 'paused' ? 2 : 3;
+      return step.desired.status === 'paused' ? 3 : 4;
     case 'create':
-      return step.desired.status === 'paused' ? 4 : 5;
+      return step.desired.status === 'paused' ? 5 : 6;
   }
+}
+
+/** Of two replacements, the one that leaves fewer behind comes first. */
+function compare(a: PlanStep, b: PlanStep): number {
+  const [one, other] = [changeBy(a), changeBy(b)];
+  return rankOf(a) - rankOf(b) || one.running - other.running || one.total - other.total;
 }
 
 /**
@@ -41,25 +47,23 @@ export function fitPlan(
 ): { plan: Plan; excess: string[] } {
   const counts = { ...plan.counts };
   const excess: string[] = [];
-  const steps = plan.steps
-    .toSorted((a, b) => rankOf(a) - rankOf(b))
-    .map((step) => {
-      const fitted = withWay(step, counts, { runningMax, totalMax });
-      const before = { ...counts };
-      count(fitted, counts);
-      const name = step.kind === 'delete' || step.kind === 'forget' ? step.name : step.desired.name;
-      if (counts.running > runningMax && counts.running > before.running) {
-        excess.push(
-          `"${name}" would be running subscription number ${counts.running}; the catalogue lets ${runningMax} run.`,
-        );
-      }
-      if (counts.total > totalMax && counts.total > before.total) {
-        excess.push(
-          `"${name}" would be subscription number ${counts.total}; the catalogue allows ${totalMax} for an account.`,
-        );
-      }
-      return fitted;
-    });
+  const steps = plan.steps.toSorted(compare).map((step) => {
+    const fitted = withWay(step, counts, { runningMax, totalMax });
+    const before = { ...counts };
+    count(fitted, counts);
+    const name = step.kind === 'delete' || step.kind === 'forget' ? step.name : step.desired.name;
+    if (counts.running > runningMax && counts.running > before.running) {
+      excess.push(
+        `"${name}" would be running subscription number ${counts.running}; the catalogue lets ${runningMax} run.`,
+      );
+    }
+    if (counts.total > totalMax && counts.total > before.total) {
+      excess.push(
+        `"${name}" would be subscription number ${counts.total}; the catalogue allows ${totalMax} for an account.`,
+      );
+    }
+    return fitted;
+  });
   return { plan: { ...plan, steps }, excess };
 }
 
@@ -78,6 +82,12 @@ function wayOf(
   // Where nothing of it runs, there is nothing that could be missed by changing places.
   const someRun = old.some(isRunning);
   return running < runningMax || !someRun ? 'overlap' : 'switch';
+}
+
+function changeBy(step: PlanStep): Counts {
+  const change = { running: 0, total: 0 };
+  count(step, change);
+  return change;
 }
 
 function count(step: PlanStep, counts: Counts): void {

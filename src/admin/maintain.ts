@@ -1,5 +1,5 @@
 /** One round of maintenance: resumes and recreates what the service stopped by itself, and reports. */
-import type { DeliveryMark, Registration } from '../domain/administration.ts';
+import type { AdministrationChange, DeliveryMark, Registration } from '../domain/administration.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
 import { applyStep } from './apply-plan.ts';
@@ -8,7 +8,7 @@ import type { CatalogueSubscription } from './catalogue-subscription.ts';
 import { digestCredentials } from './credentials-digest.ts';
 import { sortAccount } from './ownership.ts';
 import { type Note, type Review, review } from './review.ts';
-import { historyEntry } from './step-world.ts';
+import { gapOf, historyEntry } from './step-world.ts';
 
 /** What a round found and did for one subscription. */
 export interface MaintenanceResult {
@@ -18,7 +18,7 @@ export interface MaintenanceResult {
   /** What was done; null for nothing. */
   did: Review['action'];
   notes: Note[];
-  /** True when the notes are others than last time. */
+  /** True when one of the notes was not there last time. */
   news: boolean;
   /** Why what had to be done could not be done. */
   failure: string | null;
@@ -73,15 +73,16 @@ async function settle(
   const { name } = registration;
   const { current, action, notes } = reviewed;
   const reported = notes.map(({ code }) => code).join(' ') || null;
-  const news = reported !== registration.reported;
+  const toldBefore = registration.reported?.split(' ') ?? [];
+  const newNotes = notes.filter(({ code }) => !toldBefore.includes(code));
   const known = { name, id: reviewed.observed.subscriptionId };
   const because = { actor: 'maintain', nowUs: world.nowUs } as const;
-  const runs = current?.status === 'running';
   await world.administration.commit({
     save: { ...reviewed.observed, reported },
-    ...(runs ? { closeGaps: { subscription: name, toUs: world.nowUs() } } : {}),
-    history: news ? notes.map(({ text }) => historyEntry(known, 'noted', text, because)) : [],
+    ...(current?.status === 'running' ? gapsUntilNow(registration, world) : {}),
+    history: newNotes.map(({ text }) => historyEntry(known, 'noted', text, because)),
   });
+  const news = newNotes.length > 0;
   const result = { name, status: current?.status ?? 'gone', did: action, notes, news };
   if (action === null) return { ...result, failure: null };
   try {
@@ -91,6 +92,19 @@ async function settle(
     if (!(error instanceof AppError)) throw error;
     return { ...result, did: null, failure: [error.message, ...error.details].join(' ') };
   }
+}
+
+/** It runs: gaps are over, also that of a pause which somebody else has ended. */
+function gapsUntilNow(
+  registration: Registration,
+  { nowUs }: AccountWorld,
+): Pick<AdministrationChange, 'openGap' | 'closeGaps'> {
+  const { name, pausedSeenAtUs, runningSeenAtUs } = registration;
+  const wasPaused = pausedSeenAtUs !== null && runningSeenAtUs !== null;
+  return {
+    ...(wasPaused ? { openGap: gapOf(registration, runningSeenAtUs, 'it was paused') } : {}),
+    closeGaps: { subscription: name, toUs: nowUs() },
+  };
 }
 
 async function act(

@@ -69,9 +69,11 @@ export function review(input: ReviewInput): Review {
   const verdict = judge(input, current, lifetime, seen);
   const { heldBy = seen.heldBy, ...rest } = verdict;
   const notes = [...rest.notes, ...driftNotes(input, current), ...fileNotes(input)];
-  const unwanted = input.inFile === null || input.inFile?.status === 'paused';
-  const action = unwanted && rest.action !== 'finish' ? null : rest.action;
-  return { current, lifetime, ...rest, action, notes, observed: { ...seen, heldBy } };
+  const isPausedByFile = input.inFile?.status === 'paused' && registration.status === 'running';
+  const unwanted = input.inFile === null || isPausedByFile;
+  const done = unwanted && rest.action !== 'finish' ? nothing : rest;
+  const { action, because } = done;
+  return { current, lifetime, action, because, notes, observed: { ...seen, heldBy } };
 }
 
 /** What has been seen, whatever follows from it. */
@@ -163,7 +165,7 @@ function judgePaused(seen: Registration, lifetime: Lifetime, nowUs: number): Ver
     );
   }
   const because = `the catalogue pauses after ${daysOf(inactivityPauseUs)} days without activity`;
-  return { action: 'resume', because, notes: [] };
+  return { action: 'resume', because, notes: ahead };
 }
 
 function cancellationNotes({ cancelsAtUs, lastNotificationAtUs }: Lifetime, nowUs: number): Note[] {

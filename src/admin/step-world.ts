@@ -36,7 +36,7 @@ export interface StepWorld {
  */
 export async function registrationFor(
   desired: DesiredSubscription,
-  { administration, publicUrl, nowUs }: StepWorld,
+  { administration, publicUrl, actor, nowUs }: StepWorld,
   found?: CatalogueSubscription,
 ): Promise<Registration> {
   const registrations = await administration.registrations();
@@ -51,12 +51,13 @@ export async function registrationFor(
     notifiedAtUs: atUs,
     runningSeenAtUs: null,
     pausedSeenAtUs: null,
+    heldBy: null,
+    reported: null,
     ...before,
     ...desired,
     endpoint: endpointOf(publicUrl, desired.name),
-    // Whoever states what is wanted has the last word over what was held back before.
-    heldBy: null,
-    reported: null,
+    // Whoever states what is wanted has the last word over what was held back and told before.
+    ...(actor === 'maintain' ? {} : { heldBy: null, reported: null }),
   };
 }
 

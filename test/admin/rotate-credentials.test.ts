@@ -1,0 +1,214 @@
+/** Rotation of the endpoint's credentials: what is done in which order, and when the old pair goes. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { isDigestOf } from '../../src/admin/credentials-digest.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import {
+  held,
+  otherCredentials,
+  otherDigest,
+  publicUrl,
+  registrationOf,
+  stranger,
+} from './plan-samples.ts';
+import { openRotation, type RotationSituation, type TestedRotation } from './rotation-world.ts';
+
+const before = { credentials: otherCredentials };
+const alps = held(before);
+const baltic = held({ ...before, name: 'baltic' });
+const known = [
+  registrationOf({ credentialsDigest: otherDigest }),
+  registrationOf({ name: 'baltic', credentialsDigest: otherDigest }),
+];
+const first = { username: 'earshot-1', password: 'made-1' };
+
+async function openWorld(situation: RotationSituation): Promise<TestedRotation> {
+  const rotation = await openRotation({ registrations: known, ...situation });
+  onTestFinished(rotation.planned.close);
+  return rotation;
+}
+
+const usernames = ({ files }: TestedRotation) =>
+  files.map(({ pairs }) => pairs.map(({ username }) => username).join(' '));
+
+describe('a rotation', () => {
+  it('lets both pairs be accepted until the catalogue has the new one and uses it', async () => {
+    const rotation = await openWorld({
+      held: [alps, baltic, stranger()],
+      deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 3 },
+      latencySeconds: 20,
+    });
+    await rotation.rotate();
+    expect(usernames(rotation)).toEqual(['earlier', 'earlier earshot-1', 'earshot-1']);
+    rotation.pass(60);
+    expect(rotation.refused).toEqual([]);
+    expect(rotation.accepted()).toEqual([first]);
+    const [one, other, foreign] = rotation.planned.catalogue.held();
+    expect([one?.credentials, other?.credentials]).toEqual([first, first]);
+    expect(foreign).toEqual(stranger());
+  });
+
+  it('tells the catalogue only when the receiver accepts the new pair', async () => {
+    const rotation = await openWorld({ held: [alps], noticeSeconds: 7 });
+    await rotation.rotate();
+    const calls = rotation.calls();
+    const given = calls.indexOf('client.edit');
+    expect(calls.indexOf('process.writePairs')).toBeLessThan(calls.indexOf('process.probe'));
+    expect(calls.slice(0, given).filter((call) => call === 'process.probe').length).toBeGreaterThan(
+      5,
+    );
+    expect(calls.slice(given)).toContain('process.writePairs');
+  });
+
+  it('gives it to the paused ones too, and remembers for whom', async () => {
+    const paused = held({ ...before, name: 'baltic', status: 'paused' });
+    const rotation = await openWorld({ held: [alps, paused], waitSeconds: 40 });
+    await rotation.rotate();
+    const { catalogue, administration } = rotation.planned;
+    expect(catalogue.writes).toEqual(['edit id-alps credentials', 'edit id-baltic credentials']);
+    for (const registration of await administration.registrations()) {
+      expect(isDigestOf(registration.credentialsDigest, first)).toBe(true);
+      expect(registration).toMatchObject({ status: 'running', unfinished: false });
+    }
+    expect(await administration.history({ limit: 9 })).toMatchObject([
+      { action: 'rotated', actor: 'credentials', subscription: 'baltic' },
+      { action: 'rotated', actor: 'credentials', subscription: 'alps' },
+    ]);
+  });
+
+  it('of an account without subscriptions of ours changes the file alone', async () => {
+    const rotation = await openWorld({ held: [stranger()], registrations: [], waitSeconds: 5 });
+    await rotation.rotate();
+    expect(rotation.planned.catalogue.writes).toEqual([]);
+    expect(rotation.accepted()).toEqual([first]);
+  });
+
+  it('gives it to every one under our path, also one made by hand', async () => {
+    const byHand = held({ ...before, id: 'id-by-hand' });
+    const rotation = await openWorld({ held: [byHand], waitSeconds: 40 });
+    await rotation.rotate();
+    expect(rotation.planned.catalogue.held()).toMatchObject([{ credentials: first }]);
+  });
+
+  it('without a look at the receiver leaves it the time to notice', async () => {
+    const rotation = await openWorld({
+      held: [alps],
+      deliverEverySeconds: { 'id-alps': 1 },
+      skipProbe: true,
+      latencySeconds: 0,
+    });
+    await rotation.rotate();
+    rotation.pass(5);
+    expect(rotation.calls()).not.toContain('process.probe');
+    expect(rotation.refused).toEqual([]);
+  });
+
+  it('shows no password', async () => {
+    const rotation = await openWorld({ held: [alps], waitSeconds: 40 });
+    await rotation.rotate();
+    const history = await rotation.planned.administration.history({ limit: 9 });
+    const text = JSON.stringify([rotation.reports, history]);
+    expect(text).not.toContain(first.password);
+    expect(text).not.toContain(`"${otherCredentials.password}"`);
+  });
+});
+
+describe('the old pair', () => {
+  it('goes when all that run have used the new one, and half a minute has passed', async () => {
+    const rotation = await openWorld({
+      held: [alps, baltic],
+      deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 100 },
+    });
+    await rotation.rotate();
+    const [, both, only] = rotation.files.map(({ atUs }) => atUs);
+    const seconds = ((only ?? 0) - (both ?? 0)) / 1e6;
+    // The first use by "baltic" is the event of the hundredth second.
+    expect(seconds).toBeGreaterThan(100);
+    expect(seconds).toBeLessThan(110);
+  });
+
+  it('stays for half a minute after its last use', async () => {
+    const rotation = await openWorld({
+      held: [alps],
+      deliverEverySeconds: { 'id-alps': 1 },
+      latencySeconds: 25,
+    });
+    await rotation.rotate();
+    const lastUs = rotation.lastAcceptedUs.get(otherCredentials.username) ?? 0;
+    expect(rotation.files.at(-1)?.atUs).toBeGreaterThanOrEqual(lastUs + 30e6);
+    expect(rotation.refused).toEqual([]);
+  });
+
+  it('goes when the wait is over and one that runs had nothing to deliver, which is told', async () => {
+    const rotation = await openWorld({
+      held: [alps, baltic],
+      deliverEverySeconds: { 'id-alps': 5 },
+      waitSeconds: 120,
+    });
+    await rotation.rotate();
+    const [, both, only] = rotation.files.map(({ atUs }) => atUs);
+    expect(((only ?? 0) - (both ?? 0)) / 1e6).toBeGreaterThanOrEqual(120);
+    expect(rotation.reports.join()).toMatch(/No delivery of baltic/);
+    expect(rotation.reports.join()).not.toMatch(/No delivery of .*alps/);
+  });
+
+  it('stays when it is still used, until a later rotation finds it out of use', async () => {
+    // Something that is not ours delivers to the receiver with the old pair.
+    const unnamed = held({ ...before, id: 'id-unnamed', endpoint: `${publicUrl}/notifications` });
+    const rotation = await openWorld({
+      held: [alps, unnamed],
+      deliverEverySeconds: { 'id-alps': 5, 'id-unnamed': 20 },
+      waitSeconds: 120,
+    });
+    const refusal = rotation.rotate();
+    await expect(refusal).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(refusal).rejects.toThrow('old credentials');
+    expect(rotation.accepted()).toEqual([otherCredentials, first]);
+    rotation.deliver({ 'id-alps': 5 });
+    await rotation.rotate();
+    expect(usernames(rotation)).toEqual(['earlier', 'earlier earshot-1', 'earshot-1']);
+    expect(rotation.reports).toContain('Going on with the rotation that was begun before.');
+    rotation.pass(60);
+    expect(rotation.refused).toEqual([]);
+  });
+});
+
+describe('a receiver', () => {
+  it('that does not notice keeps the catalogue from being told', async () => {
+    const rotation = await openWorld({ held: [alps], noticeSeconds: 1_000 });
+    const refusal = rotation.rotate();
+    await expect(refusal).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(refusal).rejects.toThrow('does not follow: it answers 401.');
+    expect(rotation.planned.catalogue.writes).toEqual([]);
+    expect(rotation.files.at(-1)?.pairs).toEqual([otherCredentials, first]);
+  });
+
+  it('that is down keeps the catalogue from being told, after a few looks', async () => {
+    const rotation = await openWorld({ held: [alps], isDown: true });
+    await expect(rotation.rotate()).rejects.toThrow('nobody listens');
+    expect(rotation.calls().filter((call) => call === 'process.probe')).toHaveLength(3);
+    expect(rotation.planned.catalogue.writes).toEqual([]);
+  });
+});
+
+describe('a catalogue', () => {
+  it('that refuses leaves both pairs accepted, and is asked only for the rest later', async () => {
+    const rotation = await openWorld({
+      held: [alps, baltic],
+      deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
+    });
+    const { catalogue } = rotation.planned;
+    const { edit } = catalogue.client;
+    catalogue.client.edit = (id, changes) =>
+      id === 'id-baltic'
+        ? Promise.reject(new AppError('unavailable', 'No answer came.'))
+        : edit(id, changes);
+    await expect(rotation.rotate()).rejects.toMatchObject({ code: 'unavailable' });
+    rotation.pass(600);
+    expect(rotation.accepted()).toEqual([otherCredentials, first]);
+    catalogue.client.edit = edit;
+    await rotation.rotate();
+    rotation.pass(60);
+    expect(catalogue.writes).toEqual(['edit id-alps credentials', 'edit id-baltic credentials']);
+    expect(rotation.refused).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+/** A rotation cut at every single call: no delivery is refused, and run again it comes to its end. */
+import { describe, expect, it } from 'vitest';
+import type { Cut } from './cut-calls.ts';
+import { held, otherCredentials, otherDigest, registrationOf, stranger } from './plan-samples.ts';
+import { openRotation, type RotationSituation, type TestedRotation } from './rotation-world.ts';
+
+const before = { credentials: otherCredentials };
+const known = registrationOf({ credentialsDigest: otherDigest });
+const situations: [string, RotationSituation][] = [
+  [
+    'of two that deliver all the time',
+    {
+      held: [held(before), held({ ...before, name: 'baltic' }), stranger()],
+      registrations: [known, { ...known, name: 'baltic', subscriptionId: 'id-baltic' }],
+      limits: { runningMax: 3, totalMax: 10 },
+      deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
+      latencySeconds: 9,
+      waitSeconds: 60,
+    },
+  ],
+  [
+    'of one that is silent, one that is paused, and one made by hand',
+    {
+      held: [
+        held(before),
+        held({ ...before, name: 'baltic', status: 'paused' }),
+        held({ ...before, id: 'id-by-hand' }),
+      ],
+      registrations: [known, { ...known, name: 'baltic', subscriptionId: 'id-baltic' }],
+      deliverEverySeconds: { 'id-by-hand': 7 },
+      waitSeconds: 40,
+    },
+  ],
+];
+
+/** Only one pause of the many alike is cut. */
+async function cutsOf(situation: RotationSituation): Promise<Cut[]> {
+  const rotation = await openRotation(situation);
+  await rotation.rotate();
+  rotation.planned.close();
+  const calls = rotation.calls();
+  const distinct = calls
+    .map((name, call) => ({ name, call }))
+    .filter(({ name, call }) => {
+      const isRoutine = name === 'process.pause' || name === 'administration.deliveryMarks';
+      return !isRoutine || calls[call - 2] !== name || calls[call + 2] !== name;
+    });
+  return distinct.flatMap(({ call }) =>
+    (['before', 'after'] as const).flatMap((when) =>
+      (['killed', 'unavailable'] as const).map((how) => ({ call, when, how })),
+    ),
+  );
+}
+
+function expectEnded(rotation: TestedRotation): void {
+  expect(rotation.refused).toEqual([]);
+  const pairs = rotation.files.at(-1)?.pairs;
+  expect(pairs).toHaveLength(1);
+  expect(rotation.accepted()).toEqual(pairs);
+  for (const one of rotation.planned.catalogue.held()) {
+    if (one.id === 'id-stranger') expect(one).toEqual(stranger());
+    else expect([one.credentials]).toEqual(pairs);
+  }
+}
+
+describe.each(situations)('a rotation %s', (_, situation) => {
+  it('that is cut anywhere and run again ends with the new pair only', async () => {
+    const cuts = await cutsOf(situation);
+    expect(cuts.length).toBeGreaterThan(40);
+    const failures: string[] = [];
+    for (const cut of cuts) {
+      const rotation = await openRotation(situation);
+      await rotation.rotate(cut).catch(() => undefined);
+      const cutAt = rotation.calls()[cut.call];
+      try {
+        rotation.pass(100);
+        expect(rotation.refused).toEqual([]);
+        await rotation.rotate();
+        rotation.pass(100);
+        expectEnded(rotation);
+      } catch (error) {
+        failures.push(`${cut.how} ${cut.when} ${cut.call} ${cutAt}: ${error}`);
+      }
+      rotation.planned.close();
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it('makes no third pair while one is under way', async () => {
+    for (const cut of await cutsOf(situation)) {
+      const rotation = await openRotation(situation);
+      await rotation.rotate(cut).catch(() => undefined);
+      await rotation.rotate(cut).catch(() => undefined);
+      for (const { pairs } of rotation.files) expect(pairs.length).toBeLessThanOrEqual(2);
+      const { pairs: [, second] = [] } = rotation.files.find(({ pairs }) => pairs.length > 1) ?? {};
+      const done = rotation.files.findIndex(({ pairs }, at) => at > 0 && pairs.length === 1);
+      const begun = rotation.files.slice(1, done === -1 ? undefined : done);
+      for (const { pairs } of begun) expect(pairs.at(-1)).toEqual(second);
+      rotation.planned.close();
+    }
+  });
+});

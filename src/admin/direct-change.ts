@@ -79,7 +79,7 @@ export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
   });
 }
 
-/** Resumes it and puts it back under maintenance. Rejects with `conflict` when too many run. */
+/** Resumes it, whatever was registered, and puts it back under maintenance. Rejects with `conflict` when too many run. */
 export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
   const { name, current, registration, running } = ours;
   const { client, administration, nowUs, limits } = world;
@@ -98,7 +98,15 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
   await administration.commit({
     ...(registration === undefined
       ? {}
-      : { save: { ...registration, ...nowRunning(world), heldBy: null, reported: null } }),
+      : {
+          save: {
+            ...registration,
+            ...nowRunning(world),
+            status: 'running',
+            heldBy: null,
+            reported: null,
+          },
+        }),
     closeGaps: { subscription: name, toUs: nowUs() },
     history: [entryOf(ours, 'resumed', 'by command', world)],
   });

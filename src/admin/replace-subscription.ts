@@ -50,24 +50,20 @@ export async function replaceSubscription(step: Replacement, world: StepWorld): 
 }
 
 /** Creates the new one: as it is wanted, or paused where a moment has to be chosen. */
-async function makeNew(
+function makeNew(
   { desired, way, old }: Replacement,
   registration: Registration,
   world: StepWorld,
 ): Promise<CatalogueSubscription> {
-  const { client, administration, nowUs } = world;
-  if (way !== 'delete-first') {
+  const oldIsGone = way === 'delete-first';
+  const isMissed = oldIsGone && old.some(({ status }) => status === 'running');
+  const openGap = isMissed ? gapOf(desired, world.nowUs(), 'replaced in a full account') : null;
+  const make = async () => {
+    if (oldIsGone) for (const { id } of old) await world.client.delete(id);
     const status = way === 'switch' ? 'paused' : desired.status;
-    return withIntent(registration, world, () => createOnce({ ...desired, status }, world));
-  }
-  await administration.commit({
-    save: { ...registration, unfinished: true },
-    ...(old.some(({ status }) => status === 'running')
-      ? { openGap: gapOf(desired, nowUs(), 'replaced in a full account') }
-      : {}),
-  });
-  for (const { id } of old) await client.delete(id);
-  return withIntent(registration, world, () => createOnce(desired, world), { oldIsGone: true });
+    return createOnce({ ...desired, status }, world);
+  };
+  return withIntent(registration, world, make, { oldIsGone, openGap });
 }
 
 /** Only one of them may run: a gap begins before the old one stops, and is remembered first. */

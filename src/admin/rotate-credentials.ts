@@ -32,7 +32,7 @@ export interface RotationOptions {
   skipProbe: boolean;
 }
 
-/** The old pair must have been out of use for so long, or for the whole wait if that is shorter. */
+/** The old pair must have been out of use for so long, or for half of a wait that is shorter. */
 const settleMaxMs = 30_000;
 const lookEveryMs = 500;
 /** Time for a running receiver to notice the changed file. */
@@ -148,7 +148,7 @@ async function awaitDeliveries(
 ): Promise<void> {
   const beganAtUs = nowUs();
   report(`Waiting for deliveries with the new ones, for at most ${Math.ceil(waitMs / 1000)} s.`);
-  const settleUs = Math.min(waitMs, settleMaxMs) * 1000;
+  const settleUs = Math.min(waitMs / 2, settleMaxMs) * 1000;
   let waiting: string[] = [...names];
   for (;;) {
     const marks = await administration.deliveryMarks();

@@ -83,7 +83,9 @@ describe('a pause', () => {
     expect(await world.administration.history({ limit: 9 })).toMatchObject([
       { action: 'paused', actor: 'subscriptions' },
     ]);
-    for (const days of [1, 70, 100]) {
+    expect(await world.administration.registrations()).toMatchObject([{ heldBy: 'command' }]);
+    expect(await round(world)).toMatchObject([{ notes: [{ code: 'paused-by-command' }] }]);
+    for (const days of [70, 100]) {
       world.pass(days * dayUs);
       expect(await round(world)).toMatchObject([{ did: null, status: 'paused' }]);
     }

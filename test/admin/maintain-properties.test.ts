@@ -49,9 +49,9 @@ it('a round never touches what others made, nor deletes, pauses or edits what no
         }
       });
       const { writes, refusals } = world.catalogue;
-      expect(writes.filter((write) => !/^(edit \S+ status=running|create)/.test(write))).toEqual(
-        [],
-      );
+      // What a round has made itself, before it was cut, the next one may have to finish.
+      const harmless = /^(create|edit \S+ status=running$|edit made-)/;
+      expect(writes.filter((write) => !harmless.test(write))).toEqual([]);
       expect(refusals).toEqual([]);
       world.close();
     }),

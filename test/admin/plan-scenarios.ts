@@ -189,6 +189,16 @@ const replacements: Scenario[] = [
     options: { desired: [wanted()] },
     events: { fromUs: startUs },
   },
+  {
+    title: 'one of two kept, which is to run now',
+    situation: {
+      held: [held({ status: 'paused' }), held({ id: 'id-double' })],
+      registrations: [registrationOf({ status: 'paused', runningSeenAtUs: null })],
+      limits: { runningMax: 1, totalMax: 10 },
+    },
+    options: { desired: [wanted()] },
+    events: { fromUs: startUs },
+  },
 ];
 
 const removalsAndMoves: Scenario[] = [

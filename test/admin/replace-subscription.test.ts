@@ -1,5 +1,6 @@
 /** How a subscription is replaced: in which order, with which gap, and what a refusal leaves. */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { maintain } from '../../src/admin/maintain.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
 import {
@@ -148,17 +149,32 @@ describe('what the catalogue refuses', () => {
     expect((await world.plan({ desired: [wanted()] })).plan.steps).toEqual([]);
   });
 
-  it('as a filter when the old one had to go is mended by the old filter', async () => {
+  it('as a filter when the old one had to go is mended by maintenance, with the old filter', async () => {
     const limits = { runningMax: 1, totalMax: 1 };
     const world = await openWorld({ held: [held()], limits });
     refusing(world, (call) => call.includes(otherFilter));
     await expect(world.register(options)).rejects.toMatchObject({ code: 'invalid' });
-    const desired = [wanted()];
-    await world.register({ desired });
-    await expectSettled(world, { desired });
+    await maintain({ inFile: null }, world.world());
+    await expectSettled(world, { desired: [wanted()] });
     const gaps = await world.administration.gaps();
     const versions = [wanted(), wanted({ filter: otherFilter })];
     expectNoEventLost(world.moments, gaps, { name: 'alps', versions, fromUs: startUs });
+  });
+
+  it('as an edit leaves what is wanted as it was', async () => {
+    const account = [held({ status: 'paused' })];
+    const world = await openWorld({ held: account });
+    refusing(world, (call) => call.startsWith('edit'));
+    await expect(world.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
+    expect(world.catalogue.held()).toEqual(account);
+    expect(await world.administration.registrations()).toEqual([registrationOf()]);
+  });
+
+  it('as a creation leaves nothing to finish', async () => {
+    const world = await openWorld({ registrations: [] });
+    refusing(world, (call) => call.startsWith('create'));
+    await expect(world.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
+    expect(await world.administration.registrations()).toEqual([]);
   });
 
   it('when the new one is to run lets the old one run again', async () => {

@@ -32,6 +32,12 @@ describe('one that was paused', () => {
     expect(reviewed(asked).observed.heldBy).toBe('command');
   });
 
+  it('by a person is held, though it was seen only after 60 days', async () => {
+    const registration = { heldBy: 'person', pausedSeenAtUs: startUs + 70 * dayUs } as const;
+    const asked = { listed: { status: 'paused' }, registration, nowUs: startUs + 90 * dayUs };
+    expect(verdict(asked)).toBe('- paused-by-person');
+  });
+
   it('and runs again is held no more', () => {
     for (const heldBy of ['person', 'command'] as const) {
       expect(reviewed({ registration: { heldBy } })).toMatchObject({

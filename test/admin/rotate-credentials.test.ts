@@ -82,6 +82,22 @@ describe('a rotation', () => {
     expect(rotation.accepted()).toEqual([first]);
   });
 
+  it('is not over for one that somebody made anew since the catalogue was told', async () => {
+    const situation = { held: [alps], waitSeconds: 40 };
+    const uncut = await openWorld(situation);
+    await uncut.rotate();
+    // After the catalogue was told, before the old pair went.
+    const call = uncut.calls().indexOf('administration.deliveryMarks');
+    const rotation = await openWorld(situation);
+    const { catalogue } = rotation.planned;
+    await rotation.rotate({ call, when: 'before', how: 'killed' }).catch(() => undefined);
+    expect(catalogue.held()).toMatchObject([{ id: 'id-alps', credentials: first }]);
+    catalogue.drop('id-alps');
+    catalogue.put(held({ ...before, id: 'id-by-hand' }));
+    await rotation.rotate();
+    expect(catalogue.held()).toMatchObject([{ id: 'id-by-hand', credentials: first }]);
+  });
+
   it('gives it to every one under our path, also one made by hand', async () => {
     const byHand = held({ ...before, id: 'id-by-hand' });
     const rotation = await openWorld({ held: [byHand], waitSeconds: 40 });

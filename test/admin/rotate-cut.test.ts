@@ -14,8 +14,8 @@ const situations: [string, RotationSituation][] = [
       registrations: [known, { ...known, name: 'baltic', subscriptionId: 'id-baltic' }],
       limits: { runningMax: 3, totalMax: 10 },
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
-      latencySeconds: 9,
-      waitSeconds: 60,
+      latencySeconds: 4,
+      waitSeconds: 40,
     },
   ],
   [
@@ -28,12 +28,12 @@ const situations: [string, RotationSituation][] = [
       ],
       registrations: [known, { ...known, name: 'baltic', subscriptionId: 'id-baltic' }],
       deliverEverySeconds: { 'id-by-hand': 7 },
-      waitSeconds: 40,
+      waitSeconds: 15,
     },
   ],
 ];
 
-/** Only one pause of the many alike is cut. */
+/** Of many calls alike in a row, only the first and the last are cut. */
 async function cutsOf(situation: RotationSituation): Promise<Cut[]> {
   const rotation = await openRotation(situation);
   await rotation.rotate();
@@ -42,14 +42,15 @@ async function cutsOf(situation: RotationSituation): Promise<Cut[]> {
   const distinct = calls
     .map((name, call) => ({ name, call }))
     .filter(({ name, call }) => {
-      const isRoutine = name === 'process.pause' || name === 'administration.deliveryMarks';
-      return !isRoutine || calls[call - 2] !== name || calls[call + 2] !== name;
+      const isOneOfMany = calls[call - 2] === name && calls[call + 2] === name;
+      return name === 'client.edit' || !isOneOfMany;
     });
-  return distinct.flatMap(({ call }) =>
-    (['before', 'after'] as const).flatMap((when) =>
-      (['killed', 'unavailable'] as const).map((how) => ({ call, when, how })),
-    ),
-  );
+  // To be killed after a call is to be killed before the next one.
+  return distinct.flatMap(({ call }) => [
+    { call, when: 'before', how: 'killed' },
+    { call, when: 'before', how: 'unavailable' },
+    { call, when: 'after', how: 'unavailable' },
+  ]);
 }
 
 function expectEnded(rotation: TestedRotation): void {
@@ -66,37 +67,26 @@ function expectEnded(rotation: TestedRotation): void {
 describe.each(situations)('a rotation %s', (_, situation) => {
   it('that is cut anywhere and run again ends with the new pair only', async () => {
     const cuts = await cutsOf(situation);
-    expect(cuts.length).toBeGreaterThan(40);
+    expect(cuts.length).toBeGreaterThan(30);
     const failures: string[] = [];
     for (const cut of cuts) {
       const rotation = await openRotation(situation);
       await rotation.rotate(cut).catch(() => undefined);
       const cutAt = rotation.calls()[cut.call];
+      const begun = rotation.files.at(-1)?.pairs ?? [];
       try {
         rotation.pass(100);
         expect(rotation.refused).toEqual([]);
         await rotation.rotate();
         rotation.pass(100);
         expectEnded(rotation);
+        // Two pairs are a rotation that is under way, which goes on with its own.
+        if (begun.length === 2) expect(rotation.files.at(-1)?.pairs).toEqual([begun[1]]);
       } catch (error) {
         failures.push(`${cut.how} ${cut.when} ${cut.call} ${cutAt}: ${error}`);
       }
       rotation.planned.close();
     }
     expect(failures).toEqual([]);
-  });
-
-  it('makes no third pair while one is under way', async () => {
-    for (const cut of await cutsOf(situation)) {
-      const rotation = await openRotation(situation);
-      await rotation.rotate(cut).catch(() => undefined);
-      await rotation.rotate(cut).catch(() => undefined);
-      for (const { pairs } of rotation.files) expect(pairs.length).toBeLessThanOrEqual(2);
-      const { pairs: [, second] = [] } = rotation.files.find(({ pairs }) => pairs.length > 1) ?? {};
-      const done = rotation.files.findIndex(({ pairs }, at) => at > 0 && pairs.length === 1);
-      const begun = rotation.files.slice(1, done === -1 ? undefined : done);
-      for (const { pairs } of begun) expect(pairs.at(-1)).toEqual(second);
-      rotation.planned.close();
-    }
-  });
+  }, 60_000);
 });

@@ -58,6 +58,14 @@ describe('earshot subscriptions', () => {
     expect(gaps[0]?.toUs).not.toBeNull();
   });
 
+  it('resumes what was registered as paused, and maintains it as running from then on', async () => {
+    const world = await openWorld();
+    await world.run(['register', '--status', 'paused', '--yes']);
+    expect(await world.run(['subscriptions', 'resume', 'default'])).toMatchObject({ code: 0 });
+    const round = await world.run(['maintain', '--json']);
+    expect(JSON.parse(round.out)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
+  });
+
   it('does not resume a third one, and says what to do', async () => {
     const world = await openWorld();
     await world.run(['subscriptions', 'pause', 'default']);

@@ -5,6 +5,24 @@ import { readVariables } from '../../src/config/read-variables.ts';
 import { type VariableKey, variables } from '../../src/config/variables.ts';
 import { configWith, enough, environment, problemsWith, refusalOf } from './environment.ts';
 
+const outboundUrls = {
+  good: [
+    ['https://catalogue.example.org/', 'https://catalogue.example.org'],
+    ['http://127.0.0.1:8091/a/token', 'http://127.0.0.1:8091/a/token'],
+    ['http://localhost:8091', 'http://localhost:8091'],
+    ['http://[::1]:8091', 'http://[::1]:8091'],
+  ],
+  bad: [
+    'http://catalogue.example.org',
+    'http://127.0.0.1.example.org',
+    'ftp://127.0.0.1',
+    'catalogue.example.org',
+    'https://user:word@catalogue.example.org',
+    'https://catalogue.example.org/?a=1',
+  ],
+};
+const counts = { good: [['3', 3]], bad: ['0', '-1', '2.5', 'two', '1e9'] };
+
 /** For each variable texts with their values, and texts that are refused. */
 const examples = {
   publicUrl: {
@@ -44,38 +62,8 @@ const examples = {
   tlsCert: { good: [['c.pem', 'c.pem']], bad: [] },
   tlsKey: { good: [['k.pem', 'k.pem']], bad: [] },
   probeCa: { good: [['ca.pem', 'ca.pem']], bad: [] },
-  catalogueUrl: {
-    good: [
-      ['https://catalogue.example.org/', 'https://catalogue.example.org'],
-      ['http://127.0.0.1:8091/a/token', 'http://127.0.0.1:8091/a/token'],
-      ['http://localhost:8091', 'http://localhost:8091'],
-      ['http://[::1]:8091', 'http://[::1]:8091'],
-    ],
-    bad: [
-      'http://catalogue.example.org',
-      'http://127.0.0.1.example.org',
-      'ftp://127.0.0.1',
-      'catalogue.example.org',
-      'https://user:word@catalogue.example.org',
-      'https://catalogue.example.org/?a=1',
-    ],
-  },
-  tokenUrl: {
-    good: [
-      ['https://catalogue.example.org/', 'https://catalogue.example.org'],
-      ['http://127.0.0.1:8091/a/token', 'http://127.0.0.1:8091/a/token'],
-      ['http://localhost:8091', 'http://localhost:8091'],
-      ['http://[::1]:8091', 'http://[::1]:8091'],
-    ],
-    bad: [
-      'http://catalogue.example.org',
-      'http://127.0.0.1.example.org',
-      'ftp://127.0.0.1',
-      'catalogue.example.org',
-      'https://user:word@catalogue.example.org',
-      'https://catalogue.example.org/?a=1',
-    ],
-  },
+  catalogueUrl: outboundUrls,
+  tokenUrl: outboundUrls,
   clientId: { good: [['cdse-public', 'cdse-public']], bad: [] },
   accountUsername: { good: [['me@example.org', 'me@example.org']], bad: [] },
   accountPassword: { good: [[' with: blanks ', ' with: blanks ']], bad: [] },
@@ -87,8 +75,8 @@ const examples = {
     bad: ['12345', '1234567', 'not-base-32-189'],
   },
   accessToken: { good: [['eyJ.a-b_c', 'eyJ.a-b_c']], bad: ['two words', 'tokén'] },
-  subscriptionsRunningMax: { good: [['3', 3]], bad: ['0', '-1', '2.5', 'two', '1e9'] },
-  subscriptionsMax: { good: [['3', 3]], bad: ['0', '-1', '2.5', 'two', '1e9'] },
+  subscriptionsRunningMax: counts,
+  subscriptionsMax: counts,
   logLevel: {
     good: ['debug', 'info', 'warn', 'error'].map((level) => [level, level]),
     bad: ['INFO', 'trace', '3'],

@@ -2,12 +2,12 @@
 import type { Administration, DeliveryMark, Registration } from '../domain/administration.ts';
 import { AppError } from '../domain/app-error.ts';
 import { defaultSubscriptionName, endpointOf } from '../domain/subscription.ts';
-import type { CatalogueSubscription } from './catalogue-subscription.ts';
-import { digestCredentials, isDigestOf } from './credentials-digest.ts';
-import type { ProbeEndpoint } from './endpoint-probe.ts';
-import { sortAccount } from './ownership.ts';
-import { historyEntry } from './step-world.ts';
-import type { EndpointCredentials, SubscriptionClient } from './subscription-client.ts';
+import type { ProbeEndpoint } from './endpoint/endpoint-probe.ts';
+import { digestCredentials, isDigestOf } from './plan/credentials-digest.ts';
+import { sortAccount } from './plan/ownership.ts';
+import { historyEntry } from './plan/step-world.ts';
+import type { CatalogueSubscription } from './service/catalogue-subscription.ts';
+import type { EndpointCredentials, SubscriptionClient } from './service/subscription-client.ts';
 
 export interface RotationWorld {
   client: SubscriptionClient;

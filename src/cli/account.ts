@@ -1,10 +1,11 @@
 /** Opens what commands work with that look at or change the catalogue account. */
-import { createAccessTokens } from '../admin/access-tokens.ts';
-import type { AccountWorld } from '../admin/carry-out-plan.ts';
+
+import type { AccountWorld } from '../admin/plan/carry-out-plan.ts';
 import {
   createSubscriptionClient,
   type EndpointCredentials,
-} from '../admin/subscription-client.ts';
+} from '../admin/service/subscription-client.ts';
+import { createAccessTokens } from '../admin/session/access-tokens.ts';
 import type { CompleteAccountConfig } from '../config/account-config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import type { TakeLock } from '../domain/administration.ts';

@@ -1,5 +1,5 @@
 /** Maintenance inside a receiver that serves: a round every few hours, and never in its way. */
-import type { MaintenanceResult } from '../admin/maintain.ts';
+import type { MaintenanceResult } from '../admin/maintenance/maintain.ts';
 import type { CompleteAccountConfig } from '../config/account-config.ts';
 import { readCredentialsFile } from '../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
@@ -68,7 +68,7 @@ export async function maintenanceRound(
 ): Promise<MaintenanceResult[]> {
   const [{ accountWorld }, { maintain }, { createTakeLock }] = await Promise.all([
     import('./account.ts'),
-    import('../admin/maintain.ts'),
+    import('../admin/maintenance/maintain.ts'),
     import('../store/process-lock.ts'),
   ]);
   const { dataDir, endpoint } = config;

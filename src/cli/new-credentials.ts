@@ -1,5 +1,5 @@
 /** Makes endpoint credentials. */
-import type { EndpointCredentials } from '../admin/subscription-client.ts';
+import type { EndpointCredentials } from '../admin/service/subscription-client.ts';
 import type { Io } from './io.ts';
 
 /** A pair that nobody has guessed or used: 256 random bits, no colon. */

@@ -1,6 +1,6 @@
 /** Shows a plan as a difference that a person can read, or as JSON. */
-import type { AccountLimits } from '../admin/fit-plan.ts';
-import type { Plan, PlanStep, ReplacementWay } from '../admin/plan.ts';
+import type { AccountLimits } from '../admin/plan/fit-plan.ts';
+import type { Plan, PlanStep, ReplacementWay } from '../admin/plan/plan.ts';
 import { printable } from '../domain/printable.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
 import { endpointOf } from '../domain/subscription.ts';

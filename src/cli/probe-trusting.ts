@@ -1,5 +1,5 @@
 /** The endpoint probe, with the authorities of EARSHOT_PROBE_CA besides the public ones. */
-import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
+import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint/endpoint-probe.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Io } from './io.ts';
 

@@ -1,17 +1,25 @@
 /** Pausing, resuming, cancelling and deleting single subscriptions of ours by command. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { AccountWorld } from '../../src/admin/carry-out-plan.ts';
 import {
   findOurs,
   pauseByCommand,
   removeByCommand,
   resumeByCommand,
 } from '../../src/admin/direct-change.ts';
-import type { Cut } from './cut-calls.ts';
-import { expectNoEventLost } from './expect-settled.ts';
-import { round } from './maintenance.ts';
-import { dayUs, held, pull, registrationOf, startUs, stranger, wanted } from './plan-samples.ts';
-import { openPlanWorld, type PlanWorld, type Situation } from './plan-world.ts';
+import type { AccountWorld } from '../../src/admin/plan/carry-out-plan.ts';
+import { round } from './maintenance/maintenance.ts';
+import type { Cut } from './plan/cut-calls.ts';
+import { expectNoEventLost } from './plan/expect-settled.ts';
+import {
+  dayUs,
+  held,
+  pull,
+  registrationOf,
+  startUs,
+  stranger,
+  wanted,
+} from './plan/plan-samples.ts';
+import { openPlanWorld, type PlanWorld, type Situation } from './plan/plan-world.ts';
 
 async function openWorld(situation: Situation): Promise<PlanWorld> {
   const world = await openPlanWorld(situation);

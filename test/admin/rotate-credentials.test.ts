@@ -1,6 +1,6 @@
 /** Rotation of the endpoint's credentials: what is done in which order, and when the old pair goes. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isDigestOf } from '../../src/admin/credentials-digest.ts';
+import { isDigestOf } from '../../src/admin/plan/credentials-digest.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import {
   held,
@@ -9,7 +9,7 @@ import {
   publicUrl,
   registrationOf,
   stranger,
-} from './plan-samples.ts';
+} from './plan/plan-samples.ts';
 import { openRotation, type RotationSituation, type TestedRotation } from './rotation-world.ts';
 
 const before = { credentials: otherCredentials };

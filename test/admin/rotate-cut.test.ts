@@ -1,7 +1,13 @@
 /** A rotation cut at every single call: no delivery is refused, and run again it comes to its end. */
 import { describe, expect, it } from 'vitest';
-import type { Cut } from './cut-calls.ts';
-import { held, otherCredentials, otherDigest, registrationOf, stranger } from './plan-samples.ts';
+import type { Cut } from './plan/cut-calls.ts';
+import {
+  held,
+  otherCredentials,
+  otherDigest,
+  registrationOf,
+  stranger,
+} from './plan/plan-samples.ts';
 import { openRotation, type RotationSituation, type TestedRotation } from './rotation-world.ts';
 
 const before = { credentials: otherCredentials };

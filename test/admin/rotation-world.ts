@@ -2,13 +2,13 @@
  * A receiver, a file of credentials and a catalogue that delivers all the while, for tests of
  * rotations. Deliveries take time, and the receiver notices a changed file a little later.
  */
-import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
+import type { ProbeReport } from '../../src/admin/endpoint/endpoint-probe.ts';
 import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-credentials.ts';
-import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
-import { type Cut, cutCalls } from './cut-calls.ts';
-import type { Held } from './fake-catalogue.ts';
-import { otherCredentials, publicUrl, secret } from './plan-samples.ts';
-import { openPlanWorld, type PlanWorld, type Situation } from './plan-world.ts';
+import type { EndpointCredentials } from '../../src/admin/service/subscription-client.ts';
+import { type Cut, cutCalls } from './plan/cut-calls.ts';
+import type { Held } from './plan/fake-catalogue.ts';
+import { otherCredentials, publicUrl, secret } from './plan/plan-samples.ts';
+import { openPlanWorld, type PlanWorld, type Situation } from './plan/plan-world.ts';
 
 const secondUs = 1_000_000;
 const callUs = 1_000;

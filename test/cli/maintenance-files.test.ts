@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { isDigestOf } from '../../src/admin/credentials-digest.ts';
+import { isDigestOf } from '../../src/admin/plan/credentials-digest.ts';
 import { maintenanceRound, startMaintenance } from '../../src/cli/maintenance-loop.ts';
 import { readCompleteAccountConfig } from '../../src/config/account-config.ts';
 import {

@@ -1,7 +1,7 @@
 /** The doctor's checks of the certificate that the endpoint serves. */
 import type { Finding } from '../../domain/finding.ts';
-import type { ProbeEndpoint, ProbeReport } from '../endpoint-probe.ts';
-import { probeStages, type SeenTls } from '../probe-fault.ts';
+import type { ProbeEndpoint, ProbeReport } from '../endpoint/endpoint-probe.ts';
+import { probeStages, type SeenTls } from '../endpoint/probe-fault.ts';
 
 const dayMs = 86_400_000;
 /** Public certificates are renewed with 30 days left: with fewer than these, renewal has stopped. */

@@ -1,7 +1,7 @@
 /** The doctor's checks of who is let in: who has the credentials is, others are not. */
 import type { Finding } from '../../domain/finding.ts';
-import type { ProbeEndpoint } from '../endpoint-probe.ts';
-import type { EndpointCredentials } from '../subscription-client.ts';
+import type { ProbeEndpoint } from '../endpoint/endpoint-probe.ts';
+import type { EndpointCredentials } from '../service/subscription-client.ts';
 
 /** GET with each pair that is accepted, which must be 200. */
 export async function checkLogin(options: {

@@ -1,7 +1,7 @@
 /** The doctor's check of the port: whether anything takes connections there, as seen from here. */
 import { connect } from 'node:net';
 import type { Finding } from '../../domain/finding.ts';
-import { faultOf, timeoutCode } from '../probe-fault.ts';
+import { faultOf, timeoutCode } from '../endpoint/probe-fault.ts';
 
 const timeoutDefaultMs = 10_000;
 

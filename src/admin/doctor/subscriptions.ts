@@ -4,13 +4,13 @@ import { splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
-import type { CatalogueSubscription } from '../catalogue-subscription.ts';
-import { isDigestOf } from '../credentials-digest.ts';
-import { dayUs } from '../lifetimes.ts';
-import { lastDeliveryOf } from '../maintain.ts';
-import { sortAccount } from '../ownership.ts';
-import { type Note, type Review, review } from '../review.ts';
-import type { EndpointCredentials } from '../subscription-client.ts';
+import { dayUs } from '../maintenance/lifetimes.ts';
+import { lastDeliveryOf } from '../maintenance/maintain.ts';
+import { type Note, type Review, review } from '../maintenance/review.ts';
+import { isDigestOf } from '../plan/credentials-digest.ts';
+import { sortAccount } from '../plan/ownership.ts';
+import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
+import type { EndpointCredentials } from '../service/subscription-client.ts';
 
 export interface SubscriptionsInput {
   listed: readonly CatalogueSubscription[];

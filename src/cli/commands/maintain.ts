@@ -1,6 +1,6 @@
 /** `earshot maintain`: one round of maintenance, as `start` does it by itself every few hours. */
 import { Command } from 'commander';
-import type { MaintenanceResult } from '../../admin/maintain.ts';
+import type { MaintenanceResult } from '../../admin/maintenance/maintain.ts';
 import { readCompleteAccountConfig } from '../../config/account-config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -34,7 +34,7 @@ async function maintainOnce(io: Io, { json }: { json?: true }): Promise<void> {
   const inFile = await loadSubscriptionsFile(io.workingDir);
   const [{ openAccount }, { maintain }] = await Promise.all([
     import('../account.ts'),
-    import('../../admin/maintain.ts'),
+    import('../../admin/maintenance/maintain.ts'),
   ]);
   const { world, close } = await openAccount(config, io, 'require');
   try {

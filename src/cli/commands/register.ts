@@ -1,6 +1,6 @@
 /** `earshot register`: makes the catalogue account hold the subscriptions that are wanted. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type PreparedPlan, preparePlan } from '../../admin/carry-out-plan.ts';
+import { type PreparedPlan, preparePlan } from '../../admin/plan/carry-out-plan.ts';
 import {
   type CompleteAccountConfig,
   readCompleteAccountConfig,
@@ -102,7 +102,7 @@ async function carryOutRegister(
   io: Io,
 ): Promise<void> {
   const { movedFrom, prune = false, yes, skipProbe = false } = flags;
-  const { beyondLimits, carryOut } = await import('../../admin/carry-out-plan.ts');
+  const { beyondLimits, carryOut } = await import('../../admin/plan/carry-out-plan.ts');
   const prepared = await preparePlan({ desired, movedFrom, prune }, world);
   const { plan, excess } = prepared;
   const show = (applied: boolean) => showPlan(prepared, applied, flags, world, io);

@@ -1,9 +1,9 @@
 /** `earshot subscriptions list` and `show`: what the account holds, ours and others'. */
 import { Command } from 'commander';
-import type { CatalogueSubscription } from '../../admin/catalogue-subscription.ts';
-import { type Lifetime, lifetimeOf } from '../../admin/lifetimes.ts';
-import { lastDeliveryOf } from '../../admin/maintain.ts';
-import { sortAccount } from '../../admin/ownership.ts';
+import { type Lifetime, lifetimeOf } from '../../admin/maintenance/lifetimes.ts';
+import { lastDeliveryOf } from '../../admin/maintenance/maintain.ts';
+import { sortAccount } from '../../admin/plan/ownership.ts';
+import type { CatalogueSubscription } from '../../admin/service/catalogue-subscription.ts';
 import type { Gap, Registration } from '../../domain/administration.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';

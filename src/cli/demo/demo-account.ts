@@ -1,6 +1,7 @@
 /** The demo's way through the account: token, plan, look at the endpoint, register, maintain. */
-import { type AccountWorld, carryOut, preparePlan } from '../../admin/carry-out-plan.ts';
-import { maintain } from '../../admin/maintain.ts';
+
+import { maintain } from '../../admin/maintenance/maintain.ts';
+import { type AccountWorld, carryOut, preparePlan } from '../../admin/plan/carry-out-plan.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { accountWorld } from '../account.ts';

@@ -1,5 +1,5 @@
 /** Reads as much of the configuration as can be read: a doctor goes on where other commands stop. */
-import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import type { ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import { type AccountConfig, readAccountConfig } from '../../config/account-config.ts';
 import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readVariables } from '../../config/read-variables.ts';

@@ -4,7 +4,7 @@ import { checkLogin, checkLoginRequired } from '../../admin/doctor/endpoint-logi
 import { checkPort } from '../../admin/doctor/port.ts';
 import { checkAddresses, checkName, checkPublicUrl } from '../../admin/doctor/public-url.ts';
 import { resolveName } from '../../admin/doctor/resolve-name.ts';
-import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
 import { checkCertificateFiles } from '../../tls/certificate-checks.ts';

@@ -1,6 +1,6 @@
 /** The doctor's steps on this machine: configuration, data directory, files, clock. */
 import { checkClock } from '../../admin/doctor/clock.ts';
-import { sessionFileName } from '../../admin/session-file.ts';
+import { sessionFileName } from '../../admin/session/session-file.ts';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';

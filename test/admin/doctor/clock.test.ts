@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { checkClock } from '../../../src/admin/doctor/clock.ts';
-import { closedPort, listening } from '../tls-endpoint.ts';
+import { closedPort, listening } from '../endpoint/tls-endpoint.ts';
 
 const thereMs = Date.UTC(2026, 4, 1, 12);
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { checkCertificate } from '../../../src/admin/doctor/certificate.ts';
 import { checkLogin, checkLoginRequired } from '../../../src/admin/doctor/endpoint-login.ts';
 import { checkPort } from '../../../src/admin/doctor/port.ts';
-import { createEndpointProbe } from '../../../src/admin/endpoint-probe.ts';
+import { createEndpointProbe } from '../../../src/admin/endpoint/endpoint-probe.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import {
   answering,
@@ -13,7 +13,7 @@ import {
   receiver,
   startEndpoint,
   startTcp,
-} from '../tls-endpoint.ts';
+} from '../endpoint/tls-endpoint.ts';
 
 const dayMs = 86_400_000;
 const nowUs = () => Date.now() * 1000;

@@ -1,5 +1,5 @@
 /** A subscription as the catalogue lists it, and the registration that belongs to it. */
-import type { CatalogueSubscription } from '../../../src/admin/catalogue-subscription.ts';
+import type { CatalogueSubscription } from '../../../src/admin/service/catalogue-subscription.ts';
 import type { Registration } from '../../../src/domain/administration.ts';
 
 export const dayUs = 86_400_000_000;

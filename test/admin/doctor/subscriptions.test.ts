@@ -1,10 +1,10 @@
 /** The doctor's look at our subscriptions: state against wanted, time left, what delivers elsewhere. */
 import { describe, expect, it } from 'vitest';
-import { digestCredentials } from '../../../src/admin/credentials-digest.ts';
 import {
   checkSubscriptions,
   type SubscriptionsInput,
 } from '../../../src/admin/doctor/subscriptions.ts';
+import { digestCredentials } from '../../../src/admin/plan/credentials-digest.ts';
 import {
   dayUs,
   listedSubscription,

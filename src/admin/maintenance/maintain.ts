@@ -1,0 +1,146 @@
+/** One round of maintenance: resumes and recreates what the service stopped by itself, and reports. */
+import type {
+  AdministrationChange,
+  DeliveryMark,
+  Registration,
+} from '../../domain/administration.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { DesiredSubscription } from '../../domain/subscription.ts';
+import { applyStep } from '../plan/apply-plan.ts';
+import { type AccountWorld, carryOut, preparePlan } from '../plan/carry-out-plan.ts';
+import { digestCredentials } from '../plan/credentials-digest.ts';
+import { sortAccount } from '../plan/ownership.ts';
+import { gapOf, historyEntry } from '../plan/step-world.ts';
+import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
+import { type Note, type Review, review } from './review.ts';
+
+/** What a round found and did for one subscription. */
+export interface MaintenanceResult {
+  name: string;
+  /** At the catalogue before the round: running, paused, gone, or a word that is new. */
+  status: string;
+  /** What was done; null for nothing. */
+  did: Review['action'];
+  notes: Note[];
+  /** True when one of the notes was not there last time. */
+  news: boolean;
+  /** Why what had to be done could not be done. */
+  failure: string | null;
+}
+
+export interface MaintenanceOptions {
+  /** What `earshot.config.ts` names; null without the file. */
+  inFile: readonly DesiredSubscription[] | null;
+}
+
+/**
+ * Does one round; without registrations nobody is asked anything. Rejects when the account cannot be
+ * looked at; what fails for one subscription stands in its result and keeps nothing from the others.
+ */
+export async function maintain(
+  { inFile }: MaintenanceOptions,
+  world: AccountWorld,
+): Promise<MaintenanceResult[]> {
+  const registrations = await world.administration.registrations();
+  if (registrations.length === 0) return [];
+  const listed = await world.client.list();
+  const marks = await world.administration.deliveryMarks();
+  const { ours } = sortAccount(listed, { publicUrl: world.publicUrl, registrations });
+  const results: MaintenanceResult[] = [];
+  for (const registration of registrations) {
+    const { name } = registration;
+    const reviewed = review({
+      registration,
+      inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
+      candidates: ours.get(name) ?? [],
+      lastDeliveryAtUs: lastDeliveryOf(name, marks),
+      nowUs: world.nowUs(),
+      publicUrl: world.publicUrl,
+    });
+    results.push(await settle(registration, reviewed, listed, world));
+  }
+  return results;
+}
+
+/** The last delivery to a subscription's path, with whatever credentials. */
+export function lastDeliveryOf(name: string, marks: readonly DeliveryMark[]): number | null {
+  const times = marks.filter((mark) => mark.subscription === name).map((mark) => mark.lastAtUs);
+  return times.length === 0 ? null : Math.max(...times);
+}
+
+async function settle(
+  registration: Registration,
+  reviewed: Review,
+  listed: readonly CatalogueSubscription[],
+  world: AccountWorld,
+): Promise<MaintenanceResult> {
+  const { name } = registration;
+  const { current, action, notes } = reviewed;
+  const reported = notes.map(({ code }) => code).join(' ') || null;
+  const toldBefore = registration.reported?.split(' ') ?? [];
+  const newNotes = notes.filter(({ code }) => !toldBefore.includes(code));
+  const known = { name, id: reviewed.observed.subscriptionId };
+  const because = { actor: 'maintain', nowUs: world.nowUs } as const;
+  await world.administration.commit({
+    save: { ...reviewed.observed, reported },
+    ...(current?.status === 'running' ? gapsUntilNow(registration, world) : {}),
+    history: newNotes.map(({ text }) => historyEntry(known, 'noted', text, because)),
+  });
+  const news = newNotes.length > 0;
+  const result = { name, status: current?.status ?? 'gone', did: action, notes, news };
+  if (action === null) return { ...result, failure: null };
+  try {
+    await act(reviewed, listed, world);
+    return { ...result, failure: null };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ...result, did: null, failure: [error.message, ...error.details].join(' ') };
+  }
+}
+
+/** It runs: gaps are over, also that of a pause which somebody else has ended. */
+function gapsUntilNow(
+  registration: Registration,
+  { nowUs }: AccountWorld,
+): Pick<AdministrationChange, 'openGap' | 'closeGaps'> {
+  const { name, pausedSeenAtUs, runningSeenAtUs } = registration;
+  const wasPaused = pausedSeenAtUs !== null && runningSeenAtUs !== null;
+  return {
+    ...(wasPaused ? { openGap: gapOf(registration, runningSeenAtUs, 'it was paused') } : {}),
+    closeGaps: { subscription: name, toUs: nowUs() },
+  };
+}
+
+async function act(
+  { action, current, because, observed }: Review,
+  listed: readonly CatalogueSubscription[],
+  world: AccountWorld,
+): Promise<void> {
+  const { name, events, filter, status } = observed;
+  const desired: DesiredSubscription = { name, events, filter, status };
+  if (action === 'resume' && current !== null) {
+    // Nothing but the status: what else differs was somebody's deliberate change.
+    requireRoomToRun(await world.client.list(), world);
+    const credentialsDigest = digestCredentials(world.credentials, world.newSecret());
+    const edit = { status: 'running' } as const;
+    await applyStep(
+      { kind: 'edit', desired, current, edit, adopted: false },
+      { ...world, credentialsDigest, actor: 'maintain', because, listed },
+    );
+    return;
+  }
+  const prepared = await preparePlan({ desired: [desired] }, world);
+  await carryOut(prepared, world, { actor: 'maintain', because });
+}
+
+function requireRoomToRun(
+  listed: readonly CatalogueSubscription[],
+  { limits: { runningMax } }: AccountWorld,
+): void {
+  const running = listed.filter(({ status }) => status === 'running').length;
+  if (running < runningMax) return;
+  throw new AppError(
+    'conflict',
+    `${running} subscriptions run in the account, and the catalogue lets ${runningMax} run, so it stays paused.`,
+  );
+}

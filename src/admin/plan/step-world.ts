@@ -1,0 +1,135 @@
+/** What every step of a plan works with, and what it leaves in the store. */
+import type {
+  Administration,
+  HistoryAction,
+  HistoryActor,
+  HistoryEntry,
+  NewGap,
+  Registration,
+} from '../../domain/administration.ts';
+import { isAppError } from '../../domain/app-error.ts';
+import { type DesiredSubscription, endpointOf } from '../../domain/subscription.ts';
+import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
+import type { EndpointCredentials, SubscriptionClient } from '../service/subscription-client.ts';
+
+export interface StepWorld {
+  client: SubscriptionClient;
+  administration: Administration;
+  publicUrl: string;
+  /** What the catalogue is given, and its digest for the store. */
+  credentials: EndpointCredentials;
+  credentialsDigest: string;
+  /** Who acts, and why when there is more to say than what is done. */
+  actor: HistoryActor;
+  because?: string;
+  nowUs: () => number;
+  random: () => number;
+  /** The account before the first step. */
+  listed: readonly CatalogueSubscription[];
+  /** Time before the account is looked at after a creation without an answer; tests shorten it. */
+  lookAfterMs?: number;
+}
+
+/**
+ * The registration of a name as it will be: what the store remembers, and what is wanted. `found` is
+ * what is adopted where nothing is remembered: its life began before.
+ */
+export async function registrationFor(
+  desired: DesiredSubscription,
+  { administration, publicUrl, actor, nowUs }: StepWorld,
+  found?: CatalogueSubscription,
+): Promise<Registration> {
+  const registrations = await administration.registrations();
+  const before = registrations.find(({ name }) => name === desired.name);
+  const atUs = found?.lastNotificationAtUs ?? found?.submittedAtUs ?? nowUs();
+  return {
+    subscriptionId: null,
+    unfinished: false,
+    credentialsDigest: null,
+    credentialsSetAtUs: null,
+    activityAtUs: atUs,
+    notifiedAtUs: atUs,
+    runningSeenAtUs: null,
+    pausedSeenAtUs: null,
+    heldBy: null,
+    reported: null,
+    ...before,
+    ...desired,
+    endpoint: endpointOf(publicUrl, desired.name),
+    // Whoever states what is wanted has the last word over what was held back and told before.
+    ...(actor === 'maintain' ? {} : { heldBy: null, reported: null }),
+  };
+}
+
+/**
+ * Remembers what is about to be made, and since when events are missed, so that the next try knows of
+ * it should we be cut off. When the catalogue refuses outright, nothing was made, and what was
+ * remembered before is put back; `unfinished` if the old one is gone by then.
+ */
+export async function withIntent<Made>(
+  intent: Registration,
+  { administration }: Pick<StepWorld, 'administration'>,
+  make: () => Promise<Made>,
+  { oldIsGone = false, openGap }: { oldIsGone?: boolean; openGap?: NewGap | null } = {},
+): Promise<Made> {
+  const { name } = intent;
+  const before = (await administration.registrations()).find((one) => one.name === name);
+  await administration.commit({
+    save: { ...intent, unfinished: true },
+    ...(openGap ? { openGap } : {}),
+  });
+  try {
+    return await make();
+  } catch (error) {
+    if (isAppError(error) && error.code !== 'unavailable') {
+      await administration.commit(
+        before === undefined
+          ? { forget: name }
+          : { save: { ...before, unfinished: before.unfinished || oldIsGone } },
+      );
+    }
+    throw error;
+  }
+}
+
+/** What changes in a registration when the catalogue is given the credentials. */
+export function withCredentials({ credentialsDigest, nowUs }: StepWorld) {
+  return { credentialsDigest, credentialsSetAtUs: nowUs() };
+}
+
+/** What changes in a registration when it begins to run. */
+export function nowRunning(world: Pick<StepWorld, 'nowUs'>) {
+  return { activityAtUs: world.nowUs(), ...seenRunning(world) };
+}
+
+/** What changes in a registration when it is known to run. */
+export function seenRunning({ nowUs }: Pick<StepWorld, 'nowUs'>) {
+  return { runningSeenAtUs: nowUs(), pausedSeenAtUs: null };
+}
+
+/** A line of the history. */
+export function historyEntry(
+  subject: { name: string; id: string | null },
+  action: HistoryAction,
+  what: string,
+  { actor, because, nowUs }: Pick<StepWorld, 'actor' | 'because' | 'nowUs'>,
+): HistoryEntry {
+  const reason = because === undefined ? what : `${what}: ${because}`;
+  return {
+    atUs: nowUs(),
+    subscription: subject.name,
+    subscriptionId: subject.id,
+    action,
+    actor,
+    reason,
+  };
+}
+
+/** A gap in what is wanted of a subscription. */
+export function gapOf(
+  { name, events, filter }: { name: string; events: readonly string[]; filter: string },
+  fromUs: number,
+  reason: string,
+): NewGap {
+  return { subscription: name, events, filter, fromUs, reason };
+}

@@ -1,0 +1,293 @@
+/** The probe of an endpoint: what it takes, and every failure with words of its own. */
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:tls';
+import { describe, expect, it } from 'vitest';
+import { createEndpointProbe } from '../../../src/admin/endpoint/endpoint-probe.ts';
+import {
+  createCertificateAuthority,
+  createSelfSigned,
+} from '../../../src/sandbox/certificate-authority.ts';
+import { createChain } from './certificate-chain.ts';
+import {
+  answering,
+  closedPort,
+  createTrust,
+  listening,
+  pair,
+  receiver,
+  startEndpoint,
+  startTcp,
+} from './tls-endpoint.ts';
+
+const dayMs = 86_400_000;
+
+/** Probes localhost with the pair; trusts the given authorities. */
+function probe(port: number, extraCaPems: string[] = [], timeoutMs = 5_000) {
+  const endpoint = `https://localhost:${port}/notifications/default`;
+  return createEndpointProbe({ extraCaPems, timeoutMs })(endpoint, pair);
+}
+
+describe('an endpoint as it should be', () => {
+  it('has no fault, and its TLS is described', async () => {
+    const { ca, certificate } = await createTrust();
+    const report = await probe(await startEndpoint(certificate), [ca]);
+    expect(report).toMatchObject({ fault: null, status: 200 });
+    expect(report.tls).toMatchObject({
+      protocol: 'TLSv1.3',
+      issuer: 'CN=earshot sandbox authority',
+    });
+    const days = ((report.tls?.notAfter.getTime() ?? 0) - Date.now()) / dayMs;
+    expect(days).toBeGreaterThan(29);
+    expect(days).toBeLessThan(31);
+  });
+
+  it('is asked with GET on its own path, in UTF-8, and without credentials when there are none', async () => {
+    const { ca, certificate } = await createTrust();
+    const seen: unknown[] = [];
+    const port = await startEndpoint(certificate, (request, response) => {
+      seen.push([request.method, request.url, request.headers.authorization]);
+      receiver(request, response);
+    });
+    const ask = createEndpointProbe({ extraCaPems: [ca] });
+    await ask(`https://localhost:${port}/notifications/s1`, pair);
+    const bare = await ask(`https://localhost:${port}/notifications`, null);
+    expect(seen).toEqual([
+      ['GET', '/notifications/s1', 'Basic Y2F0YWxvZ3VlOsOkOnNlY3JldA=='],
+      ['GET', '/notifications', undefined],
+    ]);
+    expect(bare).toMatchObject({ status: 401, fault: { stage: 'answer' } });
+    expect(bare.fault?.message).toContain('asks for credentials');
+  });
+
+  it('may be named by its address', async () => {
+    const { ca, certificate } = await createTrust();
+    const port = await startEndpoint(certificate);
+    const ask = createEndpointProbe({ extraCaPems: [ca] });
+    expect(await ask(`https://127.0.0.1:${port}/notifications`, pair)).toMatchObject({
+      fault: null,
+    });
+  });
+
+  it('may serve a chain, and an answer without end is not read to its end', async () => {
+    const { rootPem, middlePem, leafPem, keyPem } = await createChain();
+    const endless = await startEndpoint(
+      { certificatePem: `${leafPem}\n${middlePem}`, keyPem },
+      (_request, response) => {
+        const more = () => {
+          while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+        };
+        response.on('drain', more);
+        more();
+      },
+    );
+    expect(await probe(endless, [rootPem])).toMatchObject({ fault: null, status: 200 });
+  });
+});
+
+describe('a certificate', () => {
+  it('that vouches for itself is refused, trusted or not', async () => {
+    const own = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
+    const port = await startEndpoint(own);
+    for (const trusted of [[], [own.certificatePem]]) {
+      const { fault, status, tls } = await probe(port, trusted);
+      expect(fault).toMatchObject({ stage: 'certificate' });
+      expect(fault?.message).toContain('self-signed');
+      expect(status).toBeNull();
+      expect(tls?.issuer).toBe('CN=localhost');
+    }
+  });
+
+  it('of an unknown authority is refused, and its issuer named', async () => {
+    const { ca, certificate } = await createTrust();
+    const port = await startEndpoint({
+      ...certificate,
+      certificatePem: `${certificate.certificatePem}\n${ca}`,
+    });
+    const { fault, tls } = await probe(port);
+    expect(fault).toMatchObject({ stage: 'certificate' });
+    expect(fault?.message).toMatch(/not publicly trusted \(issuer: CN=earshot sandbox authority\)/);
+    expect(fault?.advice).toContain('EARSHOT_PROBE_CA');
+    expect(tls).toMatchObject({ protocol: 'TLSv1.3' });
+  });
+
+  it('without its intermediate is refused with the advice to serve the full chain', async () => {
+    const { rootPem, leafPem, keyPem } = await createChain();
+    const port = await startEndpoint({ certificatePem: leafPem, keyPem });
+    const { fault } = await probe(port, [rootPem]);
+    expect(fault).toMatchObject({ stage: 'certificate' });
+    expect(fault?.message).toMatch(/without the certificates between.*issuer: CN=an intermediate/);
+    expect(fault?.advice).toContain('fullchain.pem');
+  });
+
+  it('that has expired is refused, and the day named', async () => {
+    let nowMs = Date.now() - 10 * dayMs;
+    const authority = await createCertificateAuthority({ now: () => nowMs });
+    const notAfterMs = Date.now() - 2 * dayMs;
+    const expired = await authority.issue({ hosts: ['localhost'], notAfterMs });
+    const day = new Date(notAfterMs).toISOString().slice(0, 10);
+    const { fault, tls } = await probe(await startEndpoint(expired), [authority.certificatePem]);
+    expect(fault).toMatchObject({ stage: 'certificate' });
+    expect(fault?.message).toContain(`has expired (its own end: ${day})`);
+    expect(tls?.notAfter.getTime()).toBeLessThan(Date.now());
+    nowMs = Date.now() + 5 * dayMs;
+    const future = await authority.issue({ hosts: ['localhost'] });
+    const early = await probe(await startEndpoint(future), [authority.certificatePem]);
+    expect(early.fault?.message).toContain('not valid yet');
+    expect(early.fault?.advice).toContain('clock');
+  });
+
+  it('for another name is refused', async () => {
+    const { ca, certificate } = await createTrust(['elsewhere.example']);
+    const { fault } = await probe(await startEndpoint(certificate), [ca]);
+    expect(fault).toMatchObject({ stage: 'certificate' });
+    expect(fault?.message).toContain('for another name than localhost');
+  });
+
+  it('is never overlooked because of NODE_TLS_REJECT_UNAUTHORIZED', async () => {
+    const { certificate } = await createTrust();
+    const port = await startEndpoint(certificate);
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    try {
+      expect(await probe(port)).toMatchObject({ fault: { stage: 'certificate' }, status: null });
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    }
+  });
+});
+
+describe('the way to it', () => {
+  it('ends at a name that does not resolve', async () => {
+    const report = await createEndpointProbe()('https://earshot.invalid/notifications', pair);
+    expect(report).toMatchObject({ fault: { stage: 'name' }, status: null, tls: null });
+    expect(report.fault?.message).toContain('The name earshot.invalid');
+  });
+
+  it('ends at a closed port', async () => {
+    const port = await closedPort();
+    const { fault } = await probe(port);
+    expect(fault).toMatchObject({ stage: 'connection' });
+    expect(fault?.message).toContain(`refuses connections on port ${port}`);
+  });
+
+  it('ends at a port that says nothing', async () => {
+    const { fault } = await probe(await startTcp(() => undefined), [], 200);
+    expect(fault).toMatchObject({ stage: 'certificate' });
+    expect(fault?.message).toContain('gave no certificate within 0.2 s');
+  });
+
+  it('ends at a receiver that is stuck', async () => {
+    const { ca, certificate } = await createTrust();
+    const port = await startEndpoint(certificate, () => undefined);
+    const { fault, tls } = await probe(port, [ca], 500);
+    expect(fault).toMatchObject({ stage: 'answer' });
+    expect(fault?.message).toContain('no complete answer within 0.5 s');
+    expect(tls).not.toBeNull();
+  });
+
+  it('ends at an answer that never ends in time', async () => {
+    const { ca, certificate } = await createTrust();
+    const port = await startEndpoint(certificate, (_request, response) => {
+      response.writeHead(200, { 'Content-Length': '10' }).write('half');
+    });
+    const { fault, status } = await probe(port, [ca], 500);
+    expect(fault).toMatchObject({ stage: 'answer' });
+    expect(status).toBeNull();
+  });
+
+  it.each([
+    ['before', 'certificate', 'during the TLS handshake'],
+    ['after', 'answer', 'before a complete answer'],
+  ])('ends where it is broken off %s the handshake', async (moment, stage, words) => {
+    const { ca, certificate } = await createTrust();
+    const port =
+      moment === 'before'
+        ? await startTcp((socket) => socket.once('data', () => socket.resetAndDestroy()))
+        : await startEndpoint(certificate, ({ socket }) => void socket.destroy());
+    const { fault } = await probe(port, [ca]);
+    expect(fault).toMatchObject({ stage });
+    expect(fault?.message).toContain(words);
+  });
+
+  it('ends at plain HTTP', async () => {
+    const port = await listening(createHttpServer((_request, response) => response.end()));
+    const { fault, tls } = await probe(port);
+    expect(fault).toMatchObject({ stage: 'certificate' });
+    expect(fault?.message).toContain('does not speak HTTPS');
+    expect(tls).toBeNull();
+  });
+
+  it('ends at a TLS of long ago', async () => {
+    const { ca, certificate } = await createTrust();
+    const port = await startEndpoint(certificate, receiver, {
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    });
+    const { fault } = await probe(port, [ca]);
+    expect(fault).toMatchObject({ stage: 'certificate' });
+    expect(fault?.message).toContain('no TLS version of today');
+  });
+
+  it('ends at a program that wants a certificate of its clients', async () => {
+    const { ca, certificate } = await createTrust();
+    const port = await startEndpoint(certificate, receiver, { requestCert: true });
+    const { fault } = await probe(port, [ca]);
+    expect(fault?.message).toContain(`TLS handshake on port ${port} failed`);
+  });
+
+  it('ends at a program that does not speak HTTP', async () => {
+    const { ca, certificate } = await createTrust();
+    const server = createTlsServer({ cert: certificate.certificatePem, key: certificate.keyPem });
+    server.on('secureConnection', (socket) => {
+      socket.on('error', () => undefined);
+      socket.end('SSH-2.0-OpenSSH_9.6\r\n');
+    });
+    const { fault } = await probe(await listening(server), [ca]);
+    expect(fault).toMatchObject({ stage: 'answer' });
+    expect(fault?.message).toContain('does not speak HTTP');
+  });
+
+  it.each(['http://localhost/notifications', 'localhost:8443', ''])(
+    'is no way at all: "%s"',
+    async (endpoint) => {
+      const report = await createEndpointProbe()(endpoint, pair);
+      expect(report).toMatchObject({ fault: { stage: 'name' }, status: null, tls: null });
+      expect(report.fault?.message).toContain('not an https URL');
+    },
+  );
+});
+
+describe('an answer', () => {
+  it.each([
+    [201, /not an answer of earshot/],
+    [204, /not an answer of earshot/],
+    [302, /redirects/],
+    [308, /redirects/],
+    [400, /not an answer of earshot/],
+    [401, /not those that the running receiver has/],
+    [403, /denies access/],
+    [404, /another program/],
+    [405, /another program/],
+    [429, /too many logins/],
+    [500, /should not/],
+    [502, /cannot reach the receiver/],
+    [503, /cannot write/],
+    [504, /cannot reach the receiver/],
+  ])('of %i is a fault with its own words', async (status, words) => {
+    const { ca, certificate } = await createTrust();
+    const location = { Location: 'https://localhost:1/elsewhere' };
+    const report = await probe(await startEndpoint(certificate, answering(status, location)), [ca]);
+    expect(report).toMatchObject({ status, fault: { stage: 'answer' } });
+    expect(report.fault?.message).toMatch(words);
+    expect(report.fault?.message).toContain(`answers ${status}`);
+    expect(report.fault?.advice).not.toBe('');
+    expect(report.tls).not.toBeNull();
+    expect(JSON.stringify(report)).not.toMatch(/secret|Y2F0YWxv/);
+  });
+});
+
+it('says that a text is no certificate before it probes anything', () => {
+  expect(() => createEndpointProbe({ extraCaPems: ['not a certificate'] })).toThrow(
+    expect.objectContaining({ code: 'configuration' }),
+  );
+});

@@ -1,0 +1,76 @@
+/** Endpoints for the probe: real TLS servers on loopback with certificates of every kind. */
+import type { RequestListener } from 'node:http';
+import { createServer, type ServerOptions } from 'node:https';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from 'node:net';
+import { onTestFinished } from 'vitest';
+import {
+  createCertificateAuthority,
+  type KeyedCertificate,
+} from '../../../src/sandbox/certificate-authority.ts';
+
+export const pair = { username: 'catalogue', password: 'ä:secret' };
+
+/** Answers 200 to the pair, 401 to anything else, as the receiver does. */
+export const receiver: RequestListener = ({ headers }, response) => {
+  const expected = Buffer.from(`${pair.username}:${pair.password}`, 'utf8').toString('base64');
+  response.statusCode = headers.authorization === `Basic ${expected}` ? 200 : 401;
+  response.end();
+};
+
+/** Answers every request with one status. */
+export function answering(status: number, headers: Record<string, string> = {}): RequestListener {
+  return (_request, response) => response.writeHead(status, headers).end('some text');
+}
+
+/** An authority and a certificate of it for this machine. */
+export async function createTrust(hosts = ['localhost', '127.0.0.1']) {
+  const authority = await createCertificateAuthority({ now: Date.now });
+  return { ca: authority.certificatePem, certificate: await authority.issue({ hosts }) };
+}
+
+/** Starts an HTTPS server; gives its port. Closed when the test has finished. */
+export function startEndpoint(
+  certificate: KeyedCertificate,
+  listener: RequestListener = receiver,
+  options: ServerOptions = {},
+): Promise<number> {
+  const { certificatePem: cert, keyPem: key } = certificate;
+  const server = createServer({ ...options, cert, key }, listener);
+  // A client that refuses the certificate is what many of these tests are about.
+  server.on('tlsClientError', () => undefined);
+  onTestFinished(() => server.closeAllConnections());
+  return listening(server);
+}
+
+/** Starts a plain TCP server; gives its port. Closed when the test has finished. */
+export function startTcp(onConnection: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    onConnection(socket);
+  });
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  return listening(server);
+}
+
+/** A port on which nothing listens. */
+export async function closedPort(): Promise<number> {
+  const server = createTcpServer();
+  const port = await listening(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}

@@ -1,0 +1,277 @@
+/** Why a login fails: each cause its own words and advice, and never a secret. */
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createIdentityProvider } from '../../../src/admin/session/identity-provider.ts';
+import type { AppError } from '../../../src/domain/app-error.ts';
+import { createSelfSigned } from '../../../src/sandbox/certificate-authority.ts';
+import { wholeTextOf } from '../../config/environment.ts';
+import { type Answer, closedPort, startServer } from '../../http/answering-server.ts';
+import { failureOf, startAccount } from './account.ts';
+
+const password = 'p"ass ü\\word+%';
+const code = '918273';
+const refreshToken = 'the-refresh-token';
+const realm = '/auth/realms/CDSE';
+const tokenPath = `${realm}/protocol/openid-connect/token`;
+const secret = 'JBSWY3DPEHPK3PXP';
+
+const refusal = (status: number, error: string, description?: unknown): Answer => ({
+  status,
+  body: { error, ...(description === undefined ? {} : { error_description: description }) },
+});
+
+function providerAt(url: string, totp?: string) {
+  const tokenUrl = `${url}${tokenPath}`;
+  return createIdentityProvider({ tokenUrl, clientId: 'a-client', totp, fetch, timeoutMs: 1_000 });
+}
+
+/** The error of a login; fails when there is none, or when it shows a secret. */
+async function errorOf(login: Promise<unknown>): Promise<AppError> {
+  const error = await failureOf(login);
+  const text = wholeTextOf(error);
+  const echo = [password, encodeURIComponent(password), code, refreshToken, secret];
+  expect(echo.filter((one) => text.includes(one))).toEqual([]);
+  expect(text).not.toMatch(/ass ü|\[cause\]|Response \{/);
+  return error;
+}
+
+/** The error of a login that is answered so. */
+async function errorWith(answer: Answer, totp?: string) {
+  const { url } = await startServer([answer]);
+  const error = await errorOf(providerAt(url, totp).login('me', password, totp ? code : null));
+  return { code: error.code, message: error.message, host: new URL(url).host, url };
+}
+
+describe('wrong credentials', () => {
+  const wrong = refusal(401, 'invalid_grant', 'Invalid user credentials');
+
+  it('without a code may be a missing code, and both are said', async () => {
+    const error = await errorWith(wrong);
+    expect(error.code).toBe('unauthorized');
+    expect(error.message).toMatch(
+      /EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCOUNT_PASSWORD.*EARSHOT_ACCOUNT_TOTP/,
+    );
+    expect(error.message).toMatch(/It says: Invalid user credentials$/);
+  });
+
+  it('with a code may be one that was used', async () => {
+    expect((await errorWith(wrong, code)).message).toContain('it is good once, for half a minute');
+  });
+
+  it("with a secret may be another account's, or the clock", async () => {
+    expect((await errorWith(wrong, secret)).message).toContain(
+      'the clock of this computer is wrong',
+    );
+  });
+});
+
+describe('a refusal', () => {
+  it.each([
+    [
+      refusal(400, 'invalid_grant', 'Account is not fully set up'),
+      'unauthorized',
+      'not fully set up. Log in at',
+    ],
+    [refusal(400, 'invalid_grant', 'Account disabled'), 'unauthorized', 'The account is disabled'],
+    [refusal(400, 'invalid_grant', 'User is not activated'), 'unauthorized', 'not activated, or'],
+    [
+      refusal(401, 'invalid_client', 'Invalid client or Invalid client credentials'),
+      'configuration',
+      '"a-client"',
+    ],
+    [
+      refusal(400, 'unauthorized_client', 'Client not allowed for direct access grants'),
+      'configuration',
+      'EARSHOT_CLIENT_ID',
+    ],
+    [
+      refusal(400, 'unsupported_grant_type', 'Unsupported grant_type'),
+      'configuration',
+      'no login with user name and password',
+    ],
+    [
+      refusal(403, 'access_denied', 'Max session number 4 exceeded.'),
+      'unavailable',
+      'too many open sessions',
+    ],
+    [
+      { status: 403, body: '<title>There are too many sessions</title>' },
+      'unavailable',
+      'too many open sessions',
+    ],
+    [
+      { status: 403, body: '<title>Forbidden</title>' },
+      'unavailable',
+      'refuses to talk to this computer',
+    ],
+    [refusal(429, 'slow_down', 'Too many requests'), 'unavailable', 'asked too often'],
+    [{ status: 429, body: '<html>' }, 'unavailable', 'asked too often'],
+    [
+      refusal(404, 'Realm does not exist'),
+      'configuration',
+      'There is no token endpoint at EARSHOT_TOKEN_URL',
+    ],
+    [
+      refusal(500, 'unknown_error', 'For more on this error consult the server log'),
+      'unavailable',
+      'out of order (500)',
+    ],
+    [
+      { status: 503, body: '<title>Bad gateway</title>' },
+      'unavailable',
+      'It says: (a web page) Bad gateway',
+    ],
+    [
+      refusal(400, 'something_new', 'Nobody knows'),
+      'unauthorized',
+      'refused the login (400). It says: Nobody knows',
+    ],
+    [
+      { status: 302, headers: { location: 'https://elsewhere.example' } },
+      'configuration',
+      'with a redirect (302)',
+    ],
+    [{ body: '<html>Welcome</html>' }, 'configuration', 'text/plain instead of JSON (200)'],
+    [{ status: 200 }, 'configuration', 'something without a type instead of JSON'],
+    [{ body: [] }, 'configuration', 'something that is no token'],
+    [
+      { body: { access_token: 7, token_type: 'bearer' } },
+      'configuration',
+      'something that is no token',
+    ],
+    [
+      { body: { access_token: 'ü', token_type: 'bearer' } },
+      'configuration',
+      'a token that no header can hold',
+    ],
+    [{ status: 400, body: { detail: 'x' } }, 'configuration', 'something that is no token'],
+    [
+      { headers: { 'Content-Type': 'application/json' }, body: '{"access_token":' },
+      'configuration',
+      'something that is no token',
+    ],
+    ['cut', 'unavailable', 'cannot be asked: the connection broke'],
+    ['hang', 'unavailable', 'cannot be asked: it did not answer in time'],
+    [{ body: 'x'.repeat(2 ** 20 + 1) }, 'unavailable', 'its answer is larger than'],
+  ] satisfies [Answer, string, string][])('%j is %s: %s', async (answer, errorCode, words) => {
+    const error = await errorWith(answer);
+    expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);
+  });
+
+  it('names the page of the account, and the host', async () => {
+    const unready = await errorWith(refusal(400, 'invalid_grant', 'Account is not fully set up'));
+    expect(unready.message).toContain(`Log in at ${unready.url}${realm}/account with`);
+    const down = await errorWith({ status: 502, body: '' });
+    expect(down.message).toBe(
+      `The identity provider (${down.host}) is out of order (502). Try again later.`,
+    );
+  });
+
+  it('shows the words of the provider though it sends a challenge with them', async () => {
+    const wrong = refusal(401, 'invalid_grant', 'Invalid user credentials');
+    const headers = { 'WWW-Authenticate': 'Bearer realm="CDSE", error="invalid_grant"' };
+    const error = await errorWith({ ...(wrong as object), headers });
+    expect(error.message).toContain('It says: Invalid user credentials');
+  });
+
+  it('shows no more than 500 printable characters of them, and no secret that they repeat', async () => {
+    const long = `\u001b[31m${password} and ${code}: ${'x'.repeat(600)}`;
+    const { message } = await errorWith(refusal(400, 'odd', long), code);
+    const said = message.slice(message.indexOf('It says: ') + 9);
+    expect(said).toMatch(/^\ufffd\[31m… and …: x+…$/);
+    expect(said).toHaveLength(501);
+  });
+
+  it('whose description is no text falls back to the code', async () => {
+    const { message } = await errorWith(refusal(400, 'odd_error', { a: 1 }));
+    expect(message).toContain('It says: odd_error');
+  });
+});
+
+describe('a provider that cannot be reached', () => {
+  it('because nobody listens', async () => {
+    const url = `http://127.0.0.1:${await closedPort()}`;
+    const error = await errorOf(providerAt(url).login('me', password, code));
+    expect(error.code).toBe('unavailable');
+    expect(error.message).toContain('the connection was refused (ECONNREFUSED)');
+    expect(error.message).toContain('check EARSHOT_TOKEN_URL');
+  });
+
+  it('because its name does not exist', async () => {
+    const error = await errorOf(
+      createIdentityProvider({
+        tokenUrl: 'https://identity.invalid/token',
+        clientId: 'a-client',
+        totp: undefined,
+        fetch: () =>
+          Promise.reject(
+            new TypeError(`fetch failed ${password}`, {
+              cause: Object.assign(new Error(password), { code: 'ENOTFOUND' }),
+            }),
+          ),
+      }).login('me', password, null),
+    );
+    expect(error.message).toContain(
+      '(identity.invalid) cannot be asked: its name cannot be resolved',
+    );
+  });
+
+  it('because its certificate is not trusted', async () => {
+    const pair = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
+    const server = createTlsServer({ cert: pair.certificatePem, key: pair.keyPem });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+    const error = await errorOf(
+      providerAt(`https://localhost:${port}`).login('me', password, null),
+    );
+    expect(error.code).toBe('unavailable');
+    expect(error.message).toContain('no trusted HTTPS connection could be made');
+  });
+
+  it('without HTTPS is not sent the password', async () => {
+    const seen: unknown[] = [];
+    const provider = createIdentityProvider({
+      tokenUrl: 'http://identity.example/token',
+      clientId: 'a-client',
+      totp: undefined,
+      fetch: (...request) => {
+        seen.push(request);
+        return Promise.reject(new TypeError('fetch failed'));
+      },
+    });
+    await errorOf(provider.login('me', password, null));
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('a session that is renewed', () => {
+  it('is over for the provider, which is no error', async () => {
+    const { url } = await startServer([refusal(400, 'invalid_grant', 'Token is not active')]);
+    expect(await providerAt(url).refresh(refreshToken)).toBeNull();
+  });
+
+  it('does not show its token when the provider repeats it', async () => {
+    const { url } = await startServer([refusal(400, 'odd', `Bad token ${refreshToken}`)]);
+    const error = await errorOf(providerAt(url).refresh(refreshToken));
+    expect(error.message).toContain('It says: Bad token …');
+  });
+});
+
+describe('what the sandbox refuses', () => {
+  it.each([
+    [{}, { password: 'wrong' }, 'unauthorized', 'EARSHOT_ACCOUNT_TOTP'],
+    [{ totpSecret: secret }, {}, 'unauthorized', 'EARSHOT_ACCOUNT_TOTP'],
+    [{ totpSecret: secret }, { totp: '000000' }, 'unauthorized', 'good once'],
+    [{ totpSecret: secret }, { totp: 'GEZDGNBVGY3TQOJQ' }, 'unauthorized', 'clock'],
+    [{ accountActive: false }, {}, 'unauthorized', 'not fully set up'],
+    [{ sessionsMax: 0 }, {}, 'unavailable', 'too many open sessions'],
+    [{}, { clientId: 'another' }, 'configuration', 'EARSHOT_CLIENT_ID'],
+    [{ identityUnavailable: true }, {}, 'unavailable', 'out of order (503)'],
+  ])('with knobs %j and account %j is %s: %s', async (service, changes, errorCode, words) => {
+    const { tokens } = await startAccount(service);
+    const error = await errorOf(tokens(changes).get());
+    expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);
+  });
+});

@@ -20,6 +20,8 @@ export interface RotationWorld {
   newPair: () => EndpointCredentials;
   newSecret: () => string;
   nowUs: () => number;
+  /** Gives back the lock on the account during a wait: others may look and change meanwhile. */
+  unlocked: (wait: () => Promise<void>) => Promise<void>;
   /** Waits; rejects when the user asks to stop. */
   pause: (ms: number) => Promise<void>;
   report: (line: string) => void;
@@ -63,7 +65,8 @@ export async function rotateCredentials(
   report('The receiver accepts the old and the new credentials.');
   for (const [name, subscriptions] of owned) await give(name, subscriptions, target, world);
   const running = names.filter((name) => owned.get(name)?.some((one) => one.status === 'running'));
-  await awaitDeliveries(running, target, options, world);
+  await world.unlocked(() => awaitDeliveries(running, target, options, world));
+  if (readPairs().at(-1)?.username !== target.username) throw changedMeanwhile();
   await writePairs([target]);
   const old = pairs[0];
   if (!options.skipProbe && old !== undefined) await awaitAnswer(endpoint, old, 401, world);
@@ -175,6 +178,13 @@ function hasDelivered(
 function lastOldUse({ username }: EndpointCredentials, marks: readonly DeliveryMark[]): number {
   const others = marks.filter((mark) => mark.username !== username);
   return others.reduce((latest, { lastAtUs }) => Math.max(latest, lastAtUs), 0);
+}
+
+function changedMeanwhile(): AppError {
+  return new AppError(
+    'conflict',
+    'The kept credentials were changed while deliveries were awaited, so they were left as they are. Run `earshot credentials rotate` again.',
+  );
 }
 
 function stillInUse(): AppError {

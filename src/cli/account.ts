@@ -1,5 +1,4 @@
 /** Opens what commands work with that look at or change the catalogue account. */
-
 import type { AccountWorld } from '../admin/plan/carry-out-plan.ts';
 import {
   createSubscriptionClient,
@@ -8,21 +7,23 @@ import {
 import { createAccessTokens } from '../admin/session/access-tokens.ts';
 import type { CompleteAccountConfig } from '../config/account-config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
-import type { TakeLock } from '../domain/administration.ts';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { createClosers } from './closers.ts';
 import type { Io } from './io.ts';
 import { newCredentials } from './new-credentials.ts';
 import { probeTrusting } from './probe-trusting.ts';
+import { createServiceClock } from './service-clock.ts';
 
-/** Another command may be in the middle of a change; a rotation may take longer, and says so. */
-const lockWaitMs = 30_000;
+/** Another command may be in the middle of a change: this long nothing is said of it. */
+const lockPatienceMs = 1_000;
+const lockWaitMs = 60_000;
 
 export interface OpenedAccount {
   store: Store;
   world: AccountWorld;
+  /** Gives the lock back while `work` waits for something that may take minutes. */
+  unlocked<Result>(work: () => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -37,9 +38,10 @@ export function accountWorld(
   io: AccountIo,
 ): AccountWorld {
   const { account, dataDir, catalogueUrl, publicUrl, limits, probeCa } = config;
-  const { nowUs, random, newSecret, fetch } = io;
+  const { random, newSecret } = io;
   const takeLock = createTakeLock(dataDir);
-  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, takeLock });
+  const tokens = createAccessTokens({ account, dataDir, ...io, takeLock });
+  const { nowUs, fetch } = createServiceClock(io);
   return {
     client: createSubscriptionClient({ catalogueUrl, tokens, fetch, random }),
     administration,
@@ -53,52 +55,90 @@ export function accountWorld(
   };
 }
 
-/**
- * What the catalogue is given: `make` and keep a pair when there is none, `require` one, or `unused` by
- * commands that give it nothing.
- */
-export type CredentialsNeed = 'make' | 'require' | 'unused';
+/** What a command does with the account. */
+export interface AccountUse {
+  /** Only looks: then no other command is waited for. */
+  readOnly?: boolean;
+  /** Gives the catalogue credentials, so that there must be some. */
+  needsCredentials?: boolean;
+}
 
-/** Opens the store and holds the lock on the account's subscriptions until it is closed. */
+/** Opens the store, and holds the lock on the account's subscriptions unless it only looks. */
 export async function openAccount(
   config: CompleteAccountConfig,
   io: AccountIo & Pick<Io, 'stderr'>,
-  need: CredentialsNeed,
+  { readOnly = false, needsCredentials = false }: AccountUse,
 ): Promise<OpenedAccount> {
-  const takeLock: TakeLock = createTakeLock(config.dataDir);
   const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs });
-  const closers = createClosers();
-  closers.add(() => store.close());
+  let release: () => void = () => undefined;
+  const lock = async () => {
+    if (!readOnly) release = await takeAccountLock(config.dataDir, io);
+  };
   try {
-    closers.add(await takeLock('subscriptions', { waitMs: lockWaitMs }));
-    const credentials = await currentCredentials(config, io, need);
-    return { store, world: accountWorld(config, credentials, store, io), close: closers.closeAll };
+    await lock();
+    const credentials = currentCredentials(config);
+    if (credentials === undefined && needsCredentials) throw noCredentials();
+    const world = accountWorld(config, credentials ?? none, store, io);
+    return {
+      store,
+      world,
+      unlocked: async (work) => {
+        release();
+        try {
+          return await work();
+        } finally {
+          await lock();
+        }
+      },
+      close: async () => {
+        release();
+        await store.close();
+      },
+    };
   } catch (error) {
-    await closers.closeAll();
+    release();
+    await store.close();
     throw error;
   }
 }
 
-/** Read under the lock: a rotation may have ended while it was waited for. */
-async function currentCredentials(
-  { dataDir, endpoint }: CompleteAccountConfig,
+/** Stands for credentials that are still to be made. */
+const none: EndpointCredentials = { username: '', password: '' };
+
+/** The same world with credentials: made, and kept in the data directory, if there were none. */
+export async function withCredentials(
+  world: AccountWorld,
+  { dataDir }: Pick<CompleteAccountConfig, 'dataDir'>,
   io: Pick<Io, 'newSecret' | 'stderr'>,
-  need: CredentialsNeed,
-): Promise<EndpointCredentials> {
+): Promise<AccountWorld> {
+  if (world.credentials !== none) return world;
+  const credentials = newCredentials(io);
+  await writeCredentialsFile(dataDir, [credentials]);
+  io.stderr.write('Endpoint credentials were made, and are kept in the data directory.\n');
+  return { ...world, credentials };
+}
+
+/** Read under the lock: a rotation may have ended while it was waited for. */
+function currentCredentials({ dataDir, endpoint }: CompleteAccountConfig) {
   const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
-  const current = pairs?.at(-1);
-  if (current !== undefined) return current;
-  if (need === 'unused') return { username: '', password: '' };
-  if (need === 'require') {
-    throw new AppError(
-      'configuration',
-      'There are no endpoint credentials for the catalogue. `earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
-    );
+  return pairs?.at(-1);
+}
+
+/** Says so before it waits for another command. */
+async function takeAccountLock(dataDir: string, io: Pick<Io, 'stderr'>): Promise<() => void> {
+  const takeLock = createTakeLock(dataDir);
+  try {
+    return await takeLock('subscriptions', { waitMs: lockPatienceMs });
+  } catch (error) {
+    if (!isAppError(error, 'conflict')) throw error;
+    io.stderr.write('Waiting for another earshot command that changes the account …\n');
+    return takeLock('subscriptions', { waitMs: lockWaitMs });
   }
-  const made = newCredentials(io);
-  await writeCredentialsFile(dataDir, [made]);
-  io.stderr.write(
-    'Endpoint credentials were made and kept in the data directory. A receiver that runs already must be restarted once to accept them.\n',
+}
+
+function noCredentials(): AppError {
+  return new AppError(
+    'configuration',
+    'There are no endpoint credentials for the catalogue. `earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
   );
-  return made;
 }

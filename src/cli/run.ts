@@ -1,6 +1,8 @@
 /** Runs one command line and tells its exit code: all of the program that a test needs. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { CommanderError } from 'commander';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
 import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
@@ -23,9 +25,17 @@ export async function run(argv: readonly string[], io: Io, version: string): Pro
       return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     }
     io.stderr.write(explain(error));
+    if (isAppError(error, 'configuration')) io.stderr.write(environmentHint(io));
     if (error instanceof SandboxConfigurationError) return exitCodes.usage;
     return error instanceof AppError ? exitCodeOf[error.code] : exitCodes.failed;
   }
+}
+
+/** Most often, commands miss their settings because they run in another folder. */
+function environmentHint({ workingDir, env }: Io): string {
+  const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
+  if (isSet || existsSync(join(workingDir, '.env'))) return '';
+  return `There is no file .env in ${printable(workingDir)}.\n`;
 }
 
 function explain(error: unknown): string {

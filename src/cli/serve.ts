@@ -1,4 +1,6 @@
 /** Composes the receiver: store, certificate, listener; and takes it apart again in reverse. */
+
+import type { CredentialPairs } from '../config/endpoint-credentials.ts';
 import type { ServeConfig } from '../config/read-config.ts';
 import { watchCredentialsFile } from '../config/watch-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
@@ -126,20 +128,41 @@ function startCredentials(
   { credentials, credentialsSource, dataDir }: ServeConfig,
   log: Logger,
 ): { check: CredentialCheck; stop(): void } {
-  let check = createCredentialCheck(credentials);
+  let accepted = credentials;
+  let check = createCredentialCheck(accepted);
   if (credentialsSource !== 'file') return { check, stop: () => undefined };
   const watch = watchCredentialsFile({
     dataDir,
     current: credentials,
     onChange: (pairs) => {
-      check = createCredentialCheck(pairs);
-      log.info({ accepted: pairs.length }, 'endpoint credentials changed');
+      accepted = successorsOf(accepted, pairs, log);
+      check = createCredentialCheck(accepted);
+      log.info({ accepted: accepted.length }, 'endpoint credentials changed');
     },
     onProblem: (reason) => {
       log.error({ reason }, 'the changed credentials cannot be used; those from before stay');
     },
   });
   return { check: (authorization) => check(authorization), stop: () => watch.stop() };
+}
+
+/**
+ * A rotation keeps one pair at each of its steps. Pairs that are all new were made by somebody who
+ * missed the old ones, and the catalogue still uses those: they stay until the next start.
+ */
+function successorsOf(
+  accepted: CredentialPairs,
+  pairs: CredentialPairs,
+  log: Logger,
+): CredentialPairs {
+  const isAccepted = (pair: CredentialPairs[number]) =>
+    accepted.some((one) => one.username === pair.username && one.password === pair.password);
+  if (pairs.some(isAccepted)) return pairs;
+  log.warn(
+    {},
+    'none of the changed credentials is known; the old ones stay accepted until a restart',
+  );
+  return [...accepted, ...pairs];
 }
 
 /** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */

@@ -83,7 +83,10 @@ function unknownNames(env: Environment['env']): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('EARSHOT_') && !known.includes(name))
     .map((name) => {
-      const [nearest] = known.toSorted((a, b) => leven(name, a) - leven(name, b));
-      return `${name} is not a variable of earshot. Did you mean ${nearest}?`;
+      const [nearest = ''] = known.toSorted((a, b) => leven(name, a) - leven(name, b));
+      const own = name.slice('EARSHOT_'.length);
+      const advice =
+        leven(name, nearest) <= own.length / 2 ? `Did you mean ${nearest}?` : 'Take it out.';
+      return `${name} is not a variable of earshot. ${advice}`;
     });
 }

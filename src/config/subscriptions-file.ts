@@ -83,5 +83,8 @@ function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'the default export' : issue.path.join('.');
   // The reason why a name is refused stands one level deeper.
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
+  if (issue.path.length === 0 && issue.code === 'invalid_type') {
+    return 'it has no such form: export default defineConfig({ subscriptions: { … } }).';
+  }
   return `${where}: ${(inner ?? issue).message}`;
 }

@@ -46,6 +46,9 @@ export const outboundUrl = z.string().transform((text, context) => {
   return url.href.replace(/\/+$/, '');
 });
 
+/** An outbound URL; the path of the API is taken off, as people copy it along. */
+export const catalogueUrl = outboundUrl.transform((url) => url.replace(/\/odata(\/v1)?$/, ''));
+
 /** A whole number of at least 1. */
 export const count = z
   .string()

@@ -1,6 +1,6 @@
 /** The one table of variables: what each is called, means, holds and defaults to. */
 import { z } from 'zod';
-import { count, listenAddress, outboundUrl, publicUrl } from './value-schemas.ts';
+import { catalogueUrl, count, listenAddress, outboundUrl, publicUrl } from './value-schemas.ts';
 
 /** One row of the table. The schema reads the variable's text; `default` is a text too. */
 export interface Variable {
@@ -84,7 +84,7 @@ export const variables = {
   }),
   catalogueUrl: variable({
     name: 'EARSHOT_CATALOGUE_URL',
-    schema: outboundUrl,
+    schema: catalogueUrl,
     default: 'https://catalogue.dataspace.copernicus.eu',
     description: 'The catalogue, without `/odata/v1`.',
     example: 'https://datahub.creodias.eu',

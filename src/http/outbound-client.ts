@@ -53,9 +53,10 @@ export interface OutboundAnswer {
  */
 export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswer>;
 
-/** `service` is what messages call the other side: "the catalogue". */
+/** `service` is what messages call the other side: "the catalogue"; `variable` has its address. */
 export function createOutboundClient(options: {
   service: string;
+  variable: string;
   fetch: typeof fetch;
   random: () => number;
   timing?: Partial<OutboundTiming> | undefined;
@@ -83,7 +84,7 @@ export function createOutboundClient(options: {
       if (answered !== undefined) return answerOf(answered.response, answered.data);
       throw new AppError(
         'unavailable',
-        `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be asked: ${networkFault(error)}. Try again later.`,
+        `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be asked: ${networkFault(error)}. Try again later, or check ${options.variable}.`,
       );
     }
   };

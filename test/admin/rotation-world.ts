@@ -108,6 +108,7 @@ export async function openRotation(situation: RotationSituation): Promise<Tested
   const rotate = (cut: Cut | null = null) => {
     const process = {
       probe,
+      unlocked: (wait: () => Promise<void>) => wait(),
       pause: async (ms: number) => passUs(ms * 1_000),
       writePairs: async (pairs: EndpointCredentials[]) => {
         files.push({ atUs: nowUs(), pairs: [...pairs] });
@@ -121,6 +122,7 @@ export async function openRotation(situation: RotationSituation): Promise<Tested
       client: cuttable.client,
       administration: cuttable.administration,
       probe: cuttable.process.probe,
+      unlocked: (wait: () => Promise<void>) => wait(),
       pause: cuttable.process.pause,
       writePairs: cuttable.process.writePairs,
       readPairs: () => [...(files.at(-1)?.pairs ?? [])],

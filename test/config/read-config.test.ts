@@ -62,7 +62,13 @@ const examples = {
   tlsCert: { good: [['c.pem', 'c.pem']], bad: [] },
   tlsKey: { good: [['k.pem', 'k.pem']], bad: [] },
   probeCa: { good: [['ca.pem', 'ca.pem']], bad: [] },
-  catalogueUrl: outboundUrls,
+  catalogueUrl: {
+    good: [
+      ...outboundUrls.good,
+      ['https://catalogue.example.org/odata/v1/', 'https://catalogue.example.org'],
+    ],
+    bad: outboundUrls.bad,
+  },
   tokenUrl: outboundUrls,
   clientId: { good: [['cdse-public', 'cdse-public']], bad: [] },
   accountUsername: { good: [['me@example.org', 'me@example.org']], bad: [] },

@@ -86,11 +86,17 @@ describe('a receiver with the credentials file', () => {
       utimesSync(next, 1_700_000_000, 1_700_000_000);
       renameSync(next, path);
     };
-    replace([other, second]);
-    await vi.waitFor(async () => expect(await accepts()).toEqual([401, 200]), noticed);
     replace([first, second]);
     await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+    replace([other, second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([401, 200]), noticed);
     expect(changes()).toHaveLength(2);
+  });
+
+  it('keeps the old pair beside others that are all new: the catalogue still uses it', async () => {
+    const { path, accepts } = await startReceiver();
+    writeFileSync(path, text([second]));
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
   });
 
   it('takes what changed while it was starting', async () => {

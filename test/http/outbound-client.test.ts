@@ -20,6 +20,7 @@ function clientWith(timing: Partial<OutboundTiming> = {}) {
   const quick = { retryDelayMs: 1, ...timing };
   return createOutboundClient({
     service: 'the catalogue',
+    variable: 'EARSHOT_CATALOGUE_URL',
     fetch,
     random: () => 0.5,
     timing: quick,
@@ -172,7 +173,13 @@ describe('the wait between tries', () => {
       atMs.push(performance.now());
       return answers[atMs.length - 1] ?? { status: 200 };
     });
-    const options = { service: 'the catalogue', fetch, random: () => random, timing };
+    const options = {
+      service: 'the catalogue',
+      variable: 'EARSHOT_CATALOGUE_URL',
+      fetch,
+      random: () => random,
+      timing,
+    };
     await createOutboundClient(options)(requestTo(server.url));
     return atMs.slice(1).map((ms, index) => ms - (atMs[index] ?? 0));
   }
@@ -229,7 +236,7 @@ describe('a service that cannot be asked', () => {
     const error = await failureOf(`http://${host}/x`);
     expect(error.code).toBe('unavailable');
     expect(error.message).toBe(
-      `Could not list subscriptions: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later.`,
+      `Could not list subscriptions: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_CATALOGUE_URL.`,
     );
   });
 
@@ -239,6 +246,7 @@ describe('a service that cannot be asked', () => {
     });
     const client = createOutboundClient({
       service: 'the catalogue',
+      variable: 'EARSHOT_CATALOGUE_URL',
       fetch: () => Promise.reject(unresolved),
       random: () => 0,
       timing: { retryDelayMs: 1 },

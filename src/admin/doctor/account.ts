@@ -23,7 +23,7 @@ export async function checkToken(options: {
     const advice = 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD in its place.';
     return [{ check, state: 'warn', message, advice }];
   }
-  const message = 'The identity provider lets the account in.';
+  const message = 'There is a valid token, of a kept session or a login.';
   return [{ check, state: 'pass', message }];
 }
 

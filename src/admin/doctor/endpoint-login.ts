@@ -24,6 +24,11 @@ export async function checkLogin(options: {
       findings.push({ check, state: 'fail', message: `${message}${which}`, advice });
     }
   }
+  if (pairs.length > 1) {
+    const message = 'A rotation of the credentials was begun, and is not finished.';
+    const advice = '`earshot credentials rotate` goes on from where it was.';
+    findings.push({ check: 'rotation', state: 'warn', message, advice });
+  }
   return findings;
 }
 

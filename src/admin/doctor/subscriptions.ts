@@ -52,10 +52,10 @@ function unregistered(name: string, candidates: readonly CatalogueSubscription[]
   const check = checkName(name);
   const there = candidates.length > 0;
   const message = there
-    ? 'It is at the catalogue, and this installation knows nothing of it.'
+    ? 'It is at the catalogue, and this installation has not given it its credentials.'
     : 'It is in earshot.config.ts, and not registered yet.';
   const advice = `\`earshot register\` ${there ? 'adopts' : 'registers'} it.`;
-  return { check, state: 'warn', message, advice };
+  return { check, state: there ? 'fail' : 'warn', message, advice };
 }
 
 function registered(

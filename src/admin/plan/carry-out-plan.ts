@@ -58,14 +58,15 @@ export async function preparePlan(
  * catalogue needs it; what was done until then is kept, and a new plan goes on from there.
  */
 export async function carryOut(
-  { plan, excess, listed, options }: PreparedPlan,
+  prepared: PreparedPlan,
   world: AccountWorld,
   how: Pick<StepWorld, 'actor' | 'because'> & {
     skipProbe?: boolean;
     onStep?: (step: PlanStep) => void;
   },
 ): Promise<void> {
-  if (excess.length > 0) throw beyondLimits(excess);
+  const { plan, excess, listed, options } = prepared;
+  if (excess.length > 0) throw beyondLimits(prepared);
   const { skipProbe = false, onStep = () => undefined, ...why } = how;
   if (!skipProbe) await requireEndpoints(plan.steps, world);
   const credentialsDigest = digestCredentials(world.credentials, world.newSecret());
@@ -76,10 +77,19 @@ export async function carryOut(
   if (plan.steps.length > 0) await verify(options, world);
 }
 
-export function beyondLimits(excess: readonly string[]): AppError {
+/** What to do when a plan goes beyond the limits. */
+export function beyondLimits({
+  excess,
+  plan,
+  options,
+}: Pick<PreparedPlan, 'excess' | 'plan' | 'options'>): AppError {
+  const prunable = options.prune !== true && plan.unwanted.length > 0;
   return new AppError('conflict', 'The account has no room for this; nothing was changed.', {
     details: [
       ...excess,
+      ...(prunable
+        ? [`${plan.unwanted.join(', ')}: no longer wanted. --prune makes that room.`]
+        : []),
       "Pause or delete one, or register the new one as paused. If the catalogue's limits have changed: EARSHOT_SUBSCRIPTIONS_RUNNING_MAX, EARSHOT_SUBSCRIPTIONS_MAX.",
     ],
   });

@@ -1,6 +1,10 @@
 /** Tells our subscriptions in the account from those of others, which are never touched. */
 import type { Registration } from '../../domain/administration.ts';
-import { nameInEndpoint } from '../../domain/subscription.ts';
+import {
+  type DesiredSubscription,
+  nameInEndpoint,
+  subscriptionEvents,
+} from '../../domain/subscription.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
 
 export interface SortedAccount {
@@ -36,4 +40,18 @@ export function sortAccount(
     else ours.set(name, [...(ours.get(name) ?? []), subscription]);
   }
   return { ours, strangers };
+}
+
+/** What an account holds of ours, as if it had been wanted so: for a store that remembers nothing. */
+export function heldDesired(
+  listed: readonly CatalogueSubscription[],
+  publicUrl: string,
+): DesiredSubscription[] {
+  const { ours } = sortAccount(listed, { publicUrl, registrations: [] });
+  return [...ours].flatMap(([name, [first]]) => {
+    if (first === undefined) return [];
+    const events = subscriptionEvents.filter((event) => first.events.includes(event));
+    const status = first.status === 'paused' ? 'paused' : 'running';
+    return events.length === 0 ? [] : [{ name, events, filter: first.filter, status }];
+  });
 }

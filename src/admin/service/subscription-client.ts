@@ -55,6 +55,9 @@ export interface SubscriptionClient {
   delete(id: string): Promise<void>;
 }
 
+/** What messages call it, and where its address stands. */
+const catalogue = { service: 'the catalogue', variable: 'EARSHOT_CATALOGUE_URL' };
+
 /** `catalogueUrl` is the catalogue's address without `/odata/v1` and without a last slash. */
 export function createSubscriptionClient(options: {
   catalogueUrl: string;
@@ -64,7 +67,7 @@ export function createSubscriptionClient(options: {
   timing?: Partial<OutboundTiming>;
 }): SubscriptionClient {
   const call = createAuthorizedCall(
-    createOutboundClient({ ...options, service: 'the catalogue' }),
+    createOutboundClient({ ...options, ...catalogue }),
     options.tokens,
   );
   const all = `${options.catalogueUrl}/odata/v1/Subscriptions`;

@@ -156,7 +156,7 @@ const wrongCredentials: Record<LoginContext['totpKind'], string> = {
   none: 'Either EARSHOT_ACCOUNT_USERNAME or EARSHOT_ACCOUNT_PASSWORD is wrong, or the account has two-factor login: then set EARSHOT_ACCOUNT_TOTP too.',
   code: 'Either EARSHOT_ACCOUNT_USERNAME or EARSHOT_ACCOUNT_PASSWORD is wrong, or the code in EARSHOT_ACCOUNT_TOTP is: it is good once, for half a minute. Set a new one, or the shared secret that codes are made from.',
   secret:
-    "Either EARSHOT_ACCOUNT_USERNAME or EARSHOT_ACCOUNT_PASSWORD is wrong, or EARSHOT_ACCOUNT_TOTP is not this account's secret, or the clock of this computer is wrong.",
+    "Either EARSHOT_ACCOUNT_USERNAME or EARSHOT_ACCOUNT_PASSWORD is wrong, or EARSHOT_ACCOUNT_TOTP is not this account's secret, or its code was just used (wait half a minute), or the clock of this computer is wrong.",
 };
 
 const oauthBody = z.object({

@@ -109,7 +109,7 @@ function rotateCommand(io: Io): Command {
       `
 The receiver must be running; it notices by itself. The old credentials stop working when each
 running subscription has delivered with the new ones, or the wait is over, and the old ones have been
-out of use for half a minute. Interrupted anywhere, run it again: it goes on.
+out of use for half a minute (or half of a wait that is shorter). Interrupted anywhere, run it again: it goes on.
 
 Example:
   $ earshot credentials rotate --wait 120`,
@@ -131,12 +131,15 @@ async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
     import('../account.ts'),
     import('../../admin/rotate-credentials.ts'),
   ]);
-  const { world, close } = await openAccount(config, io, 'require');
+  const { world, unlocked, close } = await openAccount(config, io, {
+    needsCredentials: true,
+  });
   try {
     await rotateCredentials(
       { waitMs: wait * 1000, skipProbe: skipProbe === true },
       {
         ...world,
+        unlocked,
         // Read under the lock: another rotation may have just ended.
         readPairs: () => readCredentialsFile(dataDir) ?? [],
         writePairs: (pairs) => writeCredentialsFile(dataDir, pairs),

@@ -36,7 +36,9 @@ async function maintainOnce(io: Io, { json }: { json?: true }): Promise<void> {
     import('../account.ts'),
     import('../../admin/maintenance/maintain.ts'),
   ]);
-  const { world, close } = await openAccount(config, io, 'require');
+  const { world, close } = await openAccount(config, io, {
+    needsCredentials: true,
+  });
   try {
     const results = await maintain({ inFile }, world);
     const shown = results.map(({ news: _, notes, ...rest }) => ({

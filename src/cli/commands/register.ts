@@ -1,6 +1,7 @@
 /** `earshot register`: makes the catalogue account hold the subscriptions that are wanted. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type PreparedPlan, preparePlan } from '../../admin/plan/carry-out-plan.ts';
+import { heldDesired } from '../../admin/plan/ownership.ts';
 import {
   type CompleteAccountConfig,
   readCompleteAccountConfig,
@@ -83,13 +84,13 @@ async function register(io: Io, flags: RegisterFlags): Promise<void> {
   refuseTooMany(file ?? [], config);
   const { openAccount } = await import('../account.ts');
   const readOnly = flags.dryRun || flags.check;
-  const account = await openAccount(config, io, readOnly ? 'unused' : 'make');
+  const account = await openAccount(config, io, { readOnly: readOnly === true });
   try {
     const before = await remembered(account);
     const desired = file ?? (isStated ? [stated(flags, before)] : before);
     if (desired.length === 0 && file === null) throw nothingWanted();
     warnOfMixedEvents(desired, io);
-    await carryOutRegister(desired, flags, account, io);
+    await carryOutRegister(desired, flags, account, config, io);
   } finally {
     await account.close();
   }
@@ -99,21 +100,32 @@ async function carryOutRegister(
   desired: readonly DesiredSubscription[],
   flags: RegisterFlags,
   { world }: OpenedAccount,
+  config: CompleteAccountConfig,
   io: Io,
 ): Promise<void> {
   const { movedFrom, prune = false, yes, skipProbe = false } = flags;
-  const { beyondLimits, carryOut } = await import('../../admin/plan/carry-out-plan.ts');
+  const [{ beyondLimits, carryOut }, { withCredentials }] = await Promise.all([
+    import('../../admin/plan/carry-out-plan.ts'),
+    import('../account.ts'),
+  ]);
   const prepared = await preparePlan({ desired, movedFrom, prune }, world);
-  const { plan, excess } = prepared;
+  const { plan, excess, listed } = prepared;
+  if (movedFrom !== undefined && !listed.some(({ endpoint }) => endpoint?.startsWith(movedFrom))) {
+    io.stderr.write(`Nothing in the account delivers to ${movedFrom}.\n`);
+  }
   const show = (applied: boolean) => showPlan(prepared, applied, flags, world, io);
   if (!flags.json) await show(false);
-  if (excess.length > 0) throw beyondLimits(excess);
+  if (flags.check && plan.steps.length > 0) {
+    if (flags.json) await show(false);
+    throw notAsWanted(excess);
+  }
+  if (excess.length > 0) throw beyondLimits(prepared);
   const readOnly = flags.dryRun || flags.check;
   if (!readOnly && plan.steps.length > 0) {
     await confirm(io, 'Apply this?', { yes });
     const paint = painter(io, io.stderr);
     if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
-    await carryOut(prepared, world, {
+    await carryOut(prepared, await withCredentials(world, config, io), {
       actor: 'register',
       skipProbe,
       onStep: (step) => {
@@ -124,9 +136,11 @@ async function carryOutRegister(
     io.stderr.write(`${paint('green', 'Done.')} Listed again: the account is as wanted.\n`);
   }
   if (flags.json) await show(!readOnly && plan.steps.length > 0);
-  if (flags.check && plan.steps.length > 0) {
-    throw new AppError('differences', 'The account is not as wanted. `earshot register` mends it.');
-  }
+}
+
+function notAsWanted(excess: readonly string[]): AppError {
+  const message = 'The account is not as wanted. `earshot register` mends it.';
+  return new AppError('differences', message, { details: excess });
 }
 
 const skippedProbe =
@@ -163,9 +177,10 @@ function stated(
   };
 }
 
-/** What was registered last. */
-async function remembered({ store }: OpenedAccount): Promise<DesiredSubscription[]> {
+/** What was registered last; where nothing is remembered, what of ours the account holds. */
+async function remembered({ store, world }: OpenedAccount): Promise<DesiredSubscription[]> {
   const registrations = await store.administration.registrations();
+  if (registrations.length === 0) return heldDesired(await world.client.list(), world.publicUrl);
   return registrations.map(({ name, events, filter, status }) => ({
     name,
     events,

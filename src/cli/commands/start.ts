@@ -6,6 +6,8 @@ import {
   readAccountConfig,
 } from '../../config/account-config.ts';
 import { readBoth, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
+import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
+import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Io } from '../io.ts';
 import type { MaintenanceLoop } from '../maintenance-loop.ts';
@@ -67,6 +69,11 @@ async function maintainBeside(
     log.info({ reason }, 'maintenance of the subscriptions is off');
     return undefined;
   }
+  await loadSubscriptionsFile(io.workingDir).catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error;
+    const { message: reason, details } = error;
+    log.error({ reason, details }, 'maintenance cannot work before this is put right');
+  });
   const { maintenanceRound, startMaintenance } = await import('../maintenance-loop.ts');
   const { random } = io;
   return startMaintenance({ round: () => maintenanceRound(complete, store, io), log, random });

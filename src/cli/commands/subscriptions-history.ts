@@ -25,7 +25,7 @@ export function historyCommand(io: Io): Command {
         if (json) {
           await writeOut(io.stdout, `${JSON.stringify(entries.map(toOutput), null, 2)}\n`);
         } else if ((await printTable(io.stdout, columns, entries)) === 0) {
-          io.stderr.write('Nothing has been done yet.\n');
+          io.stderr.write(`Nothing has been done${name === undefined ? '' : ` to ${name}`} yet.\n`);
         }
       } finally {
         await store.close();

@@ -31,7 +31,7 @@ export function listCommand(io: Io): Command {
     )
     .addHelpText('after', '\nExample:\n  $ earshot subscriptions list --json')
     .action(({ json }: { json?: true }) =>
-      withAccount(io, async (account) => {
+      withAccount(io, { readOnly: true }, async (account) => {
         const rows = await readRows(account);
         if (json) return writeOut(io.stdout, `${JSON.stringify(rows.map(toOutput), null, 2)}\n`);
         if ((await printTable(io.stdout, columns, rows)) === 0) {
@@ -48,7 +48,7 @@ export function showCommand(io: Io): Command {
     .option('--json', 'as JSON: the fields of list, and gaps (from to reason)')
     .addHelpText('after', '\nExample:\n  $ earshot subscriptions show default')
     .action((nameOrId: string, { json }: { json?: true }) =>
-      withAccount(io, async (account) => {
+      withAccount(io, { readOnly: true }, async (account) => {
         const wanted = nameOrId.toLowerCase();
         const rows = await readRows(account);
         const found = rows.filter(
@@ -95,6 +95,7 @@ async function readRows({ world, store }: OpenedAccount): Promise<Row[]> {
 
 const minute = (us: number | null) =>
   us === null ? '-' : formatDateUs(us).slice(0, 16).replace('T', ' ');
+const second = (us: number) => formatDateUs(us).slice(0, 19).replace('T', ' ');
 const day = (us: number) => formatDateUs(us).slice(0, 10);
 
 const columns: readonly Column<Row>[] = [
@@ -146,7 +147,7 @@ function details({ name, listed, registration, lifetime }: Row, gaps: readonly G
     ['deleted by itself', day(lifetime.cancelsAtUs)],
     ...gaps.map((gap) => [
       'missed',
-      `${minute(gap.fromUs)} to ${gap.toUs === null ? 'now' : minute(gap.toUs)}: ${gap.reason}`,
+      `${second(gap.fromUs)} to ${gap.toUs === null ? 'now' : second(gap.toUs)}: ${gap.reason}`,
     ]),
   ];
   return lines.map(([label = '', text = '']) => `${label.padEnd(19)}${printable(text)}`).join('\n');

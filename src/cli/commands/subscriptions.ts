@@ -40,7 +40,7 @@ function pauseCommand(io: Io): Command {
       '\nMaintenance leaves it paused until it is resumed.\n\nExample:\n  $ earshot subscriptions pause default',
     )
     .action((nameOrId: string) =>
-      withAccount(io, async ({ world }) => {
+      withAccount(io, {}, async ({ world }) => {
         const { findOurs, pauseByCommand } = await import('../../admin/direct-change.ts');
         const ours = await findOurs(nameOrId, world);
         if (ours.current.status === 'paused') {
@@ -58,9 +58,12 @@ function resumeCommand(io: Io): Command {
     .argument('<name or id>')
     .addHelpText('after', '\nExample:\n  $ earshot subscriptions resume default')
     .action((nameOrId: string) =>
-      withAccount(io, async ({ world }) => {
+      withAccount(io, {}, async ({ world }) => {
         const { findOurs, resumeByCommand } = await import('../../admin/direct-change.ts');
         const ours = await findOurs(nameOrId, world);
+        if (ours.current.status === 'running' && ours.registration?.heldBy === null) {
+          return tell(io, `${ours.name} is running already.`);
+        }
         await resumeByCommand(ours, world);
         tell(io, `${ours.name} is running.`);
       }),
@@ -78,7 +81,7 @@ function removeCommand(io: Io, how: 'cancel' | 'delete'): Command {
       `\nWhat was received stays here. With an earshot.config.ts that names it, \`register\` makes it anew.\n\nExample:\n  $ earshot subscriptions ${how} default`,
     )
     .action((nameOrId: string, { yes }: { yes?: true }) =>
-      withAccount(io, async ({ world }) => {
+      withAccount(io, {}, async ({ world }) => {
         const { findOurs, removeByCommand } = await import('../../admin/direct-change.ts');
         const ours = await findOurs(nameOrId, world);
         io.stderr.write(`This goes for good, and sends nothing any more:\n${description(ours)}\n`);

@@ -125,6 +125,7 @@ describe('who is let in', () => {
     expect(findings).toMatchObject([
       { state: 'fail', message: expect.stringContaining('pair 1 of 2') },
       { state: 'pass', message: expect.stringContaining('pair 2 of 2') },
+      { check: 'rotation', state: 'warn' },
     ]);
     expect(findings[0]?.advice).toContain('Restart the receiver');
     expect(JSON.stringify(findings)).not.toMatch(/secret|catalogue:/);

@@ -186,7 +186,7 @@ describe('a subscription that needs a look', () => {
 
   it('is one at our endpoint that this installation does not know', () => {
     const [finding] = check({ registrations: [] });
-    expect(finding).toMatchObject({ check: 'subscription s2', state: 'warn' });
+    expect(finding).toMatchObject({ check: 'subscription s2', state: 'fail' });
     expect(finding?.advice).toContain('adopts');
   });
 });

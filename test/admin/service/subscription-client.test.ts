@@ -185,6 +185,6 @@ it('a catalogue that cannot be reached is told with what was wanted', async () =
   const error = await errorOf(client.create(wanted));
   expect([error.code, error.message]).toEqual([
     'unavailable',
-    `Could not create the subscription: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later.`,
+    `Could not create the subscription: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_CATALOGUE_URL.`,
   ]);
 });

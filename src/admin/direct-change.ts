@@ -70,7 +70,8 @@ export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
   await administration.commit({
     openGap: gapOf({ name, ...current }, nowUs(), 'paused by command'),
   });
-  await client.edit(current.id, { status: 'paused' });
+  // The service may have paused it already: then only the hold is new.
+  if (current.status !== 'paused') await client.edit(current.id, { status: 'paused' });
   await administration.commit({
     ...(registration === undefined
       ? {}
@@ -94,6 +95,7 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
     const openGap = gapOf({ name, ...current }, missedFromUs, 'it was paused');
     await administration.commit({ openGap });
   }
+  const beganAtUs = nowUs();
   await client.edit(current.id, { status: 'running' });
   await administration.commit({
     ...(registration === undefined
@@ -101,7 +103,7 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
       : {
           save: {
             ...registration,
-            ...nowRunning(world),
+            ...nowRunning(beganAtUs),
             status: 'running',
             heldBy: null,
             reported: null,
@@ -110,6 +112,24 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
     closeGaps: { subscription: name, toUs: nowUs() },
     history: [entryOf(ours, 'resumed', 'by command', world)],
   });
+}
+
+/** Forgets a name that is gone from the account, as a deletion that was cut short leaves it. False if it is not known. */
+export async function forgetGone(name: string, world: World): Promise<boolean> {
+  const { administration, nowUs } = world;
+  const known = await administration.registrations();
+  if (!known.some((one) => one.name === name)) return false;
+  await administration.commit({
+    forget: name,
+    history: [
+      historyEntry({ name, id: null }, 'forgotten', 'it was gone from the account', {
+        actor: 'subscriptions',
+        nowUs,
+      }),
+    ],
+    closeGaps: { subscription: name, toUs: nowUs() },
+  });
+  return true;
 }
 
 /** Takes it out of the account for good; with the last of a name, maintenance forgets the name. */

@@ -55,9 +55,9 @@ export async function rotateCredentials(
   const pairs = resumed ? before : [...before, newPair()];
   const target = pairs.at(-1);
   if (target === undefined) throw new AppError('internal', 'There is no pair to rotate to.');
+  const owned = await listOwned(world);
   if (resumed) report('Going on with the rotation that was begun before.');
   else await writePairs(pairs);
-  const owned = await listOwned(world);
   const names = [...owned.keys()];
   const endpoint = endpointOf(world.publicUrl, names[0] ?? defaultSubscriptionName);
   if (options.skipProbe) await world.pause(lookEveryMs * 4);
@@ -82,7 +82,24 @@ async function listOwned({
     client.list(),
     administration.registrations(),
   ]);
-  return sortAccount(listed, { publicUrl, registrations }).ours;
+  const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
+  const origin = new URL(publicUrl).origin;
+  const cutOff = strangers.filter(({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin);
+  if (cutOff.length > 0) throw wouldBeCutOff(cutOff);
+  return ours;
+}
+
+function wouldBeCutOff(strangers: readonly CatalogueSubscription[]): AppError {
+  return new AppError(
+    'conflict',
+    'Some of the account deliver to this receiver under no name, so a rotation would cut them off.',
+    {
+      details: [
+        ...strangers.map(({ id, endpoint }) => `${id}: ${endpoint}`),
+        'Give each the endpoint /notifications/<name>, or delete it, at the catalogue. Then rotate.',
+      ],
+    },
+  );
 }
 
 /** Looks until the receiver answers 200 (`status` null), or with a status of its own. */
@@ -153,12 +170,13 @@ async function awaitDeliveries(
   report(`Waiting for deliveries with the new ones, for at most ${Math.ceil(waitMs / 1000)} s.`);
   const settleUs = Math.min(waitMs / 2, settleMaxMs) * 1000;
   let waiting: string[] = [...names];
-  for (;;) {
+  // Looks are counted, as the clock may be set meanwhile.
+  for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
     const marks = await administration.deliveryMarks();
-    const waitedUs = nowUs() - beganAtUs;
     waiting = names.filter((name) => !hasDelivered(name, target, marks));
-    const isSettled = nowUs() - Math.max(beganAtUs, lastOldUse(target, marks)) >= settleUs;
-    const isOver = waitedUs >= waitMs * 1000;
+    const oldUseAtUs = Math.max(beganAtUs, lastOldUse(target, marks, nowUs()));
+    const isSettled = nowUs() - oldUseAtUs >= settleUs;
+    const isOver = waitedMs >= waitMs;
     if (isSettled && (waiting.length === 0 || isOver)) break;
     if (isOver) throw stillInUse();
     await pause(lookEveryMs);
@@ -175,8 +193,13 @@ function hasDelivered(
   return marks.some((mark) => mark.subscription === name && mark.username === username);
 }
 
-function lastOldUse({ username }: EndpointCredentials, marks: readonly DeliveryMark[]): number {
-  const others = marks.filter((mark) => mark.username !== username);
+/** Marks from a clock that was ahead are left out. */
+function lastOldUse(
+  { username }: EndpointCredentials,
+  marks: readonly DeliveryMark[],
+  nowUs: number,
+): number {
+  const others = marks.filter((mark) => mark.username !== username && mark.lastAtUs <= nowUs);
   return others.reduce((latest, { lastAtUs }) => Math.max(latest, lastAtUs), 0);
 }
 

@@ -14,6 +14,7 @@ import type { Io } from './io.ts';
 import { newCredentials } from './new-credentials.ts';
 import { probeTrusting } from './probe-trusting.ts';
 import { createServiceClock } from './service-clock.ts';
+import { createStoppableFetch } from './stoppable-fetch.ts';
 
 /** Another command may be in the middle of a change: this long nothing is said of it. */
 const lockPatienceMs = 1_000;
@@ -28,7 +29,10 @@ export interface OpenedAccount {
 }
 
 /** What of the world the account's side needs. */
-export type AccountIo = Pick<Io, 'nowUs' | 'random' | 'newSecret' | 'fetch' | 'readFile'>;
+export type AccountIo = Pick<
+  Io,
+  'nowUs' | 'random' | 'newSecret' | 'fetch' | 'readFile' | 'signal'
+>;
 
 /** The world for a store that is open already. Throws `configuration` for a roots file that cannot be read. */
 export function accountWorld(
@@ -40,8 +44,9 @@ export function accountWorld(
   const { account, dataDir, catalogueUrl, publicUrl, limits, probeCa } = config;
   const { random, newSecret } = io;
   const takeLock = createTakeLock(dataDir);
-  const tokens = createAccessTokens({ account, dataDir, ...io, takeLock });
-  const { nowUs, fetch } = createServiceClock(io);
+  const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
+  const tokens = createAccessTokens({ account, dataDir, ...own, takeLock });
+  const { nowUs, fetch } = createServiceClock(own);
   return {
     client: createSubscriptionClient({ catalogueUrl, tokens, fetch, random }),
     administration,

@@ -1,6 +1,6 @@
 /** The HTTP client for services of others: bounded in time, size and tries; follows no redirect. */
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { networkFault } from './network-fault.ts';
 
@@ -67,6 +67,7 @@ export function createOutboundClient(options: {
   return async ({ method, url, headers, body, purpose }) => {
     let latest: HTTPError | undefined;
     const shouldRetry = ({ error }: { error: Error }) => {
+      if (givenUp(error) !== null) return false;
       if (!isHTTPError(error)) return undefined;
       latest = error;
       return (retryAfterMs(error.response.headers) ?? 0) > timing.retryAfterMsMax
@@ -79,6 +80,8 @@ export function createOutboundClient(options: {
       const response = await client(url, { method, headers: { ...headers }, retry, ...json });
       return answerOf(response, await response.text());
     } catch (error) {
+      const cancelled = givenUp(error);
+      if (cancelled !== null) throw cancelled;
       // An answer to an earlier try says more than that the time was up during the next one.
       const answered = isHTTPError(error) ? error : latest;
       if (answered !== undefined) return answerOf(answered.response, answered.data);
@@ -88,6 +91,14 @@ export function createOutboundClient(options: {
       );
     }
   };
+}
+
+/** The program's own wish to stop, from under whatever it came wrapped in. */
+function givenUp(error: unknown): AppError | null {
+  for (let next = error; next instanceof Error; next = next.cause) {
+    if (isAppError(next, 'cancelled')) return next;
+  }
+  return null;
 }
 
 function createKy(

@@ -169,7 +169,8 @@ describe('the old pair', () => {
 
   it('stays when it is still used, until a later rotation finds it out of use', async () => {
     // Something that is not ours delivers to the receiver with the old pair.
-    const unnamed = held({ ...before, id: 'id-unnamed', endpoint: `${publicUrl}/notifications` });
+    const endpoint = 'https://alias.example.org/notifications/alps';
+    const unnamed = held({ ...before, id: 'id-unnamed', endpoint });
     const rotation = await openWorld({
       held: [alps, unnamed],
       deliverEverySeconds: { 'id-alps': 5, 'id-unnamed': 20 },
@@ -185,6 +186,15 @@ describe('the old pair', () => {
     expect(rotation.reports).toContain('Going on with the rotation that was begun before.');
     rotation.pass(60);
     expect(rotation.refused).toEqual([]);
+  });
+});
+
+describe('one without a name at our own address', () => {
+  it('keeps a rotation from beginning, as it would be cut off', async () => {
+    const unnamed = held({ ...before, id: 'id-unnamed', endpoint: `${publicUrl}/notifications` });
+    const rotation = await openWorld({ held: [alps, unnamed] });
+    await expect(rotation.rotate()).rejects.toMatchObject({ code: 'conflict' });
+    expect(rotation.accepted()).toEqual([otherCredentials]);
   });
 });
 

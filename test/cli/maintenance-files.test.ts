@@ -16,7 +16,12 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { endpointPair, openAccountWorld } from './account-world.ts';
 
 const secret = 'a-secret-not-to-be-told';
-const io = { random: () => 0.5, newSecret: () => 'salt', readFile: () => '' };
+const io = {
+  signal: new AbortController().signal,
+  random: () => 0.5,
+  newSecret: () => 'salt',
+  readFile: () => '',
+};
 
 /** A store without any registration, and an account that nobody may ask. */
 async function openQuietWorld({ withCredentials = true } = {}) {

@@ -13,6 +13,7 @@ function roundOf({ env, sandbox, folder, receiver }: AccountWorld) {
   const io = {
     nowUs: () => Math.trunc(sandbox.clock.now()) * 1000,
     random: () => 0.5,
+    signal: new AbortController().signal,
     newSecret: () => 'a-secret',
     fetch,
     readFile,

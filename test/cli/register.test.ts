@@ -69,7 +69,21 @@ describe('earshot register', () => {
       filter: otherFilter,
     });
     expect(rows(world)).toHaveLength(10);
-    expect(await world.receiver.store.administration.gaps()).toHaveLength(1);
+    const gaps = await world.receiver.store.administration.gaps();
+    expect(gaps.map((gap) => gap.filter)).toEqual([filter, otherFilter]);
+  });
+
+  it('puts the old one back when the new one is refused where ten exist', async () => {
+    const world = await openAccountWorld();
+    await world.run(registered);
+    for (let i = 0; i < 9; i += 1) world.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
+    const refused = await world.run(['register', '--filter', "foo eq 'bar'", '--yes']);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('It was made anew');
+    expect(rows(world)).toContainEqual({ name: 'default', status: 'running', filter });
+    expect(await world.run(['register', '--check'])).toMatchObject({ code: 0 });
+    const gaps = await world.receiver.store.administration.gaps();
+    expect(gaps.map((gap) => [gap.filter, gap.toUs === null])).toEqual([[filter, false]]);
   });
 
   it('leaves two strangers alone, and counts them: a third one cannot run', async () => {

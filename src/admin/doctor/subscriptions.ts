@@ -65,7 +65,7 @@ function registered(
 ): Finding[] {
   const { name } = registration;
   const { inFile, deliveryMarks } = input;
-  const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks);
+  const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks, input.nowUs);
   const reviewed = review({
     ...input,
     registration,

@@ -33,7 +33,7 @@ export function lifetimeOf(known: {
     return there.length === 0 ? undefined : Math.max(...there);
   };
   const submittedAtUs = listed?.submittedAtUs;
-  const notifiedAtUs = latest(listed?.lastNotificationAtUs, lastDeliveryAtUs);
+  const notifiedAtUs = listed?.lastNotificationAtUs ?? lastDeliveryAtUs;
   const lastNotificationAtUs =
     latest(notifiedAtUs, submittedAtUs, registration?.notifiedAtUs) ?? nowUs;
   const lastActivityAtUs =

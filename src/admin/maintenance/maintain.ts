@@ -10,9 +10,9 @@ import { applyStep } from '../plan/apply-plan.ts';
 import { type AccountWorld, carryOut, preparePlan } from '../plan/carry-out-plan.ts';
 import { digestCredentials } from '../plan/credentials-digest.ts';
 import { sortAccount } from '../plan/ownership.ts';
-import { gapOf, historyEntry } from '../plan/step-world.ts';
+import { gapOf, historyEntry, listAccount, seenRunning } from '../plan/step-world.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
-import { type Note, type Review, review } from './review.ts';
+import { type Note, type Review, review, unfinishableCode } from './review.ts';
 
 /** What a round found and did for one subscription. */
 export interface MaintenanceResult {
@@ -29,6 +29,8 @@ export interface MaintenanceResult {
 }
 
 export interface MaintenanceOptions {
+  /** Recreates without looking at the endpoint first. */
+  skipProbe?: boolean;
   /** What `earshot.config.ts` names; null without the file. */
   inFile: readonly DesiredSubscription[] | null;
 }
@@ -38,12 +40,13 @@ export interface MaintenanceOptions {
  * looked at; what fails for one subscription stands in its result and keeps nothing from the others.
  */
 export async function maintain(
-  { inFile }: MaintenanceOptions,
+  options: MaintenanceOptions,
   world: AccountWorld,
 ): Promise<MaintenanceResult[]> {
+  const { inFile } = options;
   const registrations = await world.administration.registrations();
   if (registrations.length === 0) return [];
-  const listed = await world.client.list();
+  const { listed, askedAtUs } = await listAccount(world);
   const marks = await world.administration.deliveryMarks();
   const { ours } = sortAccount(listed, { publicUrl: world.publicUrl, registrations });
   const results: MaintenanceResult[] = [];
@@ -53,25 +56,40 @@ export async function maintain(
       registration,
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
       candidates: ours.get(name) ?? [],
-      lastDeliveryAtUs: lastDeliveryOf(name, marks),
+      lastDeliveryAtUs: lastDeliveryOf(name, marks, world.nowUs()),
       nowUs: world.nowUs(),
       publicUrl: world.publicUrl,
     });
-    results.push(await settle(registration, reviewed, listed, world));
+    results.push(await settle(registration, reviewed, { ...options, listed, askedAtUs }, world));
   }
   return results;
 }
 
-/** The last delivery to a subscription's path, with whatever credentials. */
-export function lastDeliveryOf(name: string, marks: readonly DeliveryMark[]): number | null {
-  const times = marks.filter((mark) => mark.subscription === name).map((mark) => mark.lastAtUs);
+/**
+ * The last delivery to a subscription's path, with whatever credentials. Marks from a clock that was
+ * ahead are left out.
+ */
+export function lastDeliveryOf(
+  name: string,
+  marks: readonly DeliveryMark[],
+  nowUs: number,
+): number | null {
+  const times = marks
+    .filter((mark) => mark.subscription === name && mark.lastAtUs <= nowUs)
+    .map((mark) => mark.lastAtUs);
   return times.length === 0 ? null : Math.max(...times);
+}
+
+/** What the results of one round rest on. */
+interface Round extends MaintenanceOptions {
+  listed: readonly CatalogueSubscription[];
+  askedAtUs: number;
 }
 
 async function settle(
   registration: Registration,
   reviewed: Review,
-  listed: readonly CatalogueSubscription[],
+  round: Round,
   world: AccountWorld,
 ): Promise<MaintenanceResult> {
   const { name } = registration;
@@ -81,19 +99,25 @@ async function settle(
   const newNotes = notes.filter(({ code }) => !toldBefore.includes(code));
   const known = { name, id: reviewed.observed.subscriptionId };
   const because = { actor: 'maintain', nowUs: world.nowUs } as const;
+  const runs = current?.status === 'running';
   await world.administration.commit({
-    save: { ...reviewed.observed, reported },
-    ...(current?.status === 'running' ? gapsUntilNow(registration, world) : {}),
+    save: {
+      ...reviewed.observed,
+      ...(runs ? seenRunning(registration, round.askedAtUs) : {}),
+      reported,
+    },
+    ...(runs ? gapsUntilNow(registration, world) : {}),
     history: newNotes.map(({ text }) => historyEntry(known, 'noted', text, because)),
   });
   const news = newNotes.length > 0;
   const result = { name, status: current?.status ?? 'gone', did: action, notes, news };
   if (action === null) return { ...result, failure: null };
   try {
-    await act(reviewed, listed, world);
+    await act(reviewed, round, world);
     return { ...result, failure: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
+    if (action === 'finish' && error.code !== 'unavailable') await giveUp(name, world);
     return { ...result, did: null, failure: [error.message, ...error.details].join(' ') };
   }
 }
@@ -111,9 +135,17 @@ function gapsUntilNow(
   };
 }
 
+/** What was refused once is not tried in every round: it may pause and resume things each time. */
+async function giveUp(name: string, { administration }: AccountWorld): Promise<void> {
+  const registration = (await administration.registrations()).find((one) => one.name === name);
+  if (registration === undefined) return;
+  const reported = `${registration.reported ?? ''} ${unfinishableCode}`.trim();
+  await administration.commit({ save: { ...registration, reported } });
+}
+
 async function act(
   { action, current, because, observed }: Review,
-  listed: readonly CatalogueSubscription[],
+  { listed, askedAtUs, skipProbe = false }: Round,
   world: AccountWorld,
 ): Promise<void> {
   const { name, events, filter, status } = observed;
@@ -125,12 +157,12 @@ async function act(
     const edit = { status: 'running' } as const;
     await applyStep(
       { kind: 'edit', desired, current, edit, adopted: false },
-      { ...world, credentialsDigest, actor: 'maintain', because, listed },
+      { ...world, credentialsDigest, actor: 'maintain', because, listed, listedAtUs: askedAtUs },
     );
     return;
   }
   const prepared = await preparePlan({ desired: [desired] }, world);
-  await carryOut(prepared, world, { actor: 'maintain', because });
+  await carryOut(prepared, world, { actor: 'maintain', because, skipProbe });
 }
 
 function requireRoomToRun(

@@ -46,6 +46,9 @@ export interface Review {
 const pauseWarningUs = 14 * dayUs;
 const cancellationWarningUs = 30 * dayUs;
 
+/** Kept among what was reported when a change that was cut short could not be finished. */
+export const unfinishableCode = 'cannot-be-finished';
+
 type Verdict = Pick<Review, 'action' | 'because' | 'notes'> & {
   heldBy?: Registration['heldBy'];
 };
@@ -104,6 +107,11 @@ function judge(
   lifetime: Lifetime,
   seen: Registration,
 ): Verdict {
+  if (registration.reported?.split(' ').includes(unfinishableCode)) {
+    const text =
+      'A change of it was cut short, and the catalogue refused the rest. `earshot register` tries again.';
+    return { ...nothing, notes: [{ code: unfinishableCode, text }] };
+  }
   if (registration.unfinished) {
     return { action: 'finish', because: 'a change was cut short', notes: [] };
   }

@@ -37,6 +37,7 @@ export function applyStep(step: PlanStep, world: StepWorld): Promise<void> {
 async function create({ desired }: Step<'create'>, world: StepWorld): Promise<void> {
   const { administration, nowUs } = world;
   const { name, status } = desired;
+  const beganAtUs = nowUs();
   const registration = await registrationFor(desired, world);
   const intent = { ...registration, subscriptionId: null };
   const ranUntilUs = registration.runningSeenAtUs;
@@ -47,7 +48,7 @@ async function create({ desired }: Step<'create'>, world: StepWorld): Promise<vo
     save: {
       ...registration,
       ...withCredentials(world),
-      ...(status === 'running' ? nowRunning(world) : { pausedSeenAtUs: nowUs() }),
+      ...(status === 'running' ? nowRunning(beganAtUs) : { pausedSeenAtUs: nowUs() }),
       notifiedAtUs: nowUs(),
       subscriptionId: id,
       unfinished: false,
@@ -66,7 +67,7 @@ async function adopt({ desired, current }: Step<'adopt'>, world: StepWorld): Pro
   await world.administration.commit({
     save: {
       ...registration,
-      ...(running ? seenRunning(world) : {}),
+      ...(running ? seenRunning(registration, world.listedAtUs) : {}),
       subscriptionId: current.id,
       unfinished: false,
     },
@@ -78,8 +79,9 @@ async function adopt({ desired, current }: Step<'adopt'>, world: StepWorld): Pro
 async function edit(step: Step<'edit'>, world: StepWorld): Promise<void> {
   const { desired, current, edit: planned } = step;
   const { name } = desired;
-  const { administration, nowUs } = world;
+  const { administration, listedAtUs, nowUs } = world;
   const registration = await registrationToEdit(step, world);
+  const beganAtUs = nowUs();
   await requestEdit(step, registration, world);
   const { status } = planned;
   const runs = (status ?? current.status) === 'running';
@@ -87,8 +89,8 @@ async function edit(step: Step<'edit'>, world: StepWorld): Promise<void> {
     save: {
       ...registration,
       ...(planned.credentials ? withCredentials(world) : {}),
-      ...(runs ? seenRunning(world) : {}),
-      ...(status === 'running' ? { activityAtUs: nowUs() } : {}),
+      ...(runs ? seenRunning(registration, listedAtUs) : {}),
+      ...(status === 'running' ? nowRunning(beganAtUs) : {}),
       ...(status === 'paused' ? { pausedSeenAtUs: nowUs() } : {}),
       unfinished: registration.subscriptionId !== current.id,
     },

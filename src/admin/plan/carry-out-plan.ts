@@ -7,11 +7,11 @@ import { applyStep } from './apply-plan.ts';
 import { digestCredentials, isDigestOf } from './credentials-digest.ts';
 import { type AccountLimits, fitPlan } from './fit-plan.ts';
 import { makePlan, type Plan, type PlanStep } from './plan.ts';
-import type { StepWorld } from './step-world.ts';
+import { listAccount, type StepWorld } from './step-world.ts';
 
 /** What the account is managed with. */
 export interface AccountWorld
-  extends Omit<StepWorld, 'listed' | 'credentialsDigest' | 'actor' | 'because'> {
+  extends Omit<StepWorld, 'listed' | 'listedAtUs' | 'credentialsDigest' | 'actor' | 'because'> {
   limits: AccountLimits;
   probe: ProbeEndpoint;
   newSecret: () => string;
@@ -29,6 +29,7 @@ export interface PreparedPlan {
   /** What goes beyond the limits; empty for a plan that can be carried out. */
   excess: string[];
   listed: StepWorld['listed'];
+  listedAtUs: number;
 }
 
 /** Lists the account and makes the plan; changes nothing. */
@@ -36,8 +37,8 @@ export async function preparePlan(
   options: PlanOptions,
   world: AccountWorld,
 ): Promise<PreparedPlan> {
-  const [listed, registrations] = await Promise.all([
-    world.client.list(),
+  const [{ listed, askedAtUs }, registrations] = await Promise.all([
+    listAccount(world),
     world.administration.registrations(),
   ]);
   const plan = makePlan({
@@ -49,7 +50,7 @@ export async function preparePlan(
     prune: options.prune === true,
     hasCredentials: ({ credentialsDigest }) => isDigestOf(credentialsDigest, world.credentials),
   });
-  return { options, listed, ...fitPlan(plan, world.limits) };
+  return { options, listed, listedAtUs: askedAtUs, ...fitPlan(plan, world.limits) };
 }
 
 /**
@@ -65,14 +66,14 @@ export async function carryOut(
     onStep?: (step: PlanStep) => void;
   },
 ): Promise<void> {
-  const { plan, excess, listed, options } = prepared;
+  const { plan, excess, listed, listedAtUs, options } = prepared;
   if (excess.length > 0) throw beyondLimits(prepared);
   const { skipProbe = false, onStep = () => undefined, ...why } = how;
   if (!skipProbe) await requireEndpoints(plan.steps, world);
   const credentialsDigest = digestCredentials(world.credentials, world.newSecret());
   for (const step of plan.steps) {
     onStep(step);
-    await applyStep(step, { ...world, ...why, credentialsDigest, listed });
+    await applyStep(step, { ...world, ...why, credentialsDigest, listed, listedAtUs });
   }
   if (plan.steps.length > 0) await verify(options, world);
 }

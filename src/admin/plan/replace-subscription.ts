@@ -1,5 +1,7 @@
 /** Replaces a subscription whose filter or events have changed, without losing events on the way. */
 import type { Registration } from '../../domain/administration.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
+import { subscriptionEvents } from '../../domain/subscription.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
 import { createOnce } from './create-once.ts';
 import type { PlanStep } from './plan.ts';
@@ -24,6 +26,7 @@ export async function replaceSubscription(step: Replacement, world: StepWorld): 
   const { client, administration, nowUs } = world;
   const registration = await registrationFor(desired, world);
   const running = desired.status === 'running';
+  const beganAtUs = nowUs();
   const stoodStill = ![...old, ready].some((one) => one?.status === 'running');
   const stillFromUs = running && stoodStill ? registration.runningSeenAtUs : null;
   if (stillFromUs !== null) {
@@ -40,7 +43,7 @@ export async function replaceSubscription(step: Replacement, world: StepWorld): 
     save: {
       ...registration,
       ...(ready === null ? { ...withCredentials(world), notifiedAtUs: nowUs() } : {}),
-      ...(running ? nowRunning(world) : {}),
+      ...(running ? nowRunning(beganAtUs) : {}),
       subscriptionId: fresh.id,
       unfinished: false,
     },
@@ -51,19 +54,75 @@ export async function replaceSubscription(step: Replacement, world: StepWorld): 
 
 /** Creates the new one: as it is wanted, or paused where a moment has to be chosen. */
 function makeNew(
-  { desired, way, old }: Replacement,
+  step: Replacement,
   registration: Registration,
   world: StepWorld,
 ): Promise<CatalogueSubscription> {
-  const oldIsGone = way === 'delete-first';
-  const isMissed = oldIsGone && old.some(({ status }) => status === 'running');
-  const openGap = isMissed ? gapOf(desired, world.nowUs(), 'replaced in a full account') : null;
+  const { desired, way } = step;
+  if (way === 'delete-first') return makeRoomFirst(step, registration, world);
+  const status = way === 'switch' ? 'paused' : desired.status;
+  return withIntent(registration, world, () => createOnce({ ...desired, status }, world));
+}
+
+/** In a full account the old one goes first; should the new one be refused, it is made anew. */
+async function makeRoomFirst(
+  { desired, old }: Replacement,
+  registration: Registration,
+  world: StepWorld,
+): Promise<CatalogueSubscription> {
+  const { client, administration, nowUs } = world;
+  const { name } = desired;
+  const missed = old.find(({ status }) => status === 'running');
+  const beganAtUs = nowUs();
+  const reason = 'replaced in a full account';
+  // Of the old one: until the new one is accepted, that is what is missed.
+  const openGap = missed === undefined ? null : gapOf({ name, ...missed }, beganAtUs, reason);
   const make = async () => {
-    if (oldIsGone) for (const { id } of old) await world.client.delete(id);
-    const status = way === 'switch' ? 'paused' : desired.status;
-    return createOnce({ ...desired, status }, world);
+    for (const { id } of old) {
+      await client.delete(id);
+      const history = [historyEntry({ name, id }, 'deleted', 'to make room', world)];
+      await administration.commit({ history });
+    }
+    return createOnce(desired, world);
   };
-  return withIntent(registration, world, make, { oldIsGone, openGap });
+  try {
+    const fresh = await withIntent(registration, world, make, { oldIsGone: true, openGap });
+    if (missed === undefined) return fresh;
+    const closeGaps = { subscription: name, toUs: nowUs() };
+    await administration.commit({ closeGaps });
+    await administration.commit({ openGap: gapOf(desired, beganAtUs, reason), closeGaps });
+    return fresh;
+  } catch (error) {
+    const [first] = old;
+    const isRefused = isAppError(error) && error.code !== 'unavailable';
+    if (!isRefused || first === undefined) throw error;
+    await makeAnew(name, missed ?? first, world);
+    const told = 'There was no room for both, so the old one was deleted first. It was made anew.';
+    throw new AppError(error.code, error.message, { details: [...error.details, told] });
+  }
+}
+
+/** Puts back what was deleted in vain. */
+async function makeAnew(name: string, old: CatalogueSubscription, world: StepWorld): Promise<void> {
+  const { administration, nowUs } = world;
+  const events = subscriptionEvents.filter((event) => old.events.includes(event));
+  const status = old.status === 'running' ? 'running' : 'paused';
+  const desired = { name, events, filter: old.filter, status } as const;
+  const beganAtUs = nowUs();
+  const registration = await registrationFor(desired, world);
+  const { id } = await createOnce(desired, world);
+  await administration.commit({
+    save: {
+      ...registration,
+      ...withCredentials(world),
+      ...(status === 'running' ? nowRunning(beganAtUs) : {}),
+      subscriptionId: id,
+      notifiedAtUs: nowUs(),
+      unfinished: false,
+    },
+    ...(status === 'running' ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
+    history: [historyEntry({ name, id }, 'recreated', 'its replacement was refused', world)],
+  });
 }
 
 /** Only one of them may run: a gap begins before the old one stops, and is remembered first. */

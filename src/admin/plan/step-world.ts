@@ -24,8 +24,9 @@ export interface StepWorld {
   because?: string;
   nowUs: () => number;
   random: () => number;
-  /** The account before the first step. */
+  /** The account before the first step, and a time when it was asked for. */
   listed: readonly CatalogueSubscription[];
+  listedAtUs: number;
   /** Time before the account is looked at after a creation without an answer; tests shorten it. */
   lookAfterMs?: number;
 }
@@ -97,14 +98,28 @@ export function withCredentials({ credentialsDigest, nowUs }: StepWorld) {
   return { credentialsDigest, credentialsSetAtUs: nowUs() };
 }
 
-/** What changes in a registration when it begins to run. */
-export function nowRunning(world: Pick<StepWorld, 'nowUs'>) {
-  return { activityAtUs: world.nowUs(), ...seenRunning(world) };
+/** What changes in a registration that was asked to run; the time is that before the request. */
+export function nowRunning(atUs: number) {
+  return { activityAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null };
 }
 
-/** What changes in a registration when it is known to run. */
-export function seenRunning({ nowUs }: Pick<StepWorld, 'nowUs'>) {
-  return { runningSeenAtUs: nowUs(), pausedSeenAtUs: null };
+/** What changes in a registration that was listed as running; the time is that of the question. */
+export function seenRunning({ runningSeenAtUs }: Registration, askedAtUs: number) {
+  return { runningSeenAtUs: Math.max(runningSeenAtUs ?? 0, askedAtUs), pausedSeenAtUs: null };
+}
+
+/**
+ * The account as it was at some time from `askedAtUs` on. What stops after that is noticed next time,
+ * so gaps are reckoned from there.
+ */
+export async function listAccount({ client, nowUs }: Pick<StepWorld, 'client' | 'nowUs'>): Promise<{
+  listed: CatalogueSubscription[];
+  askedAtUs: number;
+}> {
+  const beforeUs = nowUs();
+  const listed = await client.list();
+  // The answer may have set the clock right.
+  return { listed, askedAtUs: Math.min(beforeUs, nowUs()) };
 }
 
 /** A line of the history. */

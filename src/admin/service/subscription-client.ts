@@ -1,5 +1,5 @@
 /** The subscription API of the catalogue (specification, Endpoints). */
-import { isAppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { SubscriptionEvent, WantedStatus } from '../../domain/subscription.ts';
 import { foreignText } from '../../http/foreign-text.ts';
 import { createOutboundClient, type OutboundTiming } from '../../http/outbound-client.ts';
@@ -47,7 +47,10 @@ export interface SubscriptionClient {
    * the caller must look first. Null when the answer could not be read, though it was a success.
    */
   create(subscription: NewSubscription): Promise<CatalogueSubscription | null>;
-  /** Rejects with `not_found` for an unknown id. May be repeated. */
+  /**
+   * Rejects with `not_found` for an unknown id, and with `conflict` when the status is not the one asked
+   * for though the answer was a success. May be repeated.
+   */
   edit(id: string, edit: SubscriptionEdit): Promise<void>;
   /** PATCH to `cancelled`. Resolves for one that is gone already. */
   cancel(id: string): Promise<void>;
@@ -113,7 +116,8 @@ export function createSubscriptionClient(options: {
     if (Object.keys(body).length === 0) return;
     const secrets = changes.credentials === undefined ? [] : secretsOf(changes.credentials);
     const purpose = `change ${named(id)}`;
-    await call({ method: 'PATCH', url: one(id), body, purpose, id, secrets });
+    const { json } = await call({ method: 'PATCH', url: one(id), body, purpose, id, secrets });
+    if (changes.status !== undefined) requireStatus(changes.status, readSubscription(json));
   }
 
   /** A way to end a subscription; one that is gone already is what was wanted. */
@@ -137,6 +141,15 @@ export function createSubscriptionClient(options: {
     cancel: (id) => end(id, { method: 'PATCH', body: { Status: 'cancelled' } }),
     delete: (id) => end(id, { method: 'DELETE' }),
   };
+}
+
+/** Beyond a limit a success may change nothing: the specification does not show that case. */
+function requireStatus(wanted: WantedStatus, shown: CatalogueSubscription | null): void {
+  if (shown === null || shown.status === wanted) return;
+  throw new AppError(
+    'conflict',
+    `The catalogue answered with success, but ${named(shown.id)} is still ${shown.status}. Do too many run in the account? \`earshot subscriptions list\` shows all.`,
+  );
 }
 
 /** An id may come from outside. */

@@ -60,7 +60,7 @@ export function createIdentityProvider(options: {
     config[openid.customFetch] = async (url, { body = null, signal = null, ...init }) => {
       const response = await boundedFetch(url, { ...init, body, signal }).catch(
         (error: unknown) => {
-          throw providerUnreachable(error, context);
+          throw isAppError(error) ? error : providerUnreachable(error, context);
         },
       );
       await refuseForeignAnswer(response, context);

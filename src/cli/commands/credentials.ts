@@ -139,6 +139,8 @@ async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
       { waitMs: wait * 1000, skipProbe: skipProbe === true },
       {
         ...world,
+        // Deliveries are marked by this machine's clock.
+        nowUs: io.nowUs,
         unlocked,
         // Read under the lock: another rotation may have just ended.
         readPairs: () => readCredentialsFile(dataDir) ?? [],

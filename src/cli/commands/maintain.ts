@@ -14,6 +14,7 @@ const done = { resume: 'resumed', recreate: 'made anew', finish: 'finished' } as
 export function maintainCommand(io: Io): Command {
   return new Command('maintain')
     .description('Keep what was registered: resume and recreate what the catalogue stopped.')
+    .option('--skip-probe', 'recreate without looking at the endpoint first')
     .option('--json', 'as JSON: name status did notes failure')
     .addHelpText(
       'after',
@@ -26,10 +27,15 @@ Examples:
   $ earshot maintain
   $ earshot maintain --json`,
     )
-    .action((flags: { json?: true }) => maintainOnce(io, flags));
+    .action((flags: MaintainFlags) => maintainOnce(io, flags));
 }
 
-async function maintainOnce(io: Io, { json }: { json?: true }): Promise<void> {
+interface MaintainFlags {
+  json?: true;
+  skipProbe?: true;
+}
+
+async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise<void> {
   const config = readCompleteAccountConfig(io);
   const inFile = await loadSubscriptionsFile(io.workingDir);
   const [{ openAccount }, { maintain }] = await Promise.all([
@@ -40,7 +46,7 @@ async function maintainOnce(io: Io, { json }: { json?: true }): Promise<void> {
     needsCredentials: true,
   });
   try {
-    const results = await maintain({ inFile }, world);
+    const results = await maintain({ inFile, skipProbe: skipProbe === true }, world);
     const shown = results.map(({ news: _, notes, ...rest }) => ({
       ...rest,
       notes: notes.map(({ text }) => text),

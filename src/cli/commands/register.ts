@@ -80,6 +80,9 @@ async function register(io: Io, flags: RegisterFlags): Promise<void> {
       `${subscriptionsFileName} says what is wanted, so --event, --filter and --status cannot say it too. Change the file, or move it away.`,
     );
   }
+  if (flags.json && !(flags.yes || flags.dryRun || flags.check)) {
+    throw new AppError('usage', '--json asks nothing: add --dry-run, --check or --yes.');
+  }
   const config = readCompleteAccountConfig(io);
   refuseTooMany(file ?? [], config);
   const { openAccount } = await import('../account.ts');
@@ -119,7 +122,10 @@ async function carryOutRegister(
     if (flags.json) await show(false);
     throw notAsWanted(excess);
   }
-  if (excess.length > 0) throw beyondLimits(prepared);
+  if (excess.length > 0) {
+    if (flags.json) await show(false);
+    throw beyondLimits(prepared);
+  }
   const readOnly = flags.dryRun || flags.check;
   if (!readOnly && plan.steps.length > 0) {
     await confirm(io, 'Apply this?', { yes });

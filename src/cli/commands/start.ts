@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import {
   type AccountConfig,
+  type CompleteAccountConfig,
   completeAccountConfig,
   readAccountConfig,
 } from '../../config/account-config.ts';
@@ -61,11 +62,8 @@ async function maintainBeside(
   io: Io,
 ): Promise<MaintenanceLoop | undefined> {
   const complete = completeAccountConfig(config);
-  if ('missing' in complete || complete.account.kind === 'token') {
-    const reason =
-      'missing' in complete
-        ? complete.missing.join(' ')
-        : 'EARSHOT_ACCESS_TOKEN ends after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+  const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
+  if ('missing' in complete || reason !== null) {
     log.info({ reason }, 'maintenance of the subscriptions is off');
     return undefined;
   }
@@ -77,6 +75,17 @@ async function maintainBeside(
   const { maintenanceRound, startMaintenance } = await import('../maintenance-loop.ts');
   const { random } = io;
   return startMaintenance({ round: () => maintenanceRound(complete, store, io), log, random });
+}
+
+/** Why maintenance cannot live on what is configured; null when it can. */
+function shortLivedReason({ account }: CompleteAccountConfig): string | null {
+  if (account.kind === 'token') {
+    return 'EARSHOT_ACCESS_TOKEN ends after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+  }
+  if (account.totp !== undefined && /^\d{6}$/.test(account.totp)) {
+    return 'EARSHOT_ACCOUNT_TOTP is a code, which is good once. Set it to the shared secret.';
+  }
+  return null;
 }
 
 function announce(config: ServeConfig, url: string, log: Logger): void {

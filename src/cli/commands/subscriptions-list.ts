@@ -45,7 +45,7 @@ export function showCommand(io: Io): Command {
   return new Command('show')
     .description('Show one: what it is, until when it lives, what was missed.')
     .argument('<name or id>')
-    .option('--json', 'as JSON: the fields of list, and gaps (from to reason)')
+    .option('--json', 'as JSON, a list: the fields of list, and gaps (from to reason)')
     .addHelpText('after', '\nExample:\n  $ earshot subscriptions show default')
     .action((nameOrId: string, { json }: { json?: true }) =>
       withAccount(io, { readOnly: true }, async (account) => {
@@ -61,13 +61,12 @@ export function showCommand(io: Io): Command {
           );
         }
         const gaps = await account.store.administration.gaps();
-        for (const row of found) {
-          const own = gaps.filter(({ subscription }) => subscription === row.name);
-          const shown = json
-            ? JSON.stringify({ ...toOutput(row), gaps: own.map(gapOutput) }, null, 2)
-            : details(row, own);
-          await writeOut(io.stdout, `${shown}\n`);
-        }
+        const gapsOf = ({ name }: Row) => gaps.filter(({ subscription }) => subscription === name);
+        const output = (row: Row) => ({ ...toOutput(row), gaps: gapsOf(row).map(gapOutput) });
+        const text = json
+          ? JSON.stringify(found.map(output), null, 2)
+          : found.map((row) => details(row, gapsOf(row))).join('\n\n');
+        await writeOut(io.stdout, `${text}\n`);
       }),
     );
 }
@@ -83,7 +82,7 @@ async function readRows({ world, store }: OpenedAccount): Promise<Row[]> {
   const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
   const row = (name: string | null, one: CatalogueSubscription): Row => {
     const registration = registrations.find((each) => each.name === name);
-    const lastDeliveryAtUs = name === null ? null : lastDeliveryOf(name, marks);
+    const lastDeliveryAtUs = name === null ? null : lastDeliveryOf(name, marks, nowUs());
     const known = { listed: one, registration, lastDeliveryAtUs, nowUs: nowUs() };
     return { name, listed: one, registration, lifetime: lifetimeOf(known) };
   };

@@ -1,6 +1,7 @@
 /** `earshot subscriptions`: looks at the account's subscriptions, and changes single ones of ours. */
 import { Command } from 'commander';
 import type { Ours } from '../../admin/direct-change.ts';
+import { isAppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
@@ -43,7 +44,7 @@ function pauseCommand(io: Io): Command {
       withAccount(io, {}, async ({ world }) => {
         const { findOurs, pauseByCommand } = await import('../../admin/direct-change.ts');
         const ours = await findOurs(nameOrId, world);
-        if (ours.current.status === 'paused') {
+        if (ours.current.status === 'paused' && ours.registration?.heldBy === 'command') {
           return tell(io, `${ours.name} is paused already.`);
         }
         await pauseByCommand(ours, world);
@@ -82,8 +83,14 @@ function removeCommand(io: Io, how: 'cancel' | 'delete'): Command {
     )
     .action((nameOrId: string, { yes }: { yes?: true }) =>
       withAccount(io, {}, async ({ world }) => {
-        const { findOurs, removeByCommand } = await import('../../admin/direct-change.ts');
-        const ours = await findOurs(nameOrId, world);
+        const { findOurs, forgetGone, removeByCommand } = await import(
+          '../../admin/direct-change.ts'
+        );
+        const ours = await findOurs(nameOrId, world).catch(async (error: unknown) => {
+          if (!isAppError(error, 'not_found') || !(await forgetGone(nameOrId, world))) throw error;
+          return null;
+        });
+        if (ours === null) return tell(io, `${nameOrId} was gone already, and is forgotten.`);
         io.stderr.write(`This goes for good, and sends nothing any more:\n${description(ours)}\n`);
         await confirm(io, how === 'cancel' ? 'Cancel it?' : 'Delete it?', { yes });
         await removeByCommand(ours, how, world);

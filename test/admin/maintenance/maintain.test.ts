@@ -150,7 +150,10 @@ describe('one that fails', () => {
 describe('deliveries that came here', () => {
   it('are signs of life of the subscription whose path they came to', async () => {
     const world = await openWorld({
-      held: [alps.there, baltic.there],
+      held: [
+        { ...alps.there, lastNotificationAtUs: null },
+        { ...baltic.there, lastNotificationAtUs: null },
+      ],
       registrations: [alps.known, baltic.known],
     });
     const lastAtUs = startUs - minuteUs;

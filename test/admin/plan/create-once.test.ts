@@ -34,7 +34,12 @@ async function startCreation(
     },
   };
   const listed = await planned.catalogue.client.list();
-  const about = { credentialsDigest: digest, actor: 'register', listed } as const;
+  const about = {
+    credentialsDigest: digest,
+    actor: 'register',
+    listed,
+    listedAtUs: world.nowUs(),
+  } as const;
   return { planned, asked, create: () => createOnce(wanted(), { ...world, ...about, client }) };
 }
 

@@ -130,14 +130,14 @@ async function planIn(world: AccountWorld, { desired, movedFrom, prune }: Regist
     prune: prune === true,
     hasCredentials: ({ credentialsDigest }) => credentialsDigest === digest,
   });
-  return { listed, ...fitPlan(plan, world.limits) };
+  return { listed, listedAtUs: world.nowUs(), ...fitPlan(plan, world.limits) };
 }
 
 async function registerIn(world: AccountWorld, options: RegisterOptions): Promise<Registered> {
-  const { plan, excess, listed } = await planIn(world, options);
+  const { plan, excess, ...seen } = await planIn(world, options);
   if (excess.length > 0) return { plan, excess };
   for (const step of plan.steps) {
-    await applyStep(step, { ...world, actor: 'register', credentialsDigest: digest, listed });
+    await applyStep(step, { ...world, ...seen, actor: 'register', credentialsDigest: digest });
   }
   return { plan, excess };
 }

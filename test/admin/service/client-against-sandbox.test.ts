@@ -104,12 +104,13 @@ describe('the table of limits', () => {
     expect(await statuses()).toEqual(['running', 'running', 'paused']);
   });
 
-  it('two running: a service that ignores the third resumption shows it in the list', async () => {
+  it('two running: a service that ignores the third resumption is not believed', async () => {
     const { client, create } = await startClient({ resumeBeyondLimit: 'ignore' });
     await create(running);
     await create(running);
     const id = await create(paused);
-    await client.edit(id, { status: 'running' });
+    const edit = client.edit(id, { status: 'running' });
+    await expect(edit).rejects.toMatchObject({ code: 'conflict' });
     expect((await client.get(id))?.status).toBe('paused');
   });
 

@@ -24,11 +24,17 @@ describe('an answer of success', () => {
     expect(await client.create(wanted)).toBeNull();
   });
 
+  it('to an edit that shows another status is not believed', async () => {
+    const { client } = await startStandIn([{ status: 200, body: shown }]);
+    const edit = client.edit(id, { status: 'paused' });
+    await expect(edit).rejects.toMatchObject({ code: 'conflict' });
+  });
+
   it.each<Answer>([{ status: 200, body: shown }, { status: 204 }, { status: 200, body: '<html>' }])(
     'to an edit or an end is taken whatever its body is (%j)',
     async (answer) => {
       const { client, requests } = await startStandIn([answer]);
-      await client.edit(id, { status: 'paused' });
+      await client.edit(id, { status: 'running' });
       await client.cancel(id);
       await client.delete(id);
       expect(requests).toHaveLength(3);

@@ -142,7 +142,6 @@ async function give(
   if (registration === undefined) return;
   const given: Partial<Registration> = {
     credentialsDigest: digestCredentials(target, newSecret()),
-    credentialsSetAtUs: nowUs(),
   };
   const subject = { name, id: registration.subscriptionId };
   await administration.commit({

@@ -81,6 +81,7 @@ export async function openAccount(
   };
   try {
     await lock();
+    if (!readOnly && config.probeCa !== undefined) io.stderr.write(`${extraRoots}\n`);
     const credentials = currentCredentials(config);
     if (credentials === undefined && needsCredentials) throw noCredentials();
     const world = accountWorld(config, credentials ?? none, store, io);
@@ -106,6 +107,9 @@ export async function openAccount(
     throw error;
   }
 }
+
+const extraRoots =
+  'EARSHOT_PROBE_CA: authorities besides the public ones are trusted here. The catalogue trusts the public ones only.';
 
 /** Stands for credentials that are still to be made. */
 const none: EndpointCredentials = { username: '', password: '' };

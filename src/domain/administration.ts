@@ -10,10 +10,8 @@ export interface Registration extends DesiredSubscription {
   subscriptionId: string | null;
   /** A creation or replacement was begun, and is not known to be finished. */
   unfinished: boolean;
-  endpoint: string;
   /** A digest of the credentials the catalogue was given last; null when that is not known. */
   credentialsDigest: string | null;
-  credentialsSetAtUs: number | null;
   /** The last sign of life that we know of: a creation, resumption, or notification. */
   activityAtUs: number;
   /** The last notification that we know of, or was shown; until there is one, the creation. */

@@ -13,8 +13,8 @@ type StoredRegistration = Omit<Registration, 'events' | 'unfinished'> & {
 export function registrations(database: Database): Registration[] {
   return database
     .prepare<[], StoredRegistration>(
-      `SELECT name, events, filter, status, subscription_id AS subscriptionId, unfinished, endpoint,
-         credentials_digest AS credentialsDigest, credentials_set_at_us AS credentialsSetAtUs,
+      `SELECT name, events, filter, status, subscription_id AS subscriptionId, unfinished,
+         credentials_digest AS credentialsDigest,
          activity_at_us AS activityAtUs, notified_at_us AS notifiedAtUs,
          running_seen_at_us AS runningSeenAtUs, paused_seen_at_us AS pausedSeenAtUs,
          held_by AS heldBy, reported

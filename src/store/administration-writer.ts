@@ -54,10 +54,10 @@ export function createAdministrationWriter(database: Database): AdministrationWr
 function prepareSave(database: Database) {
   const replace = database.prepare(
     `INSERT OR REPLACE INTO registration (name, events, filter, status, subscription_id, unfinished,
-       endpoint, credentials_digest, credentials_set_at_us, activity_at_us, notified_at_us,
+       credentials_digest, activity_at_us, notified_at_us,
        running_seen_at_us, paused_seen_at_us, held_by, reported)
      VALUES (@name, @events, @filter, @status, @subscriptionId, @unfinished,
-       @endpoint, @credentialsDigest, @credentialsSetAtUs, @activityAtUs, @notifiedAtUs,
+       @credentialsDigest, @activityAtUs, @notifiedAtUs,
        @runningSeenAtUs, @pausedSeenAtUs, @heldBy, @reported)`,
   );
   return (one: Registration) =>

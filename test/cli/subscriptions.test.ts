@@ -1,6 +1,6 @@
 /** `earshot subscriptions` against the sandbox's catalogue. */
 import { describe, expect, it } from 'vitest';
-import { type AccountWorld, openAccountWorld, rows, stranger } from './account-world.ts';
+import { type AccountWorld, asPerson, openAccountWorld, rows, stranger } from './account-world.ts';
 
 async function openWorld(): Promise<AccountWorld & { foreignId: string }> {
   const world = await openAccountWorld();
@@ -92,6 +92,28 @@ describe('earshot subscriptions', () => {
     const { out } = await world.run(['subscriptions', 'history', 'default', '--json']);
     const action = how === 'cancel' ? 'cancelled' : 'deleted';
     expect(JSON.parse(out)[0]).toMatchObject({ action, actor: 'subscriptions' });
+  });
+
+  it('pauses what the catalogue has paused already, so that maintenance leaves it', async () => {
+    const world = await openWorld();
+    world.passDays(61);
+    expect(rows(world)[1]).toMatchObject({ status: 'paused' });
+    expect(await world.run(['subscriptions', 'pause', 'default'])).toMatchObject({ code: 0 });
+    await world.run(['maintain']);
+    expect(rows(world)[1]).toMatchObject({ status: 'paused' });
+  });
+
+  it('forgets what a deletion that was cut short has left here', async () => {
+    const world = await openWorld();
+    const id = world.sandbox.subscriptions()[1]?.id ?? '';
+    expect(await asPerson(world, id)).toBe(204);
+    const done = await world.run(['subscriptions', 'delete', 'default', '--yes']);
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.err).toContain('gone already');
+    expect(await world.receiver.store.administration.registrations()).toEqual([]);
+    expect(await world.run(['subscriptions', 'delete', 'default', '--yes'])).toMatchObject({
+      code: 1,
+    });
   });
 
   it('never touches what others made', async () => {

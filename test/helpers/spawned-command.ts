@@ -5,6 +5,8 @@ import { onTestFinished } from 'vitest';
 
 export interface SpawnedCommand {
   kill(): void;
+  /** As Ctrl-C does. */
+  interrupt(): void;
   /** Code null when it was killed. */
   ended: Promise<{ code: number | null; out: string; err: string }>;
 }
@@ -32,5 +34,9 @@ export function spawnCommand(
   const ended = new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
     child.on('close', (code) => resolve({ code, out, err }));
   });
-  return { kill: () => void child.kill('SIGKILL'), ended };
+  return {
+    kill: () => void child.kill('SIGKILL'),
+    interrupt: () => void child.kill('SIGINT'),
+    ended,
+  };
 }

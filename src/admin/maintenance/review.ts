@@ -94,7 +94,7 @@ function observe(
     ...times,
     subscriptionId: current.id,
     // Somebody made it anew: with which credentials is not known.
-    ...(other ? { credentialsDigest: null, credentialsSetAtUs: null } : {}),
+    ...(other ? { credentialsDigest: null } : {}),
     ...(current.status === 'running'
       ? { runningSeenAtUs: nowUs, pausedSeenAtUs: null }
       : { pausedSeenAtUs: registration.pausedSeenAtUs ?? nowUs }),

@@ -110,8 +110,7 @@ async function registrationToEdit(
     ({ id, status }) => id === subscriptionId && status !== 'cancelled',
   );
   if (isThere) return registration;
-  const unknown = { credentialsDigest: null, credentialsSetAtUs: null };
-  return { ...registration, ...unknown, subscriptionId: current.id };
+  return { ...registration, credentialsDigest: null, subscriptionId: current.id };
 }
 
 /** What is wanted, and since when events are missed, is remembered before the request. */

@@ -8,7 +8,7 @@ import type {
   Registration,
 } from '../../domain/administration.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import { type DesiredSubscription, endpointOf } from '../../domain/subscription.ts';
+import type { DesiredSubscription } from '../../domain/subscription.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
 import type { EndpointCredentials, SubscriptionClient } from '../service/subscription-client.ts';
 
@@ -37,7 +37,7 @@ export interface StepWorld {
  */
 export async function registrationFor(
   desired: DesiredSubscription,
-  { administration, publicUrl, actor, nowUs }: StepWorld,
+  { administration, actor, nowUs }: StepWorld,
   found?: CatalogueSubscription,
 ): Promise<Registration> {
   const registrations = await administration.registrations();
@@ -47,7 +47,6 @@ export async function registrationFor(
     subscriptionId: null,
     unfinished: false,
     credentialsDigest: null,
-    credentialsSetAtUs: null,
     activityAtUs: atUs,
     notifiedAtUs: atUs,
     runningSeenAtUs: null,
@@ -56,7 +55,6 @@ export async function registrationFor(
     reported: null,
     ...before,
     ...desired,
-    endpoint: endpointOf(publicUrl, desired.name),
     // Whoever states what is wanted has the last word over what was held back and told before.
     ...(actor === 'maintain' ? {} : { heldBy: null, reported: null }),
   };
@@ -94,8 +92,8 @@ export async function withIntent<Made>(
 }
 
 /** What changes in a registration when the catalogue is given the credentials. */
-export function withCredentials({ credentialsDigest, nowUs }: StepWorld) {
-  return { credentialsDigest, credentialsSetAtUs: nowUs() };
+export function withCredentials({ credentialsDigest }: StepWorld) {
+  return { credentialsDigest };
 }
 
 /** What changes in a registration that was asked to run; the time is that before the request. */

@@ -25,9 +25,6 @@ export const faultsSchema = z.strictObject({
 /** One rate per fault, each from 0 to 1. */
 export type Faults = z.output<typeof faultsSchema>;
 
-/** Any selection of rates; what is left out is 0. */
-export type FaultsInput = z.input<typeof faultsSchema>;
-
 const shapes = { ackIdAbsent: 0, ackIdGuid: 0, arrayBody: 0, capitalValue: 0, valueAbsent: 0 };
 const deliveries = { duplicate: 0, outOfOrder: 0, answerLost: 0, connectionFails: 0, lost: 0 };
 

@@ -123,7 +123,6 @@ describe('drift', () => {
     expect(reviewed(asked).observed).toMatchObject({
       subscriptionId: 'id-by-hand',
       credentialsDigest: null,
-      credentialsSetAtUs: null,
     });
   });
 });

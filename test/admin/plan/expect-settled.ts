@@ -1,7 +1,11 @@
 /** What must hold after a plan was applied, however often it was cut on the way. */
 import { expect } from 'vitest';
 import type { Gap } from '../../../src/domain/administration.ts';
-import { type DesiredSubscription, sortedEvents } from '../../../src/domain/subscription.ts';
+import {
+  type DesiredSubscription,
+  endpointOf,
+  sortedEvents,
+} from '../../../src/domain/subscription.ts';
 import type { Held } from './fake-catalogue.ts';
 import { credentials, earlierUrl, publicUrl } from './plan-samples.ts';
 import type { Moment, PlanWorld, RegisterOptions } from './plan-world.ts';
@@ -25,7 +29,7 @@ export async function expectSettled(
     const registration = registrations.find(({ name }) => name === one.name);
     expect(registration).toMatchObject({ ...one, unfinished: false });
     const there = ours.find(({ id }) => id === registration?.subscriptionId);
-    expect(there?.endpoint).toBe(registration?.endpoint);
+    expect(there?.endpoint).toBe(endpointOf(publicUrl, one.name));
   }
 }
 

@@ -74,7 +74,7 @@ describe('a registration', () => {
     const { administration } = await reopen();
     const [made] = catalogue.held();
     expect(await administration.registrations()).toMatchObject([
-      { ...wanted(), subscriptionId: made?.id, unfinished: false, endpoint },
+      { ...wanted(), subscriptionId: made?.id, unfinished: false },
     ]);
     expect(await administration.history({ limit: 10 })).toHaveLength(1);
   });

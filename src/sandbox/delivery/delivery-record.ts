@@ -1,6 +1,6 @@
 /** The sandbox's own account of every notification: what was tried, what the endpoint answered, what became of it. */
 import { type Attempt, isSuccess } from './delivery.ts';
-import type { NotificationEvent } from './notification.ts';
+import type { BuiltNotification } from './notification.ts';
 
 export const deliveryOutcomes = ['pending', 'delivered', 'lost'] as const;
 export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
@@ -14,16 +14,7 @@ export interface RecordedAttempt extends Attempt {
 }
 
 /** What identifies a notification; the body is not kept. */
-export interface NotificationKey {
-  readonly subscriptionId: string;
-  readonly event: NotificationEvent;
-  /** Null when the body had none. */
-  readonly ackId: string | null;
-  readonly productId: string;
-  readonly productName: string;
-  /** ISO 8601, as it stood in the body. */
-  readonly notificationDate: string;
-}
+export type NotificationKey = Omit<BuiltNotification, 'body'>;
 
 /** The account of one notification. */
 export interface DeliveryEntry extends NotificationKey {

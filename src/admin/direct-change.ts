@@ -1,7 +1,7 @@
 /** What a user does to one subscription of ours by command: pause, resume, cancel, delete. */
 import type { Registration } from '../domain/administration.ts';
 import { AppError } from '../domain/app-error.ts';
-import type { AccountLimits } from './plan/fit-plan.ts';
+import { type AccountLimits, requireRoomToRun } from './plan/fit-plan.ts';
 import { sortAccount } from './plan/ownership.ts';
 import { gapOf, historyEntry, nowRunning, type StepWorld } from './plan/step-world.ts';
 import type { CatalogueSubscription } from './service/catalogue-subscription.ts';
@@ -18,8 +18,8 @@ export interface Ours {
   registration: Registration | undefined;
   /** No other one of ours carries the name. */
   isOnlyOne: boolean;
-  /** How many run in the account, of whomever. */
-  running: number;
+  /** The whole account, of whomever. */
+  listed: readonly CatalogueSubscription[];
 }
 
 /**
@@ -58,9 +58,8 @@ export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
     );
   }
   const registration = registrations.find(({ name }) => name === first.name);
-  const running = listed.filter(({ status }) => status === 'running').length;
   const isOnlyOne = all.filter(({ name }) => name === first.name).length === 1;
-  return { ...first, registration, isOnlyOne, running };
+  return { ...first, registration, isOnlyOne, listed };
 }
 
 /** Pauses it and keeps maintenance from resuming it. The gap is remembered before anything stops. */
@@ -82,14 +81,9 @@ export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
 
 /** Resumes it, whatever was registered, and puts it back under maintenance. Rejects with `conflict` when too many run. */
 export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
-  const { name, current, registration, running } = ours;
+  const { name, current, registration, listed } = ours;
   const { client, administration, nowUs, limits } = world;
-  if (current.status !== 'running' && running >= limits.runningMax) {
-    throw new AppError(
-      'conflict',
-      `${running} subscriptions run in the account, and the catalogue lets ${limits.runningMax} run. Pause one first.`,
-    );
-  }
+  if (current.status !== 'running') requireRoomToRun(listed, limits);
   const missedFromUs = registration?.runningSeenAtUs ?? current.lastNotificationAtUs;
   if (current.status !== 'running' && missedFromUs !== null) {
     const openGap = gapOf({ name, ...current }, missedFromUs, 'it was paused');

@@ -1,4 +1,5 @@
 /** Opens what commands work with that look at or change the catalogue account. */
+import type { ProbeEndpoint } from '../admin/endpoint/endpoint-probe.ts';
 import type { AccountWorld } from '../admin/plan/carry-out-plan.ts';
 import {
   createSubscriptionClient,
@@ -81,13 +82,13 @@ export async function openAccount(
   };
   try {
     await lock();
-    if (!readOnly && config.probeCa !== undefined) io.stderr.write(`${extraRoots}\n`);
     const credentials = currentCredentials(config);
     if (credentials === undefined && needsCredentials) throw noCredentials();
     const world = accountWorld(config, credentials ?? none, store, io);
+    const loud = config.probeCa !== undefined;
     return {
       store,
-      world,
+      world: loud ? { ...world, probe: announced(world.probe, io) } : world,
       unlocked: async (work) => {
         release();
         try {
@@ -106,6 +107,16 @@ export async function openAccount(
     await store.close();
     throw error;
   }
+}
+
+/** Says once, when it matters, that a trust was added which the catalogue does not share. */
+function announced(probe: ProbeEndpoint, { stderr }: Pick<Io, 'stderr'>): ProbeEndpoint {
+  let isTold = false;
+  return (endpoint, credentials) => {
+    if (!isTold) stderr.write(`${extraRoots}\n`);
+    isTold = true;
+    return probe(endpoint, credentials);
+  };
 }
 
 const extraRoots =

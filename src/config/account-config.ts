@@ -1,4 +1,5 @@
 /** What commands need that work on the catalogue account. */
+import type { Account } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import {
   credentialsFileName,
@@ -14,17 +15,7 @@ export interface AccountConfig {
   publicUrl: string | undefined;
   catalogueUrl: string;
   /** How the account is entered; null when nothing says so. */
-  account:
-    | { kind: 'token'; accessToken: string }
-    | {
-        kind: 'password';
-        tokenUrl: string;
-        clientId: string;
-        username: string;
-        password: string;
-        totp: string | undefined;
-      }
-    | null;
+  account: Account | null;
   limits: { runningMax: number; totalMax: number };
   /** PEM file of authorities that are trusted when our own endpoint is probed. */
   probeCa: string | undefined;

@@ -132,6 +132,7 @@ async function nearestExisting(path: string): Promise<{ path: string; stats: Sta
   }
 }
 
+/** Null for what is not there, or cannot be looked at: other checks tell of that. */
 async function statsOf(path: string): Promise<Stats | null> {
   return stat(path).catch(() => null);
 }

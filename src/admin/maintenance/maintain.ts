@@ -9,6 +9,7 @@ import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { applyStep } from '../plan/apply-plan.ts';
 import { type AccountWorld, carryOut, preparePlan } from '../plan/carry-out-plan.ts';
 import { digestCredentials } from '../plan/credentials-digest.ts';
+import { requireRoomToRun } from '../plan/fit-plan.ts';
 import { sortAccount } from '../plan/ownership.ts';
 import { gapOf, historyEntry, listAccount, seenRunning } from '../plan/step-world.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
@@ -152,7 +153,7 @@ async function act(
   const desired: DesiredSubscription = { name, events, filter, status };
   if (action === 'resume' && current !== null) {
     // Nothing but the status: what else differs was somebody's deliberate change.
-    requireRoomToRun(await world.client.list(), world);
+    requireRoomToRun(await world.client.list(), world.limits);
     const credentialsDigest = digestCredentials(world.credentials, world.newSecret());
     const edit = { status: 'running' } as const;
     await applyStep(
@@ -163,16 +164,4 @@ async function act(
   }
   const prepared = await preparePlan({ desired: [desired] }, world);
   await carryOut(prepared, world, { actor: 'maintain', because, skipProbe });
-}
-
-function requireRoomToRun(
-  listed: readonly CatalogueSubscription[],
-  { limits: { runningMax } }: AccountWorld,
-): void {
-  const running = listed.filter(({ status }) => status === 'running').length;
-  if (running < runningMax) return;
-  throw new AppError(
-    'conflict',
-    `${running} subscriptions run in the account, and the catalogue lets ${runningMax} run, so it stays paused.`,
-  );
 }

@@ -1,4 +1,5 @@
 /** Puts the steps of a plan in an order that the account's limits allow, or says why none does. */
+import { AppError } from '../../domain/app-error.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
 import type { Plan, PlanStep, ReplacementWay } from './plan.ts';
 
@@ -105,6 +106,19 @@ function count(step: PlanStep, counts: Counts): void {
     counts.running += Number(step.desired.status === 'running') - ready;
     counts.running -= step.old.filter(isRunning).length;
   }
+}
+
+/** Throws `conflict` when no further subscription of the account may run. */
+export function requireRoomToRun(
+  listed: readonly CatalogueSubscription[],
+  { runningMax }: AccountLimits,
+): void {
+  const running = listed.filter(isRunning).length;
+  if (running < runningMax) return;
+  throw new AppError(
+    'conflict',
+    `${running} subscriptions run in the account, and the catalogue lets ${runningMax} run, so it stays paused. Pause one first.`,
+  );
 }
 
 function isRunning({ status }: CatalogueSubscription): boolean {

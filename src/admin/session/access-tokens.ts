@@ -1,25 +1,12 @@
 /** The account's access token: one session, shared by all commands, renewed before it ends. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Account, PasswordAccount } from '../../domain/account.ts';
 import type { TakeLock } from '../../domain/administration.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { createIdentityProvider } from './identity-provider.ts';
 import { createSessionFile, type Session } from './session-file.ts';
 import { createSessionRenewal, lasts } from './session-renewal.ts';
 import { createTokenRefusals } from './token-refusals.ts';
-
-/** An account that is entered by a login at the identity provider. */
-export interface PasswordAccount {
-  kind: 'password';
-  tokenUrl: string;
-  clientId: string;
-  username: string;
-  password: string;
-  /** Six digits, or the shared secret (base32) that codes are made from; undefined without two-factor login. */
-  totp: string | undefined;
-}
-
-/** How the account is entered: a token as it is, or a login at the identity provider. */
-export type Account = { kind: 'token'; accessToken: string } | PasswordAccount;
 
 export interface AccessTokens {
   /**

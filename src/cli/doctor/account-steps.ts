@@ -1,12 +1,14 @@
 /** The doctor's steps at the catalogue: token, list, our subscriptions, limits. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkCatalogue, checkLimits, checkToken } from '../../admin/doctor/account.ts';
 import { checkSubscriptions } from '../../admin/doctor/subscriptions.ts';
 import type { CatalogueSubscription } from '../../admin/service/catalogue-subscription.ts';
 import { createSubscriptionClient } from '../../admin/service/subscription-client.ts';
-import { type Account, createAccessTokens } from '../../admin/session/access-tokens.ts';
+import { createAccessTokens } from '../../admin/session/access-tokens.ts';
 import type { AccountConfig } from '../../config/account-config.ts';
+import type { Account } from '../../domain/account.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { databaseFileName } from '../../store/database.ts';
 import { createTakeLock } from '../../store/process-lock.ts';

@@ -152,35 +152,40 @@ describe('the code', () => {
 
 const fixtures = resolve(import.meta.dirname, '../../../../shared/fixtures/errors');
 
-describe.skipIf(!existsSync(fixtures))('recorded errors of the real catalogue', () => {
-  const recorded = () =>
-    readdirSync(fixtures).flatMap((name) => JSON.parse(readFileSync(join(fixtures, name), 'utf8')));
+describe.skipIf(!existsSync(fixtures))(
+  'recorded errors of the real catalogue (in ../shared/fixtures)',
+  () => {
+    const recorded = () =>
+      readdirSync(fixtures).flatMap((name) =>
+        JSON.parse(readFileSync(join(fixtures, name), 'utf8')),
+      );
 
-  it('reach the reader word for word, with their request id', async () => {
-    let seen = 0;
-    for (const { request, response, ...bare } of recorded()) {
-      const body = response?.body ?? bare;
-      const headers =
-        response === undefined ? {} : { 'request-id': response.headers['request-id'] };
-      const error = await errorWith({ status: response?.status.code ?? 400, body, headers });
-      const { detail } = body;
-      const words = Array.isArray(detail)
-        ? detail.map(({ msg }) => msg)
-        : [detail.message ?? detail];
-      for (const word of words)
-        expect([error.message, ...error.details].join('\n')).toContain(word);
-      if (request !== undefined) expect(error.message).toContain(headers['request-id']);
-      seen += 1;
-    }
-    expect(seen).toBeGreaterThanOrEqual(12);
-  });
-
-  it('of a list read as they were meant', async () => {
-    const name = join(fixtures, 'products-422-skip-release-notes.json');
-    const { details } = await errorWith({
-      status: 422,
-      body: JSON.parse(readFileSync(name, 'utf8')),
+    it('reach the reader word for word, with their request id', async () => {
+      let seen = 0;
+      for (const { request, response, ...bare } of recorded()) {
+        const body = response?.body ?? bare;
+        const headers =
+          response === undefined ? {} : { 'request-id': response.headers['request-id'] };
+        const error = await errorWith({ status: response?.status.code ?? 400, body, headers });
+        const { detail } = body;
+        const words = Array.isArray(detail)
+          ? detail.map(({ msg }) => msg)
+          : [detail.message ?? detail];
+        for (const word of words)
+          expect([error.message, ...error.details].join('\n')).toContain(word);
+        if (request !== undefined) expect(error.message).toContain(headers['request-id']);
+        seen += 1;
+      }
+      expect(seen).toBeGreaterThanOrEqual(12);
     });
-    expect(details).toEqual(['query.$skip: Input should be less than or equal to 10000']);
-  });
-});
+
+    it('of a list read as they were meant', async () => {
+      const name = join(fixtures, 'products-422-skip-release-notes.json');
+      const { details } = await errorWith({
+        status: 422,
+        body: JSON.parse(readFileSync(name, 'utf8')),
+      });
+      expect(details).toEqual(['query.$skip: Input should be less than or equal to 10000']);
+    });
+  },
+);

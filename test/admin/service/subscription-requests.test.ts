@@ -114,7 +114,7 @@ describe('a request', () => {
 const fixtures = resolve(import.meta.dirname, '../../../../shared/fixtures/subscriptions');
 const fixture = (name: string) => JSON.parse(readFileSync(join(fixtures, name), 'utf8'));
 
-describe.skipIf(!existsSync(fixtures))('the documented examples', () => {
+describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fixtures)', () => {
   it('of a creation are what is sent, but for our own values', async () => {
     const sent = await sentBy((client) => client.create(wanted), { status: 201, body: shown });
     const documented = fixture('create-push-request.json');

@@ -6,9 +6,9 @@ import {
   type AccessTokens,
   type AccessTokensOptions,
   createAccessTokens,
-  type PasswordAccount,
 } from '../../../src/admin/session/access-tokens.ts';
 import { sessionFileName } from '../../../src/admin/session/session-file.ts';
+import type { PasswordAccount } from '../../../src/domain/account.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../../src/sandbox/services/service-settings.ts';

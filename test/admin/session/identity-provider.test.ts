@@ -86,7 +86,7 @@ const fixture = resolve(
   '../../../../shared/fixtures/identity/token-200.fake-tokens.json',
 );
 
-it.skipIf(!existsSync(fixture))('a recorded answer is read', async () => {
+it.skipIf(!existsSync(fixture))('a recorded answer is read (of ../shared/fixtures)', async () => {
   const recorded = JSON.parse(readFileSync(fixture, 'utf8'));
   const { provider } = await startProvider(recorded);
   expect(await provider.login('me', 'p', null)).toEqual({

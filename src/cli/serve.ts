@@ -47,7 +47,7 @@ export async function serve(
   const closers = createClosers();
   const { nowUs, newId } = io;
   try {
-    const files = config.certificateFiles;
+    const files = config.tls.kind === 'files' ? config.tls : null;
     const certificate = files === null ? undefined : await loadCertificateFiles(files);
     if (certificate !== undefined) warnOfCertificate(certificate, config, log, io);
     const store = await openStore({ dataDir: config.dataDir, nowUs });

@@ -7,6 +7,7 @@ import {
 } from './endpoint-credentials.ts';
 import { frozen } from './frozen.ts';
 import { type Environment, readVariables, refuseProblems } from './read-variables.ts';
+import { readTls, type TlsConfig, tlsKeys } from './tls-config.ts';
 import type { Values } from './variables.ts';
 
 export interface ServeConfig {
@@ -15,8 +16,9 @@ export interface ServeConfig {
   dataDir: string;
   credentials: CredentialPairs;
   credentialsSource: EndpointCredentials['source'];
-  /** Null: plain HTTP, behind a proxy. */
-  certificateFiles: { cert: string; key: string } | null;
+  tls: TlsConfig;
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly string[];
   logLevel: Values<'logLevel'>['logLevel'];
 }
 
@@ -28,9 +30,8 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
     'dataDir',
     'endpointUsername',
     'endpointPassword',
-    'tls',
-    'tlsCert',
-    'tlsKey',
+    ...tlsKeys,
+    'trustedProxies',
     'logLevel',
   ]);
   const endpoint = readEndpointCredentials(values, problems);
@@ -40,16 +41,17 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
       'There are no endpoint credentials, so nobody could be let in. Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD.',
     );
   }
-  const certificateFiles = readCertificateFiles(values, problems);
+  const tls = readTls(values, environment, problems);
   refuseProblems(problems);
-  const { listen, publicUrl, dataDir, logLevel } = values;
+  const { listen, publicUrl, dataDir, trustedProxies = [], logLevel } = values;
   return frozen({
     listen,
     publicUrl,
     dataDir,
     credentials: endpoint.pairs,
     credentialsSource: endpoint.source,
-    certificateFiles,
+    tls,
+    trustedProxies,
     logLevel,
   });
 }
@@ -77,27 +79,4 @@ export function readDataConfig(environment: Environment): Readonly<{ dataDir: st
   const { values, problems } = readVariables(environment, ['dataDir']);
   refuseProblems(problems);
   return Object.freeze(values);
-}
-
-function readCertificateFiles(
-  { tls, tlsCert, tlsKey }: Values<'tls' | 'tlsCert' | 'tlsKey'>,
-  problems: string[],
-): ServeConfig['certificateFiles'] {
-  // Neither of the two: that has been reported.
-  if (tls === undefined) return null;
-  if (tls === 'off') {
-    if (tlsCert !== undefined || tlsKey !== undefined) {
-      problems.push('EARSHOT_TLS=off does not go with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY.');
-    }
-    return null;
-  }
-  if (tlsCert === undefined || tlsKey === undefined) {
-    const missing = [
-      ...(tlsCert === undefined ? ['EARSHOT_TLS_CERT'] : []),
-      ...(tlsKey === undefined ? ['EARSHOT_TLS_KEY'] : []),
-    ];
-    problems.push(`HTTPS needs ${missing.join(' and ')}. Behind a proxy: EARSHOT_TLS=off.`);
-    return null;
-  }
-  return { cert: tlsCert, key: tlsKey };
 }

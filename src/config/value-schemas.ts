@@ -55,6 +55,19 @@ export const count = z
   .regex(/^[1-9]\d{0,5}$/, 'must be a whole number, 1 or more')
   .transform(Number);
 
+const addressRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+/** Addresses and ranges (CIDR) with commas between them, to a list. */
+export const addressRanges = z.string().transform((text, context) => {
+  const ranges = text.split(',').map((range) => range.trim());
+  const wrong = ranges.filter((range) => !addressRange.safeParse(range).success);
+  if (wrong.length > 0) {
+    context.addIssue(`must be IP addresses or ranges such as 10.0.0.0/8; "${wrong[0]}" is none`);
+    return z.NEVER;
+  }
+  return ranges;
+});
+
 function isLoopbackHttp({ protocol, hostname }: URL): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   if (protocol !== 'http:') return false;

@@ -1,6 +1,13 @@
 /** The one table of variables: what each is called, means, holds and defaults to. */
 import { z } from 'zod';
-import { catalogueUrl, count, listenAddress, outboundUrl, publicUrl } from './value-schemas.ts';
+import {
+  addressRanges,
+  catalogueUrl,
+  count,
+  listenAddress,
+  outboundUrl,
+  publicUrl,
+} from './value-schemas.ts';
 
 /** One row of the table. The schema reads the variable's text; `default` is a text too. */
 export interface Variable {
@@ -56,11 +63,11 @@ export const variables = {
   }),
   tls: variable({
     name: 'EARSHOT_TLS',
-    schema: z.enum(['files', 'off']),
+    schema: z.enum(['files', 'acme', 'off']),
     default: 'files',
     description:
-      '`files`: HTTPS with the certificate and key named below. `off`: plain HTTP, only behind a proxy that speaks HTTPS.',
-    example: 'files',
+      '`files`: HTTPS with the certificate and key named below. `acme`: earshot gets and renews its certificate itself. `off`: plain HTTP, only behind a proxy that speaks HTTPS.',
+    example: 'acme',
   }),
   tlsCert: variable({
     name: 'EARSHOT_TLS_CERT',
@@ -74,6 +81,70 @@ export const variables = {
     schema: z.string(),
     description: 'File with the private key of the certificate, PEM.',
     example: '/etc/letsencrypt/live/earshot.example.org/privkey.pem',
+  }),
+  acmeDirectory: variable({
+    name: 'EARSHOT_ACME_DIRECTORY',
+    schema: outboundUrl,
+    default: 'https://acme-v02.api.letsencrypt.org/directory',
+    description:
+      "The directory URL of the certificate authority (ACME, RFC 8555). Let's Encrypt unless told otherwise.",
+    example: 'https://acme-v02.api.letsencrypt.org/directory',
+  }),
+  acmeEmail: variable({
+    name: 'EARSHOT_ACME_EMAIL',
+    schema: z.email('must be an e-mail address'),
+    description: 'Where the authority may write to. Some ask for it, some take none.',
+    example: 'me@example.org',
+  }),
+  acmeAgree: variable({
+    name: 'EARSHOT_ACME_AGREE',
+    schema: z.literal('yes', "must be yes, which means: I agree to the authority's terms"),
+    description:
+      "`yes`: you agree to the authority's terms of service. `earshot certificate test` shows where they stand.",
+    example: 'yes',
+  }),
+  acmeChallenge: variable({
+    name: 'EARSHOT_ACME_CHALLENGE',
+    schema: z.enum(['http-01', 'tls-alpn-01']),
+    default: 'http-01',
+    description:
+      'How the authority checks that the name is yours. `http-01`: it asks port 80 of this host. `tls-alpn-01`: it asks port 443, which must lead to EARSHOT_LISTEN.',
+    example: 'http-01',
+  }),
+  acmeHttpListen: variable({
+    name: 'EARSHOT_ACME_HTTP_LISTEN',
+    schema: listenAddress,
+    default: '0.0.0.0:80',
+    description:
+      'Address and port on which http-01 challenges are answered, and nothing else. The authority reaches it as port 80.',
+    example: '0.0.0.0:80',
+  }),
+  acmeCa: variable({
+    name: 'EARSHOT_ACME_CA',
+    schema: z.string(),
+    description:
+      "PEM file of authorities that the certificate authority's own HTTPS is checked against, besides the system's. For a private authority.",
+    example: './private-authority.pem',
+  }),
+  acmeEabKeyId: variable({
+    name: 'EARSHOT_ACME_EAB_KEY_ID',
+    schema: z.string(),
+    description: 'External account binding: the key id, from an authority that asks for it.',
+    example: 'kid-1',
+  }),
+  acmeEabHmacKey: variable({
+    name: 'EARSHOT_ACME_EAB_HMAC_KEY',
+    schema: z.string().regex(/^[\w+/-]+=*$/, 'must be base64url text, as the authority gave it'),
+    secret: true,
+    description: 'The key (base64url) that belongs to it.',
+    example: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W',
+  }),
+  trustedProxies: variable({
+    name: 'EARSHOT_TRUSTED_PROXIES',
+    schema: addressRanges,
+    description:
+      'Addresses or ranges of the proxies in front, with commas between them. `X-Forwarded-For` is believed from these alone.',
+    example: '127.0.0.1, ::1',
   }),
   probeCa: variable({
     name: 'EARSHOT_PROBE_CA',

@@ -41,7 +41,8 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
     dataDir: join(folder, 'data'),
     credentials: [credentials],
     credentialsSource: 'variables' as const,
-    certificateFiles: files,
+    tls: { kind: 'files' as const, ...files },
+    trustedProxies: [],
     logLevel: 'info' as const,
   };
   const io = { nowUs: () => Date.now() * 1000, newId: () => 'id' };

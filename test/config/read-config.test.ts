@@ -55,12 +55,34 @@ const examples = {
   tls: {
     good: [
       ['files', 'files'],
+      ['acme', 'acme'],
       ['off', 'off'],
     ],
-    bad: ['on', 'Off', 'acme'],
+    bad: ['on', 'Off', 'letsencrypt'],
   },
   tlsCert: { good: [['c.pem', 'c.pem']], bad: [] },
   tlsKey: { good: [['k.pem', 'k.pem']], bad: [] },
+  acmeDirectory: outboundUrls,
+  acmeEmail: { good: [['me@example.org', 'me@example.org']], bad: ['me', 'mailto:me@example.org'] },
+  acmeAgree: { good: [['yes', 'yes']], bad: ['no', 'true', 'Yes'] },
+  acmeChallenge: {
+    good: [
+      ['http-01', 'http-01'],
+      ['tls-alpn-01', 'tls-alpn-01'],
+    ],
+    bad: ['dns-01', 'http'],
+  },
+  acmeHttpListen: { good: [['[::]:80', { host: '::', port: 80 }]], bad: ['80'] },
+  acmeCa: { good: [['ca.pem', 'ca.pem']], bad: [] },
+  acmeEabKeyId: { good: [['kid-1', 'kid-1']], bad: [] },
+  acmeEabHmacKey: { good: [['zWND-Z_M=', 'zWND-Z_M=']], bad: ['two words', 'a:b'] },
+  trustedProxies: {
+    good: [
+      ['127.0.0.1', ['127.0.0.1']],
+      ['10.0.0.0/8, ::1,2001:db8::/32', ['10.0.0.0/8', '::1', '2001:db8::/32']],
+    ],
+    bad: ['localhost', '10.0.0.0/33', '127.0.0.1,', '1.2.3'],
+  },
   probeCa: { good: [['ca.pem', 'ca.pem']], bad: [] },
   catalogueUrl: {
     good: [
@@ -155,7 +177,8 @@ describe('the configuration of start', () => {
       dataDir: './data',
       credentials: [{ username: 'catalogue', password: 'a long password' }],
       credentialsSource: 'variables',
-      certificateFiles: { cert: 'cert.pem', key: 'key.pem' },
+      tls: { kind: 'files', cert: 'cert.pem', key: 'key.pem' },
+      trustedProxies: [],
       logLevel: 'info',
     });
   });
@@ -205,7 +228,7 @@ describe('HTTPS', () => {
 
   it('may be left to a proxy', () => {
     const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
-    expect(configWith(off).certificateFiles).toBeNull();
+    expect(configWith(off).tls).toEqual({ kind: 'off' });
   });
 
   it.each(['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'] as const)(

@@ -71,7 +71,8 @@ async function startServing() {
     dataDir,
     credentials: pairs,
     credentialsSource: 'variables' as const,
-    certificateFiles: null,
+    tls: { kind: 'off' as const },
+    trustedProxies: [],
     logLevel: 'info' as const,
   };
   const receiver = await serve(config, log, { nowUs: () => clock.us, newId: randomUUID });

@@ -89,8 +89,8 @@ function shortLivedReason({ account }: CompleteAccountConfig): string | null {
 }
 
 function announce(config: ServeConfig, url: string, log: Logger): void {
-  const { dataDir, publicUrl, certificateFiles } = config;
-  if (certificateFiles === null) {
+  const { dataDir, publicUrl, tls } = config;
+  if (tls.kind === 'off') {
     log.warn(
       {},
       'EARSHOT_TLS=off: this is plain HTTP. Passwords cross the network as they are unless a proxy in front speaks HTTPS',

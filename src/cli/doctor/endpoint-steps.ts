@@ -74,8 +74,8 @@ async function certificateFiles(
   { serve, publicUrl }: DoctorSettings,
   nowUs: () => number,
 ): Promise<Finding[]> {
-  const files = serve?.certificateFiles ?? null;
-  if (files === null) {
+  const files = serve?.tls;
+  if (files?.kind !== 'files') {
     const message = 'EARSHOT_TLS=off: the proxy in front has the certificate.';
     return [{ check: 'certificate files', state: 'skipped', message }];
   }

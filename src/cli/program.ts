@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { credentialsCommand } from './commands/credentials.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { healthCommand } from './commands/health.ts';
 import { maintainCommand } from './commands/maintain.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { queryCommand } from './commands/query.ts';
@@ -36,6 +37,7 @@ Data goes to standard output, everything else to standard error.`,
     demoCommand(io),
     startCommand(io),
     doctorCommand(io),
+    healthCommand(io),
     registerCommand(io),
     maintainCommand(io),
     subscriptionsCommand(io),

@@ -4,6 +4,7 @@ import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { CredentialCheck } from './basic-auth.ts';
+import { createClientAddress } from './client-address.ts';
 import { createFailureLimiter, failuresPerMinuteMax } from './failure-limiter.ts';
 
 export interface GateOptions {
@@ -11,6 +12,8 @@ export interface GateOptions {
   log: Logger;
   nowUs: () => number;
   newRequestId: () => string;
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; none unless told. */
+  trustedProxies?: readonly string[];
 }
 
 /** Who was let in, or the answer for somebody who was not. */
@@ -18,15 +21,16 @@ export type Passage = { username: string; refusal?: never } | { refusal: Respons
 
 /** Answers a request without the right credentials; one that has them passes. */
 export function createGate(
-  { checkCredentials, log, nowUs, newRequestId }: GateOptions,
+  { checkCredentials, log, nowUs, newRequestId, trustedProxies = [] }: GateOptions,
   onRefusal: () => void,
 ): (incoming: IncomingMessage) => Passage {
   const limiter = createFailureLimiter(nowUs);
+  const clientAddress = createClientAddress(trustedProxies);
   return (incoming) => {
     const username = checkCredentials(incoming.headers.authorization);
     if (username !== null) return { username };
     const requestId = newRequestId();
-    const address = incoming.socket.remoteAddress ?? 'unknown';
+    const address = clientAddress(incoming);
     const failures = limiter.note(address);
     onRefusal();
     if (failures <= failuresPerMinuteMax) {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { runCommand, version } from './fake-io.ts';
 
-const commands = ['demo', 'start', 'query', 'tail', 'quarantine', 'sandbox'];
+const commands = ['demo', 'start', 'query', 'tail', 'quarantine', 'sandbox', 'health'];
 
 describe('earshot', () => {
   it.each([['--version'], ['-V']])('%s prints the version', async (flag) => {

@@ -13,6 +13,7 @@ import type { Logger } from '../../domain/ports.ts';
 import type { Io } from '../io.ts';
 import type { MaintenanceLoop } from '../maintenance-loop.ts';
 import type { RunningReceiver } from '../serve.ts';
+import { startSystemdNotices } from '../systemd.ts';
 import { untilAborted } from '../until-aborted.ts';
 
 export function startCommand(io: Io): Command {
@@ -46,9 +47,11 @@ async function start(io: Io): Promise<void> {
   const log = createLogger(io, config.logLevel);
   const receiver = await serve(config, log, io);
   announce(config, receiver.url, log);
+  const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
   const maintenance = await maintainBeside(receiver, account, log, io);
   await untilAborted(io.signal);
   log.info({ reason: io.signal.reason }, 'stopping: no new connections, finishing what is in hand');
+  systemd.stop();
   await maintenance?.stop();
   await receiver.close();
   log.info({}, 'stopped');
@@ -89,11 +92,17 @@ function shortLivedReason({ account }: CompleteAccountConfig): string | null {
 }
 
 function announce(config: ServeConfig, url: string, log: Logger): void {
-  const { dataDir, publicUrl, tls } = config;
+  const { dataDir, publicUrl, tls, trustedProxies } = config;
   if (tls.kind === 'off') {
     log.warn(
       {},
       'EARSHOT_TLS=off: this is plain HTTP. Passwords cross the network as they are unless a proxy in front speaks HTTPS',
+    );
+  }
+  if (tls.kind === 'off' && trustedProxies.length === 0) {
+    log.warn(
+      {},
+      'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy all clients look like one, and share one limit of failed logins. Set it to the address of the proxy',
     );
   }
   const endpoint = `${publicUrl ?? url}/notifications/<name>`;

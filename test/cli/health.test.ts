@@ -1,0 +1,143 @@
+/** `earshot health`: what a container's health check hears. */
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { writeCredentialsFile } from '../../src/config/endpoint-credentials.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import type { Intake } from '../../src/domain/ports.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { goodPair, startReceiver, startReceiverWith } from '../receiver/running-receiver.ts';
+import { runCommand } from './fake-io.ts';
+
+const takes = (url: string) => ({
+  code: 0,
+  out: `The receiver takes notifications (${url}).\n`,
+  err: '',
+});
+
+function health(port: number, env: Record<string, string> = {}) {
+  return runCommand(['health'], {
+    env: {
+      EARSHOT_LISTEN: `127.0.0.1:${port}`,
+      EARSHOT_ENDPOINT_USERNAME: goodPair.username,
+      EARSHOT_ENDPOINT_PASSWORD: goodPair.password,
+      ...env,
+    },
+  });
+}
+
+async function portOf(server: Server, host = '127.0.0.1'): Promise<number> {
+  onTestFinished(() => void server.close());
+  server.listen(0, host);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+function expectUnhealthy(ended: Awaited<ReturnType<typeof health>>, reason: RegExp): void {
+  expect(ended).toMatchObject({ code: 1, out: '' });
+  expect(ended.err).toMatch(/^earshot: The receiver takes no notifications \(https?:\/\/[^ ]+\): /);
+  expect(ended.err).toMatch(reason);
+  expect(ended.err.trim().split('\n')).toHaveLength(1);
+  expect(ended.err).not.toContain(goodPair.password);
+}
+
+describe('earshot health', () => {
+  it('ends with 0 and one line when the receiver can take a notification', async () => {
+    const { port } = await startReceiver();
+    expect(await health(port)).toMatchObject(takes(`https://127.0.0.1:${port}`));
+  });
+
+  it('asks on loopback when the receiver listens on all addresses', async () => {
+    const { port } = await startReceiver();
+    const ended = await health(port, { EARSHOT_LISTEN: `0.0.0.0:${port}` });
+    expect(ended).toMatchObject(takes(`https://127.0.0.1:${port}`));
+  });
+
+  it('speaks plain HTTP with EARSHOT_TLS=off, also over IPv6', async () => {
+    let authorization: string | undefined;
+    const server = createHttpServer((incoming, outgoing) => {
+      authorization = incoming.headers.authorization;
+      outgoing.writeHead(incoming.url === '/notifications' ? 200 : 404).end();
+    });
+    const port = await portOf(server, '::1');
+    const ended = await health(port, { EARSHOT_TLS: 'off', EARSHOT_LISTEN: `[::]:${port}` });
+    expect(ended).toMatchObject(takes(`http://[::1]:${port}`));
+    expect(authorization).toBe(`Basic ${btoa(`${goodPair.username}:${goodPair.password}`)}`);
+  });
+
+  it('logs in with the newest pair of the data directory', async () => {
+    const { port } = await startReceiver();
+    const dataDir = join(temporaryDirectory(), 'data');
+    await writeCredentialsFile(dataDir, [{ username: 'old', password: 'old' }, goodPair]);
+    const env = { EARSHOT_LISTEN: `127.0.0.1:${port}`, EARSHOT_DATA_DIR: dataDir };
+    expect(await runCommand(['health'], { env })).toMatchObject({ code: 0 });
+  });
+});
+
+describe('earshot health ends with 1 and the reason', () => {
+  it('when nothing listens', async () => {
+    const server = createTcpServer();
+    const port = await portOf(server);
+    server.close();
+    expectUnhealthy(await health(port), /: nothing listens there\. Start it/);
+  });
+
+  it('when the receiver has other credentials', async () => {
+    const { port } = await startReceiver();
+    const ended = await health(port, { EARSHOT_ENDPOINT_PASSWORD: 'another' });
+    expectUnhealthy(ended, /: it accepts other credentials/);
+  });
+
+  it('when nothing can be stored', async () => {
+    const intake: Intake = {
+      accept: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
+      checkWritable: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
+    };
+    const { port } = await startReceiverWith(intake);
+    expectUnhealthy(await health(port), /: it cannot store anything\. Its log tells why/);
+  });
+
+  it('when there is no answer within five seconds', async () => {
+    const port = await portOf(createTcpServer());
+    expectUnhealthy(await health(port), /: it did not answer within 5 s\./);
+  });
+
+  it('when there is no certificate yet', async () => {
+    const port = await portOf(createHttpsServer({}));
+    expectUnhealthy(await health(port), /: no HTTPS there \(E\w+\): it has no certificate yet/);
+  });
+
+  it('when one speaks HTTPS and the other does not', async () => {
+    const { port } = await startReceiver();
+    expectUnhealthy(await health(port, { EARSHOT_TLS: 'off' }), /: the connection failed \(/);
+    const plain = await portOf(createHttpServer());
+    expectUnhealthy(await health(plain), /: no HTTPS there \(/);
+  });
+
+  it('when another program answers', async () => {
+    const port = await portOf(
+      createHttpServer((_incoming, outgoing) => outgoing.writeHead(302).end()),
+    );
+    expectUnhealthy(
+      await health(port, { EARSHOT_TLS: 'off' }),
+      /HTTP status 302\) is not the receiver/,
+    );
+  });
+});
+
+describe('earshot health ends with 2', () => {
+  it('and every problem when the configuration is not that of a receiver', async () => {
+    const dataDir = temporaryDirectory();
+    const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
+    const { code, err } = await runCommand(['health'], { env });
+    expect(code).toBe(2);
+    expect(err).toContain(
+      'EARSHOT_LISTN is not a variable of earshot. Did you mean EARSHOT_LISTEN?',
+    );
+    expect(err).toContain('There are no endpoint credentials to log in with.');
+    expect(err).toContain('EARSHOT_LISTEN has port 0');
+  });
+});

@@ -10,24 +10,18 @@ import { problemResponse } from '../http/problem.ts';
 import { type CredentialCheck, createCredentialCheck } from '../receiver/basic-auth.ts';
 import { createReceiverApp } from '../receiver/receiver-app.ts';
 import { openStore, type Store } from '../store/store.ts';
-import {
-  type CertificateFiles,
-  type LoadedCertificate,
-  loadCertificateFiles,
-} from '../tls/certificate-files.ts';
-import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
 import { createClosers } from './closers.ts';
 import { startDeliveryMarks } from './delivery-marks.ts';
 import type { Io } from './io.ts';
 import { startOutcomeSummary } from './outcome-summary.ts';
+import { type CertificateTuning, openServedCertificate } from './served-certificate.ts';
 
 /** Time for requests in hand when the program ends. */
 const graceMs = 10_000;
 
 /** What tests make shorter. */
-export interface ServeTuning {
+export interface ServeTuning extends CertificateTuning {
   limits?: Partial<ListenerLimits>;
-  certificateWatchMs?: number;
 }
 
 export interface RunningReceiver {
@@ -41,15 +35,13 @@ export interface RunningReceiver {
 export async function serve(
   config: ServeConfig,
   log: Logger,
-  io: Pick<Io, 'nowUs' | 'newId'>,
+  io: Pick<Io, 'nowUs' | 'newId' | 'random'>,
   tuning: ServeTuning = {},
 ): Promise<RunningReceiver> {
   const closers = createClosers();
   const { nowUs, newId } = io;
   try {
-    const files = config.tls.kind === 'files' ? config.tls : null;
-    const certificate = files === null ? undefined : await loadCertificateFiles(files);
-    if (certificate !== undefined) warnOfCertificate(certificate, config, log, io);
+    const certificate = await openServedCertificate(config, log, io, tuning);
     const store = await openStore({ dataDir: config.dataDir, nowUs });
     closers.add(() => store.close());
     const summary = startOutcomeSummary(log);
@@ -65,6 +57,7 @@ export async function serve(
       log,
       nowUs,
       newRequestId: newId,
+      trustedProxies: config.trustedProxies,
       observe: summary.observe,
       onDelivered: marks.note,
     });
@@ -79,48 +72,18 @@ export async function serve(
         log.debug({ requestId, reason }, 'request that cannot be read');
         return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
       },
-      keyPair: certificate,
+      keyPair: certificate.keyPair,
+      handshakeOnly: certificate.handshakeOnly,
       ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
     });
     closers.add(() => listener.close(graceMs));
-    if (files !== null && certificate !== undefined) {
-      const watch = followCertificate(certificate, files, { config, listener, log, io, tuning });
-      closers.add(() => watch.stop());
-    }
-    return { url: urlOf(listener, files !== null), store, close: closers.closeAll };
+    const renewal = certificate.follow(listener);
+    closers.add(() => renewal.stop());
+    return { url: urlOf(listener, config.tls.kind !== 'off'), store, close: closers.closeAll };
   } catch (error) {
     await closers.closeAll();
     throw error;
   }
-}
-
-/** Serves a renewed certificate as soon as its files are whole. */
-function followCertificate(
-  current: LoadedCertificate,
-  files: CertificateFiles,
-  world: {
-    config: ServeConfig;
-    listener: Listener;
-    log: Logger;
-    io: Pick<Io, 'nowUs'>;
-    tuning: ServeTuning;
-  },
-): { stop(): void } {
-  const { config, listener, log, io, tuning } = world;
-  return watchCertificateFiles({
-    files,
-    current,
-    intervalMs: tuning.certificateWatchMs ?? watchIntervalMs,
-    onChange: (changed) => {
-      listener.setKeyPair({ cert: changed.cert, key: changed.key });
-      log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
-      warnOfCertificate(changed, config, log, io);
-    },
-    onProblem: (problem) => {
-      const reason = problem instanceof Error ? problem.message : String(problem);
-      log.error({ reason }, 'the changed certificate files cannot be used; serving the old one');
-    },
-  });
 }
 
 /** The pairs that are accepted: those of the variables for good, those of the file as it changes. */
@@ -163,26 +126,6 @@ function successorsOf(
     'none of the changed credentials is known; the old ones stay accepted until a restart',
   );
   return [...accepted, ...pairs];
-}
-
-/** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */
-function warnOfCertificate(
-  certificate: LoadedCertificate,
-  { publicUrl }: ServeConfig,
-  log: Logger,
-  { nowUs }: Pick<Io, 'nowUs'>,
-): void {
-  const { notAfter } = certificate;
-  if (notAfter.getTime() * 1000 <= nowUs()) {
-    log.warn({ notAfter }, 'the certificate has expired; the catalogue will refuse it');
-  }
-  if (certificate.selfSigned) {
-    log.warn({}, 'the certificate is signed by itself; the catalogue will refuse it');
-  }
-  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
-  if (host !== undefined && !certificate.covers(host)) {
-    log.warn({ host }, 'the certificate is not valid for the name in EARSHOT_PUBLIC_URL');
-  }
 }
 
 function urlOf({ address: { host, port } }: Listener, secure: boolean): string {

@@ -2,6 +2,7 @@
 import { createServer as createHttpServer, type Server } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { createSecureContext, TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
 import { type ConnectionCap, capConnections } from './connection-cap.ts';
@@ -30,13 +31,21 @@ export interface Listener {
 export interface ListenerOptions {
   fetch: Parameters<typeof getRequestListener>[0];
   listen: ListenAddress;
-  /** Plain HTTP when absent. */
-  keyPair?: KeyPair | undefined;
+  /** Plain HTTP when absent. Null is HTTPS whose handshakes all fail until there is a pair. */
+  keyPair?: KeyPair | null | undefined;
+  /** A protocol whose handshakes are answered with a certificate of its own, and then ended. */
+  handshakeOnly?: HandshakeOnly | undefined;
   /** The variable that holds the address, for the error when the port is taken. */
   listenVariable: string;
   limits?: Partial<ListenerLimits>;
   /** Answers what never became a request for the app, such as a malformed Host. */
   onBadRequest?: (error: unknown) => Response;
+}
+
+/** Tells by ALPN (RFC 7301) which handshakes; null from `keyPair` leaves them unanswered. */
+export interface HandshakeOnly {
+  protocol: string;
+  keyPair: () => KeyPair | null;
 }
 
 /** How long and how many: what an open port must bound. */
@@ -59,7 +68,8 @@ export const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
   connectionsMax: 1_000,
 });
 
-const tlsOptions = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] } as const;
+const tlsOptions = { minVersion: 'TLSv1.2' } as const;
+const httpProtocol = 'http/1.1';
 
 /** Resolves when the port is open. Rejects with `configuration` when it cannot be opened. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
@@ -71,7 +81,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     hostname: 'localhost',
     ...(options.onBadRequest === undefined ? {} : { errorHandler: options.onBadRequest }),
   });
-  const server = createServer(limits, options.keyPair);
+  const server = createServer(limits, options);
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));
@@ -92,7 +102,10 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   };
 }
 
-function createServer(limits: ListenerLimits, keyPair?: KeyPair): Server | HttpsServer {
+function createServer(
+  limits: ListenerLimits,
+  { keyPair, handshakeOnly }: Pick<ListenerOptions, 'keyPair' | 'handshakeOnly'>,
+): Server | HttpsServer {
   const options = {
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -103,7 +116,27 @@ function createServer(limits: ListenerLimits, keyPair?: KeyPair): Server | Https
   };
   if (keyPair === undefined) return createHttpServer(options);
   const handshakeTimeout = limits.handshakeTimeoutMs;
-  return createHttpsServer({ ...options, ...tlsOptions, handshakeTimeout, ...keyPair });
+  const secure = { ...options, ...tlsOptions, handshakeTimeout, ...keyPair };
+  if (handshakeOnly === undefined) {
+    return createHttpsServer({ ...secure, ALPNProtocols: [httpProtocol] });
+  }
+  const server = createHttpsServer({ ...secure, ALPNCallback: chooseProtocol(handshakeOnly) });
+  return server.on('secureConnection', (socket) => {
+    if (socket.alpnProtocol === handshakeOnly.protocol) socket.end();
+  });
+}
+
+/** Another certificate can be chosen once the protocol is known: what `setKeyCert` is there for. */
+function chooseProtocol({ protocol, keyPair }: HandshakeOnly) {
+  return function choose(this: unknown, { protocols }: { protocols: string[] }) {
+    if (!protocols.includes(protocol)) {
+      return protocols.includes(httpProtocol) ? httpProtocol : undefined;
+    }
+    const pair = keyPair();
+    if (pair === null || !(this instanceof TLSSocket)) return undefined;
+    this.setKeyCert(createSecureContext(pair));
+    return protocol;
+  };
 }
 
 function listening(server: Server, { listen, listenVariable }: ListenerOptions): Promise<void> {

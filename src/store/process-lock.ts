@@ -15,6 +15,8 @@ const busyMessages: Record<LockName, string> = {
     'Another earshot program is logging in to the account. Wait until it has finished, then run this again.',
   subscriptions:
     'Another earshot program is changing the subscriptions of this account. Wait until it has finished, then run this again.',
+  certificate:
+    'Another earshot program is getting a certificate. Wait until it has finished, then run this again.',
 };
 
 /**

@@ -14,6 +14,7 @@ export interface CertificateFiles {
 export interface LoadedCertificate {
   cert: string;
   key: string;
+  notBefore: Date;
   notAfter: Date;
   selfSigned: boolean;
   /** True when it is valid for a host name. */
@@ -30,24 +31,33 @@ export async function loadCertificateFiles(files: CertificateFiles): Promise<Loa
     readPem(files.cert, 'EARSHOT_TLS_CERT'),
     readPem(files.key, 'EARSHOT_TLS_KEY'),
   ]);
-  const certificate = parsed(files.cert, 'a PEM certificate', () => new X509Certificate(cert));
-  const privateKey = parsed(files.key, 'a PEM private key without passphrase', () =>
+  return checkKeyPair({ cert, key }, files);
+}
+
+/** Checks a pair, PEM. `names` are where its halves come from, for the `configuration` it throws. */
+export function checkKeyPair(
+  { cert, key }: { cert: string; key: string },
+  names: CertificateFiles,
+): LoadedCertificate {
+  const certificate = parsed(names.cert, 'a PEM certificate', () => new X509Certificate(cert));
+  const privateKey = parsed(names.key, 'a PEM private key without passphrase', () =>
     createPrivateKey(key),
   );
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new AppError(
       'configuration',
-      `The key in ${files.key} does not belong to the certificate in ${files.cert}. ` +
+      `The key in ${names.key} does not belong to the certificate in ${names.cert}. ` +
         'Both must come from the same order.',
     );
   }
   // What OpenSSL will not serve, such as a key that is too short, shows only here.
-  parsed(files.cert, 'a certificate that is strong enough to be served', () =>
+  parsed(names.cert, 'a certificate that is strong enough to be served', () =>
     createSecureContext({ cert, key }),
   );
   return {
     cert,
     key,
+    notBefore: certificate.validFromDate,
     notAfter: certificate.validToDate,
     // Not checkIssued: it says no to one that may sign no certificates, its own neither.
     selfSigned:

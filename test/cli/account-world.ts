@@ -67,7 +67,7 @@ export async function openAccountWorld(
   await writeCredentialsFile(dataDir, [endpointPair]);
   const { log, logger } = recordLog();
   const config = readServeConfig({ env, readFile: () => '' });
-  const receiver = await serve(config, logger, { nowUs, newId: randomUUID });
+  const receiver = await serve(config, logger, { nowUs, newId: randomUUID, random: Math.random });
   onTestFinished(() => receiver.close());
   const publicUrl = receiver.url.replace('127.0.0.1', 'localhost');
   env.EARSHOT_PUBLIC_URL = publicUrl;

@@ -57,7 +57,7 @@ export async function openDoctorWorld(): Promise<DoctorWorld> {
   const readFile = () => '';
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const config = readServeConfig({ env, readFile });
-  const receiver = await serve(config, log, { nowUs, newId: () => 'an-id' });
+  const receiver = await serve(config, log, { nowUs, newId: () => 'an-id', random: Math.random });
   onTestFinished(() => receiver.close());
   const account = { username: 'me', password: secrets.account };
   const sandbox = await startSandbox({

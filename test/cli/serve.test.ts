@@ -45,7 +45,7 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
     trustedProxies: [],
     logLevel: 'info' as const,
   };
-  const io = { nowUs: () => Date.now() * 1000, newId: () => 'id' };
+  const io = { nowUs: () => Date.now() * 1000, newId: () => 'id', random: Math.random };
   const receiver = await serve(config, log, io, tuning);
   onTestFinished(() => receiver.close());
   const port = Number(new URL(receiver.url).port);

@@ -46,6 +46,7 @@ async function startReceiver(
   const receiver = await serve(config, logger, {
     nowUs: () => Date.now() * 1000,
     newId: randomUUID,
+    random: Math.random,
   });
   onTestFinished(() => receiver.close());
   const statusOf = async ({ username, password }: CredentialPairs[number]) => {

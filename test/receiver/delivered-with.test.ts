@@ -75,7 +75,11 @@ async function startServing() {
     trustedProxies: [],
     logLevel: 'info' as const,
   };
-  const receiver = await serve(config, log, { nowUs: () => clock.us, newId: randomUUID });
+  const receiver = await serve(config, log, {
+    nowUs: () => clock.us,
+    newId: randomUUID,
+    random: Math.random,
+  });
   onTestFinished(() => receiver.close());
   const { store, close, url } = receiver;
   return { dataDir, clock, post: clientOf(url), administration: store.administration, close };

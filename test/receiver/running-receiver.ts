@@ -39,6 +39,7 @@ export interface TestReceiver extends Endpoint {
 /** Starts the receiver as the command line composes it. */
 export async function startReceiver(
   credentials: CredentialPair[] = [goodPair],
+  { trustedProxies = [] }: { trustedProxies?: string[] } = {},
 ): Promise<TestReceiver> {
   const dataDir = await temporaryDirectory();
   const { caPem, keyPair } = await createKeyPair();
@@ -55,11 +56,11 @@ export async function startReceiver(
       credentials,
       credentialsSource: 'variables',
       tls: { kind: 'files', ...certificateFiles },
-      trustedProxies: [],
+      trustedProxies,
       logLevel: 'debug',
     },
     logger,
-    { nowUs: () => clock.us, newId: randomUUID },
+    { nowUs: () => clock.us, newId: randomUUID, random: Math.random },
   );
   onTestFinished(() => running.close());
   const port = Number(new URL(running.url).port);

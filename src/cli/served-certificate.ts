@@ -1,0 +1,144 @@
+/** What the public listener shows: a certificate from files, from an authority, or none at all. */
+import type { ServeConfig } from '../config/read-config.ts';
+import type { AcmeConfig, TlsConfig } from '../config/tls-config.ts';
+import type { Logger } from '../domain/ports.ts';
+import type { HandshakeOnly, KeyPair, Listener } from '../http/listener.ts';
+import { createTakeLock } from '../store/process-lock.ts';
+import { openAcmeWorld } from '../tls/acme/acme-world.ts';
+import { createChallengeDoor, noDoor } from '../tls/acme/challenge-door.ts';
+import { startRenewalLoop } from '../tls/acme/renewal-loop.ts';
+import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
+import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
+import type { Io } from './io.ts';
+
+export interface ServedCertificate {
+  /** As a listener takes it: undefined for plain HTTP, null for HTTPS that has no certificate yet. */
+  keyPair: KeyPair | null | undefined;
+  handshakeOnly?: HandshakeOnly;
+  /** Keeps the listener's certificate up to date from now on. */
+  follow(listener: Pick<Listener, 'setKeyPair'>): { stop(): void | Promise<void> };
+}
+
+/** What tests make shorter, or know better. */
+export interface CertificateTuning {
+  certificateWatchMs?: number;
+  /** Where orders are rehearsed after a failure. */
+  stagingUrl?: string | null;
+}
+
+type World = Pick<Io, 'nowUs' | 'random'>;
+
+/** Rejects with `configuration` when files that are named cannot be used. */
+export async function openServedCertificate(
+  config: ServeConfig,
+  log: Logger,
+  io: World,
+  tuning: CertificateTuning = {},
+): Promise<ServedCertificate> {
+  const { tls } = config;
+  if (tls.kind === 'off') return { keyPair: undefined, follow: () => ({ stop: () => undefined }) };
+  const onChange = (listener: Pick<Listener, 'setKeyPair'>) => (changed: LoadedCertificate) => {
+    listener.setKeyPair({ cert: changed.cert, key: changed.key });
+    log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
+    warnOfCertificate(changed, config, log, io);
+  };
+  if (tls.kind === 'acme') return fromAuthority(tls, { config, log, io, tuning, onChange });
+  return fromFiles(tls, { config, log, io, tuning, onChange });
+}
+
+interface Served {
+  config: ServeConfig;
+  log: Logger;
+  io: World;
+  tuning: CertificateTuning;
+  onChange: (listener: Pick<Listener, 'setKeyPair'>) => (changed: LoadedCertificate) => void;
+}
+
+async function fromFiles(
+  files: Extract<TlsConfig, { kind: 'files' }>,
+  { config, log, io, tuning, onChange }: Served,
+): Promise<ServedCertificate> {
+  const current = await loadCertificateFiles(files);
+  warnOfCertificate(current, config, log, io);
+  return {
+    keyPair: current,
+    follow: (listener) =>
+      watchCertificateFiles({
+        files,
+        current,
+        intervalMs: tuning.certificateWatchMs ?? watchIntervalMs,
+        onChange: onChange(listener),
+        onProblem: (problem) => {
+          const reason = problem instanceof Error ? problem.message : String(problem);
+          log.error(
+            { reason },
+            'the changed certificate files cannot be used; serving the old one',
+          );
+        },
+      }),
+  };
+}
+
+async function fromAuthority(
+  settings: AcmeConfig,
+  { config, log, io, tuning, onChange }: Served,
+): Promise<ServedCertificate> {
+  const stopper = new AbortController();
+  const door = settings.challenge === 'http-01' ? createChallengeDoor(settings.httpListen) : noDoor;
+  const world = openAcmeWorld({
+    settings,
+    dataDir: config.dataDir,
+    ...(tuning.stagingUrl === undefined ? {} : { stagingUrl: tuning.stagingUrl }),
+    openDoor: (challenges) => door.open(challenges),
+    log,
+    ...io,
+    signal: stopper.signal,
+  });
+  const current = await world.folder.readCertificate();
+  if (current === null) {
+    const authority = new URL(settings.directoryUrl).host;
+    log.info({ authority, host: settings.host }, 'there is no certificate yet; getting one');
+  } else warnOfCertificate(current, config, log, io);
+  const { challenges } = world;
+  const alpn = { protocol: 'acme-tls/1', keyPair: () => challenges.alpnAnswer() };
+  return {
+    keyPair: current,
+    ...(settings.challenge === 'tls-alpn-01' ? { handshakeOnly: alpn } : {}),
+    follow: (listener) => {
+      const takeLock = createTakeLock(config.dataDir);
+      const lookEveryMs = tuning.certificateWatchMs;
+      const loop = startRenewalLoop(
+        {
+          world,
+          current,
+          takeLock,
+          onCertificate: onChange(listener),
+          log,
+          ...(lookEveryMs === undefined ? {} : { lookEveryMs }),
+        },
+        stopper,
+      );
+      return { stop: () => loop.stop().then(() => door.close()) };
+    },
+  };
+}
+
+/** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */
+function warnOfCertificate(
+  certificate: LoadedCertificate,
+  { publicUrl }: ServeConfig,
+  log: Logger,
+  { nowUs }: World,
+): void {
+  const { notAfter } = certificate;
+  if (notAfter.getTime() * 1000 <= nowUs()) {
+    log.warn({ notAfter }, 'the certificate has expired; the catalogue will refuse it');
+  }
+  if (certificate.selfSigned) {
+    log.warn({}, 'the certificate is signed by itself; the catalogue will refuse it');
+  }
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  if (host !== undefined && !certificate.covers(host)) {
+    log.warn({ host }, 'the certificate is not valid for the name in EARSHOT_PUBLIC_URL');
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * How acme-client's requests are sent. It knows one HTTP client for the whole process, so what
+ * differs between authorities (roots, timeouts, the end of the program) is kept in one place: here.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Agent } from 'node:https';
+import { getCACertificates } from 'node:tls';
+import { axios as acmeAxios } from 'acme-client';
+import axios, { AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios';
+import { z } from 'zod';
+import { networkFault } from '../../http/network-fault.ts';
+import { AcmeProblem, problemType } from './acme-problem.ts';
+
+export interface ExchangeSettings {
+  /** PEM of roots that are trusted besides the usual ones. */
+  extraCaPem: string | undefined;
+  /** Ends what is under way. */
+  signal: AbortSignal;
+}
+
+/** Runs calls of acme-client with the settings of one authority. */
+export type Exchange = <Value>(calls: () => Promise<Value>) => Promise<Value>;
+
+const requestTimeoutMs = 30_000;
+const answerBytesMax = 2 ** 20;
+/** An authority that asks for more is asked again after this all the same. */
+const retryAfterMsMax = 7 * 24 * 3_600_000;
+
+interface Context {
+  agent: Agent | undefined;
+  signal: AbortSignal;
+}
+const contexts = new AsyncLocalStorage<Context>();
+
+export function createExchange({ extraCaPem, signal }: ExchangeSettings): Exchange {
+  acmeAxios.defaults.adapter = send;
+  // Its own retries wait as long as the authority says, be it hours; ours are planned and kept.
+  Object.assign(acmeAxios.defaults, { acmeSettings: { retryMaxAttempts: 0 } });
+  const ca = extraCaPem === undefined ? undefined : [...getCACertificates('default'), extraCaPem];
+  const agent = ca === undefined ? undefined : new Agent({ ca });
+  return (calls) => contexts.run({ agent, signal }, calls);
+}
+
+/** Throws AcmeProblem for every refusal but a bad nonce, which acme-client answers with a new one. */
+async function send(config: InternalAxiosRequestConfig): Promise<AxiosResponse> {
+  const context = contexts.getStore();
+  if (context === undefined) throw new Error('A call of acme-client outside of an exchange.');
+  const { agent, signal } = context;
+  const response = await axios
+    .getAdapter('http')({
+      ...config,
+      signal,
+      timeout: requestTimeoutMs,
+      maxContentLength: answerBytesMax,
+      ...(agent === undefined ? {} : { httpsAgent: agent }),
+    })
+    .catch((error: unknown) => {
+      if (error instanceof AxiosError && error.response !== undefined) return error.response;
+      throw unreachable(error, config);
+    });
+  if (response.status >= 400) refuse(response, config);
+  return response;
+}
+
+const problemSchema = z.looseObject({
+  type: z.string().optional(),
+  detail: z.string().optional(),
+  subproblems: z.array(z.looseObject({ detail: z.string().optional() })).optional(),
+});
+
+function refuse({ status, data, headers }: AxiosResponse, config: InternalAxiosRequestConfig) {
+  const problem = problemSchema.safeParse(parsed(data)).data;
+  const type = problemType(problem?.type);
+  if (type === 'badNonce') return;
+  const details = [problem, ...(problem?.subproblems ?? [])].flatMap((one) => one?.detail ?? []);
+  const detail = details.join(' ') || `${originOf(config)} answered with status ${status}`;
+  const kind = type === 'other' && status === 429 ? 'rateLimited' : type;
+  throw new AcmeProblem(kind, detail, retryAfterMs(headers['retry-after'], headers.date));
+}
+
+function unreachable(error: unknown, config: InternalAxiosRequestConfig): AcmeProblem {
+  const reason =
+    error instanceof AxiosError && error.code === 'ECONNABORTED'
+      ? 'it did not answer in time'
+      : networkFault(error);
+  return new AcmeProblem('unreachable', `${originOf(config)}: ${reason}`);
+}
+
+/** Axios parses JSON after the adapter has handed the answer over. */
+function parsed(data: unknown): unknown {
+  try {
+    return typeof data === 'string' ? JSON.parse(data) : data;
+  } catch {
+    return undefined;
+  }
+}
+
+function originOf({ url = '' }: InternalAxiosRequestConfig): string {
+  return URL.parse(url)?.origin ?? 'the authority';
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3), which is measured by the authority's own clock. */
+export function retryAfterMs(header: unknown, date: unknown): number | null {
+  if (typeof header !== 'string') return null;
+  const milliseconds = /^\d+$/.test(header)
+    ? Number(header) * 1000
+    : Date.parse(header) - Date.parse(String(date));
+  return milliseconds > 0 ? Math.min(milliseconds, retryAfterMsMax) : null;
+}

@@ -1,0 +1,28 @@
+/** What an authority refused, in the machine's terms: the code that orders decides by these. */
+
+/** A refusal as RFC 8555 section 6.7 has it, or `unreachable` when there was no answer at all. */
+export class AcmeProblem extends Error {
+  /** Without `urn:ietf:params:acme:error:`, such as `rateLimited`; else `http` or `unreachable`. */
+  readonly type: string;
+  /** The authority's own words: foreign text. For `unreachable`, ours. */
+  readonly detail: string;
+  /** How long it asks us to wait; null when it does not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(type: string, detail: string, retryAfterMs: number | null = null) {
+    super(`${type}: ${detail}`);
+    this.name = 'AcmeProblem';
+    this.type = type;
+    this.detail = detail;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export function isAcmeProblem(error: unknown, type?: string): error is AcmeProblem {
+  return error instanceof AcmeProblem && (type === undefined || error.type === type);
+}
+
+/** The type's last part; `other` for one that is no ACME error. */
+export function problemType(urn: string | undefined): string {
+  return /^urn:ietf:params:acme:error:(\w+)$/.exec(urn ?? '')?.[1] ?? 'other';
+}

@@ -1,0 +1,58 @@
+/**
+ * Answers to challenges, in the data directory: whichever program the authority reaches gives them,
+ * be it the receiver that runs while a command orders.
+ */
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { KeyPair } from '../../http/listener.ts';
+import { acmeFolderName } from './acme-folder.ts';
+import { removeFile, writeOwnerOnly } from './owner-only-file.ts';
+
+export interface ChallengeFolder {
+  /** For http-01: the text for a token. Rejects with `unavailable`. */
+  put(token: string, keyAuthorization: string): Promise<void>;
+  /** For tls-alpn-01: the certificate that the next handshakes are answered with. */
+  putAlpn(pair: KeyPair): Promise<void>;
+  /** Takes all answers away, those that an interrupted order left behind, too. */
+  clear(): Promise<void>;
+  /** The text for a token; null for one that nobody expects. */
+  answer(token: string): string | null;
+  alpnAnswer(): KeyPair | null;
+  /** Takes away one text. */
+  remove(token: string): Promise<void>;
+}
+
+/** RFC 8555, 8.3: base64url. It becomes a file's name. */
+const tokenPattern = /^[\w-]{1,200}$/;
+const alpnFileName = 'tls-alpn-01.json';
+const keyPairSchema = z.object({ cert: z.string(), key: z.string() });
+
+export function openChallengeFolder(dataDir: string): ChallengeFolder {
+  const folder = join(dataDir, acmeFolderName, 'challenges');
+  const pathOf = (token: string) => {
+    if (!tokenPattern.test(token)) throw new Error('A token that is not as RFC 8555 has it.');
+    return join(folder, token);
+  };
+  return {
+    put: (token, keyAuthorization) => writeOwnerOnly(pathOf(token), keyAuthorization),
+    putAlpn: (pair) => writeOwnerOnly(join(folder, alpnFileName), pair),
+    clear: () => rm(folder, { recursive: true, force: true }),
+    remove: (token) => removeFile(pathOf(token)),
+    answer: (token) => (tokenPattern.test(token) ? textOf(join(folder, token)) : null),
+    alpnAnswer: () => {
+      const text = textOf(join(folder, alpnFileName));
+      return text === null ? null : keyPairSchema.parse(JSON.parse(text));
+    },
+  };
+}
+
+/** Read at once: these are asked for a few times in months, and a handshake cannot wait. */
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,80 @@
+/** Says what went wrong with an order, and what its user has to put right. */
+import { AppError } from '../../domain/app-error.ts';
+import { foreignText } from '../../http/foreign-text.ts';
+import { AcmeProblem } from './acme-problem.ts';
+
+export interface FailedOrder {
+  host: string;
+  challenge: 'http-01' | 'tls-alpn-01';
+  directoryUrl: string;
+}
+
+const detailCharactersMax = 400;
+
+type Sentence = (order: FailedOrder, authority: string) => string;
+
+const challengePort = { 'http-01': 80, 'tls-alpn-01': 443 } as const;
+
+/** By the type of RFC 8555, 6.7: what it means here, and what to do. */
+const sentences: Readonly<Record<string, Sentence>> = {
+  dns: ({ host }) =>
+    `No address was found for ${host}. Let an A or AAAA record of that name lead to this host, or correct EARSHOT_PUBLIC_URL; a new record may take an hour to be seen.`,
+  connection: ({ host, challenge }) =>
+    `Port ${challengePort[challenge]} of ${host} could not be reached. Open it in every firewall on the way, let the name lead to this host, and let ${leadsTo[challenge]}.`,
+  unauthorized: ({ host, challenge }) =>
+    `Something else answered for ${host} on port ${challengePort[challenge]}. Let the name lead to this host (A and AAAA records alike), and let ${leadsTo[challenge]}.`,
+  incorrectResponse: ({ host, challenge }) =>
+    `Something else answered for ${host} on port ${challengePort[challenge]}. Let the name lead to this host (A and AAAA records alike), and let ${leadsTo[challenge]}.`,
+  tls: ({ host }) =>
+    `The handshake on port 443 of ${host} failed. Let that port lead to EARSHOT_LISTEN, without a proxy that ends HTTPS on the way; or use EARSHOT_ACME_CHALLENGE=http-01.`,
+  caa: ({ host }, authority) =>
+    `A CAA record of ${host} forbids ${authority} to issue. Add this authority to the record, or take the record away.`,
+  rejectedIdentifier: ({ host }, authority) =>
+    `${authority} issues nothing for ${host}. Correct the name in EARSHOT_PUBLIC_URL, or use another authority (EARSHOT_ACME_DIRECTORY).`,
+  unsupportedIdentifier: ({ host }, authority) =>
+    `${authority} issues nothing for ${host}. Correct the name in EARSHOT_PUBLIC_URL, or use another authority (EARSHOT_ACME_DIRECTORY).`,
+  rateLimited: (_order, authority) =>
+    `${authority} has had too many requests for now. Nothing has to be done: it is tried again later, when the limit allows.`,
+  externalAccountRequired: (_order, authority) =>
+    `${authority} asks for an account that is bound to one of yours there. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY as it gave them to you.`,
+  invalidContact: (_order, authority) =>
+    `${authority} does not take the e-mail address. Correct EARSHOT_ACME_EMAIL.`,
+  unsupportedContact: (_order, authority) =>
+    `${authority} does not take the e-mail address. Correct EARSHOT_ACME_EMAIL.`,
+  userActionRequired: (_order, authority) =>
+    `${authority} wants you to do something first, such as to agree to new terms. Follow what it says.`,
+  accountDoesNotExist: (_order, authority) =>
+    `${authority} does not know the account any more. It is made anew with the next try.`,
+  serverInternal: (_order, authority) =>
+    `${authority} has a fault of its own. Nothing has to be done: it is tried again later.`,
+  unreachable: (_order, authority) =>
+    `${authority} cannot be asked. Look at this host's network and at EARSHOT_ACME_DIRECTORY; for a private authority, name its root in EARSHOT_ACME_CA. It is tried again by itself.`,
+  malformedAnswer: (_order, authority) =>
+    `${authority} does not answer as a certificate authority does. Correct EARSHOT_ACME_DIRECTORY: it is the URL of the directory itself.`,
+  noChallenge: ({ challenge }, authority) =>
+    `${authority} does not offer ${challenge}. Set EARSHOT_ACME_CHALLENGE to the other kind.`,
+  timeout: (_order, authority) =>
+    `${authority} did not come to an end in time. The order stays, and is taken up again with the next try.`,
+};
+
+const leadsTo = {
+  'http-01': 'port 80 lead to EARSHOT_ACME_HTTP_LISTEN',
+  'tls-alpn-01': 'port 443 lead to EARSHOT_LISTEN',
+} as const;
+
+/** An AppError stays as it is; of what nobody foresaw only the kind is told. */
+export function explainFailure(error: unknown, order: FailedOrder): AppError {
+  if (error instanceof AppError) return error;
+  const authority = new URL(order.directoryUrl).host;
+  if (!(error instanceof AcmeProblem)) {
+    return new AppError('internal', `The order at ${authority} failed.`, { cause: error });
+  }
+  const sentence = sentences[error.type] ?? refused;
+  const said = foreignText(error.detail, { secrets: [], charactersMax: detailCharactersMax });
+  return new AppError('unavailable', `${sentence(order, authority)} (${error.type}: ${said})`, {
+    cause: error,
+  });
+}
+
+const refused: Sentence = ({ host }, authority) =>
+  `${authority} has refused the order for ${host}. It is tried again by itself; if it stays so, look up what it says.`;

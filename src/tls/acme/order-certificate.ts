@@ -1,0 +1,99 @@
+/**
+ * One order at an authority, from the account to the chain (RFC 8555, 7.1). Everything that an
+ * interruption may not lose is on disk before the authority hears of it.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SavedCertificate, SavedOrder } from './acme-folder.ts';
+import { AcmeProblem, isAcmeProblem } from './acme-problem.ts';
+import { type AcmeOrder, createKey, problemOf } from './authority.ts';
+import type { CertificateOrder, OrderWorld } from './certificate-order.ts';
+import { proveName } from './prove-name.ts';
+
+/** What is not finished after this is left to the next try, which takes the same order up again. */
+const finishTimeoutMs = 90_000;
+/** An authority forgets an order after some days; a new one is then the better start. */
+const orderAgeUsMax = 24 * 3_600_000_000;
+
+/**
+ * Takes up the order that an interruption left behind, or places a new one; proves the name; has the
+ * certificate made; fetches it. The order stays on disk until `forgetOrder`. Rejects with AcmeProblem.
+ */
+export async function orderCertificate(
+  order: CertificateOrder,
+  world: OrderWorld,
+): Promise<SavedCertificate> {
+  const { authority, folder } = world;
+  const { directoryUrl, host } = order;
+  const saved = (await takeUp(order, world)) ?? (await place(order, world));
+  let current = await authority.readOrder(saved.url);
+  if (current.status === 'pending') {
+    await proveName(current, order, world);
+    current = await settled(current, ['pending'], world);
+  }
+  if (current.status === 'ready') current = await authority.finalize(current, saved);
+  current = await settled(current, ['pending', 'ready', 'processing'], world);
+  if (current.status !== 'valid') {
+    await folder.removeOrder();
+    throw problemOf(current.error);
+  }
+  const chain = await authority.downloadChain(current);
+  return { directoryUrl, host, key: saved.key, chain };
+}
+
+/** Places an order and proves the name, and leaves it at that: no certificate is made. */
+export async function proveOnly(order: CertificateOrder, world: OrderWorld): Promise<void> {
+  const placed = await world.authority.createOrder(order.host, null);
+  if (placed.status === 'pending') await proveName(placed, order, world);
+}
+
+/** The order on disk; null when there is none, or none that leads anywhere. */
+async function takeUp(order: CertificateOrder, world: OrderWorld): Promise<SavedOrder | null> {
+  const { folder, authority, nowUs } = world;
+  const saved = await folder.readOrder();
+  if (saved === null) return null;
+  const isOurs = saved.directoryUrl === order.directoryUrl && saved.host === order.host;
+  const ageUs = nowUs() - saved.placedAtUs;
+  if (isOurs && ageUs >= 0 && ageUs < orderAgeUsMax) {
+    const known = await authority.readOrder(saved.url).catch((problem: unknown) => {
+      // The order is gone; what else there may be, such as no network, does not speak against it.
+      if (isAcmeProblem(problem) && problem.type !== 'unreachable') return null;
+      throw problem;
+    });
+    if (known !== null && known.status !== 'invalid') return saved;
+  }
+  await folder.removeOrder();
+  return null;
+}
+
+async function place(order: CertificateOrder, world: OrderWorld): Promise<SavedOrder> {
+  const { authority, folder, nowUs } = world;
+  const { directoryUrl, host, replaces = null } = order;
+  const key = await createKey();
+  const { url } = await authority.createOrder(host, replaces).catch((problem: unknown) => {
+    // Advice that is out of date must not stand in the way (RFC 9773, 5).
+    const isAboutIt =
+      isAcmeProblem(problem, 'alreadyReplaced') || isAcmeProblem(problem, 'conflict');
+    if (replaces === null || !isAboutIt) throw problem;
+    return authority.createOrder(host, null);
+  });
+  const saved = { directoryUrl, host, url, key, placedAtUs: nowUs() };
+  await folder.writeOrder(saved);
+  return saved;
+}
+
+/** Reads the order until it has left the states named. */
+async function settled(
+  order: AcmeOrder,
+  states: readonly AcmeOrder['status'][],
+  { authority, signal }: OrderWorld,
+): Promise<AcmeOrder> {
+  let current = order;
+  let pauseMs = 500;
+  for (let waitedMs = 0; states.includes(current.status); waitedMs += pauseMs) {
+    if (waitedMs >= finishTimeoutMs) throw new AcmeProblem('timeout', `still ${current.status}`);
+    await delay(pauseMs, undefined, { signal });
+    pauseMs = Math.min(pauseMs * 2, 5_000);
+    current = await authority.readOrder(current.url);
+  }
+  return current;
+}

@@ -1,0 +1,81 @@
+/** Files in the data directory that hold keys: readable by their owner alone, replaced in one step. */
+import { mkdirSync } from 'node:fs';
+import { readFile, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import type { z } from 'zod';
+import { AppError } from '../../domain/app-error.ts';
+
+/**
+ * What a file holds; null without one. Rejects with `configuration` for one that others may read or
+ * that holds something else, as those who wrote it and those who change it are different programs.
+ */
+export async function readOwnerOnly<Value>(
+  path: string,
+  schema: z.ZodType<Value>,
+): Promise<Value | null> {
+  let text: string;
+  try {
+    const { mode } = await stat(path);
+    if ((mode & 0o077) !== 0) {
+      throw new AppError(
+        'configuration',
+        `${path} holds a key and can be read by others. Run: chmod 600 ${path}`,
+      );
+    }
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return null;
+    if (cause instanceof AppError) throw cause;
+    throw new AppError(
+      'configuration',
+      `${path} cannot be read (${codeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
+      { cause },
+    );
+  }
+  const result = schema.safeParse(jsonOf(text));
+  if (result.success) return result.data;
+  throw new AppError(
+    'configuration',
+    `${path} is not as earshot wrote it. Move it away: what is missing is made anew.`,
+  );
+}
+
+/** On disk when it resolves. Rejects with `unavailable`, such as for a full disk. */
+export async function writeOwnerOnly(path: string, value: unknown): Promise<void> {
+  const text = typeof value === 'string' ? value : `${JSON.stringify(value, null, 2)}\n`;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFileAtomic(path, text, { mode: 0o600 });
+  } catch (cause) {
+    throw new AppError('unavailable', `${path} cannot be written ${adviceOf(codeOf(cause))}`, {
+      cause,
+    });
+  }
+}
+
+/** Rejects with `unavailable`; a file that is not there is no error. */
+export async function removeFile(path: string): Promise<void> {
+  await rm(path, { force: true }).catch((cause: unknown) => {
+    throw new AppError('unavailable', `${path} cannot be removed (${codeOf(cause)}).`, { cause });
+  });
+}
+
+function adviceOf(code: string): string {
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return `(${code}): the disk is full. Free some space; it is tried again by itself.`;
+  }
+  return `(${code}). Give the user of the receiver write permission to the data directory and what is in it.`;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}

@@ -1,0 +1,143 @@
+/** One look at the certificate: renews it when it is due, and keeps account of what came of it. */
+import type { TakeLock } from '../../domain/administration.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { type OwnCertificate, ownCertificate, type SavedCertificate } from './acme-folder.ts';
+import { AcmeProblem } from './acme-problem.ts';
+import type { AcmeSettings, AcmeWorld } from './acme-world.ts';
+import { certificateIdOf } from './certificate-id.ts';
+import { type EnteredAuthority, enterAuthority } from './enter-authority.ts';
+import { explainFailure } from './explain-failure.ts';
+import { orderCertificate } from './order-certificate.ts';
+import { rehearseAtStaging } from './rehearse.ts';
+import { windowOf } from './renewal-advice.ts';
+import { afterFailure, afterSuccess, type RenewalState } from './renewal-state.ts';
+import { type RenewalTime, renewalTime } from './renewal-time.ts';
+import { capEndsAtUs, isWaiting, nextTryTime } from './retry-time.ts';
+
+/** What came of a look. */
+export type Renewal =
+  | { outcome: 'current'; certificate: OwnCertificate; due: RenewalTime }
+  | { outcome: 'waiting'; untilUs: number }
+  | { outcome: 'renewed'; certificate: OwnCertificate };
+
+export interface RenewOptions {
+  /**
+   * `due`: when it is time. `asked`: when it is time, and at once after failures. `anyway`: also when
+   * it is not. The limit per day holds for all.
+   */
+  when: 'due' | 'asked' | 'anyway';
+  takeLock: TakeLock;
+  /** How long to wait for another program that is ordering. */
+  lockWaitMs: number;
+  /** Called as soon as there is a new certificate, before it is saved. */
+  onIssued: (certificate: OwnCertificate) => void;
+}
+
+/**
+ * Rejects with `conflict` while another program orders, and with what explains a failure, which has
+ * been noted for the next try by then.
+ */
+export async function renew(world: AcmeWorld, options: RenewOptions): Promise<Renewal> {
+  // Most looks end here, without lock or network.
+  const early = await look(world, options.when);
+  if (early !== null) return early;
+  const seen = await world.folder.readCertificate();
+  const release = await options.takeLock('certificate', { waitMs: options.lockWaitMs });
+  try {
+    // Another program may have done it while this one waited.
+    const certificate = await world.folder.readCertificate();
+    const isNews = certificate?.cert !== seen?.cert;
+    const late = await look(world, isNews ? 'due' : options.when);
+    return late ?? (await attempt(world, options, certificate));
+  } finally {
+    release();
+  }
+}
+
+/** True for a certificate of this authority for this name. */
+export function isFor(certificate: OwnCertificate, settings: AcmeSettings): boolean {
+  return certificate.directoryUrl === settings.directoryUrl && certificate.covers(settings.host);
+}
+
+/** Null when there is something to do. */
+async function look(world: AcmeWorld, when: RenewOptions['when']): Promise<Renewal | null> {
+  const { folder, states, settings } = world;
+  const nowUs = world.nowUs();
+  const certificate = await folder.readCertificate();
+  const state = await states.read();
+  if (when !== 'anyway' && certificate !== null && isFor(certificate, settings)) {
+    const due = renewalTime(certificate, windowOf(state, certificate));
+    if (nowUs < due.atUs) return { outcome: 'current', certificate, due };
+  }
+  const cappedUntilUs = capEndsAtUs(state, nowUs, certificate);
+  if (cappedUntilUs !== null) {
+    if (when === 'due') return { outcome: 'waiting', untilUs: cappedUntilUs };
+    throw capped(cappedUntilUs);
+  }
+  if (when !== 'due' || !isWaiting(state, nowUs)) return null;
+  return { outcome: 'waiting', untilUs: state.nextTryAtUs ?? nowUs };
+}
+
+async function attempt(
+  world: AcmeWorld,
+  options: RenewOptions,
+  old: OwnCertificate | null,
+): Promise<Renewal> {
+  const { folder, states, settings, nowUs } = world;
+  const state = await states.read();
+  try {
+    await world.openDoor();
+    if (state.failures > 0) await rehearseAtStaging(world);
+    const entered = await enterAuthority(world);
+    const order = { ...settings, replaces: replacedBy(entered, old, settings) };
+    const saved = await orderCertificate(order, { ...world, authority: entered.authority });
+    const certificate = checked(saved, settings);
+    options.onIssued(certificate);
+    await folder.writeCertificate(saved);
+    await states.write(afterSuccess(state, nowUs()));
+    await folder.removeOrder();
+    return { outcome: 'renewed', certificate };
+  } catch (error) {
+    // The program is ending: that is nobody's failure, and the next start takes up the order.
+    if (world.signal.aborted) throw error;
+    throw await noteFailure(error, state, world);
+  }
+}
+
+async function noteFailure(
+  error: unknown,
+  state: RenewalState,
+  { states, settings, nowUs, random }: AcmeWorld,
+): Promise<AppError> {
+  const explained = explainFailure(error, settings);
+  const retryAfterMs = error instanceof AcmeProblem ? error.retryAfterMs : null;
+  const failed = { nowUs: nowUs(), retryAfterMs, random };
+  const nextTryAtUs = nextTryTime(state.failures + 1, failed);
+  const { message } = explained;
+  await states.write(afterFailure(state, { nowUs: failed.nowUs, message, nextTryAtUs }));
+  return explained;
+}
+
+/** Only an authority that gives advice wants to know which certificate this one follows. */
+function replacedBy(
+  { directory }: EnteredAuthority,
+  old: OwnCertificate | null,
+  settings: AcmeSettings,
+): string | null {
+  if (directory.renewalInfo === undefined || old === null || !isFor(old, settings)) return null;
+  return certificateIdOf(old.cert);
+}
+
+function checked(saved: SavedCertificate, { host }: AcmeSettings): OwnCertificate {
+  const certificate = ownCertificate(saved, 'what the authority has issued');
+  if (certificate.covers(host)) return certificate;
+  throw new AcmeProblem('malformedAnswer', `the certificate is not for ${host}`);
+}
+
+function capped(untilUs: number): AppError {
+  const until = new Date(untilUs / 1000).toISOString();
+  return new AppError(
+    'unavailable',
+    `So many certificates were issued within 24 hours that the authority might refuse more. The next one can be ordered after ${until}.`,
+  );
+}

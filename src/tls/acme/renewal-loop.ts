@@ -1,0 +1,140 @@
+/** Looks after the certificate of a running receiver: gets the first one, renews it, swaps it in. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TakeLock } from '../../domain/administration.ts';
+import { isAppError } from '../../domain/app-error.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { OwnCertificate } from './acme-folder.ts';
+import type { AcmeWorld } from './acme-world.ts';
+import { isFor, type Renewal, renew } from './renew.ts';
+import { isAdviceOld, refreshAdvice } from './renewal-advice.ts';
+
+/**
+ * How often the clock and the file are looked at. Short, so that what a command has renewed is soon
+ * served, and that sleep and a clock that jumps are noticed; a look costs no request.
+ */
+const lookEveryMs = 10_000;
+
+export interface RenewalLoopOptions {
+  world: AcmeWorld;
+  /** What is being served; null before the first certificate. */
+  current: OwnCertificate | null;
+  takeLock: TakeLock;
+  onCertificate: (certificate: OwnCertificate) => void;
+  log: Logger;
+  lookEveryMs?: number;
+}
+
+export interface RenewalLoop {
+  /** Ends what is under way; the next start takes it up. */
+  stop(): Promise<void>;
+}
+
+/** `world.signal` must be the loop's own: `stop` aborts it. */
+export function startRenewalLoop(
+  options: RenewalLoopOptions,
+  stopper: AbortController,
+): RenewalLoop {
+  const ended = run(options, stopper.signal);
+  return {
+    stop: async () => {
+      stopper.abort();
+      await ended;
+    },
+  };
+}
+
+async function run(options: RenewalLoopOptions, signal: AbortSignal): Promise<void> {
+  const pauseMs = options.lookEveryMs ?? lookEveryMs;
+  const look = createLook(options);
+  while (!signal.aborted) {
+    await look();
+    await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** One look; never rejects. */
+function createLook({ world, current, takeLock, onCertificate, log }: RenewalLoopOptions) {
+  let seen = current?.cert;
+  const tell = createTeller(world, log);
+  return async () => {
+    try {
+      const certificate = await world.folder.readCertificate();
+      if (certificate !== null && certificate.cert !== seen) {
+        seen = certificate.cert;
+        onCertificate(certificate);
+      }
+      await world.openDoor().catch(tell.failure);
+      if (certificate !== null) await askAdvice(world, certificate, takeLock, log);
+      const due = { when: 'due', takeLock, lockWaitMs: 0, onIssued: onCertificate } as const;
+      const renewal = await renew(world, due);
+      if (renewal.outcome === 'renewed') seen = renewal.certificate.cert;
+      await tell.renewal(renewal);
+    } catch (error) {
+      // Another program is at it; or this one ends.
+      if (isAppError(error, 'conflict') || world.signal.aborted) return;
+      await tell.failure(error);
+    }
+  };
+}
+
+/** Looks are many: what stays the same is told once. */
+function createTeller({ states }: AcmeWorld, log: Logger) {
+  let told = '';
+  const once = (key: string, tell: () => void) => {
+    if (key !== told) tell();
+    told = key;
+  };
+  const dateOf = (atUs: number | null) => (atUs === null ? undefined : new Date(atUs / 1000));
+  return {
+    renewal: async (renewal: Renewal) => {
+      if (renewal.outcome === 'renewed') {
+        const { notAfter, directoryUrl } = renewal.certificate;
+        const authority = new URL(directoryUrl).host;
+        return log.info({ notAfter, authority }, 'new certificate; it is served');
+      }
+      if (renewal.outcome === 'current') return undefined;
+      const { failures, lastFailure } = await states.read();
+      const fields = { reason: lastFailure?.message, failures, nextTry: dateOf(renewal.untilUs) };
+      return once(`waiting ${failures} ${lastFailure?.message}`, () =>
+        log.warn(fields, 'a certificate is due; `earshot certificate renew` does not wait'),
+      );
+    },
+    failure: async (error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      const { failures, nextTryAtUs } = await states
+        .read()
+        .catch(() => ({ failures: 0, nextTryAtUs: null }));
+      const isOurs = isAppError(error) && !isAppError(error, 'internal');
+      const fields = { reason, failures, nextTry: dateOf(nextTryAtUs) };
+      once(`waiting ${failures} ${reason}`, () =>
+        log.error(
+          isOurs ? fields : { ...fields, err: error },
+          'no new certificate; what there is stays in use',
+        ),
+      );
+    },
+  };
+}
+
+async function askAdvice(
+  world: AcmeWorld,
+  certificate: OwnCertificate,
+  takeLock: TakeLock,
+  log: Logger,
+): Promise<void> {
+  const isOld = async () => {
+    const state = await world.states.read();
+    return isAdviceOld(state, certificate, world.nowUs()) ? state : null;
+  };
+  if (!isFor(certificate, world.settings) || (await isOld()) === null) return;
+  const release = await takeLock('certificate', { waitMs: 0 });
+  try {
+    const state = await isOld();
+    if (state !== null) await refreshAdvice(world, state, certificate);
+  } catch (problem) {
+    const reason = problem instanceof Error ? problem.message : String(problem);
+    log.debug({ reason }, 'the authority cannot be asked when to renew; it goes by lifetime');
+  } finally {
+    release();
+  }
+}

@@ -1,0 +1,36 @@
+/** Keeps the renewal state on disk, and in memory while the disk does not take it. */
+import type { Logger } from '../../domain/ports.ts';
+import type { AcmeFolder } from './acme-folder.ts';
+import { newRenewalState, type RenewalState } from './renewal-state.ts';
+
+export interface StateKeeper {
+  /** Rejects with `configuration` for a file that is not ours. */
+  read(): Promise<RenewalState>;
+  /** Never rejects: a full disk must not make us forget that we have just failed. */
+  write(state: RenewalState): Promise<void>;
+}
+
+export function createStateKeeper(
+  folder: Pick<AcmeFolder, 'readState' | 'writeState'>,
+  order: { directoryUrl: string; host: string },
+  log: Pick<Logger, 'error'>,
+): StateKeeper {
+  let unsaved: RenewalState | null = null;
+  return {
+    read: async () => {
+      const state = unsaved ?? (await folder.readState());
+      const isOurs = state?.directoryUrl === order.directoryUrl && state.host === order.host;
+      return isOurs ? state : newRenewalState(order);
+    },
+    write: async (state) => {
+      unsaved = state;
+      try {
+        await folder.writeState(state);
+        unsaved = null;
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        log.error({ reason }, 'the state of the renewal is kept in memory alone');
+      }
+    },
+  };
+}

@@ -1,0 +1,175 @@
+/** Pebble, an ACME server for tests, and its challenge test server for names: real programs on loopback. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+
+const programs = { pebble: '/usr/bin/pebble', names: '/usr/bin/pebble-challtestsrv' };
+
+/** Debian's package `pebble`; required where CI runs. */
+export const hasPebble = existsSync(programs.pebble) && existsSync(programs.names);
+
+export interface PebbleOptions {
+  /** Per cent of good nonces that are refused; none unless told. */
+  nonceReject?: number;
+  /** Lifetime of what it issues. */
+  validitySeconds?: number;
+  /** Keys of external accounts by their id; an account needs one of them then. */
+  eabKeys?: Record<string, string>;
+  /** Names that it issues nothing for. */
+  blocked?: string[];
+  ports?: PebblePorts;
+}
+
+export interface PebblePorts {
+  acme: number;
+  management: number;
+  dns: number;
+  dnsManagement: number;
+  /** Where challenges are looked for, instead of 80 and 443. */
+  http: number;
+  tls: number;
+}
+
+export interface Pebble {
+  directoryUrl: string;
+  ports: PebblePorts;
+  /** PEM: what its own HTTPS is checked against. */
+  caPem: string;
+  /** PEM: the root of what it issues; another one after each start. */
+  readRoot(): Promise<string>;
+  /** The address that every name has from now on. */
+  setAddress(ipv4: string): Promise<void>;
+  /** Stops it; all that it knew is gone. */
+  stop(): Promise<void>;
+  /** Starts it anew on the same ports. */
+  start(): Promise<void>;
+}
+
+/** Resolves when it answers; stopped when the test has finished. */
+export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> {
+  const folder = mkdtempSync(join(tmpdir(), 'earshot-pebble-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const ports = options.ports ?? (await freePebblePorts());
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const own = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  writeFileSync(join(folder, 'cert.pem'), own.certificatePem);
+  writeFileSync(join(folder, 'key.pem'), own.keyPem);
+  const config = join(folder, 'config.json');
+  writeFileSync(config, JSON.stringify(configOf(folder, ports, options)));
+  const caPem = authority.certificatePem;
+  const env = {
+    PEBBLE_VA_NOSLEEP: '1',
+    PEBBLE_AUTHZREUSE: '0',
+    PEBBLE_WFE_NONCEREJECT: String(options.nonceReject ?? 0),
+  };
+  const names = run(programs.names, [
+    ...['-dns01', `127.0.0.1:${ports.dns}`, '-management', `127.0.0.1:${ports.dnsManagement}`],
+    ...['-http01', '', '-https01', '', '-tlsalpn01', '', '-defaultIPv6', ''],
+  ]);
+  onTestFinished(names.stop);
+  let pebble: ReturnType<typeof run> | undefined;
+  const directoryUrl = `https://localhost:${ports.acme}/dir`;
+  const start = async () => {
+    pebble = run(programs.pebble, ['-config', config, '-dnsserver', `127.0.0.1:${ports.dns}`], env);
+    await until(() => get(directoryUrl, caPem));
+  };
+  const stop = async () => pebble?.stop();
+  onTestFinished(stop);
+  await start();
+  return {
+    directoryUrl,
+    ports,
+    caPem,
+    readRoot: () => get(`https://localhost:${ports.management}/roots/0`, caPem),
+    setAddress: async (ip) => {
+      const url = `http://127.0.0.1:${ports.dnsManagement}/set-default-ipv4`;
+      await fetch(url, { method: 'POST', body: JSON.stringify({ ip }) });
+    },
+    stop,
+    start,
+  };
+}
+
+function configOf(folder: string, ports: PebblePorts, options: PebbleOptions) {
+  const { eabKeys, validitySeconds, blocked } = options;
+  return {
+    pebble: {
+      listenAddress: `127.0.0.1:${ports.acme}`,
+      managementListenAddress: `127.0.0.1:${ports.management}`,
+      certificate: join(folder, 'cert.pem'),
+      privateKey: join(folder, 'key.pem'),
+      httpPort: ports.http,
+      tlsPort: ports.tls,
+      ocspResponderURL: '',
+      externalAccountBindingRequired: eabKeys !== undefined,
+      ...(eabKeys === undefined ? {} : { externalAccountMACKeys: eabKeys }),
+      ...(validitySeconds === undefined ? {} : { certificateValidityPeriod: validitySeconds }),
+      ...(blocked === undefined ? {} : { domainBlocklist: blocked }),
+    },
+  };
+}
+
+export async function freePebblePorts(): Promise<PebblePorts> {
+  const [acme = 0, management = 0, dns = 0, dnsManagement = 0, http = 0, tls = 0] =
+    await freePorts(6);
+  return { acme, management, dns, dnsManagement, http, tls };
+}
+
+/** Ports that were free a moment ago. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve) => {
+          server.listen(0, '127.0.0.1', () => {
+            const address = server.address();
+            resolve(typeof address === 'object' && address !== null ? address.port : 0);
+          });
+        }),
+    ),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+function run(program: string, argv: string[], env: Record<string, string> = {}) {
+  const child = spawn(program, argv, { env: { PATH: process.env.PATH, ...env }, stdio: 'ignore' });
+  const ended = new Promise<void>((resolve) => child.on('exit', () => resolve()));
+  return {
+    stop: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+async function until<Value>(attempt: () => Promise<Value>): Promise<Value> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tries >= 200) throw error;
+      await delay(25);
+    }
+  }
+}
+
+function get(url: string, ca: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { ca }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve(text));
+    });
+    sent.on('error', reject).end();
+  });
+}

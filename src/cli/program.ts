@@ -1,5 +1,6 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
+import { certificateCommand } from './commands/certificate.ts';
 import { credentialsCommand } from './commands/credentials.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -42,6 +43,7 @@ Data goes to standard output, everything else to standard error.`,
     maintainCommand(io),
     subscriptionsCommand(io),
     credentialsCommand(io),
+    certificateCommand(io),
     queryCommand(io),
     tailCommand(io),
     quarantineCommand(io),

@@ -5,7 +5,7 @@ import type { Logger } from '../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../http/listener.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import { openAcmeWorld } from '../tls/acme/acme-world.ts';
-import { createChallengeDoor, noDoor } from '../tls/acme/challenge-door.ts';
+import { alpnAnswers, createChallengeDoor, noDoor } from '../tls/acme/challenge-door.ts';
 import { startRenewalLoop } from '../tls/acme/renewal-loop.ts';
 import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
 import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
@@ -91,6 +91,7 @@ async function fromAuthority(
     ...(tuning.stagingUrl === undefined ? {} : { stagingUrl: tuning.stagingUrl }),
     openDoor: (challenges) => door.open(challenges),
     log,
+    tell: (step) => log.debug({ step }, 'certificate order'),
     ...io,
     signal: stopper.signal,
   });
@@ -99,11 +100,11 @@ async function fromAuthority(
     const authority = new URL(settings.directoryUrl).host;
     log.info({ authority, host: settings.host }, 'there is no certificate yet; getting one');
   } else warnOfCertificate(current, config, log, io);
-  const { challenges } = world;
-  const alpn = { protocol: 'acme-tls/1', keyPair: () => challenges.alpnAnswer() };
   return {
     keyPair: current,
-    ...(settings.challenge === 'tls-alpn-01' ? { handshakeOnly: alpn } : {}),
+    ...(settings.challenge === 'tls-alpn-01'
+      ? { handshakeOnly: alpnAnswers(world.challenges) }
+      : {}),
     follow: (listener) => {
       const takeLock = createTakeLock(config.dataDir);
       const lookEveryMs = tuning.certificateWatchMs;

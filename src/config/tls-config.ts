@@ -64,10 +64,22 @@ export function readTls(
   return { kind: 'off' };
 }
 
-/** What `earshot certificate` needs. Throws `configuration`, also when the certificate is not ours to get. */
+export interface AcmeCommandConfig {
+  acme: AcmeConfig;
+  dataDir: string;
+  listen: { host: string; port: number };
+  /** That the user agrees to the authority's terms. */
+  agreed: boolean;
+}
+
+/**
+ * What commands need that order. Throws `configuration`, also when the certificate is not ours to get.
+ * With `agreement: 'asked'`, one that is missing is no problem yet.
+ */
 export function readAcmeConfig(
   environment: Environment,
-): Readonly<{ acme: AcmeConfig; dataDir: string; listen: { host: string; port: number } }> {
+  { agreement }: { agreement: 'needed' | 'asked' } = { agreement: 'needed' },
+): Readonly<AcmeCommandConfig> {
   const keys = [...tlsKeys, 'publicUrl', 'dataDir', 'listen'] as const;
   const { values, problems } = readVariables(environment, keys);
   const { tls, dataDir, listen } = values;
@@ -77,10 +89,26 @@ export function readAcmeConfig(
       `EARSHOT_TLS is ${tls}: earshot gets no certificate itself. Set EARSHOT_TLS=acme, or renew it where it comes from.`,
     );
   }
-  const acme = readAcme(values, environment, problems);
+  const agreed = values.acmeAgree === 'yes';
+  const assumed = agreement === 'asked' ? { ...values, acmeAgree: 'yes' as const } : values;
+  const acme = readAcme(assumed, environment, problems);
   refuseProblems(problems);
   if (acme === undefined) throw new AppError('internal', 'A problem was not told.');
-  return frozen({ acme, dataDir, listen });
+  return frozen({ acme, dataDir, listen, agreed });
+}
+
+/** What a look at the certificate needs. Throws `configuration`, also behind a proxy, which has it. */
+export function readServedCertificateConfig(
+  environment: Environment,
+): Readonly<{ tls: Exclude<TlsConfig, { kind: 'off' }>; dataDir: string }> {
+  const { values, problems } = readVariables(environment, [...tlsKeys, 'publicUrl', 'dataDir']);
+  const tls = readTls({ ...values, acmeAgree: 'yes' }, environment, problems);
+  refuseProblems(problems);
+  if (tls.kind !== 'off') return frozen({ tls, dataDir: values.dataDir });
+  throw new AppError(
+    'configuration',
+    'EARSHOT_TLS is off: the proxy in front has the certificate. Look there, or run `earshot doctor`.',
+  );
 }
 
 function readAcme(

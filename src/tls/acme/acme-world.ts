@@ -27,6 +27,8 @@ export interface AcmeWorld {
   openDoor: () => Promise<void>;
   nowUs: () => number;
   random: () => number;
+  /** Told of each step of an order, for somebody who waits. */
+  tell: (step: string) => void;
   signal: AbortSignal;
 }
 
@@ -37,6 +39,7 @@ export function openAcmeWorld(options: {
   stagingUrl?: string | null;
   openDoor: (challenges: ChallengeFolder) => Promise<void>;
   log: Pick<Logger, 'error'>;
+  tell?: (step: string) => void;
   nowUs: () => number;
   random: () => number;
   signal: AbortSignal;
@@ -54,6 +57,7 @@ export function openAcmeWorld(options: {
     openDoor: () => options.openDoor(challenges),
     nowUs,
     random,
+    tell: options.tell ?? (() => undefined),
     signal,
   };
 }

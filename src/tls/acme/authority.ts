@@ -105,7 +105,9 @@ export function createAuthority(settings: AuthoritySettings): Authority {
     enterAccount: (email) =>
       answered(z.string(), async () => {
         const contact = email === undefined ? {} : { contact: [`mailto:${email}`] };
-        await client.createAccount({ termsOfServiceAgreed: true, ...contact });
+        // Without a contact, a look whether the account is there.
+        if (accountUrl !== null) await client.updateAccount(contact);
+        else await createAccount(client, contact);
         return client.getAccountUrl();
       }),
     createOrder: (host, replaces) =>
@@ -139,6 +141,19 @@ export function createAuthority(settings: AuthoritySettings): Authority {
         };
       }),
   };
+}
+
+async function createAccount(client: Client, contact: { contact?: string[] }): Promise<void> {
+  await client
+    .createAccount({ termsOfServiceAgreed: true, ...contact })
+    .catch((problem: unknown) => {
+      // One that was there already is updated with what it has, which some authorities refuse.
+      try {
+        client.getAccountUrl();
+      } catch {
+        throw problem;
+      }
+    });
 }
 
 /** A new private key, PEM, P-256: of what is served beside each other, all must be of one kind. */

@@ -17,5 +17,7 @@ export interface OrderWorld {
   folder: Pick<AcmeFolder, 'readOrder' | 'writeOrder' | 'removeOrder'>;
   challenges: ChallengeFolder;
   nowUs: () => number;
+  /** Told of each step, for somebody who waits. */
+  tell: (step: string) => void;
   signal: AbortSignal;
 }

@@ -1,6 +1,11 @@
-/** Opens the door that authorities knock at for http-01 challenges, and keeps it open. */
+/** Opens the door at which an authority knocks to see whether the name is ours. */
 import { randomUUID } from 'node:crypto';
-import type { ListenAddress, Listener } from '../../http/listener.ts';
+import {
+  type HandshakeOnly,
+  type ListenAddress,
+  type Listener,
+  startListener,
+} from '../../http/listener.ts';
 import type { ChallengeFolder } from './challenge-folder.ts';
 import { challengePath, startChallengeListener } from './challenge-listener.ts';
 
@@ -74,6 +79,44 @@ function loopbackOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/**
+ * For a command, and tls-alpn-01: the public port, with nothing behind it but the answer. Where it is
+ * taken, the receiver is thought to run there, and answers.
+ */
+export function createHandshakeDoor(listen: ListenAddress): ChallengeDoor {
+  let opening: Promise<Listener | null> | undefined;
+  return {
+    open: async (challenges) => {
+      opening ??= startListener({
+        fetch: () => new Response(null, { status: 503 }),
+        listen,
+        listenVariable: 'EARSHOT_LISTEN',
+        keyPair: null,
+        handshakeOnly: alpnAnswers(challenges),
+      }).catch((error: unknown) => {
+        if (isTaken(error)) return null;
+        opening = undefined;
+        throw error;
+      });
+      await opening;
+    },
+    close: async () => {
+      await (await opening?.catch(() => null))?.close(graceMs);
+      opening = undefined;
+    },
+  };
+}
+
+/** How a listener on the public port answers tls-alpn-01 (RFC 8737). */
+export function alpnAnswers(challenges: Pick<ChallengeFolder, 'alpnAnswer'>): HandshakeOnly {
+  return { protocol: 'acme-tls/1', keyPair: () => challenges.alpnAnswer() };
+}
+
+function isTaken(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
 }
 
 /** The same for a kind of challenge that needs no door of its own. */

@@ -22,14 +22,17 @@ export async function orderCertificate(
   order: CertificateOrder,
   world: OrderWorld,
 ): Promise<SavedCertificate> {
-  const { authority, folder } = world;
+  const { authority, folder, tell } = world;
   const { directoryUrl, host } = order;
+  tell(`asking ${new URL(directoryUrl).host} for a certificate for ${host}`);
   const saved = (await takeUp(order, world)) ?? (await place(order, world));
   let current = await authority.readOrder(saved.url);
   if (current.status === 'pending') {
+    tell(`proving by ${order.challenge} that ${host} is ours`);
     await proveName(current, order, world);
     current = await settled(current, ['pending'], world);
   }
+  tell('having it made');
   if (current.status === 'ready') current = await authority.finalize(current, saved);
   current = await settled(current, ['pending', 'ready', 'processing'], world);
   if (current.status !== 'valid') {
@@ -42,6 +45,7 @@ export async function orderCertificate(
 
 /** Places an order and proves the name, and leaves it at that: no certificate is made. */
 export async function proveOnly(order: CertificateOrder, world: OrderWorld): Promise<void> {
+  world.tell(`proving by ${order.challenge} that ${order.host} is ours`);
   const placed = await world.authority.createOrder(order.host, null);
   if (placed.status === 'pending') await proveName(placed, order, world);
 }

@@ -29,8 +29,13 @@ export const renewalStateSchema = z.object({
 
 export type RenewalState = z.infer<typeof renewalStateSchema>;
 
-/** The state before anything was tried. */
-export function newRenewalState(order: { directoryUrl: string; host: string }): RenewalState {
+/** What was saved, where it is about this authority and name; else the state before the first try. */
+export function stateFor(
+  order: { directoryUrl: string; host: string },
+  saved: RenewalState | null,
+): RenewalState {
+  const isOurs = saved?.directoryUrl === order.directoryUrl && saved.host === order.host;
+  if (isOurs) return saved;
   return {
     directoryUrl: order.directoryUrl,
     host: order.host,

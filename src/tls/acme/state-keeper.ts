@@ -1,7 +1,7 @@
 /** Keeps the renewal state on disk, and in memory while the disk does not take it. */
 import type { Logger } from '../../domain/ports.ts';
 import type { AcmeFolder } from './acme-folder.ts';
-import { newRenewalState, type RenewalState } from './renewal-state.ts';
+import { type RenewalState, stateFor } from './renewal-state.ts';
 
 export interface StateKeeper {
   /** Rejects with `configuration` for a file that is not ours. */
@@ -17,11 +17,7 @@ export function createStateKeeper(
 ): StateKeeper {
   let unsaved: RenewalState | null = null;
   return {
-    read: async () => {
-      const state = unsaved ?? (await folder.readState());
-      const isOurs = state?.directoryUrl === order.directoryUrl && state.host === order.host;
-      return isOurs ? state : newRenewalState(order);
-    },
+    read: async () => stateFor(order, unsaved ?? (await folder.readState())),
     write: async (state) => {
       unsaved = state;
       try {

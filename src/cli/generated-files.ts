@@ -25,6 +25,7 @@ const idleIo: Io = {
   newSecret: () => '',
   random: () => 0,
   fetch: () => Promise.reject(new Error('nothing is asked for')),
+  localAddresses: () => [],
   workingDir: '',
   ask: async () => null,
   signal: new AbortController().signal,

@@ -1,6 +1,7 @@
 /** What a command may touch of the world; the one file in which the process itself is read. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 
 /** A stream for people or programs. */
@@ -25,6 +26,8 @@ export interface Io {
   /** A number in [0, 1), for jitter. */
   random: () => number;
   fetch: typeof fetch;
+  /** The addresses of this machine's network interfaces, those of its loopback too. */
+  localAddresses: () => string[];
   /** Where `earshot.config.ts` is looked for. */
   workingDir: string;
   /** Asks the user on the terminal; null when there is none to ask on. */
@@ -62,6 +65,8 @@ export function createProcessIo(): Io {
     newSecret: () => randomBytes(32).toString('base64url'),
     random: Math.random,
     fetch: (...request) => fetch(...request),
+    localAddresses: () =>
+      Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     workingDir: process.cwd(),
     ask: (question) => ask(question, stop.signal),
     signal: stop.signal,

@@ -28,6 +28,8 @@ export interface RunningReceiver {
   /** Where the public listener is, such as `https://127.0.0.1:8443`. */
   url: string;
   store: Store;
+  /** False where the first certificate has yet to come: nobody can reach it before. */
+  hasCertificate: boolean;
   close(): Promise<void>;
 }
 
@@ -35,7 +37,7 @@ export interface RunningReceiver {
 export async function serve(
   config: ServeConfig,
   log: Logger,
-  io: Pick<Io, 'nowUs' | 'newId' | 'random'>,
+  io: Pick<Io, 'nowUs' | 'newId' | 'random'> & Partial<Pick<Io, 'fetch'>>,
   tuning: ServeTuning = {},
 ): Promise<RunningReceiver> {
   const closers = createClosers();
@@ -79,7 +81,9 @@ export async function serve(
     closers.add(() => listener.close(graceMs));
     const renewal = certificate.follow(listener);
     closers.add(() => renewal.stop());
-    return { url: urlOf(listener, config.tls.kind !== 'off'), store, close: closers.closeAll };
+    const url = urlOf(listener, config.tls.kind !== 'off');
+    const hasCertificate = certificate.keyPair !== null;
+    return { url, store, hasCertificate, close: closers.closeAll };
   } catch (error) {
     await closers.closeAll();
     throw error;

@@ -5,7 +5,12 @@ import type { Logger } from '../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../http/listener.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import { openAcmeWorld } from '../tls/acme/acme-world.ts';
-import { alpnAnswers, createChallengeDoor, noDoor } from '../tls/acme/challenge-door.ts';
+import {
+  alpnAnswers,
+  createChallengeDoor,
+  createSharedDoor,
+  noDoor,
+} from '../tls/acme/challenge-door.ts';
 import { startRenewalLoop } from '../tls/acme/renewal-loop.ts';
 import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
 import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
@@ -26,7 +31,8 @@ export interface CertificateTuning {
   stagingUrl?: string | null;
 }
 
-type World = Pick<Io, 'nowUs' | 'random'>;
+/** Without `fetch`, a challenge port that another program has is never thought to be a receiver's. */
+type World = Pick<Io, 'nowUs' | 'random'> & Partial<Pick<Io, 'fetch'>>;
 
 /** Rejects with `configuration` when files that are named cannot be used. */
 export async function openServedCertificate(
@@ -84,7 +90,7 @@ async function fromAuthority(
   { config, log, io, tuning, onChange }: Served,
 ): Promise<ServedCertificate> {
   const stopper = new AbortController();
-  const door = settings.challenge === 'http-01' ? createChallengeDoor(settings.httpListen) : noDoor;
+  const door = settings.challenge === 'http-01' ? doorOf(settings, io) : noDoor;
   const world = openAcmeWorld({
     settings,
     dataDir: config.dataDir,
@@ -122,6 +128,11 @@ async function fromAuthority(
       return { stop: () => loop.stop().then(() => door.close()) };
     },
   };
+}
+
+/** Of two receivers on one data directory, the one that has the port answers for both. */
+function doorOf({ httpListen }: AcmeConfig, { fetch: ask }: World) {
+  return ask === undefined ? createChallengeDoor(httpListen) : createSharedDoor(httpListen, ask);
 }
 
 /** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */

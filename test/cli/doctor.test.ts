@@ -37,6 +37,7 @@ describe('the doctor before anything is set up', () => {
       'fail public URL',
       'skipped name',
       'skipped public address',
+      'skipped this host',
       'skipped certificate files',
       'skipped port',
       'skipped certificate',
@@ -104,7 +105,7 @@ describe('the doctor before anything is set up', () => {
     const workingDir = temporaryDirectory();
     const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
     expect(plain.code).toBe(1);
-    expect(plain.err).toMatch(/^earshot: [23] passed, [01] to look at, 3 failed, 13 skipped\.\n$/);
+    expect(plain.err).toMatch(/^earshot: [23] passed, [01] to look at, 3 failed, 14 skipped\.\n$/);
     const lines = plain.out.split('\n');
     expect(lines).toContain(
       'fail     public URL            There is no EARSHOT_PUBLIC_URL that can be used.',
@@ -147,6 +148,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
       'pass public URL',
       'warn name',
       'warn public address',
+      'pass this host',
       'pass certificate files',
       'pass port',
       'warn certificate',

@@ -66,6 +66,7 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
     newSecret: () => randomBytes(32).toString('base64url'),
     random: () => 0.5,
     fetch: options.fetch ?? fetch,
+    localAddresses: () => ['127.0.0.1', '::1'],
     workingDir: options.workingDir ?? import.meta.dirname,
     ask: async (question: string) => {
       if (options.answers === undefined) return null;

@@ -4,8 +4,8 @@ import type { ProbeEndpoint, ProbeReport } from '../endpoint/endpoint-probe.ts';
 import { probeStages, type SeenTls } from '../endpoint/probe-fault.ts';
 
 const dayMs = 86_400_000;
-/** Public certificates are renewed with 30 days left: with fewer than these, renewal has stopped. */
-const daysLeftWarn = 14;
+/** Certificates are renewed with a third of their life left: with less than this, that has stopped. */
+const shareLeftWarn = 1 / 6;
 
 /**
  * Probes without credentials. `withExtra` trusts EARSHOT_PROBE_CA too, and is asked where `publicly`
@@ -45,11 +45,13 @@ function isTrusted({ fault }: ProbeReport): boolean {
 function tlsFindings(tls: SeenTls | null, nowUs: () => number): Finding[] {
   if (tls === null) return [];
   const check = 'certificate validity';
-  const daysLeft = Math.floor((tls.notAfter.getTime() - nowUs() / 1000) / dayMs);
-  const message = `${daysLeft} days left, until ${tls.notAfter.toISOString().slice(0, 10)}.`;
+  const leftMs = tls.notAfter.getTime() - nowUs() / 1000;
+  const daysLeft = Math.floor(leftMs / dayMs);
+  const message = `${daysLeft} ${daysLeft === 1 ? 'day' : 'days'} left, until ${tls.notAfter.toISOString().slice(0, 10)}.`;
+  const lifetimeMs = tls.notAfter.getTime() - tls.notBefore.getTime();
   const advice = 'Renew it, and find out why that has not happened by itself.';
   const validity: Finding =
-    daysLeft >= daysLeftWarn
+    leftMs >= lifetimeMs * shareLeftWarn
       ? { check, state: 'pass', message }
       : { check, state: 'warn', message, advice };
   // The probe itself speaks nothing older than 1.2.

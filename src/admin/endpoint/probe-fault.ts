@@ -18,6 +18,7 @@ export interface SeenTls {
   protocol: string;
   /** The issuer's name in one line. */
   issuer: string;
+  notBefore: Date;
   notAfter: Date;
 }
 
@@ -124,7 +125,8 @@ const tlsFaults: readonly [RegExp, Row][] = [
     /EPROTO|ERR_SSL_|ERR_TLS_/,
     ({ port }) => ({
       message: `The TLS handshake on port ${port} failed.`,
-      advice: 'Look into the log of what serves the certificate, and test with openssl s_client.',
+      advice:
+        'With EARSHOT_TLS=acme there may be no certificate yet (`earshot certificate show`); else look into the log of what serves it, and test with openssl s_client.',
     }),
   ],
 ];

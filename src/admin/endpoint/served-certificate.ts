@@ -10,6 +10,7 @@ export function seenTls(socket: TLSSocket): SeenTls | null {
   return {
     protocol: socket.getProtocol() ?? 'unknown',
     issuer: certificate.issuer.replaceAll('\n', ', '),
+    notBefore: certificate.validFromDate,
     notAfter: certificate.validToDate,
   };
 }

@@ -46,7 +46,7 @@ async function start(io: Io): Promise<void> {
   ]);
   const log = createLogger(io, config.logLevel);
   const receiver = await serve(config, log, io);
-  announce(config, receiver.url, log);
+  announce(config, receiver, log);
   const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
   const maintenance = await maintainBeside(receiver, account, log, io);
   await untilAborted(io.signal);
@@ -91,7 +91,8 @@ function shortLivedReason({ account }: CompleteAccountConfig): string | null {
   return null;
 }
 
-function announce(config: ServeConfig, url: string, log: Logger): void {
+function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
+  const { url, hasCertificate } = receiver;
   const { dataDir, publicUrl, tls, trustedProxies } = config;
   if (tls.kind === 'off') {
     log.warn(
@@ -106,5 +107,8 @@ function announce(config: ServeConfig, url: string, log: Logger): void {
     );
   }
   const endpoint = `${publicUrl ?? url}/notifications/<name>`;
-  log.info({ url, dataDir, endpoint }, 'ready: notifications are taken');
+  const state = hasCertificate
+    ? 'ready: notifications are taken'
+    : 'ready, but for the certificate: notifications are taken as soon as there is one';
+  log.info({ url, dataDir, endpoint }, state);
 }

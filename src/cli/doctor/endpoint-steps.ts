@@ -4,15 +4,17 @@ import { checkLogin, checkLoginRequired } from '../../admin/doctor/endpoint-logi
 import { checkPort } from '../../admin/doctor/port.ts';
 import { checkAddresses, checkName, checkPublicUrl } from '../../admin/doctor/public-url.ts';
 import { resolveName } from '../../admin/doctor/resolve-name.ts';
+import { checkThisHost } from '../../admin/doctor/this-host.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
-import { checkCertificateFiles } from '../../tls/certificate-checks.ts';
 import type { Io } from '../io.ts';
+import { certificateSteps } from './certificate-steps.ts';
 import type { DoctorSettings } from './doctor-settings.ts';
 import type { Step } from './run-steps.ts';
 
-export function endpointSteps(settings: DoctorSettings, { nowUs }: Pick<Io, 'nowUs'>): Step[] {
+export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { nowUs } = io;
   const { publicUrl = '', serve, account, probeWithExtra: withExtra } = settings;
   const endpoint = endpointOf(publicUrl, defaultSubscriptionName);
   const pairs = account?.endpoint.pairs ?? serve?.credentials;
@@ -36,10 +38,11 @@ export function endpointSteps(settings: DoctorSettings, { nowUs }: Pick<Io, 'now
       run: async () => checkAddresses({ addresses, isTest: withExtra !== null }),
     },
     {
-      name: 'certificate files',
-      needs: serve === undefined ? ['configuration'] : [],
-      run: () => certificateFiles(settings, nowUs),
+      name: 'this host',
+      needs: ['name'],
+      run: async () => checkThisHost({ addresses, localAddresses: io.localAddresses() }),
     },
+    ...certificateSteps(settings, io),
     { name: 'port', needs: ['name'], run: () => checkPort({ publicUrl }) },
     {
       name: 'certificate',
@@ -69,16 +72,3 @@ const noCredentials: Finding = {
   message: 'There are no endpoint credentials yet.',
   advice: 'Make them: `earshot credentials create`.',
 };
-
-async function certificateFiles(
-  { serve, publicUrl }: DoctorSettings,
-  nowUs: () => number,
-): Promise<Finding[]> {
-  const files = serve?.tls;
-  if (files?.kind !== 'files') {
-    const message = 'EARSHOT_TLS=off: the proxy in front has the certificate.';
-    return [{ check: 'certificate files', state: 'skipped', message }];
-  }
-  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
-  return checkCertificateFiles({ files, host, nowUs });
-}

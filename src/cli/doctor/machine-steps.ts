@@ -4,6 +4,7 @@ import { sessionFileName } from '../../admin/session/session-file.ts';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
+import { acmeSecretFileNames } from '../../tls/acme/acme-folder.ts';
 import type { Io } from '../io.ts';
 import { checkConfiguration, type DoctorSettings } from './doctor-settings.ts';
 import type { Step } from './run-steps.ts';
@@ -11,7 +12,7 @@ import type { Step } from './run-steps.ts';
 export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   const { dataDir, catalogueUrl, tokenUrl } = settings;
   const { nowUs, fetch } = io;
-  const secretFileNames = [credentialsFileName, sessionFileName];
+  const secretFileNames = [credentialsFileName, sessionFileName, ...acmeSecretFileNames];
   const store = createStoreChecks({ dataDir, nowUs, secretFileNames });
   const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
   const urls = services.map((url) => new URL(url).origin);

@@ -74,8 +74,13 @@ function refuse({ status, data, headers }: AxiosResponse, config: InternalAxiosR
   if (type === 'badNonce') return;
   const details = [problem, ...(problem?.subproblems ?? [])].flatMap((one) => one?.detail ?? []);
   const detail = details.join(' ') || `${originOf(config)} answered with status ${status}`;
-  const kind = type === 'other' && status === 429 ? 'rateLimited' : type;
+  const kind = type === 'other' ? kindOf(status) : type;
   throw new AcmeProblem(kind, detail, retryAfterMs(headers['retry-after'], headers.date));
+}
+
+function kindOf(status: number): string {
+  if (status === 429) return 'rateLimited';
+  return status >= 500 ? 'serverInternal' : 'other';
 }
 
 function unreachable(error: unknown, config: InternalAxiosRequestConfig): AcmeProblem {

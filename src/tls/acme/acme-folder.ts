@@ -9,6 +9,11 @@ import { type RenewalState, renewalStateSchema } from './renewal-state.ts';
 /** In the data directory; owner-only, as are the files in it. */
 export const acmeFolderName = 'acme';
 
+/** Of the files with keys, those whose names are the same everywhere. */
+export const acmeSecretFileNames = ['certificate.json', 'order.json'].map((name) =>
+  join(acmeFolderName, name),
+);
+
 /** An account at one authority. Its key is on disk before the authority hears of it. */
 const accountSchema = z.object({
   directoryUrl: z.string(),

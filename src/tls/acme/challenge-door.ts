@@ -39,7 +39,7 @@ export function createChallengeDoor(listen: ListenAddress): ChallengeDoor {
 }
 
 /**
- * For a command beside a receiver: where the port is taken, the one who has it may be that receiver,
+ * For a program beside a receiver: where the port is taken, the one who has it may be that receiver,
  * which answers for every program on its data directory. A knock tells.
  */
 export function createSharedDoor(listen: ListenAddress, ask: typeof fetch): ChallengeDoor {

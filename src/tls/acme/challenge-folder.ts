@@ -38,7 +38,8 @@ export function openChallengeFolder(dataDir: string): ChallengeFolder {
   return {
     put: (token, keyAuthorization) => writeOwnerOnly(pathOf(token), keyAuthorization),
     putAlpn: (pair) => writeOwnerOnly(join(folder, alpnFileName), pair),
-    clear: () => rm(folder, { recursive: true, force: true }),
+    // Another program that knocks puts a file there, perhaps just now: then it is tried again.
+    clear: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }),
     remove: (token) => removeFile(pathOf(token)),
     answer: (token) => (tokenPattern.test(token) ? textOf(join(folder, token)) : null),
     alpnAnswer: () => {

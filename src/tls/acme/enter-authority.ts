@@ -1,6 +1,5 @@
 /** Opens the account at an authority: the one on disk, or a new one. */
-
-import { isAcmeProblem } from './acme-problem.ts';
+import { AcmeProblem, isAcmeProblem } from './acme-problem.ts';
 import type { AcmeWorld } from './acme-world.ts';
 import { type Authority, createAuthority, createKey, type Directory } from './authority.ts';
 
@@ -44,13 +43,25 @@ export async function enterAuthority({
   const { key } = saved;
   const authority = open(key, saved.url);
   const directory = await authority.readDirectory();
-  const url = await authority.enterAccount(email).catch((problem: unknown) => {
-    // Authorities forget: test ones at each start. The same key makes a new account.
-    const isForgotten =
-      isAcmeProblem(problem, 'accountDoesNotExist') || isAcmeProblem(problem, 'malformed');
-    if (saved.url === null || !isForgotten) throw problem;
-    return open(key, null).enterAccount(email);
-  });
+  if (saved.url === null && eab === undefined && directory.meta?.externalAccountRequired === true) {
+    throw new AcmeProblem('externalAccountRequired', 'its directory says so');
+  }
+  const url = await authority
+    .enterAccount(email)
+    .catch((problem: unknown) => {
+      // Authorities forget: test ones at each start. The same key makes a new account.
+      const isForgotten =
+        isAcmeProblem(problem, 'accountDoesNotExist') || isAcmeProblem(problem, 'malformed');
+      if (saved.url === null || !isForgotten) throw problem;
+      return open(key, null).enterAccount(email);
+    })
+    .catch(aboutTheAccount);
   if (url !== saved.url) await folder.writeAccount({ directoryUrl, key, url });
   return { authority: url === saved.url ? authority : open(key, url), directory };
+}
+
+/** `unauthorized` means something else of an account than of a challenge. */
+function aboutTheAccount(problem: unknown): never {
+  if (!isAcmeProblem(problem, 'unauthorized')) throw problem;
+  throw new AcmeProblem('accountRefused', problem.detail, problem.retryAfterMs);
 }

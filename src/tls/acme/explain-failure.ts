@@ -37,6 +37,8 @@ const sentences: Readonly<Record<string, Sentence>> = {
     `${authority} has had too many requests for now. Nothing has to be done: it is tried again later, when the limit allows.`,
   externalAccountRequired: (_order, authority) =>
     `${authority} asks for an account that is bound to one of yours there. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY as it gave them to you.`,
+  accountRefused: (_order, authority) =>
+    `${authority} does not accept the account. If it is bound to one of yours there, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY; if it was closed there, move its file (acme/account-….json in the data directory) away.`,
   invalidContact: (_order, authority) =>
     `${authority} does not take the e-mail address. Correct EARSHOT_ACME_EMAIL.`,
   unsupportedContact: (_order, authority) =>
@@ -69,7 +71,9 @@ export function explainFailure(error: unknown, order: FailedOrder): AppError {
   if (!(error instanceof AcmeProblem)) {
     return new AppError('internal', `The order at ${authority} failed.`, { cause: error });
   }
-  const sentence = sentences[error.type] ?? refused;
+  // The type is foreign text: it may also be the name of what every object has.
+  const known = Object.hasOwn(sentences, error.type) ? sentences[error.type] : undefined;
+  const sentence = known ?? refused;
   const said = foreignText(error.detail, { secrets: [], charactersMax: detailCharactersMax });
   return new AppError('unavailable', `${sentence(order, authority)} (${error.type}: ${said})`, {
     cause: error,

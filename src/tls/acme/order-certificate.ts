@@ -50,6 +50,9 @@ export async function proveOnly(order: CertificateOrder, world: OrderWorld): Pro
   if (placed.status === 'pending') await proveName(placed, order, world);
 }
 
+/** Problems that say nothing of the order that was asked for. */
+const passing: ReadonlySet<string> = new Set(['unreachable', 'rateLimited', 'serverInternal']);
+
 /** The order on disk; null when there is none, or none that leads anywhere. */
 async function takeUp(order: CertificateOrder, world: OrderWorld): Promise<SavedOrder | null> {
   const { folder, authority, nowUs } = world;
@@ -59,8 +62,8 @@ async function takeUp(order: CertificateOrder, world: OrderWorld): Promise<Saved
   const ageUs = nowUs() - saved.placedAtUs;
   if (isOurs && ageUs >= 0 && ageUs < orderAgeUsMax) {
     const known = await authority.readOrder(saved.url).catch((problem: unknown) => {
-      // The order is gone; what else there may be, such as no network, does not speak against it.
-      if (isAcmeProblem(problem) && problem.type !== 'unreachable') return null;
+      // The order is gone; what passes, such as no network, does not speak against it.
+      if (isAcmeProblem(problem) && !passing.has(problem.type)) return null;
       throw problem;
     });
     if (known !== null && known.status !== 'invalid') return saved;

@@ -1,4 +1,5 @@
 /** Tries an order where it does not count: at the authority's staging directory. */
+import { isAcmeProblem } from './acme-problem.ts';
 import type { AcmeWorld } from './acme-world.ts';
 import { enterAuthority } from './enter-authority.ts';
 import { orderCertificate, proveOnly } from './order-certificate.ts';
@@ -15,8 +16,12 @@ export async function rehearseAtStaging(world: AcmeWorld): Promise<'issued' | nu
   const { stagingUrl, settings } = world;
   if (stagingUrl === null) return null;
   const staged = { ...settings, directoryUrl: stagingUrl, eab: undefined };
-  const { authority, directory } = await enterAuthority({ ...world, settings: staged });
-  if (directory.meta?.externalAccountRequired === true) return null;
+  const entered = await enterAuthority({ ...world, settings: staged }).catch((problem: unknown) => {
+    if (isAcmeProblem(problem, 'externalAccountRequired')) return null;
+    throw problem;
+  });
+  if (entered === null) return null;
+  const { authority } = entered;
   const nowhere = {
     readOrder: async () => null,
     writeOrder: async () => undefined,

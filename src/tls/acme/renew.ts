@@ -88,6 +88,8 @@ async function attempt(
   try {
     await world.openDoor();
     if (state.failures > 0) await rehearseAtStaging(world);
+    // Left by a program that was ended after it had saved its certificate.
+    if (old !== null && (await folder.readOrder())?.key === old.key) await folder.removeOrder();
     const entered = await enterAuthority(world);
     const order = { ...settings, replaces: replacedBy(entered, old, settings) };
     const saved = await orderCertificate(order, { ...world, authority: entered.authority });

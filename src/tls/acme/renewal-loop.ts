@@ -63,7 +63,7 @@ function createLook({ world, current, takeLock, onCertificate, log }: RenewalLoo
         seen = certificate.cert;
         onCertificate(certificate);
       }
-      await world.openDoor().catch(tell.failure);
+      await world.openDoor().then(tell.open, tell.closed);
       if (certificate !== null) await askAdvice(world, certificate, takeLock, log);
       const due = { when: 'due', takeLock, lockWaitMs: 0, onIssued: onCertificate } as const;
       const renewal = await renew(world, due);
@@ -79,34 +79,39 @@ function createLook({ world, current, takeLock, onCertificate, log }: RenewalLoo
 
 /** Looks are many: what stays the same is told once. */
 function createTeller({ states }: AcmeWorld, log: Logger) {
-  let told = '';
-  const once = (key: string, tell: () => void) => {
-    if (key !== told) tell();
-    told = key;
+  const told = { door: '', renewal: '' };
+  const once = (topic: keyof typeof told, key: string, tell: () => void) => {
+    if (key !== told[topic]) tell();
+    told[topic] = key;
   };
+  const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
   const dateOf = (atUs: number | null) => (atUs === null ? undefined : new Date(atUs / 1000));
   return {
+    open: () => {
+      told.door = '';
+    },
+    closed: (error: unknown) => {
+      const reason = reasonOf(error);
+      once('door', reason, () => log.error({ reason }, 'challenges cannot be answered'));
+    },
     renewal: async (renewal: Renewal) => {
-      if (renewal.outcome === 'renewed') {
-        const { notAfter, directoryUrl } = renewal.certificate;
-        const authority = new URL(directoryUrl).host;
-        return log.info({ notAfter, authority }, 'new certificate; it is served');
-      }
-      if (renewal.outcome === 'current') return undefined;
+      // What fails after this is news, even in the same words.
+      if (renewal.outcome !== 'waiting') told.renewal = '';
+      if (renewal.outcome !== 'waiting') return;
       const { failures, lastFailure } = await states.read();
       const fields = { reason: lastFailure?.message, failures, nextTry: dateOf(renewal.untilUs) };
-      return once(`waiting ${failures} ${lastFailure?.message}`, () =>
+      return once('renewal', `${failures} ${lastFailure?.message}`, () =>
         log.warn(fields, 'a certificate is due; `earshot certificate renew` does not wait'),
       );
     },
     failure: async (error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       const { failures, nextTryAtUs } = await states
         .read()
         .catch(() => ({ failures: 0, nextTryAtUs: null }));
       const isOurs = isAppError(error) && !isAppError(error, 'internal');
       const fields = { reason, failures, nextTry: dateOf(nextTryAtUs) };
-      once(`waiting ${failures} ${reason}`, () =>
+      once('renewal', `${failures} ${reason}`, () =>
         log.error(
           isOurs ? fields : { ...fields, err: error },
           'no new certificate; what there is stays in use',

@@ -81,13 +81,13 @@ describe('the certificate', () => {
   });
 
   it.each([
-    [14.5, 'pass', /^14 days left/],
-    [13.5, 'warn', /^13 days left/],
-    [0.5, 'warn', /^0 days left/],
-  ])('with %d days left: %s', async (days, state, words) => {
+    [5.5, 'pass', /^5 days left/],
+    [4.5, 'warn', /^4 days left/],
+    [1.5, 'warn', /^1 day left/],
+  ])('of 30 days with %d left: %s', async (days, state, words) => {
     const authority = await createCertificateAuthority({ now: Date.now });
-    const notAfterMs = Date.now() + days * dayMs;
-    const certificate = await authority.issue({ hosts: ['localhost'], notAfterMs });
+    const certificate = await authority.issue({ hosts: ['localhost'] });
+    const nowUs = () => (Date.now() + (30 - days) * dayMs) * 1000;
     const endpoint = endpointAt(await startEndpoint(certificate));
     const trusting = createEndpointProbe({ extraCaPems: [authority.certificatePem] });
     const seen = await checkCertificate({ endpoint, publicly: trusting, withExtra: null, nowUs });

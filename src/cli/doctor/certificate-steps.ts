@@ -1,0 +1,72 @@
+/** The doctor's steps about where the certificate comes from. */
+import type { AcmeConfig } from '../../config/tls-config.ts';
+import type { Finding } from '../../domain/finding.ts';
+import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/acme-checks.ts';
+import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
+import { createSharedDoor } from '../../tls/acme/challenge-door.ts';
+import { checkCertificateFiles } from '../../tls/certificate-checks.ts';
+import type { Io } from '../io.ts';
+import type { DoctorSettings } from './doctor-settings.ts';
+import type { Step } from './run-steps.ts';
+
+/** The names of the steps are the same for every kind of certificate, so that others can need them. */
+export function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { serve, publicUrl } = settings;
+  const needs = serve === undefined ? ['configuration'] : [];
+  if (serve?.tls.kind === 'acme') return acmeSteps(serve.tls, settings, io);
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  return [
+    {
+      name: 'certificate files',
+      needs,
+      run: async () =>
+        serve?.tls.kind === 'files'
+          ? checkCertificateFiles({ files: serve.tls, host, nowUs: io.nowUs })
+          : [behindProxy],
+    },
+  ];
+}
+
+const behindProxy: Finding = {
+  check: 'certificate files',
+  state: 'skipped',
+  message: 'EARSHOT_TLS=off: the proxy in front has the certificate.',
+};
+
+function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings, io: Io): Step[] {
+  // With roots of one's own it is a trial, whose authority may ask another port than 80.
+  const port = probeWithExtra === null ? 80 : acme.httpListen.port;
+  const opened = <Value>(work: (world: AcmeWorld) => Promise<Value>) =>
+    withWorld({ acme, dataDir, io }, work);
+  return [
+    { name: 'renewal', needs: ['data directory'], run: () => opened(checkRenewal) },
+    { name: 'authority', needs: [], run: () => opened(checkAuthority) },
+    {
+      name: 'challenge',
+      needs: ['data directory', 'name'],
+      run: () => opened((world) => checkChallenge(world, { port, ask: io.fetch })),
+    },
+  ];
+}
+
+async function withWorld<Value>(
+  { acme, dataDir, io }: { acme: AcmeConfig; dataDir: string; io: Io },
+  work: (world: AcmeWorld) => Promise<Value>,
+): Promise<Value> {
+  const door = createSharedDoor(acme.httpListen, io.fetch);
+  const { nowUs, random, signal } = io;
+  const world = openAcmeWorld({
+    settings: acme,
+    dataDir,
+    openDoor: (challenges) => door.open(challenges),
+    log: { error: () => undefined },
+    nowUs,
+    random,
+    signal,
+  });
+  try {
+    return await work(world);
+  } finally {
+    await door.close();
+  }
+}

@@ -1,0 +1,129 @@
+/** The doctor's checks of how the certificate comes here: authority, challenge, renewal. */
+import { randomUUID } from 'node:crypto';
+import { AppError } from '../../domain/app-error.ts';
+import { failedFinding, splitAdvice } from '../../domain/failed-finding.ts';
+import type { Finding } from '../../domain/finding.ts';
+import { networkFault } from '../../http/network-fault.ts';
+import type { AcmeWorld } from './acme-world.ts';
+import { challengePath } from './challenge-listener.ts';
+import { visitAuthority } from './enter-authority.ts';
+import { explainFailure } from './explain-failure.ts';
+import { renewalOutlook } from './renewal-outlook.ts';
+
+const knockTimeoutMs = 10_000;
+const hourUs = 3_600_000_000;
+/** A receiver that runs looks every ten seconds. */
+const overdueUs = hourUs;
+/** With less of its life left, a renewal that fails is no longer a matter for later. */
+const shareLeftFail = 1 / 10;
+
+/** Whether the authority answers at all. */
+export async function checkAuthority(world: AcmeWorld): Promise<Finding[]> {
+  const check = 'authority';
+  const { host } = new URL(world.settings.directoryUrl);
+  try {
+    const { meta } = await (await visitAuthority(world)).readDirectory();
+    if (meta?.externalAccountRequired === true && world.settings.eab === undefined) {
+      const message = `${host} asks for an account that is bound to one of yours there.`;
+      const advice = 'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY.';
+      return [{ check, state: 'fail', message, advice }];
+    }
+    return [{ check, state: 'pass', message: `${host} answers.` }];
+  } catch (error) {
+    return [failedFinding(check, explainFailure(error, world.settings), 'Try again later.')];
+  }
+}
+
+/**
+ * Knocks at the name as the authority would, on `port` 80: the answer shows that the name leads here.
+ * Opens the door itself when no receiver runs.
+ */
+export async function checkChallenge(
+  world: AcmeWorld,
+  { port, ask }: { port: number; ask: typeof fetch },
+): Promise<Finding[]> {
+  const check = 'challenge';
+  const { settings, challenges } = world;
+  if (settings.challenge === 'tls-alpn-01') return [handshakeFinding];
+  const token = `doctor-${randomUUID()}`;
+  try {
+    await world.openDoor();
+    await challenges.put(token, token);
+    return [await knock(`http://${settings.host}:${port}${challengePath}${token}`, token, ask)];
+  } catch (error) {
+    return [failedFinding(check, error, 'Set EARSHOT_ACME_HTTP_LISTEN to what port 80 leads to.')];
+  } finally {
+    await challenges.remove(token).catch(() => undefined);
+  }
+}
+
+const handshakeFinding: Finding = {
+  check: 'challenge',
+  state: 'skipped',
+  message:
+    'tls-alpn-01 is answered on the public port; `earshot certificate test` tries it for real.',
+};
+
+async function knock(url: string, token: string, ask: typeof fetch): Promise<Finding> {
+  const check = 'challenge';
+  const { hostname, port } = new URL(url);
+  const where = `port ${port || '80'} of ${hostname}`;
+  const leadHere =
+    'Let A and AAAA records lead to this host, and port 80 to EARSHOT_ACME_HTTP_LISTEN, in every firewall and router on the way.';
+  try {
+    const signal = AbortSignal.timeout(knockTimeoutMs);
+    const answer = await ask(url, { signal, redirect: 'manual' });
+    if (answer.ok && (await answer.text()) === token) {
+      const message = `A challenge is answered on ${where}, as seen from this machine.`;
+      return { check, state: 'pass', message };
+    }
+    const message = `Something else answers on ${where} (status ${answer.status}).`;
+    return { check, state: 'fail', message, advice: leadHere };
+  } catch (error) {
+    const message = `No challenge could be asked for on ${where}: ${networkFault(error)}.`;
+    const inside =
+      'Some routers do not lead a machine back to its own public address: then `earshot certificate test` tells.';
+    return { check, state: 'fail', message, advice: `${leadHere} ${inside}` };
+  }
+}
+
+/** What the last tries came to, and whether the next is where it should be. */
+export async function checkRenewal(world: AcmeWorld): Promise<Finding[]> {
+  const check = 'renewal';
+  const { folder, settings } = world;
+  const nowUs = world.nowUs();
+  try {
+    const { certificate, state, due } = await renewalOutlook(folder, settings, nowUs);
+    const leftUs = certificate === null ? 0 : certificate.notAfter.getTime() * 1000 - nowUs;
+    const lifeUs =
+      certificate === null ? 1 : leftUs + nowUs - certificate.notBefore.getTime() * 1000;
+    const nearEnd = leftUs < lifeUs * shareLeftFail;
+    if (state.lastFailure !== null && state.failures > 0) {
+      const { message, advice } = splitAdvice(state.lastFailure.message);
+      const times = state.failures === 1 ? 'The last try failed' : `${state.failures} tries failed`;
+      const next = state.nextTryAtUs === null ? '' : ` Next try: ${day(state.nextTryAtUs)}.`;
+      return [
+        { check, state: nearEnd ? 'fail' : 'warn', message: `${times}. ${message}${next}`, advice },
+      ];
+    }
+    if (certificate === null || due === null) {
+      const message = 'There is no certificate yet, and none was asked for.';
+      const advice = 'Start the receiver, which gets one: `earshot start`.';
+      return [{ check, state: 'warn', message, advice }];
+    }
+    if (due.atUs + overdueUs < nowUs) {
+      const message = `The certificate was to be renewed on ${day(due.atUs)}, and nothing has tried it.`;
+      const advice = 'Start the receiver, which renews it; or run `earshot certificate renew`.';
+      return [{ check, state: nearEnd ? 'fail' : 'warn', message, advice }];
+    }
+    const last = state.lastSuccessAtUs === null ? '' : `Renewed on ${day(state.lastSuccessAtUs)}; `;
+    return [{ check, state: 'pass', message: `${last}the next time is ${day(due.atUs)}.` }];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [failedFinding(check, error, 'Look at the files in the data directory.')];
+  }
+}
+
+function day(atUs: number): string {
+  return new Date(atUs / 1000).toISOString().slice(0, 16).replace('T', ' ');
+}

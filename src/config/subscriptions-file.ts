@@ -12,6 +12,7 @@ import {
   subscriptionNamePattern,
   wantedStatuses,
 } from '../domain/subscription.ts';
+import { importConfigFile } from './import-config-file.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
 
@@ -60,7 +61,7 @@ async function defaultExportOf(path: string): Promise<unknown> {
   try {
     // The digest in the address keeps an earlier reading from being handed out again.
     const digest = hash('sha256', readFileSync(path));
-    const module: unknown = await import(`${pathToFileURL(path).href}?digest=${digest}`);
+    const module = await importConfigFile(`${pathToFileURL(path).href}?digest=${digest}`);
     return z.looseObject({ default: z.unknown() }).safeParse(module).data?.default;
   } catch (cause) {
     throw new AppError(

@@ -1,5 +1,6 @@
 /** Schemas that read a variable's text into a value. Their errors complete "NAME: …". */
 import { BlockList, isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 
 /** `host:port`, with IPv6 addresses in brackets, to its two parts. */
@@ -48,6 +49,12 @@ export const outboundUrl = z.string().transform((text, context) => {
 
 /** An outbound URL; the path of the API is taken off, as people copy it along. */
 export const catalogueUrl = outboundUrl.transform((url) => url.replace(/\/odata(\/v1)?$/, ''));
+
+/**
+ * A folder, to its absolute path: a receiver must not lose its data when the folder that it was started
+ * in is moved or deleted.
+ */
+export const directory = z.string().transform((path) => resolve(path));
 
 /** A whole number of at least 1. */
 export const count = z

@@ -4,6 +4,7 @@ import {
   addressRanges,
   catalogueUrl,
   count,
+  directory,
   listenAddress,
   outboundUrl,
   publicUrl,
@@ -41,7 +42,7 @@ export const variables = {
   }),
   dataDir: variable({
     name: 'EARSHOT_DATA_DIR',
-    schema: z.string(),
+    schema: directory,
     default: './data',
     description: 'The folder that holds the database and the secrets that earshot makes itself.',
     example: '/var/lib/earshot',

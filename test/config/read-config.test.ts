@@ -1,4 +1,5 @@
 /** The configuration of `start`: every variable, every problem, and never a secret's value. */
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readDataConfig, readServeConfig } from '../../src/config/read-config.ts';
 import { readVariables } from '../../src/config/read-variables.ts';
@@ -49,7 +50,13 @@ const examples = {
     ],
     bad: ['8443', ':8443', '::1:8443', '[::1]', '0.0.0.0:65536', '0.0.0.0:', 'host:http', '[]:80'],
   },
-  dataDir: { good: [['/var/lib/earshot', '/var/lib/earshot']], bad: [] },
+  dataDir: {
+    good: [
+      ['/var/lib/earshot', '/var/lib/earshot'],
+      ['data', resolve('data')],
+    ],
+    bad: [],
+  },
   endpointUsername: { good: [['имя', 'имя']], bad: ['user:name'] },
   endpointPassword: { good: [[' with: blanks ', ' with: blanks ']], bad: [] },
   tls: {
@@ -142,13 +149,13 @@ describe('a variable', () => {
 
   it('that nobody asks for is not read', () => {
     expect(readDataConfig(environment({ EARSHOT_LISTEN: 'nonsense' }))).toEqual({
-      dataDir: './data',
+      dataDir: resolve('data'),
     });
   });
 
   it('that is not of earshot is left alone', () => {
     expect(readDataConfig(environment({ PATH: '/bin', EARSHOTX: '1', earshot_tls: 'x' }))).toEqual({
-      dataDir: './data',
+      dataDir: resolve('data'),
     });
   });
 
@@ -174,7 +181,7 @@ describe('the configuration of start', () => {
     expect(configWith({})).toEqual({
       listen: { host: '0.0.0.0', port: 8443 },
       publicUrl: undefined,
-      dataDir: './data',
+      dataDir: resolve('data'),
       credentials: [{ username: 'catalogue', password: 'a long password' }],
       credentialsSource: 'variables',
       tls: { kind: 'files', cert: 'cert.pem', key: 'key.pem' },

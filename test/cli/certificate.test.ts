@@ -1,0 +1,177 @@
+/** `earshot certificate` against Pebble, as a user types it, with the mistakes users make. */
+import { X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { freePorts, hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type FakeIoOptions, runCommand } from './fake-io.ts';
+
+const nowUs = () => Date.now() * 1000;
+
+/** Pebble, and the variables of a user who has set all of them right. */
+async function openWorld(options: PebbleOptions = {}) {
+  const pebble = await startPebble(options);
+  const folder = temporaryDirectory();
+  const ca = join(folder, 'ca.pem');
+  writeFileSync(ca, pebble.caPem);
+  const [listen = 0] = await freePorts(1);
+  const env = {
+    EARSHOT_TLS: 'acme',
+    EARSHOT_PUBLIC_URL: 'https://earshot.example.org',
+    EARSHOT_DATA_DIR: join(folder, 'data'),
+    EARSHOT_LISTEN: `127.0.0.1:${listen}`,
+    EARSHOT_ACME_DIRECTORY: pebble.directoryUrl,
+    EARSHOT_ACME_CA: ca,
+    EARSHOT_ACME_AGREE: 'yes',
+    EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${pebble.ports.http}`,
+  };
+  const certificate = (argv: string, changed: Record<string, string> = {}, io?: FakeIoOptions) =>
+    runCommand(['certificate', ...argv.split(' ')], {
+      nowUs,
+      ...io,
+      env: { ...env, ...changed },
+    });
+  return { pebble, folder, env, certificate };
+}
+
+describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
+  it('tests, gets, shows and leaves alone', { timeout: 60_000 }, async () => {
+    const { certificate, pebble } = await openWorld({ validitySeconds: 90 * 86_400 });
+    const tested = await certificate('test');
+    expect(tested).toMatchObject({ code: 0 });
+    expect(tested.out).toMatch(/has seen by http-01 that earshot\.example\.org is ours\. No cert/);
+    const none = await certificate('show');
+    expect(none).toMatchObject({ code: 1 });
+    expect(none.err).toMatch(/There is no certificate yet.*certificate renew/);
+    expect(await certificate('renew')).toMatchObject({ code: 0 });
+    const shown = JSON.parse((await certificate('show --json')).out);
+    expect(shown).toMatchObject({
+      source: 'acme',
+      names: ['earshot.example.org'],
+      keyType: 'EC P-256',
+      daysLeft: 89,
+      chainLength: 2,
+      authority: pebble.directoryUrl,
+      renewsBecause: 'share',
+      failures: 0,
+      lastFailure: null,
+      issuedLastDay: 1,
+    });
+    const again = await certificate('renew');
+    expect(again.err).toMatch(/good until .*renewed by itself on .*--force/);
+    const pem = (await certificate('show --pem')).out;
+    expect(new X509Certificate(pem).serialNumber).toBe(shown.serialNumber);
+    expect(pem).not.toContain('PRIVATE KEY');
+    expect(await certificate('renew --force')).toMatchObject({ code: 0 });
+    expect(new X509Certificate((await certificate('show --pem')).out).serialNumber).not.toBe(
+      shown.serialNumber,
+    );
+  });
+
+  it('prints aligned lines for people', { timeout: 30_000 }, async () => {
+    const { certificate } = await openWorld();
+    await certificate('renew');
+    const { out } = await certificate('show');
+    const columns = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.search(/(?<= {2})\S/));
+    expect(new Set(columns).size).toBe(1);
+    expect(out).toMatch(/^for +earshot\.example\.org$/m);
+  });
+
+  it('gets one by tls-alpn-01 on the public port', { timeout: 30_000 }, async () => {
+    const { certificate, pebble } = await openWorld();
+    const changed = {
+      EARSHOT_ACME_CHALLENGE: 'tls-alpn-01',
+      EARSHOT_LISTEN: `127.0.0.1:${pebble.ports.tls}`,
+    };
+    expect(await certificate('renew', changed)).toMatchObject({ code: 0 });
+  });
+
+  it('shows the terms before they are agreed to, and tries nothing', async () => {
+    const { certificate } = await openWorld();
+    const asked = await certificate('test', { EARSHOT_ACME_AGREE: '' });
+    expect(asked).toMatchObject({ code: 2 });
+    expect(asked.err).toMatch(/Terms of service: data:.*\n.*set EARSHOT_ACME_AGREE=yes/);
+    const refused = await certificate('renew', { EARSHOT_ACME_AGREE: '' });
+    expect(refused).toMatchObject({ code: 2 });
+  });
+});
+
+describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () => {
+  it.each([
+    ['files', { EARSHOT_TLS: '' }, /EARSHOT_TLS is files: .*EARSHOT_TLS=acme/],
+    ['an unknown root', { EARSHOT_ACME_CA: '' }, /cannot be asked.*EARSHOT_ACME_CA/],
+    [
+      'no directory',
+      { EARSHOT_ACME_DIRECTORY: 'https://localhost:1/dir' },
+      /cannot be asked.*refused/,
+    ],
+    [
+      'another port',
+      { EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:0' },
+      /Port 80 of earshot\.example\.org/,
+    ],
+  ])('%s: says what to put right', { timeout: 30_000 }, async (_title, changed, words) => {
+    const { certificate } = await openWorld();
+    const { code, err } = await certificate('renew', changed);
+    expect(code).toBeGreaterThan(0);
+    expect(err).toMatch(words);
+    expect(err).not.toMatch(/fault of the program|at .*\.ts:\d/);
+  });
+
+  it('a page that is no directory: names the variable', { timeout: 30_000 }, async () => {
+    const { certificate, pebble } = await openWorld();
+    const page = `https://localhost:${pebble.ports.management}/roots/0`;
+    const { code, err } = await certificate('renew', { EARSHOT_ACME_DIRECTORY: page });
+    expect(code).toBe(1);
+    expect(err).toMatch(/does not answer as a certificate authority does.*EARSHOT_ACME_DIRECTORY/);
+  });
+
+  it('a port that another program has: says so', { timeout: 30_000 }, async () => {
+    const { certificate } = await openWorld();
+    const stranger = createServer((_request, response) => response.end('hello'));
+    const [port = 0] = await freePorts(1);
+    await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => void stranger.close());
+    const { code, err } = await certificate('renew', {
+      EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${port}`,
+    });
+    expect(code).toBeGreaterThan(0);
+    expect(err).toMatch(/another program uses this port.*EARSHOT_ACME_HTTP_LISTEN/);
+  });
+});
+
+describe('earshot certificate show', () => {
+  it('tells of certificate files, too', async () => {
+    const folder = temporaryDirectory();
+    const authority = await createCertificateAuthority({ now: Date.now });
+    const { certificatePem, keyPem } = await authority.issue({ hosts: ['earshot.example.org'] });
+    writeFileSync(join(folder, 'cert.pem'), certificatePem);
+    writeFileSync(join(folder, 'key.pem'), keyPem);
+    const env = {
+      EARSHOT_TLS_CERT: join(folder, 'cert.pem'),
+      EARSHOT_TLS_KEY: join(folder, 'key.pem'),
+    };
+    const { code, out } = await runCommand(['certificate', 'show', '--json'], { env, nowUs });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      source: 'files',
+      names: ['earshot.example.org'],
+      daysLeft: 29,
+      authority: null,
+      failures: null,
+    });
+  });
+
+  it('behind a proxy says who has the certificate', async () => {
+    const env = { EARSHOT_TLS: 'off' };
+    const { code, err } = await runCommand(['certificate', 'show'], { env });
+    expect(code).toBe(2);
+    expect(err).toMatch(/the proxy in front has the certificate/);
+  });
+});

@@ -1,2 +1,122 @@
-/** The library's public face. */
+/** The library's public face: mount the receiver in a Hono app of one's own, and read what it stores. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Hono } from 'hono';
+import { checkReceiverOptions, checkStoreOptions } from './config/library-options.ts';
+import { followLog } from './domain/follow-log.ts';
+import type {
+  Cursors,
+  Intake,
+  Logger,
+  NotificationLog,
+  NotificationQuery,
+  NotificationRow,
+  Quarantine,
+  Receipt,
+} from './domain/ports.ts';
+import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
+import { createMountableReceiver } from './receiver/mountable-receiver.ts';
+import type { Outcome } from './receiver/receiver-app.ts';
+import { openStore as openStoreAt } from './store/store.ts';
+
 export { defineConfig, type EarshotConfig } from './config/subscriptions-file.ts';
+export { AppError, type ErrorCode, isAppError } from './domain/app-error.ts';
+export type {
+  Delivery,
+  DriftCount,
+  LogCounts,
+  QuarantineEntry,
+  QuarantineRow,
+} from './domain/ports.ts';
+export type { Fault } from './domain/read-notifications.ts';
+export type {
+  CredentialPair,
+  Cursors,
+  Intake,
+  Logger,
+  NotificationLog,
+  NotificationQuery,
+  NotificationRow,
+  Outcome,
+  Quarantine,
+  Receipt,
+};
+
+/** How often the end of the log is looked at by those who follow it. */
+const pollMs = 500;
+
+const nowUs = () => Date.now() * 1000;
+
+export interface FollowOptions {
+  /** Rows above this position, such as a cursor; 0 for the whole log. */
+  afterPosition: number;
+  query?: Omit<NotificationQuery, 'order' | 'limit' | 'afterPosition' | 'beforePosition'>;
+  /** Ends the stream. */
+  signal: AbortSignal;
+}
+
+/** The store of one data directory. All times are microseconds since 1970, UTC. */
+export interface Store
+  extends Intake,
+    NotificationLog,
+    Omit<Cursors, 'moveCursor'>,
+    Omit<Quarantine, 'retry'> {
+  /** Moves a reader's cursor, forward or back. On disk when it resolves. Rejects with `unavailable`. */
+  moveCursor(reader: string, position: number): Promise<void>;
+  /** Reads a body held in quarantine again; one that can be read now is stored. Rejects with `not_found`. */
+  retry(quarantineId: number): Promise<Receipt>;
+  /** Streams rows oldest first, and goes on as new ones arrive, until the signal is aborted. */
+  follow(options: FollowOptions): AsyncIterable<NotificationRow>;
+  /** Finishes what has been taken in, and ends the store's threads. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the store in a folder, and makes both when they are not there. Close it before the program ends.
+ * Rejects with `configuration` for a folder that cannot be used, `unavailable` for a disk that cannot
+ * be written.
+ */
+export async function openStore(options: { dataDir: string }): Promise<Store> {
+  const store = await openStoreAt({ ...checkStoreOptions(options), nowUs });
+  return {
+    ...store,
+    moveCursor: (reader, position) => store.moveCursor(reader, position, nowUs()),
+    retry: (quarantineId) => store.retry(quarantineId, nowUs()),
+    follow: (follow) => followLog({ log: store, wait, ...follow }),
+  };
+}
+
+export interface CreateReceiverOptions {
+  /** Where notifications go: what `openStore` resolves with. */
+  store: Intake;
+  /** The pairs that are accepted, at least one. */
+  credentials: readonly CredentialPair[];
+  /** Addresses and ranges (CIDR) of proxies whose `X-Forwarded-For` is believed; none unless told. */
+  trustedProxies?: readonly string[] | undefined;
+  /** Where the receiver reports refusals and failures, such as pino or `console`; silent unless told. */
+  log?: Logger | undefined;
+  /** Called for each request to `/notifications`, with the subscription's name from the path. */
+  onOutcome?: ((outcome: Outcome, subscription: string | null) => void) | undefined;
+}
+
+/**
+ * Builds the receiver as a Hono app with the routes `/notifications` and `/notifications/<name>`, to be
+ * mounted with `app.route`. It opens nothing. Throws `configuration` with all problems of the options.
+ */
+export function createReceiver(options: CreateReceiverOptions): Hono {
+  const { store, credentials, trustedProxies, log } = checkReceiverOptions(options);
+  return createMountableReceiver({
+    intake: store,
+    checkCredentials: createCredentialCheck(credentials),
+    trustedProxies,
+    log,
+    nowUs,
+    newRequestId: randomUUID,
+    ...(options.onOutcome === undefined ? {} : { observe: options.onOutcome }),
+  });
+}
+
+/** Resolves when it is time to look again; never rejects. */
+function wait(signal: AbortSignal): Promise<void> {
+  return delay(pollMs, undefined, { signal }).catch(() => undefined);
+}

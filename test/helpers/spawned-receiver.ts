@@ -25,8 +25,13 @@ export interface ReceiverWorld {
   start(env?: Record<string, string>): Promise<SpawnedReceiver>;
 }
 
+const checkedOut = join(import.meta.dirname, '../../scripts/earshot.js');
+
 /** Makes certificate and folder; whatever is still running is killed when the test has finished. */
-export async function createReceiverWorld(folder: string): Promise<ReceiverWorld> {
+export async function createReceiverWorld(
+  folder: string,
+  program = checkedOut,
+): Promise<ReceiverWorld> {
   const authority = await createCertificateAuthority({ now: Date.now });
   const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
   const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
@@ -37,7 +42,7 @@ export async function createReceiverWorld(folder: string): Promise<ReceiverWorld
     dataDir,
     ca: authority.certificatePem,
     start: (env = {}) =>
-      startReceiver({
+      startReceiver(program, {
         EARSHOT_LISTEN: '127.0.0.1:0',
         EARSHOT_DATA_DIR: dataDir,
         EARSHOT_ENDPOINT_USERNAME: credentials.username,
@@ -49,8 +54,10 @@ export async function createReceiverWorld(folder: string): Promise<ReceiverWorld
   };
 }
 
-async function startReceiver(env: Record<string, string>): Promise<SpawnedReceiver> {
-  const program = join(import.meta.dirname, '../../scripts/earshot.js');
+async function startReceiver(
+  program: string,
+  env: Record<string, string>,
+): Promise<SpawnedReceiver> {
   const child = spawn(process.execPath, [program, 'start'], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],

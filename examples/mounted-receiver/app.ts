@@ -1,0 +1,41 @@
+/** An app of one's own: it takes the catalogue's notifications, and shows the last ones. */
+import { serve } from '@hono/node-server';
+import { createReceiver, type NotificationRow, openStore } from 'earshot';
+import { Hono } from 'hono';
+
+const { ENDPOINT_USERNAME, ENDPOINT_PASSWORD, DATA_DIR = './data', PORT = '3000' } = process.env;
+
+const store = await openStore({ dataDir: DATA_DIR });
+
+// Throws, and says what is missing, when there are no credentials.
+const receiver = createReceiver({
+  store,
+  credentials: [{ username: ENDPOINT_USERNAME ?? '', password: ENDPOINT_PASSWORD ?? '' }],
+  // The HTTPS proxy in front runs on this machine.
+  trustedProxies: ['127.0.0.1', '::1'],
+  log: console,
+});
+
+const app = new Hono();
+
+app.get('/', async (c) => {
+  const last: ReturnType<typeof shown>[] = [];
+  for await (const row of store.find({ limit: 20 })) last.push(shown(row));
+  return c.json(last);
+});
+
+app.route('/', receiver);
+
+function shown({ productName, productId, event, receivedAtUs }: NotificationRow) {
+  const receivedAt = new Date(receivedAtUs / 1000).toISOString();
+  return { receivedAt, event, product: productName ?? productId };
+}
+
+const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: Number(PORT) }, ({ port }) =>
+  console.log(`http://127.0.0.1:${port}`),
+);
+
+// What has been answered is on disk already; this ends what is in hand, and then the store.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => server.close(() => void store.close()));
+}

@@ -1,0 +1,87 @@
+/** An app of a user's own on loopback, with the receiver mounted, served as @hono/node-server does by default. */
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { serve } from '@hono/node-server';
+import { Hono } from 'hono';
+import { expect, onTestFinished } from 'vitest';
+import {
+  type CreateReceiverOptions,
+  createReceiver,
+  openStore,
+  type Store,
+} from '../../src/index.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
+
+export const pair = { username: 'catalogue', password: 'open: sesame' };
+
+export async function openTestStore(): Promise<Store> {
+  const store = await openStore({ dataDir: temporaryDirectory() });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+export interface Answer {
+  status: number;
+  body: string;
+  headers: NodeJS.Dict<string | string[]>;
+}
+
+export interface Sent {
+  method?: string;
+  path?: string;
+  body?: string | Uint8Array;
+  headers?: Record<string, string>;
+  /** `user:password`; the right ones unless told. */
+  auth?: string | undefined;
+}
+
+/** Serves the app of `compose`, which is given a receiver; returns a client that speaks to it. */
+export async function serveApp(
+  compose: (app: Hono, receiver: Hono) => void,
+  options: Partial<CreateReceiverOptions> = {},
+) {
+  const store = await openTestStore();
+  const app = new Hono();
+  compose(app, createReceiver({ store, credentials: [pair], ...options }));
+  const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => {
+    agent.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const send = (sent: Sent = {}) => exchange({ port, agent, ...sent });
+  /** Sends this much of a request and is gone; resolves when the server has seen it. */
+  const abandon = async (text: string) => {
+    const accepted = once(server, 'connection');
+    const client = connect(port, '127.0.0.1', () => client.write(text));
+    const [socket] = await accepted;
+    await expect.poll(() => socket.bytesRead).toBeGreaterThanOrEqual(text.length);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    client.destroy();
+    await closed;
+  };
+  return { store, send, abandon };
+}
+
+function exchange(sent: Sent & { port: number; agent: Agent }): Promise<Answer> {
+  const { port, agent, method = 'POST', path = '/notifications/alps', headers = {} } = sent;
+  const auth = 'auth' in sent ? sent.auth : `${pair.username}:${pair.password}`;
+  return new Promise((resolve, reject) => {
+    const target = { host: '127.0.0.1', port, agent, method, path, headers, auth };
+    const outgoing = request(target, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, body, headers: response.headers }),
+      );
+      response.on('error', reject);
+    });
+    outgoing.on('error', reject);
+    outgoing.end(sent.body);
+  });
+}

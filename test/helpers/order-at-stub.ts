@@ -1,0 +1,117 @@
+/** What orders certificates at the stub authority: everything real, but the clock and the chance. */
+import { onTestFinished } from 'vitest';
+import { type AppError, isAppError } from '../../src/domain/app-error.ts';
+import { createTakeLock } from '../../src/store/process-lock.ts';
+import type { OwnCertificate } from '../../src/tls/acme/acme-folder.ts';
+import { type AcmeSettings, openAcmeWorld } from '../../src/tls/acme/acme-world.ts';
+import { type RenewOptions, renew } from '../../src/tls/acme/renew.ts';
+import { startRenewalLoop } from '../../src/tls/acme/renewal-loop.ts';
+import type { Fault, StubAuthority } from './stub-authority.ts';
+import { type StubOptions, startStubAuthority } from './stub-authority.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
+
+export const dayUs = 86_400_000_000;
+export const minuteUs = 60_000_000;
+
+export interface LogLine {
+  level: string;
+  fields: Record<string, unknown>;
+  message: string;
+}
+
+export type OrderAtStub = Awaited<ReturnType<typeof orderAtStub>>;
+
+export async function orderAtStub(
+  stubOptions: Partial<StubOptions> = {},
+  options: { dataDir?: string; settings?: Partial<AcmeSettings> } = {},
+) {
+  const clock = { us: Date.UTC(2026, 4, 1, 12) * 1000 };
+  const authority = await startStubAuthority({ nowMs: () => clock.us / 1000, ...stubOptions });
+  return { clock, authority, ...openOrders(authority, clock, options) };
+}
+
+/** One program's view; a second one on the same folder is what a restart makes. */
+export function openOrders(
+  authority: StubAuthority,
+  clock: { us: number },
+  options: { dataDir?: string; settings?: Partial<AcmeSettings> } = {},
+) {
+  const dataDir = options.dataDir ?? temporaryDirectory();
+  const stopper = new AbortController();
+  const log: LogLine[] = [];
+  const to = (level: string) => (fields: object, message: string) => {
+    log.push({ level, fields: { ...fields }, message });
+  };
+  const logger = { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') };
+  const world = openAcmeWorld({
+    settings: {
+      directoryUrl: authority.directoryUrl,
+      host: 'earshot.example.org',
+      challenge: 'http-01',
+      email: undefined,
+      extraCaPem: authority.caPem,
+      eab: undefined,
+      ...options.settings,
+    },
+    dataDir,
+    stagingUrl: null,
+    openDoor: async () => undefined,
+    log: logger,
+    nowUs: () => clock.us,
+    random: () => 0,
+    signal: stopper.signal,
+  });
+  const takeLock = createTakeLock(dataDir);
+  const served: OwnCertificate[] = [];
+  const onIssued = (certificate: OwnCertificate) => void served.push(certificate);
+  return {
+    world,
+    dataDir,
+    log,
+    /** What was handed over to be served, in order. */
+    served,
+    /** One look. */
+    look: (when: RenewOptions['when'] = 'due') =>
+      renew(world, { when, takeLock, lockWaitMs: 0, onIssued }),
+    /** Looks again and again, as in a receiver; stopped when the test has finished. */
+    startLoop: (current: OwnCertificate | null = null) => {
+      const loopOptions = { world, current, takeLock, onCertificate: onIssued, log: logger };
+      const loop = startRenewalLoop({ ...loopOptions, lookEveryMs: 5 }, stopper);
+      onTestFinished(() => loop.stop());
+      return loop;
+    },
+  };
+}
+
+/** A refusal as RFC 8555 section 6.7 has it. */
+export function refusal(
+  type: string,
+  { detail = 'because', status = 400, headers = {} }: Partial<Refusal> = {},
+): Fault {
+  return (answer) => ({
+    status,
+    headers: { ...answer.headers, 'content-type': 'application/problem+json', ...headers },
+    body: { type: `urn:ietf:params:acme:error:${type}`, detail },
+  });
+}
+
+interface Refusal {
+  detail: string;
+  status: number;
+  headers: Record<string, string>;
+}
+
+/** An answer without a body that says why. */
+export function failure(status: number, headers: Record<string, string> = {}): Fault {
+  return () => ({ status, headers, body: 'out of order' });
+}
+
+/** The error of ours that a call ends with. */
+export async function failureOf(call: Promise<unknown>): Promise<AppError> {
+  const error = await call.then(
+    () => new Error('It did not fail.'),
+    (problem: unknown) => problem,
+  );
+  if (isAppError(error)) return error;
+  throw error;
+}

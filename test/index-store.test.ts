@@ -1,0 +1,116 @@
+/** The library's store and options: reading, following, cursors, and what is refused. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  AppError,
+  type CreateReceiverOptions,
+  createReceiver,
+  isAppError,
+  openStore,
+} from '../src/index.ts';
+import { collect, delivery, notification } from './helpers/deliveries.ts';
+import { openTestStore, pair } from './helpers/mounted-receiver.ts';
+import { temporaryDirectory } from './helpers/temporary-directory.ts';
+
+describe('openStore', () => {
+  it('makes the folder, and finds there again what was stored', async () => {
+    const dataDir = join(temporaryDirectory(), 'new', 'data');
+    const store = await openStore({ dataDir });
+    await store.accept(delivery(notification(1)));
+    await store.moveCursor('downloads', 1);
+    await store.close();
+    const again = await openStore({ dataDir });
+    expect(await collect(again.find({ ackId: 'ack-1' }))).toHaveLength(1);
+    expect(await again.cursor('downloads')).toBe(1);
+    await again.close();
+  });
+
+  it('follows the log from a position on until it is told to stop', async () => {
+    const store = await openTestStore();
+    for (const number of [1, 2]) await store.accept(delivery(notification(number)));
+    const stop = new AbortController();
+    const seen: (string | null)[] = [];
+    for await (const { ackId } of store.follow({ afterPosition: 1, signal: stop.signal })) {
+      seen.push(ackId);
+      if (ackId === 'ack-2') await store.accept(delivery(notification(3)));
+      else stop.abort();
+    }
+    expect(seen).toEqual(['ack-2', 'ack-3']);
+  });
+
+  it.each([[{}], [{ dataDir: '' }], [{ dataDir: './data', dir: 1 }], [undefined]])(
+    'refuses the options %j',
+    async (options) => {
+      const opened = openStore(options as { dataDir: string });
+      await expect(opened).rejects.toThrow(/^openStore cannot use its options .*(dataDir|options)/);
+      await expect(opened).rejects.toMatchObject({ code: 'configuration' });
+    },
+  );
+
+  it('refuses a folder that cannot be one', async () => {
+    const path = join(temporaryDirectory(), 'file');
+    writeFileSync(path, '');
+    mkdirSync(`${path}-data`);
+    await expect(openStore({ dataDir: path })).rejects.toSatisfy((error) => isAppError(error));
+  });
+});
+
+describe('createReceiver', () => {
+  it('lists every problem of its options at once, and no password', async () => {
+    const store = await openTestStore();
+    const wrong = {
+      store,
+      credentials: [
+        { username: 'a:b', password: 'hidden' },
+        { username: 'c', password: '' },
+      ],
+      trustedProxies: ['10.0.0.0/8', 'proxy.example.org'],
+      log: { warn: () => undefined },
+      onOutcome: 'shout',
+      logger: console,
+    };
+    const error = refusalOf(wrong);
+    expect(error.code).toBe('configuration');
+    expect(error.details.toSorted()).toEqual([
+      'credentials.0.username: must hold something, and no colon (RFC 7617)',
+      'credentials.1.password: must hold something',
+      'log: must have debug, info, warn and error, as pino and console have',
+      'onOutcome: must be a function',
+      'options: Unrecognized key: "logger"',
+      'trustedProxies.1: must be IP addresses or ranges such as 10.0.0.0/8; "proxy.example.org" is none',
+    ]);
+    for (const detail of error.details) expect(error.message).toContain(detail);
+    expect(error.message).not.toContain('hidden');
+  });
+
+  it('refuses to run without credentials, and without a store', async () => {
+    const store = await openTestStore();
+    expect(refusalOf({ store, credentials: [] }).details).toEqual([
+      'credentials: must hold at least one pair; without one nobody could be let in',
+    ]);
+    expect(refusalOf({ store }).details).toEqual([expect.stringMatching(/^credentials: /)]);
+    expect(refusalOf({ store: {}, credentials: [pair] }).details).toEqual([
+      'store: must be what openStore resolves with',
+    ]);
+    expect(refusalOf(undefined).details).toEqual([expect.stringMatching(/^options: /)]);
+  });
+
+  it('takes console as its log, and options that are undefined', async () => {
+    const store = await openTestStore();
+    const options = { store, credentials: [pair], trustedProxies: ['127.0.0.1', '::1/128'] };
+    expect(() => createReceiver({ ...options, log: console })).not.toThrow();
+    const undefinedOnes = { trustedProxies: undefined, log: undefined, onOutcome: undefined };
+    expect(() => createReceiver({ ...options, ...undefinedOnes })).not.toThrow();
+  });
+});
+
+function refusalOf(options: unknown): AppError {
+  try {
+    createReceiver(options as CreateReceiverOptions);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error('It was not refused.');
+}

@@ -1,0 +1,202 @@
+/** The library as a user has it: the receiver in an app of their own, and the store beside it. */
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { describe, expect, it } from 'vitest';
+import { createReceiver, type Outcome } from '../src/index.ts';
+import { collect, notification } from './helpers/deliveries.ts';
+import { openTestStore, pair, serveApp } from './helpers/mounted-receiver.ts';
+
+const good = (number = 1, fields = {}) => JSON.stringify(notification(number, fields));
+const authorization = `Basic ${Buffer.from(`${pair.username}:${pair.password}`).toString('base64')}`;
+const large = 'x'.repeat(10 * 2 ** 20);
+
+describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
+  const path = `${prefix}/notifications/alps`;
+
+  async function mounted() {
+    const outcomes: [Outcome, string | null][] = [];
+    const onOutcome = (outcome: Outcome, name: string | null) =>
+      void outcomes.push([outcome, name]);
+    const world = await serveApp(
+      (app, receiver) => {
+        app.use(async (c, next) => {
+          await next();
+          c.header('X-Own', 'yes');
+        });
+        app.get('/own', (c) => c.text('own'));
+        app.route(prefix === '' ? '/' : prefix, receiver);
+        app.get('/notifications/own/page', (c) => c.text('own page'));
+        app.notFound((c) => c.text('nothing of mine', 404));
+      },
+      { onOutcome },
+    );
+    return { ...world, outcomes };
+  }
+
+  it('stores a notification once, however often it comes', async () => {
+    const { store, send, outcomes } = await mounted();
+    const first = await send({ path, body: good() });
+    expect(first).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+    expect(first.headers['x-own']).toBe('yes');
+    const unnamed = { path: `${prefix}/notifications`, body: good() };
+    expect(await send(unnamed)).toMatchObject({ status: 200, body: '{"status":"duplicate"}' });
+    const rows = await collect(store.find({}));
+    expect(rows).toMatchObject([{ ackId: 'ack-1', subscription: 'alps', timesSeen: 2 }]);
+    expect(outcomes).toEqual([
+      ['stored', 'alps'],
+      ['duplicate', null],
+    ]);
+  });
+
+  it('answers a probe, and refuses wrong credentials and other methods, with and without a body', async () => {
+    const { store, send } = await mounted();
+    expect(await send({ method: 'GET', path })).toMatchObject({ status: 200, body: '' });
+    expect(await send({ method: 'HEAD', path })).toMatchObject({ status: 200, body: '' });
+    for (const auth of [undefined, 'catalogue:wrong', 'other:open: sesame']) {
+      const refused = await send({ path, auth, body: good() });
+      expect(refused.status).toBe(401);
+      expect(refused.headers['www-authenticate']).toMatch(/^Basic /);
+    }
+    expect(await send({ method: 'GET', path, auth: undefined })).toMatchObject({ status: 401 });
+    expect(await send({ path, auth: undefined, body: large })).toMatchObject({ status: 401 });
+    expect(await send({ method: 'PUT', path, body: good() })).toMatchObject({ status: 405 });
+    expect(await store.counts()).toMatchObject({ notifications: 0, quarantined: 0 });
+  });
+
+  it('lets the sender read that a body is too large, and takes the next one', async () => {
+    const { send } = await mounted();
+    const chunked = { 'Transfer-Encoding': 'chunked' };
+    for (const headers of [{}, chunked]) {
+      const refused = await send({ path, body: large, headers });
+      expect(refused).toMatchObject({ status: 413, body: /larger than 1048576 bytes/ });
+    }
+    expect(await send({ path, body: good() })).toMatchObject({ body: '{"status":"stored"}' });
+  });
+
+  it('outlives senders who go away half-way', async () => {
+    const { store, send, abandon } = await mounted();
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\n`;
+    const chunk = `100000\r\n${'x'.repeat(2 ** 20)}\r\n`;
+    await abandon(`${head}Content-Length: 1000\r\n\r\n{"Prod`);
+    await abandon(`${head}Transfer-Encoding: chunked\r\n\r\n5\r\n{"Pro\r\n`);
+    await abandon(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}5\r\nxx`);
+    expect(await send({ path, body: good() })).toMatchObject({ body: '{"status":"stored"}' });
+    expect(await store.counts()).toEqual({ notifications: 1, duplicates: 0, quarantined: 0 });
+  });
+
+  it('keeps what is no notification in quarantine, byte by byte', async () => {
+    const { store, send } = await mounted();
+    const refused = await send({ path, body: '{"no":"notification"}' });
+    expect(refused.status).toBe(400);
+    const [entry] = await collect(store.quarantined({ released: false }));
+    const { body, headers } = await store.quarantineEntry(entry?.id ?? 0);
+    expect(Buffer.from(body).toString()).toBe('{"no":"notification"}');
+    expect(headers.join('\n')).not.toMatch(/authorization/i);
+    await expect(store.retry(entry?.id ?? 0)).resolves.toMatchObject({ outcome: 'rejected' });
+  });
+
+  it('leaves every other path to the app', async () => {
+    const { send } = await mounted();
+    expect(await send({ method: 'GET', path: '/own' })).toMatchObject({ body: 'own' });
+    const page = { method: 'GET', path: '/notifications/own/page', auth: undefined };
+    expect(await send(page)).toMatchObject({ status: 200, body: 'own page' });
+    const unknown = await send({ path: `${prefix}/notifications/UPPER`, body: good() });
+    expect(unknown).toMatchObject({ status: 404, body: 'nothing of mine' });
+  });
+});
+
+describe('among middleware that reads bodies', () => {
+  const middleware: Record<string, (app: Hono) => unknown> = {
+    'as JSON': (app) => app.use((c, next) => c.req.json().then(next)),
+    'as bytes': (app) => app.use((c, next) => c.req.arrayBuffer().then(next)),
+    'of a bounded length': (app) => app.use(bodyLimit({ maxSize: 2 ** 20 })),
+  };
+  const manners = { 'with a length': {}, 'in chunks': { 'Transfer-Encoding': 'chunked' } };
+
+  for (const [name, use] of Object.entries(middleware)) {
+    it.each(Object.entries(manners))(
+      `the receiver reads one that was read ${name} and came %s`,
+      async (_, headers) => {
+        const { store, send } = await serveApp((app, receiver) => {
+          use(app);
+          app.route('/', receiver);
+        });
+        const body = good(1, { padding: 'x'.repeat(300_000) });
+        expect(await send({ body, headers })).toMatchObject({ body: '{"status":"stored"}' });
+        const [row] = await collect(store.find({}));
+        expect(Buffer.from(await store.body(row?.position ?? 0)).toString()).toBe(
+          name === 'as JSON' ? JSON.stringify(JSON.parse(body)) : body,
+        );
+        expect(await send({ auth: undefined, body, headers })).toMatchObject({ status: 401 });
+      },
+    );
+  }
+
+  it('says in the log what is wrong when the body is gone, and stores nothing', async () => {
+    const lines: unknown[] = [];
+    const note = (fields: object, message: string) => void lines.push(fields, message);
+    const log = { debug: note, info: note, warn: note, error: note };
+    const { store, send } = await serveApp(
+      (app, receiver) => {
+        app.use((c, next) => c.req.raw.text().then(next));
+        app.route('/', receiver);
+      },
+      { log },
+    );
+    const { status, body } = await send({ body: good() });
+    expect(status).toBe(500);
+    expect(JSON.parse(body)).toMatchObject({
+      title: 'Internal error',
+      requestId: expect.any(String),
+    });
+    expect(lines).toEqual([
+      {
+        requestId: JSON.parse(body).requestId,
+        err: expect.objectContaining({ message: expect.stringContaining('through c.req') }),
+      },
+      'request failed',
+    ]);
+    expect(await store.counts()).toMatchObject({ notifications: 0 });
+  });
+});
+
+describe('without a server', () => {
+  const post = (body: string, headers: Record<string, string> = { authorization }) =>
+    ({ method: 'POST', body, headers }) as const;
+
+  it('the receiver answers as with one, so that a user can test an app', async () => {
+    const store = await openTestStore();
+    const app = new Hono().route('/', createReceiver({ store, credentials: [pair] }));
+    const answer = async (init: RequestInit) => {
+      const response = await app.request('/notifications/alps', init);
+      return [response.status, (await response.text()).slice(0, 22)];
+    };
+    expect(await answer(post(good()))).toEqual([200, '{"status":"stored"}']);
+    expect(await answer(post(good()))).toEqual([200, '{"status":"duplicate"}']);
+    expect(await answer({ headers: { authorization } })).toEqual([200, '']);
+    expect((await answer(post(good(), {})))[0]).toBe(401);
+    expect((await answer(post('[')))[0]).toBe(400);
+    expect((await answer(post('')))[0]).toBe(400);
+    expect((await answer(post(large)))[0]).toBe(413);
+    expect(await store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 2 });
+  });
+
+  it('the receiver is not harmed by a body that breaks when it is not wanted any more', async () => {
+    const store = await openTestStore();
+    const app = createReceiver({ store, credentials: [pair] });
+    let pulled = 0;
+    const end = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        pulled += 1;
+        if (pulled <= 2) return controller.enqueue(new Uint8Array(2 ** 20));
+        controller.error(new Error('gone'));
+        end.resolve();
+      },
+    });
+    const init = { method: 'POST', headers: { authorization }, body, duplex: 'half' } as const;
+    expect((await app.request('/notifications', init)).status).toBe(413);
+    await end.promise;
+    expect(await store.counts()).toMatchObject({ notifications: 0, quarantined: 0 });
+  });
+});

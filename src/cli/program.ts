@@ -5,6 +5,7 @@ import { credentialsCommand } from './commands/credentials.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { healthCommand } from './commands/health.ts';
+import { importCommand } from './commands/import.ts';
 import { maintainCommand } from './commands/maintain.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { queryCommand } from './commands/query.ts';
@@ -47,6 +48,7 @@ Data goes to standard output, everything else to standard error.`,
     queryCommand(io),
     tailCommand(io),
     quarantineCommand(io),
+    importCommand(io),
     sandboxCommand(io),
   ];
   for (const command of commands) program.addCommand(command);

@@ -15,7 +15,7 @@ export interface SystemdNotices {
 }
 
 /**
- * Says that notifications are taken, and from then on gives a sign of life at half of the
+ * Says that the receiver is up, and from then on gives a sign of life at half of the
  * watchdog's time (sd_watchdog_enabled(3)), as long as the event loop runs and the store answers.
  * Does nothing when no service manager has asked for it (NOTIFY_SOCKET).
  */

@@ -16,12 +16,16 @@ export interface ExchangeSettings {
   extraCaPem: string | undefined;
   /** Ends what is under way. */
   signal: AbortSignal;
+  /** For an answer to be there in full; half a minute unless told. */
+  requestTimeoutMs?: number;
 }
 
 /** Runs calls of acme-client with the settings of one authority. */
 export type Exchange = <Value>(calls: () => Promise<Value>) => Promise<Value>;
 
 const requestTimeoutMs = 30_000;
+/** Of one call: far more than it needs, with most nonces refused. acme-client can go round in circles. */
+const requestsMax = 100;
 const answerBytesMax = 2 ** 20;
 /** An authority that asks for more is asked again after this all the same. */
 const retryAfterMsMax = 7 * 24 * 3_600_000;
@@ -29,34 +33,43 @@ const retryAfterMsMax = 7 * 24 * 3_600_000;
 interface Context {
   agent: Agent | undefined;
   signal: AbortSignal;
+  timeoutMs: number;
+  requestsLeft: number;
 }
 const contexts = new AsyncLocalStorage<Context>();
 
-export function createExchange({ extraCaPem, signal }: ExchangeSettings): Exchange {
+export function createExchange(settings: ExchangeSettings): Exchange {
+  const { extraCaPem, signal, requestTimeoutMs: timeoutMs = requestTimeoutMs } = settings;
   acmeAxios.defaults.adapter = send;
   // Its own retries wait as long as the authority says, be it hours; ours are planned and kept.
   Object.assign(acmeAxios.defaults, { acmeSettings: { retryMaxAttempts: 0 } });
   const ca = extraCaPem === undefined ? undefined : [...getCACertificates('default'), extraCaPem];
   const agent = ca === undefined ? undefined : new Agent({ ca });
-  return (calls) => contexts.run({ agent, signal }, calls);
+  return (calls) => contexts.run({ agent, signal, timeoutMs, requestsLeft: requestsMax }, calls);
 }
 
 /** Throws AcmeProblem for every refusal but a bad nonce, which acme-client answers with a new one. */
 async function send(config: InternalAxiosRequestConfig): Promise<AxiosResponse> {
   const context = contexts.getStore();
   if (context === undefined) throw new Error('A call of acme-client outside of an exchange.');
+  if (context.requestsLeft === 0) {
+    throw new AcmeProblem('malformedAnswer', `${originOf(config)} has led round in circles`);
+  }
+  context.requestsLeft -= 1;
   const { agent, signal } = context;
+  // Not axios' own timeout, which begins anew with each byte.
+  const timeout = AbortSignal.timeout(context.timeoutMs);
   const response = await axios
     .getAdapter('http')({
       ...config,
-      signal,
-      timeout: requestTimeoutMs,
+      signal: AbortSignal.any([signal, timeout]),
       maxContentLength: answerBytesMax,
       ...(agent === undefined ? {} : { httpsAgent: agent }),
     })
     .catch((error: unknown) => {
       if (error instanceof AxiosError && error.response !== undefined) return error.response;
-      throw unreachable(error, config);
+      const reason = timeout.aborted ? 'it did not answer in time' : networkFault(error);
+      throw new AcmeProblem('unreachable', `${originOf(config)}: ${reason}`);
     });
   if (response.status >= 400) refuse(response, config);
   return response;
@@ -81,14 +94,6 @@ function refuse({ status, data, headers }: AxiosResponse, config: InternalAxiosR
 function kindOf(status: number): string {
   if (status === 429) return 'rateLimited';
   return status >= 500 ? 'serverInternal' : 'other';
-}
-
-function unreachable(error: unknown, config: InternalAxiosRequestConfig): AcmeProblem {
-  const reason =
-    error instanceof AxiosError && error.code === 'ECONNABORTED'
-      ? 'it did not answer in time'
-      : networkFault(error);
-  return new AcmeProblem('unreachable', `${originOf(config)}: ${reason}`);
 }
 
 /** Axios parses JSON after the adapter has handed the answer over. */

@@ -1,10 +1,10 @@
 /** What ACME leaves in the data directory: account keys, the order in hand, the certificate. */
-import { hash } from 'node:crypto';
+import { createPrivateKey, hash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { checkKeyPair, type LoadedCertificate } from '../certificate-files.ts';
 import { readOwnerOnly, removeFile, writeOwnerOnly } from './owner-only-file.ts';
-import { type RenewalState, renewalStateSchema } from './renewal-state.ts';
+import { type SavedStates, savedStatesSchema } from './renewal-state.ts';
 
 /** In the data directory; owner-only, as are the files in it. */
 export const acmeFolderName = 'acme';
@@ -14,10 +14,12 @@ export const acmeSecretFileNames = ['certificate.json', 'order.json'].map((name)
   join(acmeFolderName, name),
 );
 
+const privateKeySchema = z.string().refine(isPrivateKey);
+
 /** An account at one authority. Its key is on disk before the authority hears of it. */
 const accountSchema = z.object({
   directoryUrl: z.string(),
-  key: z.string(),
+  key: privateKeySchema,
   url: z.string().nullable(),
 });
 export type SavedAccount = z.infer<typeof accountSchema>;
@@ -27,7 +29,7 @@ const orderSchema = z.object({
   directoryUrl: z.string(),
   host: z.string(),
   url: z.string(),
-  key: z.string(),
+  key: privateKeySchema,
   placedAtUs: z.number().int(),
 });
 export type SavedOrder = z.infer<typeof orderSchema>;
@@ -52,8 +54,8 @@ export interface AcmeFolder {
   removeOrder(): Promise<void>;
   readCertificate(): Promise<OwnCertificate | null>;
   writeCertificate(certificate: SavedCertificate): Promise<void>;
-  readState(): Promise<RenewalState | null>;
-  writeState(state: RenewalState): Promise<void>;
+  readState(): Promise<SavedStates | null>;
+  writeState(states: SavedStates): Promise<void>;
 }
 
 /** Each reading call rejects with `configuration`, each writing one with `unavailable`. */
@@ -75,8 +77,8 @@ export function openAcmeFolder(dataDir: string): AcmeFolder {
       return saved === null ? null : ownCertificate(saved, certificatePath);
     },
     writeCertificate: (certificate) => writeOwnerOnly(certificatePath, certificate),
-    readState: () => readOwnerOnly(statePath, renewalStateSchema),
-    writeState: (state) => writeOwnerOnly(statePath, state),
+    readState: () => readOwnerOnly(statePath, savedStatesSchema),
+    writeState: (states) => writeOwnerOnly(statePath, states),
   };
 }
 
@@ -87,4 +89,13 @@ export function ownCertificate(
 ): OwnCertificate {
   const checked = checkKeyPair({ cert: chain, key }, { cert: origin, key: origin });
   return { ...checked, directoryUrl };
+}
+
+function isPrivateKey(pem: string): boolean {
+  try {
+    createPrivateKey(pem);
+    return true;
+  } catch {
+    return false;
+  }
 }

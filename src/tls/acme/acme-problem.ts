@@ -22,11 +22,6 @@ export function isAcmeProblem(error: unknown, type?: string): error is AcmeProbl
   return error instanceof AcmeProblem && (type === undefined || error.type === type);
 }
 
-/** A refusal that says nothing about what was asked: the same request may be granted later. */
-export function isPassing({ type }: AcmeProblem): boolean {
-  return ['unreachable', 'rateLimited', 'serverInternal', 'malformedAnswer'].includes(type);
-}
-
 /** The type's last part; `other` for one that is no ACME error. */
 export function problemType(urn: string | undefined): string {
   return /^urn:ietf:params:acme:error:(\w{1,50})$/.exec(urn ?? '')?.[1] ?? 'other';

@@ -15,6 +15,8 @@ export interface AuthoritySettings extends ExchangeSettings {
 
 /** What of a directory is used (RFC 8555, 7.1.1; RFC 9773, 3). */
 const directorySchema = z.looseObject({
+  newNonce: z.string(),
+  newAccount: z.string(),
   newOrder: z.string(),
   renewalInfo: z.string().optional(),
   meta: z
@@ -55,8 +57,14 @@ const authorizationSchema = z.looseObject({
 });
 export type AcmeAuthorization = z.infer<typeof authorizationSchema>;
 
+/** RFC 3339, to microseconds; a year so far off that they cannot be counted is none. */
+const timeUs = z.iso
+  .datetime({ offset: true })
+  .transform((text) => Date.parse(text) * 1000)
+  .pipe(z.int());
+
 const renewalInfoSchema = z.looseObject({
-  suggestedWindow: z.looseObject({ start: z.coerce.date(), end: z.coerce.date() }),
+  suggestedWindow: z.looseObject({ start: timeUs, end: timeUs }),
 });
 
 /** Each call rejects with AcmeProblem. None is repeated here, but for nonces that are refused. */
@@ -135,8 +143,8 @@ export function createAuthority(settings: AuthoritySettings): Authority {
         const { suggestedWindow } = read(renewalInfoSchema, answer.data);
         const { 'retry-after': header, date } = answer.headers;
         return {
-          startUs: suggestedWindow.start.getTime() * 1000,
-          endUs: suggestedWindow.end.getTime() * 1000,
+          startUs: suggestedWindow.start,
+          endUs: suggestedWindow.end,
           retryAfterMs: retryAfterMs(header, date),
         };
       }),
@@ -198,8 +206,10 @@ function read<Value>(schema: z.ZodType<Value>, answer: unknown): Value {
 /** What acme-client throws itself carries the authority's words and no type. */
 function asProblem(error: unknown): never {
   if (error instanceof AcmeProblem) throw error;
+  // It stumbles over answers that lack what it goes on with.
+  if (error instanceof TypeError) throw new AcmeProblem('malformedAnswer', 'parts are missing');
   const detail = error instanceof Error ? error.message : String(error);
-  throw new AcmeProblem('other', detail);
+  throw new AcmeProblem('other', detail || 'no reason was given');
 }
 
 /** Why a challenge, or an order, was not accepted. */

@@ -59,14 +59,16 @@ async function answersForUs(
   ask: typeof fetch,
 ): Promise<boolean> {
   const token = `knock-${randomUUID()}`;
-  await challenges.put(token, token);
+  // Not the token, which any server may give back that shows the path it was asked for.
+  const text = randomUUID();
+  await challenges.put(token, text);
   try {
     const signal = AbortSignal.timeout(knockTimeoutMs);
     const answer = await ask(`http://${loopbackOf(host)}:${port}${challengePath}${token}`, {
       signal,
       redirect: 'manual',
     });
-    return answer.ok && (await answer.text()) === token;
+    return answer.ok && (await answer.text()) === text;
   } catch {
     return false;
   } finally {

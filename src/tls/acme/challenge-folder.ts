@@ -3,15 +3,15 @@
  * be it the receiver that runs while a command orders.
  */
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { KeyPair } from '../../http/listener.ts';
 import { acmeFolderName } from './acme-folder.ts';
+import { AcmeProblem } from './acme-problem.ts';
 import { removeFile, writeOwnerOnly } from './owner-only-file.ts';
 
 export interface ChallengeFolder {
-  /** For http-01: the text for a token. Rejects with `unavailable`. */
+  /** For http-01: the text for a token. Rejects with `unavailable`, and AcmeProblem for a bad token. */
   put(token: string, keyAuthorization: string): Promise<void>;
   /** For tls-alpn-01: the certificate that the next handshakes are answered with. */
   putAlpn(pair: KeyPair): Promise<void>;
@@ -32,15 +32,16 @@ const keyPairSchema = z.object({ cert: z.string(), key: z.string() });
 export function openChallengeFolder(dataDir: string): ChallengeFolder {
   const folder = join(dataDir, acmeFolderName, 'challenges');
   const pathOf = (token: string) => {
-    if (!tokenPattern.test(token)) throw new Error('A token that is not as RFC 8555 has it.');
+    if (!tokenPattern.test(token)) {
+      throw new AcmeProblem('malformedAnswer', 'a token is not as RFC 8555 has it');
+    }
     return join(folder, token);
   };
   return {
-    put: (token, keyAuthorization) => writeOwnerOnly(pathOf(token), keyAuthorization),
+    put: async (token, keyAuthorization) => writeOwnerOnly(pathOf(token), keyAuthorization),
     putAlpn: (pair) => writeOwnerOnly(join(folder, alpnFileName), pair),
-    // Another program that knocks puts a file there, perhaps just now: then it is tried again.
-    clear: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }),
-    remove: (token) => removeFile(pathOf(token)),
+    clear: () => removeFile(folder),
+    remove: async (token) => removeFile(pathOf(token)),
     answer: (token) => (tokenPattern.test(token) ? textOf(join(folder, token)) : null),
     alpnAnswer: () => {
       const text = textOf(join(folder, alpnFileName));

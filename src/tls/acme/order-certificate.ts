@@ -22,7 +22,7 @@ export async function orderCertificate(
   order: CertificateOrder,
   world: OrderWorld,
 ): Promise<SavedCertificate> {
-  const { authority, folder, tell } = world;
+  const { authority, folder, challenges, tell } = world;
   const { directoryUrl, host } = order;
   tell(`asking ${new URL(directoryUrl).host} for a certificate for ${host}`);
   const saved = (await takeUp(order, world)) ?? (await place(order, world));
@@ -31,6 +31,9 @@ export async function orderCertificate(
     tell(`proving by ${order.challenge} that ${host} is ours`);
     await proveName(current, order, world);
     current = await settled(current, ['pending'], world);
+  } else {
+    // What a proof that was interrupted may have left behind.
+    await challenges.clear();
   }
   tell('having it made');
   if (current.status === 'ready') current = await authority.finalize(current, saved);
@@ -51,7 +54,12 @@ export async function proveOnly(order: CertificateOrder, world: OrderWorld): Pro
 }
 
 /** Problems that say nothing of the order that was asked for. */
-const passing: ReadonlySet<string> = new Set(['unreachable', 'rateLimited', 'serverInternal']);
+const passing: ReadonlySet<string> = new Set([
+  'unreachable',
+  'rateLimited',
+  'serverInternal',
+  'malformedAnswer',
+]);
 
 /** The order on disk; null when there is none, or none that leads anywhere. */
 async function takeUp(order: CertificateOrder, world: OrderWorld): Promise<SavedOrder | null> {
@@ -77,10 +85,9 @@ async function place(order: CertificateOrder, world: OrderWorld): Promise<SavedO
   const { directoryUrl, host, replaces = null } = order;
   const key = await createKey();
   const { url } = await authority.createOrder(host, replaces).catch((problem: unknown) => {
-    // Advice that is out of date must not stand in the way (RFC 9773, 5).
-    const isAboutIt =
-      isAcmeProblem(problem, 'alreadyReplaced') || isAcmeProblem(problem, 'conflict');
-    if (replaces === null || !isAboutIt) throw problem;
+    // What it replaces must not stand in the way (RFC 9773, 5). Authorities have many words for one
+    // that was replaced already, that another account ordered, or that they do not know.
+    if (replaces === null || !isAcmeProblem(problem) || passing.has(problem.type)) throw problem;
     return authority.createOrder(host, null);
   });
   const saved = { directoryUrl, host, url, key, placedAtUs: nowUs() };

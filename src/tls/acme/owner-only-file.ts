@@ -54,10 +54,14 @@ export async function writeOwnerOnly(path: string, value: unknown): Promise<void
   }
 }
 
-/** Rejects with `unavailable`; a file that is not there is no error. */
+/** A file, or a folder and what is in it; one that is not there is no error. Rejects with `unavailable`. */
 export async function removeFile(path: string): Promise<void> {
-  await rm(path, { force: true }).catch((cause: unknown) => {
-    throw new AppError('unavailable', `${path} cannot be removed (${codeOf(cause)}).`, { cause });
+  // Another program may be putting a file into a folder just now: then it is tried again.
+  const options = { recursive: true, force: true, maxRetries: 3 };
+  await rm(path, options).catch((cause: unknown) => {
+    throw new AppError('unavailable', `${path} cannot be removed ${adviceOf(codeOf(cause))}`, {
+      cause,
+    });
   });
 }
 

@@ -12,7 +12,7 @@ import { rehearseAtStaging } from './rehearse.ts';
 import { windowOf } from './renewal-advice.ts';
 import { afterFailure, afterSuccess, type RenewalState } from './renewal-state.ts';
 import { type RenewalTime, renewalTime } from './renewal-time.ts';
-import { capEndsAtUs, isWaiting, nextTryTime } from './retry-time.ts';
+import { capEndsAtUs, freshUntilUs, isWaiting, nextTryTime } from './retry-time.ts';
 
 /** What came of a look. */
 export type Renewal =
@@ -68,6 +68,8 @@ async function look(world: AcmeWorld, when: RenewOptions['when']): Promise<Renew
   if (when !== 'anyway' && certificate !== null && isFor(certificate, settings)) {
     const due = renewalTime(certificate, windowOf(state, certificate));
     if (nowUs < due.atUs) return { outcome: 'current', certificate, due };
+    const freshUs = when === 'due' ? freshUntilUs(state, nowUs, certificate) : null;
+    if (freshUs !== null) return { outcome: 'waiting', untilUs: freshUs };
   }
   const cappedUntilUs = capEndsAtUs(state, nowUs, certificate);
   if (cappedUntilUs !== null) {

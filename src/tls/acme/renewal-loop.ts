@@ -60,8 +60,9 @@ function createLook({ world, current, takeLock, onCertificate, log }: RenewalLoo
     try {
       const certificate = await world.folder.readCertificate();
       if (certificate !== null && certificate.cert !== seen) {
+        // One that a program with other settings got is better than none, and no better than ours.
+        if (seen === undefined || isFor(certificate, world.settings)) onCertificate(certificate);
         seen = certificate.cert;
-        onCertificate(certificate);
       }
       await world.openDoor().then(tell.open, tell.closed);
       if (certificate !== null) await askAdvice(world, certificate, takeLock, log);
@@ -95,12 +96,14 @@ function createTeller({ states }: AcmeWorld, log: Logger) {
       once('door', reason, () => log.error({ reason }, 'challenges cannot be answered'));
     },
     renewal: async (renewal: Renewal) => {
-      // What fails after this is news, even in the same words.
-      if (renewal.outcome !== 'waiting') told.renewal = '';
-      if (renewal.outcome !== 'waiting') return;
+      if (renewal.outcome !== 'waiting') {
+        // What fails after this is news, even in the same words.
+        told.renewal = '';
+        return;
+      }
       const { failures, lastFailure } = await states.read();
       const fields = { reason: lastFailure?.message, failures, nextTry: dateOf(renewal.untilUs) };
-      return once('renewal', `${failures} ${lastFailure?.message}`, () =>
+      once('renewal', `${failures} ${lastFailure?.message}`, () =>
         log.warn(fields, 'a certificate is due; `earshot certificate renew` does not wait'),
       );
     },

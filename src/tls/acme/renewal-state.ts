@@ -29,13 +29,25 @@ export const renewalStateSchema = z.object({
 
 export type RenewalState = z.infer<typeof renewalStateSchema>;
 
+/**
+ * On disk: the one that was written last, and those of other authorities and names. Two programs with
+ * different settings on one data directory would otherwise take their counts from each other.
+ */
+export const savedStatesSchema = renewalStateSchema.extend({
+  others: z.array(renewalStateSchema).default([]),
+});
+
+export type SavedStates = z.infer<typeof savedStatesSchema>;
+
+const othersMax = 10;
+
 /** What was saved, where it is about this authority and name; else the state before the first try. */
 export function stateFor(
   order: { directoryUrl: string; host: string },
-  saved: RenewalState | null,
+  saved: (RenewalState & Partial<SavedStates>) | null,
 ): RenewalState {
-  const isOurs = saved?.directoryUrl === order.directoryUrl && saved.host === order.host;
-  if (isOurs) return saved;
+  const ours = allOf(saved).find((one) => isSameOrder(one, order));
+  if (ours !== undefined) return ours;
   return {
     directoryUrl: order.directoryUrl,
     host: order.host,
@@ -47,6 +59,25 @@ export function stateFor(
     issuedAtUs: [],
     renewalInfo: null,
   };
+}
+
+/** What is to be saved: a state in its new form, and the others as they were. */
+export function withState(state: RenewalState, saved: SavedStates | null): SavedStates {
+  const others = allOf(saved).filter((one) => !isSameOrder(one, state));
+  return { ...state, others: others.slice(0, othersMax) };
+}
+
+function allOf(saved: (RenewalState & Partial<SavedStates>) | null): RenewalState[] {
+  if (saved === null) return [];
+  const { others = [], ...last } = saved;
+  return [last, ...others];
+}
+
+function isSameOrder(
+  one: { directoryUrl: string; host: string },
+  other: { directoryUrl: string; host: string },
+): boolean {
+  return one.directoryUrl === other.directoryUrl && one.host === other.host;
 }
 
 const dayUs = 24 * 3_600_000_000;

@@ -42,7 +42,9 @@ export function renewalTime(
   if (window !== null && window.endUs >= window.startUs) {
     const adviceUs = window.startUs + draw * (window.endUs - window.startUs);
     const latestUs = endsUs - lifetimeUs * shareKeptFromAdvice;
-    if (adviceUs <= latestUs) return { atUs: Math.round(adviceUs), because: 'authority' };
+    if (adviceUs <= latestUs) {
+      return { atUs: Math.round(Math.max(adviceUs, beginsUs)), because: 'authority' };
+    }
     return { atUs: Math.round(latestUs), because: 'expiry' };
   }
   const shareLeft = lifetimeUs <= shortLifetimeUs ? 1 / 2 : 1 / 3;

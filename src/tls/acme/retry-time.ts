@@ -29,8 +29,30 @@ export function isWaiting(state: RenewalState, nowUs: number): boolean {
   return lastAttemptAtUs === null || nowUs >= lastAttemptAtUs;
 }
 
+/** The longest time that a certificate counts as just issued, and the share of its life. */
+const freshUsMax = 6 * 60 * minuteUs;
+const freshShare = 1 / 4;
+
+/**
+ * Until when the certificate in use is too new to be replaced by itself; null when it is not. One that
+ * is due at once shows a clock that is wrong or an authority that errs, and so would the next one be.
+ */
+export function freshUntilUs(
+  { lastSuccessAtUs }: RenewalState,
+  nowUs: number,
+  { notBefore, notAfter }: { notBefore: Date; notAfter: Date },
+): number | null {
+  // A success in the future: the clock was set back.
+  if (lastSuccessAtUs === null || nowUs < lastSuccessAtUs) return null;
+  const lifetimeUs = (notAfter.getTime() - notBefore.getTime()) * 1000;
+  const untilUs = lastSuccessAtUs + Math.min(freshUsMax, lifetimeUs * freshShare);
+  return nowUs < untilUs ? Math.round(untilUs) : null;
+}
+
 /** So many certificates in 24 hours: enough for every honest need, below every authority's limit. */
 const issuesPerDay = 5;
+/** What lives shorter than this must be a mistake, and is not worth more orders. */
+const shortestLifetimeUs = 60 * minuteUs;
 
 /**
  * While the limit of the day is reached: when it ends; else null. Let's Encrypt gives five certificates
@@ -45,7 +67,8 @@ export function capEndsAtUs(
     certificate === null
       ? Number.POSITIVE_INFINITY
       : (certificate.notAfter.getTime() - certificate.notBefore.getTime()) * 1000;
-  const issuesMax = Math.max(issuesPerDay, Math.ceil((4 * dayUs) / lifetimeUs));
+  const countedUs = Math.max(lifetimeUs, shortestLifetimeUs);
+  const issuesMax = Math.max(issuesPerDay, Math.ceil((4 * dayUs) / countedUs));
   // Those from the future, as a clock was set back, are of no day that is known.
   const issued = state.issuedAtUs.filter((atUs) => atUs > nowUs - dayUs && atUs <= nowUs);
   const first = issued.at(-issuesMax);

@@ -1,7 +1,7 @@
 /** Keeps the renewal state on disk, and in memory while the disk does not take it. */
 import type { Logger } from '../../domain/ports.ts';
 import type { AcmeFolder } from './acme-folder.ts';
-import { type RenewalState, stateFor } from './renewal-state.ts';
+import { type RenewalState, stateFor, withState } from './renewal-state.ts';
 
 export interface StateKeeper {
   /** Rejects with `configuration` for a file that is not ours. */
@@ -21,7 +21,7 @@ export function createStateKeeper(
     write: async (state) => {
       unsaved = state;
       try {
-        await folder.writeState(state);
+        await folder.writeState(withState(state, await folder.readState()));
         unsaved = null;
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);

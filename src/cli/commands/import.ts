@@ -1,0 +1,48 @@
+/** `earshot import`: takes over what another data directory has received. */
+import { Command } from 'commander';
+import { readDataConfig } from '../../config/read-config.ts';
+import { openStore, openStoreReader } from '../../store/store.ts';
+import { importLog } from '../import-log.ts';
+import type { Io } from '../io.ts';
+import { writeOut } from '../write-out.ts';
+
+export function importCommand(io: Io): Command {
+  return new Command('import')
+    .description('Take over what another data directory has received, such as that of an old host.')
+    .argument('<folder>', 'the other data directory; it is only read')
+    .option('--json', 'as one JSON object: notifications stored duplicates quarantined')
+    .addHelpText(
+      'after',
+      `
+Beside a running receiver, too. What both have is stored once, so it may be interrupted and run again.
+Times of receipt are kept; bodies that were no notifications come along into the quarantine.
+
+Fields of --json: notifications (read there), stored (new here), duplicates (known here already),
+quarantined (bodies put into the quarantine here).
+
+Example:
+  $ earshot import /var/lib/earshot/from-the-old-host`,
+    )
+    .action((folder: string, flags: { json?: true }) => importFrom(folder, flags, io));
+}
+
+async function importFrom(folder: string, { json }: { json?: true }, io: Io): Promise<void> {
+  const { dataDir } = readDataConfig(io);
+  const from = openStoreReader(folder);
+  try {
+    const to = await openStore({ dataDir, nowUs: io.nowUs });
+    try {
+      const counts = await importLog(from, to, io);
+      if (json) return await writeOut(io.stdout, `${JSON.stringify(counts)}\n`);
+      const { notifications, stored, duplicates, quarantined } = counts;
+      const held = quarantined === 0 ? '' : ` ${quarantined} bodies went into the quarantine.`;
+      io.stderr.write(
+        `${notifications} notifications read: ${stored} stored, ${duplicates} known already.${held}\n`,
+      );
+    } finally {
+      await to.close();
+    }
+  } finally {
+    await from.close();
+  }
+}

@@ -1,0 +1,151 @@
+/** What systemd hears of the service, by its own tool and a socket such as it listens on. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSystemdNotices } from '../../src/cli/systemd.ts';
+import type { Logger } from '../../src/domain/ports.ts';
+import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+/** Node cannot listen on unix datagram sockets; Perl, which is part of every Debian, can. */
+const listener = `
+  use IO::Socket::UNIX; use Socket; $| = 1;
+  my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $ARGV[0]) or die $!;
+  print "listening\\n";
+  while (defined $socket->recv(my $message, 65536)) { print "$message\\n" }
+`;
+
+async function startServiceManager(): Promise<{ socket: string; heard(): string[] }> {
+  const socket = join(temporaryDirectory(), 'notify');
+  const child = spawn('perl', ['-e', listener, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  await once(child.stdout, 'data');
+  // The tool itself waits until what it sent has been read (sd_notify_barrier(3)).
+  const heard = () => text.trim().split('\n').slice(1);
+  return { socket, heard: () => heard().filter((line) => line !== 'BARRIER=1') };
+}
+
+function recordingLog(): { log: Logger; errors: string[] } {
+  const errors: string[] = [];
+  const none = () => undefined;
+  const error = (_fields: object, message: string) => void errors.push(message);
+  return { log: { debug: none, info: none, warn: none, error }, errors };
+}
+
+/** Ends with the test, also when the test fails. */
+function startNotices(env: Record<string, string>, checkWritable = async () => {}) {
+  const { log, errors } = recordingLog();
+  const PATH = process.env.PATH ?? '';
+  const notices = startSystemdNotices({ env: { PATH, ...env }, store: { checkWritable }, log });
+  onTestFinished(() => notices.stop());
+  return { ...notices, errors };
+}
+
+const watchdog = { WATCHDOG_USEC: '200000' };
+const refused = () => Promise.reject(new Error('The disk is full.'));
+const never = () => new Promise<void>(() => {});
+
+const tools = ['/usr/bin/systemd-notify', '/usr/bin/perl'];
+const canHear = process.env.CI !== undefined || tools.every((tool) => existsSync(tool));
+
+describe.runIf(canHear)('systemd', () => {
+  it('hears that the program is ready, and that it stops', async () => {
+    const { socket, heard } = await startServiceManager();
+    const world = await createReceiverWorld(temporaryDirectory());
+    const { child } = await world.start({ NOTIFY_SOCKET: socket });
+    await expect.poll(heard).toEqual(['READY=1']);
+    child.kill('SIGTERM');
+    await expect(once(child, 'exit')).resolves.toEqual([0, null]);
+    await expect.poll(heard).toEqual(['READY=1', 'STOPPING=1']);
+  });
+
+  it('gets a sign of life again and again, until the service stops', async () => {
+    const { socket, heard } = await startServiceManager();
+    const { stop, errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog });
+    await expect.poll(heard).toEqual(['READY=1', 'WATCHDOG=1', 'WATCHDOG=1', 'WATCHDOG=1']);
+    stop();
+    await expect.poll(heard).toContain('STOPPING=1');
+    expect(errors).toEqual([]);
+  });
+
+  it('gets one also while the disk is full, as a new start would not make room', async () => {
+    const { socket, heard } = await startServiceManager();
+    startNotices({ NOTIFY_SOCKET: socket, ...watchdog }, refused);
+    await expect.poll(heard).toContain('WATCHDOG=1');
+  });
+
+  it.each([
+    ['does not answer', [never, never, never]],
+    ['gave up an old call and does not answer a new one', [refused, never, refused, never]],
+  ])('gets none while the store %s, and one again when it does', async (_name, answers) => {
+    const { socket, heard } = await startServiceManager();
+    const waiting = [...answers];
+    let allowed = () => {};
+    const gate = new Promise<void>((resolve) => {
+      allowed = resolve;
+    });
+    const checkWritable = async () => {
+      const answer = waiting.shift();
+      return answer === undefined ? gate : answer();
+    };
+    const { errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog }, checkWritable);
+    await expect.poll(() => errors.length).toBeGreaterThan(3);
+    expect(errors[0]).toMatch(/^the store does not answer/);
+    expect(heard()).toEqual(['READY=1']);
+    allowed();
+    await expect.poll(heard).toContain('WATCHDOG=1');
+  });
+});
+
+describe('the tool that tells systemd', () => {
+  /** A folder whose systemd-notify writes down what it was given. */
+  function fakeTool(script: string): { PATH: string; written(): string } {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'systemd-notify');
+    writeFileSync(file, `#!/bin/sh\nexec >>${folder}/written\n${script}\n`);
+    chmodSync(file, 0o755);
+    const written = () => {
+      const path = join(folder, 'written');
+      return existsSync(path) ? readFileSync(path, 'utf8') : '';
+    };
+    return { PATH: `${folder}:${process.env.PATH}`, written };
+  }
+
+  it('is not run when no service manager has asked for it', async () => {
+    const { PATH, written } = fakeTool('echo "$1 $NOTIFY_SOCKET"');
+    for (const env of [{}, { NOTIFY_SOCKET: '' }])
+      startNotices({ PATH, ...env, ...watchdog }).stop();
+    await setImmediate();
+    startNotices({ PATH, NOTIFY_SOCKET: '/run/asked' });
+    await expect.poll(written).toBe('READY=1 /run/asked\n');
+  });
+
+  it('gets no secret, and runs once at a time', async () => {
+    const { PATH, written } = fakeTool('echo "begin $1"; env; echo "end"');
+    const env = { PATH, NOTIFY_SOCKET: '/run/asked', EARSHOT_ENDPOINT_PASSWORD: 'open sesame' };
+    startNotices(env).stop();
+    await expect.poll(written).toMatch(/begin READY=1\n[\s\S]*\nbegin STOPPING=1\n[\s\S]*end\n$/);
+    expect(written()).not.toMatch(/begin(?:(?!\nend\n)[\s\S])*begin/);
+    expect(written()).not.toMatch(/EARSHOT|open sesame/);
+  });
+
+  it('is missed in one line of the log, and nothing else fails', async () => {
+    const { stop, errors } = startNotices({
+      PATH: temporaryDirectory(),
+      NOTIFY_SOCKET: '/run/asked',
+      WATCHDOG_USEC: '20000',
+    });
+    await expect.poll(() => errors).toHaveLength(1);
+    expect(errors[0]).toMatch(/^systemd could not be told/);
+    stop();
+    await setImmediate();
+    expect(errors).toHaveLength(1);
+  });
+});

@@ -1,0 +1,100 @@
+/** First issue and renewal at a second ACME server, which is not Pebble and is as strict as a public one. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { createTakeLock } from '../../src/store/process-lock.ts';
+import { openAcmeWorld } from '../../src/tls/acme/acme-world.ts';
+import { createChallengeDoor } from '../../src/tls/acme/challenge-door.ts';
+import { renew } from '../../src/tls/acme/renew.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { canListen, hasCaddy, startCaddyAuthority } from './certificate-caddy.ts';
+import { ended } from './certificate-kill.ts';
+import { savedSerial, shownSerial } from './certificate-world.ts';
+
+const inCi = process.env.CI === 'true';
+const canRun = hasCaddy && (await canListen(80)) && (await canListen(443));
+const issued = { timeout: 20_000 };
+const hourUs = 3_600_000_000;
+
+async function openWorld(challenge: 'http-01' | 'tls-alpn-01') {
+  const authority = await startCaddyAuthority();
+  const folder = temporaryDirectory();
+  const world = await createReceiverWorld(folder);
+  const env = {
+    EARSHOT_TLS: 'acme',
+    EARSHOT_TLS_CERT: '',
+    EARSHOT_TLS_KEY: '',
+    EARSHOT_PUBLIC_URL: 'https://localhost',
+    EARSHOT_ACME_DIRECTORY: authority.directoryUrl,
+    EARSHOT_ACME_CA: authority.rootFile,
+    EARSHOT_ACME_AGREE: 'yes',
+    EARSHOT_ACME_CHALLENGE: challenge,
+    EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:80',
+    EARSHOT_LISTEN: challenge === 'tls-alpn-01' ? '127.0.0.1:443' : '127.0.0.1:0',
+    EARSHOT_DATA_DIR: world.dataDir,
+  };
+  const root = readFileSync(authority.rootFile, 'utf8');
+  const command = (argv: readonly string[]) => spawnCommand(argv, { env, cwd: folder }).ended;
+  return { authority, root, dataDir: world.dataDir, start: () => world.start(env), command };
+}
+
+describe.skipIf(!canRun && !inCi)('Caddy as authority (needs caddy, and ports 80 and 443)', () => {
+  it.each(['http-01', 'tls-alpn-01'] as const)(
+    'issues by %s at first start, and again when it is asked to beside the receiver',
+    async (challenge) => {
+      const { root, dataDir, start, command } = await openWorld(challenge);
+      const { port, log } = await start();
+      const shown = () => shownSerial(port, root);
+      await expect.poll(shown, { ...issued, message: log() }).not.toBeNull();
+      const first = await shown();
+      const { code, out, err } = await command(['certificate', 'renew', '--force']);
+      expect(code, out + err).toBe(0);
+      const renewed = savedSerial(dataDir);
+      expect(renewed).not.toBe(first);
+      await expect.poll(shown, issued).toBe(renewed);
+      expect(log()).not.toContain('"level":"error"');
+    },
+    60_000,
+  );
+
+  it('gives twelve hours, of which half are left when it is renewed', async () => {
+    const { authority, root, dataDir, start } = await openWorld('http-01');
+    const { child, port } = await start();
+    await expect.poll(() => shownSerial(port, root), issued).not.toBeNull();
+    await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
+    await ended(child);
+    let clockAheadUs = 0;
+    const door = createChallengeDoor({ host: '127.0.0.1', port: 80 });
+    const world = openAcmeWorld({
+      settings: {
+        directoryUrl: authority.directoryUrl,
+        host: 'localhost',
+        challenge: 'http-01',
+        email: undefined,
+        extraCaPem: root,
+        eab: undefined,
+      },
+      dataDir,
+      openDoor: (challenges) => door.open(challenges),
+      log: { error: () => undefined },
+      nowUs: () => Date.now() * 1000 + clockAheadUs,
+      random: () => 0,
+      signal: new AbortController().signal,
+    });
+    const takeLock = createTakeLock(dataDir);
+    const look = () =>
+      renew(world, { when: 'due', takeLock, lockWaitMs: 0, onIssued: () => undefined });
+    try {
+      clockAheadUs = 5.5 * hourUs;
+      expect(await look()).toMatchObject({ outcome: 'current' });
+      clockAheadUs = 6.1 * hourUs;
+      const before = savedSerial(dataDir);
+      const renewal = await look();
+      expect(renewal).toMatchObject({ outcome: 'renewed' });
+      expect(savedSerial(dataDir)).not.toBe(before);
+    } finally {
+      await door.close();
+    }
+  }, 60_000);
+});

@@ -1,0 +1,85 @@
+/** Caddy as a certificate authority: another ACME server than Pebble, which looks at ports 80 and 443. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { freePorts } from '../helpers/pebble.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const program = '/usr/bin/caddy';
+
+/** Debian's package `caddy`; required where CI runs. */
+export const hasCaddy = existsSync(program);
+
+export interface CaddyAuthority {
+  directoryUrl: string;
+  /** PEM file of the root of what it issues, its own certificate included. */
+  rootFile: string;
+}
+
+/** It has its own HTTPS on a port of its own, so that 80 and 443 are left to the receiver. */
+function configuration(httpPort: number, httpsPort: number): string {
+  return `{
+	admin off
+	skip_install_trust
+	default_bind 127.0.0.1
+	auto_https disable_redirects
+	http_port ${httpPort}
+	https_port ${httpsPort}
+}
+
+localhost:${httpsPort} {
+	tls internal
+	acme_server
+}
+`;
+}
+
+export async function startCaddyAuthority(): Promise<CaddyAuthority> {
+  const folder = temporaryDirectory();
+  const [httpPort = 0, httpsPort = 0] = await freePorts(2);
+  const file = join(folder, 'Caddyfile');
+  writeFileSync(file, configuration(httpPort, httpsPort));
+  const { PATH } = process.env;
+  const env = { PATH, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+  const argv = ['run', '--adapter', 'caddyfile', '--config', file];
+  const child = spawn(program, argv, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  onTestFinished(() => ended(child));
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  const directoryUrl = `https://localhost:${httpsPort}/acme/local/directory`;
+  const rootFile = join(folder, 'caddy/pki/authorities/local/root.crt');
+  const answers = () => statusOf(directoryUrl, rootFile).catch(() => log);
+  await expect.poll(answers, { timeout: 15_000 }).toBe(200);
+  return { directoryUrl, rootFile };
+}
+
+function statusOf(url: string, rootFile: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = get(url, { ca: readFileSync(rootFile), agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.on('error', reject);
+  });
+}
+
+function ended(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once('exit', () => resolve());
+    child.kill('SIGKILL');
+  });
+}
+
+/** Whether this process may listen on a port of loopback, and nobody else does. */
+export function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer().once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

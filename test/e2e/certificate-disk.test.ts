@@ -1,0 +1,112 @@
+/** A disk that is full when the new certificate is there: it is served, and saved when there is room. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { hasPebble } from '../helpers/pebble.ts';
+import type { SpawnedReceiver } from '../helpers/spawned-receiver.ts';
+import { ended } from './certificate-kill.ts';
+import {
+  type CertificateWorld,
+  openCertificateWorld,
+  postNotification,
+  savedSerial,
+  shownSerial,
+  storedAckIds,
+} from './certificate-world.ts';
+import { mountSmallDisk, type SmallDisk } from './disk-small.ts';
+
+const inCi = process.env.CI === 'true';
+const canMount = process.getuid?.() === 0;
+const issued = { timeout: 15_000 };
+/** The first pause after a failure with all its jitter, and a look. */
+const retried = { timeout: 95_000, interval: 500 };
+
+interface FullDisk {
+  world: CertificateWorld;
+  disk: SmallDisk;
+  receiver: SpawnedReceiver;
+  /** Serial numbers of what is on disk, and of what is in memory alone. */
+  old: string | null;
+  renewed: string | null;
+  answered: string[];
+  /** Sends the next notification; its status. */
+  send(): Promise<number>;
+}
+
+/** A receiver whose disk was filled up while the authority made its second certificate. */
+async function fillWhileIssuing(): Promise<FullDisk> {
+  const disk = mountSmallDisk(8);
+  const world = await openCertificateWorld({ folder: disk.folder });
+  const { proxy, root, dataDir } = world;
+  const first = await world.start();
+  await expect.poll(() => shownSerial(first.port, root), issued).not.toBeNull();
+  await expect.poll(() => proxy.granted('certZ')).toBe(1);
+  await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
+  await ended(first.child);
+  const old = savedSerial(dataDir);
+
+  const [atFinalize, isFull] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  proxy.watch(({ path, moment }) => {
+    if (!path.startsWith('/finalize-order') || moment !== 'before') return undefined;
+    atFinalize.resolve();
+    return isFull.promise;
+  });
+  // The authority by its other name: what is there is not what is to be had.
+  const receiver = await world.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
+  const answered: string[] = [];
+  let number = 0;
+  const send = async () => {
+    number += 1;
+    const status = await postNotification(receiver.port, root, number);
+    if (status === 200) answered.push(`ack-${number}`);
+    return status;
+  };
+  await atFinalize.promise;
+  for (let sent = 0; sent < 20; sent += 1) expect(await send()).toBe(200);
+  disk.fill();
+  isFull.resolve();
+  const shown = () => shownSerial(receiver.port, root);
+  await expect.poll(shown, issued).not.toBe(old);
+  return { world, disk, receiver, old, renewed: await shown(), answered, send };
+}
+
+describe.skipIf(!(hasPebble && canMount) && !inCi)(
+  'a disk that is full when a certificate is issued (needs pebble, and root to mount one)',
+  () => {
+    it('keeps it from being saved, not from being served; with room it is saved, and not ordered again', async () => {
+      const { world, disk, receiver, old, renewed, answered, send } = await fillWhileIssuing();
+      const { dataDir, proxy, root } = world;
+      expect(renewed).not.toBeNull();
+      await expect.poll(receiver.log, issued).toContain('(ENOSPC): the disk is full. Free some');
+      expect(savedSerial(dataDir)).toBe(old);
+      // What was written before has left some room in the database's own files.
+      await expect.poll(send, { timeout: 15_000, interval: 1 }).toBe(503);
+      expect(await shownSerial(receiver.port, root)).toBe(renewed);
+
+      disk.free();
+      await expect.poll(send, { timeout: 15_000 }).toBe(200);
+      await expect.poll(() => savedSerial(dataDir), retried).toBe(renewed);
+      expect(await shownSerial(receiver.port, root)).toBe(renewed);
+      expect(proxy.granted('order-plz')).toBe(2);
+      expect(proxy.granted('finalize-order')).toBe(2);
+      const stateFile = join(dataDir, 'acme', 'renewal.json');
+      const state = () => JSON.parse(readFileSync(stateFile, 'utf8')).failures;
+      await expect.poll(state).toBe(0);
+      expect(await send()).toBe(200);
+      expect(storedAckIds(dataDir)).toEqual(expect.arrayContaining(answered));
+    }, 150_000);
+
+    it('does not lose it to a SIGKILL: the next start saves the same one', async () => {
+      const { world, disk, receiver, old, renewed, answered } = await fillWhileIssuing();
+      const { dataDir, proxy, root } = world;
+      await ended(receiver.child);
+      expect(savedSerial(dataDir)).toBe(old);
+      disk.free();
+      const again = await world.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
+      await expect.poll(() => shownSerial(again.port, root), issued).toBe(renewed);
+      await expect.poll(() => savedSerial(dataDir)).toBe(renewed);
+      expect(proxy.granted('finalize-order')).toBe(2);
+      expect(storedAckIds(dataDir)).toEqual(expect.arrayContaining(answered));
+    }, 60_000);
+  },
+);

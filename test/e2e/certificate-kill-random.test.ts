@@ -1,0 +1,58 @@
+/** SIGKILL of a receiver that gets its first certificate: as each file appears, and at random moments. */
+import { mkdirSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { hasPebble, startPebble } from '../helpers/pebble.ts';
+import { checkNextStart, ended } from './certificate-kill.ts';
+import { openCertificateWorld, savedSerial } from './certificate-world.ts';
+
+const inCi = process.env.CI === 'true';
+const kills = 8;
+/** About as long as an issue takes, from its first request on. */
+const issueMs = 1_500;
+
+describe.skipIf(!hasPebble && !inCi)('a first issue (needs pebble)', () => {
+  it('that is killed as each of its files appears ends as one that was not', async () => {
+    const pebble = await startPebble();
+    const files = ['account-', 'order.json', 'challenges', 'certificate.json', 'renewal.json'];
+    for (const file of files) {
+      const world = await openCertificateWorld({ pebble });
+      const folder = join(world.dataDir, 'acme');
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const appeared = Promise.withResolvers<void>();
+      // Files are written beside their place, and then renamed: their names appear complete.
+      const watcher = watch(folder, (_event, name) => {
+        const isTemporary = /\.json\.\d+$/.test(name ?? '');
+        if (name?.startsWith(file) === true && !isTemporary) appeared.resolve();
+      });
+      onTestFinished(() => watcher.close());
+      const { child } = await world.start();
+      await appeared.promise;
+      await ended(child);
+      watcher.close();
+      await checkNextStart(world, `killed when ${file} appeared`);
+    }
+  }, 120_000);
+
+  it(`that is killed at ${kills} random moments ends as one that was not`, async () => {
+    const pebble = await startPebble();
+    const random = createRandom(20_261_120);
+    let cut = 0;
+    for (let round = 0; round < kills; round += 1) {
+      const world = await openCertificateWorld({ pebble });
+      const begun = Promise.withResolvers<void>();
+      world.proxy.watch(() => begun.resolve());
+      const { child } = await world.start();
+      await begun.promise;
+      // The moment itself is what is random here, not a wait for something to happen.
+      const pauseMs = random.integer(0, issueMs);
+      await delay(pauseMs);
+      await ended(child);
+      if (savedSerial(world.dataDir) === null) cut += 1;
+      await checkNextStart(world, `killed after ${pauseMs} ms`);
+    }
+    expect(cut).toBeGreaterThan(0);
+  }, 120_000);
+});

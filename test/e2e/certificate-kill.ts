@@ -1,0 +1,83 @@
+/** Kills a receiver that is getting its first certificate, starts it again, and looks what came of it. */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { expect } from 'vitest';
+import { startPebble } from '../helpers/pebble.ts';
+import type { SpawnedReceiver } from '../helpers/spawned-receiver.ts';
+import type { AcmeMoment } from './certificate-proxy.ts';
+import {
+  type CertificateWorld,
+  openCertificateWorld,
+  savedSerial,
+  shownSerial,
+} from './certificate-world.ts';
+
+/** Where a first issue stops by, as Pebble names it. */
+export const stepsOfAnIssue = [
+  ...['dir', 'sign-me-up', 'order-plz', 'my-order', 'authZ', 'chalZ', 'finalize-order', 'certZ'],
+];
+
+const requestsMax = 30;
+const issued = { timeout: 20_000 };
+
+export async function ended(child: ChildProcess): Promise<void> {
+  const exit = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
+  child.kill('SIGKILL');
+  await exit;
+}
+
+/** After any kill: the next start serves a certificate, and nothing was made twice or lost. */
+export async function checkNextStart(world: CertificateWorld, killed: string): Promise<void> {
+  const { proxy, root, dataDir } = world;
+  const { child, port, log } = await world.start();
+  const shown = () => shownSerial(port, root);
+  await expect.poll(shown, { ...issued, message: `${killed}\n${log()}` }).not.toBeNull();
+  // What is shown is saved after that.
+  await expect.poll(() => savedSerial(dataDir), { message: killed }).toBe(await shown());
+  expect(proxy.granted('sign-me-up'), `accounts, ${killed}`).toBe(1);
+  expect(proxy.granted('finalize-order'), `certificates, ${killed}`).toBe(1);
+  // An order is lost when its answer is; or when nobody was there to answer its challenge.
+  expect(proxy.granted('order-plz'), `orders, ${killed}`).toBeLessThanOrEqual(2);
+  expect(log(), killed).not.toContain('"level":"error"');
+  await ended(child);
+}
+
+/** Kills at one moment; null when the certificate was there before it came to that. */
+async function killAt(
+  { proxy, root, start }: CertificateWorld,
+  isTime: (at: AcmeMoment) => boolean,
+): Promise<AcmeMoment | null> {
+  const reached = Promise.withResolvers<AcmeMoment>();
+  const started: Promise<SpawnedReceiver> = start();
+  proxy.watch(async (at) => {
+    if (!isTime(at)) return;
+    const { child } = await started;
+    await ended(child);
+    reached.resolve(at);
+    throw new Error('Nobody is there to be answered.');
+  });
+  const { child, port } = await started;
+  const isShown = expect
+    .poll(() => shownSerial(port, root), issued)
+    .not.toBeNull()
+    .then(() => null);
+  const outcome = await Promise.race([reached.promise, isShown.catch(() => reached.promise)]);
+  await ended(child);
+  proxy.watch(() => undefined);
+  return outcome;
+}
+
+/** Kills at each request in turn; tells at which steps that was. */
+export async function killEverywhere(moment: AcmeMoment['moment']): Promise<string[]> {
+  const pebble = await startPebble();
+  const steps: string[] = [];
+  for (let number = 1; number <= requestsMax; number += 1) {
+    const world = await openCertificateWorld({ pebble });
+    const at = await killAt(world, (one) => one.number === number && one.moment === moment);
+    if (at === null) return steps;
+    const step = at.path.split('/')[1] ?? '';
+    steps.push(step);
+    await checkNextStart(world, `killed ${moment} request ${number}, ${step}`);
+  }
+  return steps;
+}

@@ -1,0 +1,96 @@
+/** Several programs on one data directory: one certificate is ordered, and all of them end well. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { hasPebble } from '../helpers/pebble.ts';
+import { ended } from './certificate-kill.ts';
+import { openCertificateWorld, savedSerial, shownSerial } from './certificate-world.ts';
+
+const inCi = process.env.CI === 'true';
+
+/** A running receiver looks at the file every ten seconds. */
+const pickUp = { timeout: 15_000 };
+
+/** How many processes have a file open: those that hold the lock on it, and those that wait. */
+function openedBy(path: string): number {
+  return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && hasOpen(pid, path)).length;
+}
+
+function hasOpen(pid: string, path: string): boolean {
+  try {
+    const folder = `/proc/${pid}/fd`;
+    return readdirSync(folder).some((fd) => readlinkSync(join(folder, fd)) === path);
+  } catch {
+    // It has ended, or closed the file, in between.
+    return false;
+  }
+}
+
+describe.skipIf(!hasPebble && !inCi)('programs on one data directory (needs pebble)', () => {
+  it.each(['http-01', 'tls-alpn-01'] as const)(
+    'order one certificate by %s together, and all show it',
+    async (challenge) => {
+      const world = await openCertificateWorld({ challenge });
+      const { proxy, root, dataDir } = world;
+      const passes = Promise.withResolvers<void>();
+      proxy.watch(({ path }) => (path.startsWith('/finalize-order') ? passes.promise : undefined));
+      const first = await world.start();
+      const second = await world.start({ EARSHOT_LISTEN: '127.0.0.1:0' });
+      const renewals = [1, 2, 3].map(() => world.command(['certificate', 'renew']));
+      const lock = join(dataDir, 'certificate.lock');
+      await expect.poll(() => openedBy(lock), { timeout: 20_000 }).toBe(4);
+      passes.resolve();
+      const results = await Promise.all(renewals.map((renewal) => renewal.ended));
+      for (const { code, out, err } of results) expect(code, out + err).toBe(0);
+      const saved = savedSerial(dataDir);
+      expect(saved).not.toBeNull();
+      const shown = () => Promise.all([first, second].map(({ port }) => shownSerial(port, root)));
+      await expect.poll(shown, pickUp).toEqual([saved, saved]);
+      expect(proxy.granted('sign-me-up')).toBe(1);
+      expect(proxy.granted('order-plz')).toBe(1);
+      expect(proxy.granted('finalize-order')).toBe(1);
+    },
+    60_000,
+  );
+
+  it('go on for each other: what one that is killed has ordered, the next one fetches', async () => {
+    const world = await openCertificateWorld();
+    const { proxy, root, dataDir } = world;
+    const [reached, passes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    proxy.watch(({ path, moment }) => {
+      if (!path.startsWith('/finalize-order') || moment === 'before') return undefined;
+      reached.resolve();
+      return passes.promise;
+    });
+    const first = await world.start();
+    await reached.promise;
+    const renewal = world.command(['certificate', 'renew']);
+    await expect.poll(() => openedBy(join(dataDir, 'certificate.lock')), pickUp).toBe(2);
+    await ended(first.child);
+    passes.resolve();
+    const { code, out, err } = await renewal.ended;
+    expect(code, out + err).toBe(0);
+    expect(proxy.granted('sign-me-up')).toBe(1);
+    expect(proxy.granted('order-plz')).toBe(1);
+    expect(proxy.granted('finalize-order')).toBe(1);
+    const again = await world.start();
+    await expect.poll(() => shownSerial(again.port, root), pickUp).toBe(savedSerial(dataDir));
+    expect(savedSerial(dataDir)).not.toBeNull();
+  }, 60_000);
+
+  it('answer for each other: the one that does not have the port orders as well', async () => {
+    const world = await openCertificateWorld();
+    const { proxy, root, dataDir } = world;
+    const first = await world.start();
+    await expect.poll(() => shownSerial(first.port, root), pickUp).not.toBeNull();
+    // What is shown is saved after that.
+    await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
+    const before = savedSerial(dataDir);
+    // To the second one, the authority has another name: what is there is not what it is to have.
+    const second = await world.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
+    await expect.poll(() => savedSerial(dataDir), pickUp).not.toBe(before);
+    const state = JSON.parse(readFileSync(join(dataDir, 'acme', 'renewal.json'), 'utf8'));
+    expect(state).toMatchObject({ failures: 0, lastFailure: null });
+    expect(second.log()).not.toContain('"level":"error"');
+  }, 60_000);
+});

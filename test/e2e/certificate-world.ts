@@ -1,0 +1,118 @@
+/** The real program that gets its own certificate from Pebble, each of them a process on loopback. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import Sqlite from 'better-sqlite3';
+import { databaseFileName } from '../../src/store/database.ts';
+import { notification } from '../helpers/deliveries.ts';
+import { type Pebble, startPebble } from '../helpers/pebble.ts';
+import { type SpawnedCommand, spawnCommand } from '../helpers/spawned-command.ts';
+import {
+  createReceiverWorld,
+  credentials,
+  type SpawnedReceiver,
+} from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type CertificateProxy, startCertificateProxy } from './certificate-proxy.ts';
+
+export interface CertificateWorld {
+  pebble: Pebble;
+  proxy: CertificateProxy;
+  dataDir: string;
+  /** PEM: the root of what Pebble issues. */
+  root: string;
+  start(env?: Record<string, string>): Promise<SpawnedReceiver>;
+  command(argv: readonly string[], env?: Record<string, string>): SpawnedCommand;
+}
+
+export interface CertificateWorldOptions {
+  challenge?: 'http-01' | 'tls-alpn-01';
+  /** Where the data directory is made. */
+  folder?: string;
+  /** Shared with other worlds; another one unless told. */
+  pebble?: Pebble;
+}
+
+export async function openCertificateWorld({
+  challenge = 'http-01',
+  folder = temporaryDirectory(),
+  ...given
+}: CertificateWorldOptions = {}): Promise<CertificateWorld> {
+  const pebble = given.pebble ?? (await startPebble());
+  const proxy = await startCertificateProxy(pebble);
+  const world = await createReceiverWorld(folder);
+  const caFile = join(temporaryDirectory(), 'authority.pem');
+  writeFileSync(caFile, proxy.caPem);
+  const env = {
+    EARSHOT_TLS: 'acme',
+    EARSHOT_TLS_CERT: '',
+    EARSHOT_TLS_KEY: '',
+    EARSHOT_PUBLIC_URL: 'https://localhost',
+    EARSHOT_ACME_DIRECTORY: proxy.directoryUrl,
+    EARSHOT_ACME_CA: caFile,
+    EARSHOT_ACME_AGREE: 'yes',
+    EARSHOT_ACME_CHALLENGE: challenge,
+    EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${pebble.ports.http}`,
+    EARSHOT_LISTEN: `127.0.0.1:${challenge === 'tls-alpn-01' ? pebble.ports.tls : 0}`,
+  };
+  const { dataDir } = world;
+  return {
+    pebble,
+    proxy,
+    dataDir,
+    root: await pebble.readRoot(),
+    start: (more = {}) => world.start({ ...env, ...more }),
+    command: (argv, more = {}) =>
+      spawnCommand(argv, { env: { ...env, EARSHOT_DATA_DIR: dataDir, ...more }, cwd: folder }),
+  };
+}
+
+/** The serial number of what a receiver shows; null while it has nothing that the root vouches for. */
+export function shownSerial(port: number, root: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port, servername: 'localhost', ca: root });
+    socket.on('error', () => resolve(null));
+    socket.on('secureConnect', () => {
+      resolve(socket.getPeerCertificate().serialNumber);
+      socket.destroy();
+    });
+  });
+}
+
+/** The serial number of the certificate on disk; null when there is none. */
+export function savedSerial(dataDir: string): string | null {
+  try {
+    const text = readFileSync(join(dataDir, 'acme', 'certificate.json'), 'utf8');
+    const saved: unknown = JSON.parse(text);
+    const chain = typeof saved === 'object' && saved !== null && 'chain' in saved && saved.chain;
+    return new X509Certificate(String(chain)).serialNumber;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** The ids of all that is stored, in a data directory whose receiver may be running. */
+export function storedAckIds(dataDir: string): string[] {
+  const database = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
+  const ids = database.prepare('SELECT ack_id FROM notification').pluck().all() as string[];
+  database.close();
+  return ids;
+}
+
+/** Sends one notification over a connection of its own; the answer's status. */
+export function postNotification(port: number, root: string, number: number): Promise<number> {
+  const auth = `${credentials.username}:${credentials.password}`;
+  const target = { host: '127.0.0.1', servername: 'localhost', port, ca: root, auth };
+  const path = '/notifications/named';
+  return new Promise((resolve, reject) => {
+    const sent = request({ ...target, path, method: 'POST', agent: false }, (response) => {
+      response.on('error', reject).on('close', () => resolve(response.statusCode ?? 0));
+      response.resume();
+    });
+    sent.on('error', reject);
+    sent.end(JSON.stringify(notification(number, { padding: 'x'.repeat(4_500) })));
+  });
+}

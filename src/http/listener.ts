@@ -1,7 +1,7 @@
 /** Starts and stops a listening server with the limits that an open port needs. */
 import { createServer as createHttpServer, type Server } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
@@ -83,8 +83,6 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   });
   const server = createServer(limits, options);
   server.on('request', (incoming, outgoing) => {
-    // It was sent before the end of its connection had got through.
-    if (isHandshakeOnly(incoming.socket, options)) return void incoming.socket.destroy();
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));
     void handle(incoming, outgoing);
@@ -124,16 +122,9 @@ function createServer(
   }
   const server = createHttpsServer({ ...secure, ALPNCallback: chooseProtocol(handshakeOnly) });
   return server.on('secureConnection', (socket) => {
-    if (isHandshakeOnly(socket, { handshakeOnly })) socket.destroySoon();
+    // Not `end` alone: what the other side sends would still be read, and taken for a request.
+    if (socket.alpnProtocol === handshakeOnly.protocol) socket.destroySoon();
   });
-}
-
-function isHandshakeOnly(
-  socket: Socket,
-  { handshakeOnly }: Pick<ListenerOptions, 'handshakeOnly'>,
-): boolean {
-  if (handshakeOnly === undefined || !(socket instanceof TLSSocket)) return false;
-  return socket.alpnProtocol === handshakeOnly.protocol;
 }
 
 /** Another certificate can be chosen once the protocol is known: what `setKeyCert` is there for. */

@@ -1,5 +1,5 @@
 /** What orders certificates at the stub authority: everything real, but the clock and the chance. */
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import type { OwnCertificate } from '../../src/tls/acme/acme-folder.ts';
@@ -11,7 +11,8 @@ import { type StubOptions, startStubAuthority } from './stub-authority.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export const dayUs = 86_400_000_000;
-export const minuteUs = 60_000_000;
+/** When the clock of a test begins. */
+export const startUs = Date.UTC(2026, 4, 1, 12) * 1000;
 
 export interface LogLine {
   level: string;
@@ -25,7 +26,7 @@ export async function orderAtStub(
   stubOptions: Partial<StubOptions> = {},
   options: { dataDir?: string; settings?: Partial<AcmeSettings> } = {},
 ) {
-  const clock = { us: Date.UTC(2026, 4, 1, 12) * 1000 };
+  const clock = { us: startUs };
   const authority = await startStubAuthority({ nowMs: () => clock.us / 1000, ...stubOptions });
   return { clock, authority, ...openOrders(authority, clock, options) };
 }
@@ -38,6 +39,7 @@ export function openOrders(
 ) {
   const dataDir = options.dataDir ?? temporaryDirectory();
   const stopper = new AbortController();
+  let doors = 0;
   const log: LogLine[] = [];
   const to = (level: string) => (fields: object, message: string) => {
     log.push({ level, fields: { ...fields }, message });
@@ -55,7 +57,9 @@ export function openOrders(
     },
     dataDir,
     stagingUrl: null,
-    openDoor: async () => undefined,
+    openDoor: async () => {
+      doors += 1;
+    },
     log: logger,
     nowUs: () => clock.us,
     random: () => 0,
@@ -73,6 +77,11 @@ export function openOrders(
     /** One look. */
     look: (when: RenewOptions['when'] = 'due') =>
       renew(world, { when, takeLock, lockWaitMs: 0, onIssued }),
+    /** Resolves when a loop has looked so many times more; each look begins at the door. */
+    looked: async (count: number) => {
+      const enough = doors + count;
+      await vi.waitFor(() => expect(doors).toBeGreaterThanOrEqual(enough), { timeout: 10_000 });
+    },
     /** Looks again and again, as in a receiver; stopped when the test has finished. */
     startLoop: (current: OwnCertificate | null = null) => {
       const loopOptions = { world, current, takeLock, onCertificate: onIssued, log: logger };

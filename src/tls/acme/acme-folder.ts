@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { checkKeyPair, type LoadedCertificate } from '../certificate-files.ts';
 import { readOwnerOnly, removeFile, writeOwnerOnly } from './owner-only-file.ts';
-import { type SavedStates, savedStatesSchema } from './renewal-state.ts';
+import { type RenewalStates, renewalStatesSchema } from './renewal-state.ts';
 
 /** In the data directory; owner-only, as are the files in it. */
 export const acmeFolderName = 'acme';
@@ -54,8 +54,8 @@ export interface AcmeFolder {
   removeOrder(): Promise<void>;
   readCertificate(): Promise<OwnCertificate | null>;
   writeCertificate(certificate: SavedCertificate): Promise<void>;
-  readState(): Promise<SavedStates | null>;
-  writeState(states: SavedStates): Promise<void>;
+  readState(): Promise<RenewalStates | null>;
+  writeState(states: RenewalStates): Promise<void>;
 }
 
 /** Each reading call rejects with `configuration`, each writing one with `unavailable`. */
@@ -77,7 +77,7 @@ export function openAcmeFolder(dataDir: string): AcmeFolder {
       return saved === null ? null : ownCertificate(saved, certificatePath);
     },
     writeCertificate: (certificate) => writeOwnerOnly(certificatePath, certificate),
-    readState: () => readOwnerOnly(statePath, savedStatesSchema),
+    readState: () => readOwnerOnly(statePath, renewalStatesSchema),
     writeState: (states) => writeOwnerOnly(statePath, states),
   };
 }

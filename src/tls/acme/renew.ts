@@ -95,7 +95,7 @@ async function attempt(
     const entered = await enterAuthority(world);
     const order = { ...settings, replaces: replacedBy(entered, old, settings) };
     const saved = await orderCertificate(order, { ...world, authority: entered.authority });
-    const certificate = checked(saved, settings);
+    const certificate = await checked(saved, world);
     options.onIssued(certificate);
     await folder.writeCertificate(saved);
     await states.write(afterSuccess(state, nowUs()));
@@ -132,10 +132,19 @@ function replacedBy(
   return certificateIdOf(old.cert);
 }
 
-function checked(saved: SavedCertificate, { host }: AcmeSettings): OwnCertificate {
-  const certificate = ownCertificate(saved, 'what the authority has issued');
-  if (certificate.covers(host)) return certificate;
-  throw new AcmeProblem('malformedAnswer', `the certificate is not for ${host}`);
+/** An order whose certificate is of no use is not fetched again. */
+async function checked(
+  saved: SavedCertificate,
+  { folder, settings: { host } }: AcmeWorld,
+): Promise<OwnCertificate> {
+  try {
+    const certificate = ownCertificate(saved, 'what the authority has issued');
+    if (certificate.covers(host)) return certificate;
+    throw new AcmeProblem('malformedAnswer', `the certificate is not for ${host}`);
+  } catch (problem) {
+    await folder.removeOrder();
+    throw problem;
+  }
 }
 
 function capped(untilUs: number): AppError {

@@ -117,7 +117,7 @@ function createTeller({ states }: AcmeWorld, log: Logger) {
       once('renewal', `${failures} ${reason}`, () =>
         log.error(
           isOurs ? fields : { ...fields, err: error },
-          'no new certificate; what there is stays in use',
+          'getting a certificate failed; what is served stays in use',
         ),
       );
     },

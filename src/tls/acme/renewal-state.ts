@@ -4,7 +4,6 @@ import { z } from 'zod';
 const atUs = z.number().int();
 
 export const renewalStateSchema = z.object({
-  /** Whose state it is: another authority or name begins anew. */
   directoryUrl: z.string(),
   host: z.string(),
   /** Failures since the last success. */
@@ -30,27 +29,24 @@ export const renewalStateSchema = z.object({
 export type RenewalState = z.infer<typeof renewalStateSchema>;
 
 /**
- * On disk: the one that was written last, and those of other authorities and names. Two programs with
- * different settings on one data directory would otherwise take their counts from each other.
+ * As they lie on disk, the one that was written last first. Of each authority and name there is one: two
+ * programs with different settings on one data directory must not take their counts from each other.
  */
-export const savedStatesSchema = renewalStateSchema.extend({
-  others: z.array(renewalStateSchema).default([]),
-});
+export const renewalStatesSchema = z.object({ states: z.array(renewalStateSchema) });
 
-export type SavedStates = z.infer<typeof savedStatesSchema>;
+export type RenewalStates = z.infer<typeof renewalStatesSchema>;
 
-const othersMax = 10;
+type Order = Pick<RenewalState, 'directoryUrl' | 'host'>;
 
-/** What was saved, where it is about this authority and name; else the state before the first try. */
-export function stateFor(
-  order: { directoryUrl: string; host: string },
-  saved: (RenewalState & Partial<SavedStates>) | null,
-): RenewalState {
-  const ours = allOf(saved).find((one) => isSameOrder(one, order));
+const statesMax = 10;
+
+/** The state of this authority and name; one from before the first try where none was saved. */
+export function stateFor({ directoryUrl, host }: Order, saved: RenewalStates | null): RenewalState {
+  const ours = saved?.states.find(isOf({ directoryUrl, host }));
   if (ours !== undefined) return ours;
   return {
-    directoryUrl: order.directoryUrl,
-    host: order.host,
+    directoryUrl,
+    host,
     failures: 0,
     lastAttemptAtUs: null,
     lastSuccessAtUs: null,
@@ -62,22 +58,13 @@ export function stateFor(
 }
 
 /** What is to be saved: a state in its new form, and the others as they were. */
-export function withState(state: RenewalState, saved: SavedStates | null): SavedStates {
-  const others = allOf(saved).filter((one) => !isSameOrder(one, state));
-  return { ...state, others: others.slice(0, othersMax) };
+export function withState(state: RenewalState, saved: RenewalStates | null): RenewalStates {
+  const others = saved?.states.filter((one) => !isOf(state)(one)) ?? [];
+  return { states: [state, ...others].slice(0, statesMax) };
 }
 
-function allOf(saved: (RenewalState & Partial<SavedStates>) | null): RenewalState[] {
-  if (saved === null) return [];
-  const { others = [], ...last } = saved;
-  return [last, ...others];
-}
-
-function isSameOrder(
-  one: { directoryUrl: string; host: string },
-  other: { directoryUrl: string; host: string },
-): boolean {
-  return one.directoryUrl === other.directoryUrl && one.host === other.host;
+function isOf({ directoryUrl, host }: Order): (state: RenewalState) => boolean {
+  return (state) => state.directoryUrl === directoryUrl && state.host === host;
 }
 
 const dayUs = 24 * 3_600_000_000;

@@ -1,7 +1,7 @@
 /** Keeps the renewal state on disk, and in memory while the disk does not take it. */
 import type { Logger } from '../../domain/ports.ts';
 import type { AcmeFolder } from './acme-folder.ts';
-import { type RenewalState, stateFor, withState } from './renewal-state.ts';
+import { type RenewalState, type RenewalStates, stateFor, withState } from './renewal-state.ts';
 
 export interface StateKeeper {
   /** Rejects with `configuration` for a file that is not ours. */
@@ -15,11 +15,11 @@ export function createStateKeeper(
   order: { directoryUrl: string; host: string },
   log: Pick<Logger, 'error'>,
 ): StateKeeper {
-  let unsaved: RenewalState | null = null;
+  let unsaved: RenewalStates | null = null;
   return {
     read: async () => stateFor(order, unsaved ?? (await folder.readState())),
     write: async (state) => {
-      unsaved = state;
+      unsaved = withState(state, unsaved);
       try {
         await folder.writeState(withState(state, await folder.readState()));
         unsaved = null;

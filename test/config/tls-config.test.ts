@@ -1,0 +1,261 @@
+/** Where the certificate comes from: every combination, and what is said of a wrong one. */
+import { describe, expect, it } from 'vitest';
+import {
+  type AcmeConfig,
+  readAcmeConfig,
+  readServedCertificateConfig,
+} from '../../src/config/tls-config.ts';
+import {
+  configWith,
+  enough,
+  environment,
+  problemsWith,
+  refusalOf,
+  wholeTextOf,
+} from './environment.ts';
+
+const pem = '-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n';
+
+/** The least for a certificate of one's own getting. */
+const acme = {
+  EARSHOT_TLS: 'acme',
+  EARSHOT_TLS_CERT: undefined,
+  EARSHOT_TLS_KEY: undefined,
+  EARSHOT_PUBLIC_URL: 'https://earshot.example.org',
+  EARSHOT_ACME_AGREE: 'yes',
+};
+
+const wanted: AcmeConfig = {
+  kind: 'acme',
+  directoryUrl: 'https://acme-v02.api.letsencrypt.org/directory',
+  host: 'earshot.example.org',
+  email: undefined,
+  challenge: 'http-01',
+  httpListen: { host: '0.0.0.0', port: 80 },
+  extraCaPem: undefined,
+  eab: undefined,
+};
+
+type Variables = Record<string, string | undefined>;
+
+/** What `start` and `earshot certificate` find wrong: both see the same. */
+function problemsOf(env: Variables, files = {}): readonly string[] {
+  const problems = problemsWith({ ...acme, ...env }, files);
+  const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = enough;
+  const own = environment({ ...rest, ...acme, ...env }, files);
+  expect(refusalOf(() => readAcmeConfig(own)).details).toEqual(problems);
+  return problems;
+}
+
+describe('EARSHOT_TLS=acme', () => {
+  it('needs a name and the agreement, and has defaults for the rest', () => {
+    expect(configWith(acme).tls).toEqual(wanted);
+  });
+
+  it('takes everything that an authority may ask for', () => {
+    const env = {
+      ...acme,
+      EARSHOT_PUBLIC_URL: 'https://Earshot.Example.org:8443',
+      EARSHOT_ACME_DIRECTORY: 'https://ca.example.org/acme/directory/',
+      EARSHOT_ACME_EMAIL: 'me@example.org',
+      EARSHOT_ACME_CHALLENGE: 'tls-alpn-01',
+      EARSHOT_ACME_HTTP_LISTEN: '[::1]:8080',
+      EARSHOT_ACME_CA: 'ca.pem',
+      EARSHOT_ACME_EAB_KEY_ID: 'kid-1',
+      EARSHOT_ACME_EAB_HMAC_KEY_FILE: 'hmac',
+    };
+    expect(configWith(env, { 'ca.pem': pem, hmac: 'c2VjcmV0\n' }).tls).toEqual({
+      kind: 'acme',
+      directoryUrl: 'https://ca.example.org/acme/directory',
+      host: 'earshot.example.org',
+      email: 'me@example.org',
+      challenge: 'tls-alpn-01',
+      httpListen: { host: '::1', port: 8080 },
+      extraCaPem: pem,
+      eab: { keyId: 'kid-1', hmacKey: 'c2VjcmV0' },
+    });
+  });
+
+  it.each<[string, Variables, RegExp]>([
+    [
+      'no public URL',
+      { EARSHOT_PUBLIC_URL: undefined },
+      /^EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the name in it/,
+    ],
+    [
+      'an IPv4 address',
+      { EARSHOT_PUBLIC_URL: 'https://203.0.113.7:8443' },
+      /^EARSHOT_PUBLIC_URL holds the address 203\.0\.113\.7; EARSHOT_TLS=acme needs a name/,
+    ],
+    [
+      'an IPv4 address in disguise',
+      { EARSHOT_PUBLIC_URL: 'https://0x7f.1' },
+      /^EARSHOT_PUBLIC_URL holds the address 127\.0\.0\.1; /,
+    ],
+    [
+      'an IPv6 address',
+      { EARSHOT_PUBLIC_URL: 'https://[2001:db8::1]' },
+      /^EARSHOT_PUBLIC_URL holds the address \[2001:db8::1\]; /,
+    ],
+    ['no agreement', { EARSHOT_ACME_AGREE: undefined }, /needs your agreement .*_AGREE=yes\.$/],
+    [
+      'an agreement of another kind',
+      { EARSHOT_ACME_AGREE: 'no' },
+      /^EARSHOT_ACME_AGREE: must be yes/,
+    ],
+    [
+      'half of a bound account',
+      { EARSHOT_ACME_EAB_KEY_ID: 'kid-1' },
+      /belong together: set both\.$/,
+    ],
+    ['its other half', { EARSHOT_ACME_EAB_HMAC_KEY: 'c2VjcmV0' }, /belong together: set both\.$/],
+    [
+      'a root that is not there',
+      { EARSHOT_ACME_CA: 'gone.pem' },
+      /^EARSHOT_ACME_CA names gone\.pem, which cannot be read\.$/,
+    ],
+    [
+      'a root that is none',
+      { EARSHOT_ACME_CA: 'key.pem' },
+      /^EARSHOT_ACME_CA names key\.pem, which holds no PEM certificate\.$/,
+    ],
+    [
+      'a certificate beside it',
+      { EARSHOT_TLS_CERT: 'cert.pem' },
+      /^EARSHOT_TLS=acme does not go with/,
+    ],
+    ['a key beside it', { EARSHOT_TLS_KEY: 'key.pem' }, /^EARSHOT_TLS=acme does not go with/],
+    [
+      'a directory without HTTPS',
+      { EARSHOT_ACME_DIRECTORY: 'http://ca.example.org' },
+      /^EARSHOT_ACME_D/,
+    ],
+    ['an e-mail that is none', { EARSHOT_ACME_EMAIL: 'me' }, /^EARSHOT_ACME_EMAIL: /],
+    [
+      'a challenge that is not known',
+      { EARSHOT_ACME_CHALLENGE: 'dns-01' },
+      /^EARSHOT_ACME_CHALLENGE: /,
+    ],
+    ['a port that is none', { EARSHOT_ACME_HTTP_LISTEN: '80' }, /^EARSHOT_ACME_HTTP_LISTEN: /],
+    [
+      'a public URL that is none',
+      { EARSHOT_PUBLIC_URL: 'earshot' },
+      /^EARSHOT_PUBLIC_URL: must be/,
+    ],
+  ])('with %s is refused, in one sentence', (_title, env, sentence) => {
+    const files = { 'key.pem': '-----BEGIN PRIVATE KEY-----', 'cert.pem': pem };
+    expect(problemsOf(env, files)).toEqual([expect.stringMatching(sentence)]);
+  });
+
+  it('tells all that is wrong at once', () => {
+    const problems = problemsOf({
+      EARSHOT_PUBLIC_URL: undefined,
+      EARSHOT_ACME_AGREE: undefined,
+      EARSHOT_ACME_EMAIL: 'me',
+      EARSHOT_ACME_EAB_KEY_ID: 'kid-1',
+      EARSHOT_ACME_CA: 'gone.pem',
+      EARSHOT_TLS_KEY: 'key.pem',
+      EARSHOT_ACME_HTTP_LISTEN: '80',
+    });
+    for (const name of [
+      'PUBLIC_URL',
+      'AGREE',
+      'EMAIL',
+      'EAB_KEY_ID',
+      'ACME_CA',
+      'TLS_KEY',
+      'LISTEN',
+    ]) {
+      expect(problems.filter((problem) => problem.includes(name))).not.toEqual([]);
+    }
+    expect(problems).toHaveLength(7);
+  });
+
+  it.each<[string, Variables]>([
+    ['is wrong', { EARSHOT_ACME_EAB_KEY_ID: 'kid-1', EARSHOT_ACME_EAB_HMAC_KEY: 'my secret key' }],
+    ['is half of a pair', { EARSHOT_ACME_EAB_HMAC_KEY: 'my-secret-key' }],
+    [
+      'is in a file, and wrong',
+      { EARSHOT_ACME_EAB_KEY_ID: 'k', EARSHOT_ACME_EAB_HMAC_KEY_FILE: 'f' },
+    ],
+  ])('never shows a key that %s', (_title, env) => {
+    const files = { f: 'my secret key' };
+    const error = refusalOf(() => configWith({ ...acme, ...env }, files));
+    expect(error.details.join()).toContain('EARSHOT_ACME_EAB_');
+    expect(error.details).toHaveLength(1);
+    expect(wholeTextOf(error)).not.toMatch(/my.secret.key/);
+  });
+
+  it('leaves what it needs alone where the certificate comes from elsewhere', () => {
+    const { EARSHOT_TLS: _, EARSHOT_TLS_CERT: __, EARSHOT_TLS_KEY: ___, ...rest } = acme;
+    expect(configWith({ ...rest, EARSHOT_ACME_CA: 'gone.pem' }).tls).toMatchObject({
+      kind: 'files',
+    });
+    expect(configWith({ EARSHOT_ACME_EAB_KEY_ID: 'half' }).tls).toMatchObject({ kind: 'files' });
+  });
+});
+
+describe('the configuration of `earshot certificate`', () => {
+  const own = (env: Variables) => readAcmeConfig(environment({ ...acme, ...env }));
+
+  it('is that of start, and cannot be changed', () => {
+    const config = own({ EARSHOT_LISTEN: '127.0.0.1:443', EARSHOT_DATA_DIR: '/var/lib/earshot' });
+    expect(config).toEqual({
+      acme: wanted,
+      dataDir: '/var/lib/earshot',
+      listen: { host: '127.0.0.1', port: 443 },
+      agreed: true,
+    });
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.acme)).toBe(true);
+  });
+
+  it('may wait for the agreement, and for nothing else', () => {
+    const { EARSHOT_ACME_AGREE: _, ...rest } = acme;
+    const read = (env: Variables) =>
+      readAcmeConfig(environment({ ...rest, ...env }), { agreement: 'asked' });
+    expect(read({})).toMatchObject({ acme: wanted, agreed: false });
+    expect(read({ EARSHOT_ACME_AGREE: 'yes' })).toMatchObject({ agreed: true });
+    expect(refusalOf(() => read({ EARSHOT_ACME_AGREE: 'no' })).details).toHaveLength(1);
+    expect(refusalOf(() => read({ EARSHOT_PUBLIC_URL: undefined })).details).toHaveLength(1);
+  });
+
+  it('needs no credentials of the endpoint', () => {
+    expect(() => own({})).not.toThrow();
+  });
+
+  it.each(['files', 'off'])('is refused with EARSHOT_TLS=%s', (tls) => {
+    const error = refusalOf(() => own({ EARSHOT_TLS: tls }));
+    expect(error.code).toBe('configuration');
+    expect(error.message).toMatch(new RegExp(`^EARSHOT_TLS is ${tls}: .*Set EARSHOT_TLS=acme`));
+  });
+
+  it('is refused without EARSHOT_TLS, as files are the default', () => {
+    expect(refusalOf(() => own({ EARSHOT_TLS: undefined })).message).toContain(
+      'EARSHOT_TLS is files',
+    );
+  });
+
+  it('is refused with a kind that is not known', () => {
+    const { details } = refusalOf(() => own({ EARSHOT_TLS: 'letsencrypt' }));
+    expect(details).toEqual([expect.stringMatching(/^EARSHOT_TLS: /)]);
+  });
+});
+
+describe('the configuration of a look at the certificate', () => {
+  const look = (env: Variables) => readServedCertificateConfig(environment(env));
+
+  it('is that of the files, or of the order, which needs no agreement', () => {
+    const files = { EARSHOT_TLS_CERT: 'cert.pem', EARSHOT_TLS_KEY: 'key.pem' };
+    const tls = { kind: 'files', cert: 'cert.pem', key: 'key.pem' };
+    expect(look(files)).toEqual({ tls, dataDir: look(files).dataDir });
+    expect(look({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({ tls: wanted });
+  });
+
+  it('is refused where a proxy has the certificate, and where something is wrong', () => {
+    expect(refusalOf(() => look({ EARSHOT_TLS: 'off' })).message).toMatch(/proxy/);
+    expect(refusalOf(() => look({ ...acme, EARSHOT_PUBLIC_URL: undefined })).details).toEqual([
+      expect.stringContaining('needs EARSHOT_PUBLIC_URL'),
+    ]);
+  });
+});

@@ -1,0 +1,181 @@
+/** The open port for http-01: answers challenges, to whoever asks in whatever way, and nothing else. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openChallengeFolder } from '../../../src/tls/acme/challenge-folder.ts';
+import { startChallengeListener } from '../../../src/tls/acme/challenge-listener.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+const token = 'LoqXcYV8q5ONbJQxbmR7SCTNo3tiAXDfowyjxAjEuX0';
+const text = `${token}.9jg46WB3rR_AHD-EBXdN7cBkH1WOu0tA3M9fm21mqTI`;
+const path = `/.well-known/acme-challenge/${token}`;
+
+async function startDoor() {
+  const dataDir = temporaryDirectory();
+  const challenges = openChallengeFolder(dataDir);
+  writeFileSync(join(dataDir, 'secret'), 'a secret');
+  mkdirSync(join(dataDir, 'acme'));
+  writeFileSync(join(dataDir, 'acme', 'certificate'), 'a secret key');
+  await challenges.put(token, text);
+  await challenges.putAlpn({ cert: 'a certificate', key: 'a secret key' });
+  const listen = { host: '127.0.0.1', port: 0 };
+  const listener = await startChallengeListener({ listen, challenges });
+  onTestFinished(() => listener.close(0));
+  return { challenges, port: listener.address.port };
+}
+
+/** All that comes back for some bytes until the connection is closed. */
+async function answerTo(port: number, bytes: string): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port });
+  onTestFinished(() => void socket.destroy());
+  let answer = '';
+  socket.setEncoding('latin1').on('data', (part: string) => {
+    answer += part;
+  });
+  socket.on('error', () => undefined);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.write(bytes, 'latin1');
+  await closed;
+  return answer;
+}
+
+const request = (
+  target: string,
+  { method = 'GET', version = '1.1', headers = 'Host: a\r\n' } = {},
+) => `${method} ${target} HTTP/${version}\r\n${headers}Connection: close\r\n\r\n`;
+const bodyOf = (answer: string) => answer.split('\r\n\r\n').slice(1).join('\r\n\r\n');
+
+describe('a challenge that is expected', () => {
+  it.each([
+    ['as RFC 8555 asks', request(path)],
+    ['over HTTP/1.0', request(path, { version: '1.0' })],
+    ['over HTTP/1.0 without a Host', request(path, { version: '1.0', headers: '' })],
+    ['with the whole URL', request(`http://earshot.example.org${path}`)],
+    ['with a query', request(`${path}?a=1`)],
+  ])('is answered with its text, %s', async (_title, bytes) => {
+    const { port } = await startDoor();
+    const answer = await answerTo(port, bytes);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toMatch(/content-type: application\/octet-stream/i);
+    expect(bodyOf(answer)).toBe(text);
+  });
+
+  it('is answered to HEAD without its text', async () => {
+    const { port } = await startDoor();
+    const answer = await answerTo(port, request(path, { method: 'HEAD' }));
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(bodyOf(answer)).toBe('');
+  });
+
+  it('is answered each time of several requests in one go', async () => {
+    const { port } = await startDoor();
+    const three = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(2) + request(path);
+    expect((await answerTo(port, three)).split(text)).toHaveLength(4);
+  });
+
+  it('is not answered any more when it was taken away', async () => {
+    const { port, challenges } = await startDoor();
+    await challenges.remove(token);
+    expect(await answerTo(port, request(path))).toMatch(/^HTTP\/1\.1 404 /);
+    await challenges.put(token, text);
+    await challenges.clear();
+    expect(await answerTo(port, request(path))).toMatch(/^HTTP\/1\.1 404 /);
+    // There is nothing to take away, which is no error.
+    await challenges.clear();
+    await challenges.remove(token);
+  });
+});
+
+describe('nothing else is answered:', () => {
+  const under = '/.well-known/acme-challenge/';
+
+  it.each([
+    '/',
+    '/.well-known/acme-challenge',
+    under,
+    `${under}${token}/`,
+    `${under}${token}x`,
+    `${under}${token.toLowerCase()}`,
+    `${under}../${token}`,
+    `/${path}`,
+    `/.WELL-KNOWN/acme-challenge/${token}`,
+    `${under}tls-alpn-01.json`,
+    `${under}../certificate`,
+    `${under}..%2fcertificate`,
+    `${under}%2e%2e%2fcertificate`,
+    `${under}%2e%2e/%2e%2e/secret`,
+    `${under}..\\..\\secret`,
+    `${under}..%5c..%5csecret`,
+    `${under}....//secret`,
+    `${under}${token}%00`,
+    `${under}%00`,
+    `${under}.`,
+    `${under}%`,
+    `${under}${'a'.repeat(201)}`,
+    '*',
+    '/etc/passwd',
+    'http://169.254.169.254/latest/meta-data',
+    '/notifications',
+  ])('%s', async (target) => {
+    const { port } = await startDoor();
+    const answer = await answerTo(port, request(target));
+    expect(answer).toMatch(/^HTTP\/1\.1 40[04] /);
+    expect(answer).not.toMatch(/secret|thumbprint|key/);
+  });
+
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND'])(
+    '%s of a challenge',
+    async (method) => {
+      const { port } = await startDoor();
+      const answer = await answerTo(port, request(path, { method }));
+      expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+      expect(answer).not.toContain(text);
+    },
+  );
+
+  it.each([
+    ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n'],
+    ['a request without Host', `GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`],
+    ['what is no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['headers without end', `GET ${path} HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}`],
+    [
+      'two lengths',
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n`,
+    ],
+  ])('%s', async (_title, bytes) => {
+    const { port } = await startDoor();
+    expect(await answerTo(port, bytes)).not.toContain(text);
+    expect(await answerTo(port, request(path))).toContain(text);
+  });
+});
+
+it('two hundred idle connections keep nobody out', async () => {
+  const { port } = await startDoor();
+  const sockets = Array.from({ length: 200 }, () => connect({ host: '127.0.0.1', port }));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  for (const socket of sockets) socket.on('error', () => undefined);
+  await Promise.all(sockets.map((socket) => new Promise((done) => socket.once('connect', done))));
+  expect(await answerTo(port, request(path))).toContain(text);
+});
+
+describe('the folder of answers', () => {
+  it('hands the pair for handshakes over, until it is cleared', async () => {
+    const { challenges } = await startDoor();
+    expect(challenges.alpnAnswer()).toEqual({ cert: 'a certificate', key: 'a secret key' });
+    await challenges.clear();
+    expect(challenges.alpnAnswer()).toBeNull();
+  });
+
+  it.each(['', '..', '../x', 'a/b', 'a\\b', 'a.b', 'ä', 'a\n', 'a'.repeat(201)])(
+    'takes no answer for the token %j',
+    async (bad) => {
+      const { challenges } = await startDoor();
+      await expect(challenges.put(bad, text)).rejects.toMatchObject({ type: 'malformedAnswer' });
+      await expect(challenges.remove(bad)).rejects.toMatchObject({ type: 'malformedAnswer' });
+      expect(challenges.answer(bad)).toBeNull();
+    },
+  );
+});

@@ -46,10 +46,11 @@ export async function checkChallenge(
   const { settings, challenges } = world;
   if (settings.challenge === 'tls-alpn-01') return [handshakeFinding];
   const token = `doctor-${randomUUID()}`;
+  const text = randomUUID();
   try {
     await world.openDoor();
-    await challenges.put(token, token);
-    return [await knock(`http://${settings.host}:${port}${challengePath}${token}`, token, ask)];
+    await challenges.put(token, text);
+    return [await knock(`http://${settings.host}:${port}${challengePath}${token}`, text, ask)];
   } catch (error) {
     return [failedFinding(check, error, 'Set EARSHOT_ACME_HTTP_LISTEN to what port 80 leads to.')];
   } finally {
@@ -64,7 +65,7 @@ const handshakeFinding: Finding = {
     'tls-alpn-01 is answered on the public port; `earshot certificate test` tries it for real.',
 };
 
-async function knock(url: string, token: string, ask: typeof fetch): Promise<Finding> {
+async function knock(url: string, text: string, ask: typeof fetch): Promise<Finding> {
   const check = 'challenge';
   const { hostname, port } = new URL(url);
   const where = `port ${port || '80'} of ${hostname}`;
@@ -73,7 +74,7 @@ async function knock(url: string, token: string, ask: typeof fetch): Promise<Fin
   try {
     const signal = AbortSignal.timeout(knockTimeoutMs);
     const answer = await ask(url, { signal, redirect: 'manual' });
-    if (answer.ok && (await answer.text()) === token) {
+    if (answer.ok && (await answer.text()) === text) {
       const message = `A challenge is answered on ${where}, as seen from this machine.`;
       return { check, state: 'pass', message };
     }

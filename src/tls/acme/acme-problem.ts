@@ -22,6 +22,18 @@ export function isAcmeProblem(error: unknown, type?: string): error is AcmeProbl
   return error instanceof AcmeProblem && (type === undefined || error.type === type);
 }
 
+const passing: ReadonlySet<string> = new Set([
+  'unreachable',
+  'rateLimited',
+  'serverInternal',
+  'malformedAnswer',
+]);
+
+/** True for what says nothing of the request: the same one may be granted later. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof AcmeProblem && passing.has(error.type);
+}
+
 /** The type's last part; `other` for one that is no ACME error. */
 export function problemType(urn: string | undefined): string {
   return /^urn:ietf:params:acme:error:(\w{1,50})$/.exec(urn ?? '')?.[1] ?? 'other';

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SavedCertificate, SavedOrder } from './acme-folder.ts';
-import { AcmeProblem, isAcmeProblem } from './acme-problem.ts';
+import { AcmeProblem, isAcmeProblem, isPassing } from './acme-problem.ts';
 import { type AcmeOrder, createKey, problemOf } from './authority.ts';
 import type { CertificateOrder, OrderWorld } from './certificate-order.ts';
 import { proveName } from './prove-name.ts';
@@ -53,14 +53,6 @@ export async function proveOnly(order: CertificateOrder, world: OrderWorld): Pro
   if (placed.status === 'pending') await proveName(placed, order, world);
 }
 
-/** Problems that say nothing of the order that was asked for. */
-const passing: ReadonlySet<string> = new Set([
-  'unreachable',
-  'rateLimited',
-  'serverInternal',
-  'malformedAnswer',
-]);
-
 /** The order on disk; null when there is none, or none that leads anywhere. */
 async function takeUp(order: CertificateOrder, world: OrderWorld): Promise<SavedOrder | null> {
   const { folder, authority, nowUs } = world;
@@ -71,7 +63,7 @@ async function takeUp(order: CertificateOrder, world: OrderWorld): Promise<Saved
   if (isOurs && ageUs >= 0 && ageUs < orderAgeUsMax) {
     const known = await authority.readOrder(saved.url).catch((problem: unknown) => {
       // The order is gone; what passes, such as no network, does not speak against it.
-      if (isAcmeProblem(problem) && !passing.has(problem.type)) return null;
+      if (isAcmeProblem(problem) && !isPassing(problem)) return null;
       throw problem;
     });
     if (known !== null && known.status !== 'invalid') return saved;
@@ -87,7 +79,7 @@ async function place(order: CertificateOrder, world: OrderWorld): Promise<SavedO
   const { url } = await authority.createOrder(host, replaces).catch((problem: unknown) => {
     // What it replaces must not stand in the way (RFC 9773, 5). Authorities have many words for one
     // that was replaced already, that another account ordered, or that they do not know.
-    if (replaces === null || !isAcmeProblem(problem) || passing.has(problem.type)) throw problem;
+    if (replaces === null || !isAcmeProblem(problem) || isPassing(problem)) throw problem;
     return authority.createOrder(host, null);
   });
   const saved = { directoryUrl, host, url, key, placedAtUs: nowUs() };

@@ -1,0 +1,84 @@
+/** After a failure, an order is first rehearsed where it does not count. */
+import { X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { hasPebble, type Pebble } from '../../helpers/pebble.ts';
+import { dayUs, minuteUs } from './pebble-world.ts';
+import { elsewhere, here, startBoth } from './staging-world.ts';
+
+/** True when the leaf of a chain was signed, through what is in the chain, by an authority's root. */
+async function isOf({ readRoot }: Pebble, chainPem: string): Promise<boolean> {
+  const root = new X509Certificate(await readRoot());
+  const [, ...issuers] = chainPem.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? [];
+  return issuers.some((pem) => new X509Certificate(pem).verify(root.publicKey));
+}
+
+describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
+  it('the authority is only asked again when its staging directory has issued', async () => {
+    const { pebble, staging, program, requests, setAddress, filesOf } = await startBoth();
+    const { clock, look, fail, saved, state, issued } = program;
+    await setAddress(elsewhere);
+    await fail();
+    expect(requests.production.orders()).toBe(1);
+    expect(requests.staging.asked).toEqual([]);
+
+    // It fails at staging: that counts, and costs the authority nothing.
+    const asked = requests.production.asked.length;
+    clock.advance(minuteUs);
+    expect(await fail()).toContain('(connection: ');
+    expect(state().failures).toBe(2);
+    expect(requests.staging.orders()).toBe(1);
+    expect(requests.production.asked).toHaveLength(asked);
+
+    // It is well there, and fails here.
+    await staging.setAddress(here);
+    clock.advance(2 * minuteUs);
+    await fail();
+    expect(state().failures).toBe(3);
+    expect([requests.staging.finalized(), requests.production.orders()]).toEqual([1, 2]);
+    expect([issued, requests.production.finalized()]).toEqual([[], 0]);
+    expect(existsSync(program.path('certificate.json'))).toBe(false);
+    if (existsSync(program.path('order.json'))) {
+      expect(saved('order.json').directoryUrl).toBe(pebble.directoryUrl);
+    }
+
+    await pebble.setAddress(here);
+    clock.advance(5 * minuteUs);
+    expect((await look()).outcome).toBe('renewed');
+    const { chain, directoryUrl } = saved('certificate.json');
+    expect([directoryUrl, issued]).toEqual([pebble.directoryUrl, [chain]]);
+    expect([await isOf(pebble, chain), await isOf(staging, chain)]).toEqual([true, false]);
+    expect(requests.staging.finalized()).toBe(2);
+    expect(filesOf().filter((name) => name.startsWith('account-'))).toHaveLength(2);
+
+    // After a success there is nothing to rehearse.
+    clock.advance(4 * 365 * dayUs);
+    expect((await look()).outcome).toBe('renewed');
+    expect(requests.staging.orders()).toBe(3);
+  });
+
+  it('a staging directory that is down is passed over', async () => {
+    const { staging, program, requests, setAddress } = await startBoth();
+    const { clock, look, fail } = program;
+    await setAddress(elsewhere);
+    await fail();
+    await setAddress(here);
+    await staging.stop();
+    clock.advance(minuteUs);
+    expect((await look()).outcome).toBe('renewed');
+    // The one that failed, and this one.
+    expect(requests.production.orders()).toBe(2);
+  });
+
+  it('one that wants a bound account of its own is passed over', async () => {
+    const eabKeys = { 'kid-1': Buffer.alloc(48, 'secret').toString('base64url') };
+    const { program, requests, setAddress } = await startBoth({ staging: { eabKeys } });
+    const { clock, look, fail } = program;
+    await setAddress(elsewhere);
+    await fail();
+    await setAddress(here);
+    clock.advance(minuteUs);
+    expect((await look()).outcome).toBe('renewed');
+    expect(requests.staging.orders()).toBe(0);
+  });
+});

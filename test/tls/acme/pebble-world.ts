@@ -1,0 +1,176 @@
+/** A program's view of ACME at a real authority: its files, its clock, and what it asks of Pebble. */
+import diagnosticsChannel from 'node:diagnostics_channel';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { type AcmeSettings, openAcmeWorld } from '../../../src/tls/acme/acme-world.ts';
+import type { ChallengeFolder } from '../../../src/tls/acme/challenge-folder.ts';
+import { startChallengeListener } from '../../../src/tls/acme/challenge-listener.ts';
+import { type RenewOptions, renew } from '../../../src/tls/acme/renew.ts';
+import { type RenewalState, renewalStatesSchema } from '../../../src/tls/acme/renewal-state.ts';
+import type { Pebble } from '../../helpers/pebble.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+export const minuteUs = 60_000_000;
+export const dayUs = 24 * 60 * minuteUs;
+
+/** The name that is certified unless told. */
+export const host = 'earshot.example.org';
+
+/** A clock that moves when it is told. */
+export function createClock(startUs = Date.now() * 1000) {
+  let atUs = startUs;
+  return {
+    nowUs: () => atUs,
+    advance: (us: number) => {
+      atUs += us;
+    },
+    set: (us: number) => {
+      atUs = us;
+    },
+  };
+}
+export type Clock = ReturnType<typeof createClock>;
+
+export interface LogLine {
+  level: string;
+  message: string;
+  reason?: string;
+}
+
+/** A log that keeps its lines. */
+export function createLines() {
+  const lines: LogLine[] = [];
+  const note = (level: string) => (fields: object, message: string) => {
+    const reason = 'reason' in fields ? String(fields.reason) : undefined;
+    lines.push({ level, message, ...(reason === undefined ? {} : { reason }) });
+  };
+  const log = {
+    debug: note('debug'),
+    info: note('info'),
+    warn: note('warn'),
+    error: note('error'),
+  };
+  return { lines, log };
+}
+
+export function settingsFor(pebble: Pebble, changed: Partial<AcmeSettings> = {}): AcmeSettings {
+  return {
+    directoryUrl: pebble.directoryUrl,
+    host,
+    challenge: 'http-01',
+    email: undefined,
+    extraCaPem: pebble.caPem,
+    eab: undefined,
+    ...changed,
+  };
+}
+
+export interface WorldOptions {
+  settings?: Partial<AcmeSettings>;
+  stagingUrl?: string;
+  dataDir?: string;
+  clock?: Clock;
+  random?: () => number;
+  signal?: AbortSignal;
+  /** How the port for challenges is opened; the programs of a test share one listener unless told. */
+  openDoor?: (challenges: ChallengeFolder) => Promise<void>;
+}
+
+/** One program that orders; a second one on the same folder is opened by `dataDir`. */
+export function openProgram(pebble: Pebble, options: WorldOptions = {}) {
+  const { dataDir = join(temporaryDirectory(), 'data'), clock = createClock() } = options;
+  const { random = () => 0, signal = new AbortController().signal } = options;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const { lines, log } = createLines();
+  const world = openAcmeWorld({
+    settings: settingsFor(pebble, options.settings),
+    dataDir,
+    stagingUrl: options.stagingUrl ?? null,
+    openDoor: options.openDoor ?? ((challenges) => answerFrom(challenges, pebble)),
+    log,
+    nowUs: clock.nowUs,
+    random,
+    signal,
+  });
+  const takeLock = createTakeLock(dataDir);
+  const issued: string[] = [];
+  const look = (when: RenewOptions['when'] = 'due') =>
+    renew(world, {
+      when,
+      takeLock,
+      lockWaitMs: 0,
+      onIssued: ({ cert }) => void issued.push(cert),
+    });
+  const fail = (when: RenewOptions['when'] = 'due'): Promise<string> =>
+    look(when).then(
+      ({ outcome }) => {
+        throw new Error(`It should have failed, and was ${outcome}.`);
+      },
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+  const path = (name: string) => join(dataDir, 'acme', name);
+  /** What is on disk. */
+  const saved = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
+  const state = () => savedState(dataDir);
+  return { world, dataDir, clock, lines, look, fail, issued, path, saved, state, takeLock };
+}
+/** The state of the renewal that was written last; throws before there is one. */
+export function savedState(dataDir: string): RenewalState {
+  const text = readFileSync(join(dataDir, 'acme', 'renewal.json'), 'utf8');
+  const [state] = renewalStatesSchema.parse(JSON.parse(text)).states;
+  if (state === undefined) throw new Error('There is no state.');
+  return state;
+}
+
+export type Program = ReturnType<typeof openProgram>;
+
+const desks = new WeakMap<Pebble, { folders: Set<ChallengeFolder>; opening: Promise<unknown> }>();
+
+/** One listener answers for all programs of a test: the authority knows one port for them all. */
+async function answerFrom(challenges: ChallengeFolder, pebble: Pebble): Promise<void> {
+  let desk = desks.get(pebble);
+  if (desk === undefined) {
+    const folders = new Set<ChallengeFolder>();
+    const answer = (token: string) =>
+      [...folders].map((folder) => folder.answer(token)).find((text) => text !== null) ?? null;
+    const listen = { host: '127.0.0.1', port: pebble.ports.http };
+    const opening = startChallengeListener({ listen, challenges: { answer } });
+    desk = { folders, opening };
+    desks.set(pebble, desk);
+    const listener = await opening;
+    onTestFinished(() => listener.close(0));
+  }
+  desk.folders.add(challenges);
+  await desk.opening;
+}
+
+export interface Asked {
+  /** Such as `order-plz`, the first part of Pebble's paths. */
+  what: string;
+  method: string;
+}
+
+/** Counts what this process asks of an authority, each repetition for a nonce included. */
+export function watchRequests({ directoryUrl }: Pick<Pebble, 'directoryUrl'>) {
+  const asked: Asked[] = [];
+  const { host: authority } = new URL(directoryUrl);
+  const watch = (message: unknown) => {
+    const { request } = message as { request: { host: string; path: string; method: string } };
+    const header = Reflect.apply(Reflect.get(request, 'getHeader'), request, ['host']);
+    if (header !== authority) return;
+    asked.push({ what: request.path.split('/')[1] ?? '', method: request.method });
+  };
+  diagnosticsChannel.subscribe('http.client.request.start', watch);
+  onTestFinished(() => void diagnosticsChannel.unsubscribe('http.client.request.start', watch));
+  const count = (what: string) =>
+    asked.filter((one) => one.what === what && one.method !== 'HEAD').length;
+  return {
+    asked,
+    orders: () => count('order-plz'),
+    finalized: () => count('finalize-order'),
+    accounts: () => count('sign-me-up'),
+    directories: () => count('dir'),
+  };
+}

@@ -15,6 +15,7 @@ import type {
   Receipt,
 } from './domain/ports.ts';
 import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
+import { guardLog, guardObserve } from './receiver/guarded-callbacks.ts';
 import { createMountableReceiver } from './receiver/mountable-receiver.ts';
 import type { Outcome } from './receiver/receiver-app.ts';
 import { openStore as openStoreAt } from './store/store.ts';
@@ -101,10 +102,13 @@ export interface CreateReceiverOptions {
 
 /**
  * Builds the receiver as a Hono app with the routes `/notifications` and `/notifications/<name>`, to be
- * mounted with `app.route`. It opens nothing. Throws `configuration` with all problems of the options.
+ * mounted with `app.route`. It opens nothing. A `log` or an `onOutcome` that throws, or rejects, changes
+ * no answer. Throws `configuration` with all problems of the options.
  */
 export function createReceiver(options: CreateReceiverOptions): Hono {
-  const { store, credentials, trustedProxies, log } = checkReceiverOptions(options);
+  const { store, credentials, trustedProxies, log: foreignLog } = checkReceiverOptions(options);
+  const { onOutcome } = options;
+  const log = guardLog(foreignLog);
   return createMountableReceiver({
     intake: store,
     checkCredentials: createCredentialCheck(credentials),
@@ -112,7 +116,7 @@ export function createReceiver(options: CreateReceiverOptions): Hono {
     log,
     nowUs,
     newRequestId: randomUUID,
-    ...(options.onOutcome === undefined ? {} : { observe: options.onOutcome }),
+    ...(onOutcome === undefined ? {} : { observe: guardObserve(onOutcome, log) }),
   });
 }
 

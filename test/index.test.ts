@@ -15,6 +15,14 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
 
   async function mounted() {
     const outcomes: [Outcome, string | null][] = [];
+    const errors: unknown[] = [];
+    const none = () => undefined;
+    const log = {
+      debug: none,
+      info: none,
+      warn: none,
+      error: (fields: object) => errors.push(fields),
+    };
     const onOutcome = (outcome: Outcome, name: string | null) =>
       void outcomes.push([outcome, name]);
     const world = await serveApp(
@@ -28,9 +36,9 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
         app.get('/notifications/own/page', (c) => c.text('own page'));
         app.notFound((c) => c.text('nothing of mine', 404));
       },
-      { onOutcome },
+      { onOutcome, log },
     );
-    return { ...world, outcomes };
+    return { ...world, outcomes, errors };
   }
 
   it('stores a notification once, however often it comes', async () => {
@@ -74,7 +82,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
   });
 
   it('outlives senders who go away half-way', async () => {
-    const { store, send, abandon } = await mounted();
+    const { store, send, abandon, errors } = await mounted();
     const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\n`;
     const chunk = `100000\r\n${'x'.repeat(2 ** 20)}\r\n`;
     await abandon(`${head}Content-Length: 1000\r\n\r\n{"Prod`);
@@ -82,6 +90,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     await abandon(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}5\r\nxx`);
     expect(await send({ path, body: good() })).toMatchObject({ body: '{"status":"stored"}' });
     expect(await store.counts()).toEqual({ notifications: 1, duplicates: 0, quarantined: 0 });
+    expect(errors).toEqual([]);
   });
 
   it('keeps what is no notification in quarantine, byte by byte', async () => {
@@ -93,6 +102,18 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     expect(Buffer.from(body).toString()).toBe('{"no":"notification"}');
     expect(headers.join('\n')).not.toMatch(/authorization/i);
     await expect(store.retry(entry?.id ?? 0)).resolves.toMatchObject({ outcome: 'rejected' });
+  });
+
+  it('takes a slash at the end, as the command does', async () => {
+    const { store, send } = await mounted();
+    for (const slashed of [`${path}/`, `${prefix}/notifications/`]) {
+      expect(await send({ method: 'GET', path: slashed })).toMatchObject({ status: 200 });
+      expect(await send({ method: 'PUT', path: slashed })).toMatchObject({ status: 405 });
+      expect(await send({ path: slashed, body: good() })).toMatchObject({ status: 200 });
+      expect(await send({ path: `${slashed}/`, body: good() })).toMatchObject({ status: 404 });
+    }
+    const rows = await collect(store.find({}));
+    expect(rows).toMatchObject([{ subscription: 'alps', timesSeen: 2 }]);
   });
 
   it('leaves every other path to the app', async () => {
@@ -132,18 +153,42 @@ describe('among middleware that reads bodies', () => {
     );
   }
 
-  it('says in the log what is wrong when the body is gone, and stores nothing', async () => {
+  const wrong: [string, (raw: Request) => unknown][] = [
+    ['was read', (raw) => raw.text()],
+    ['is held by a reader', (raw) => raw.body?.getReader()],
+    ['is held by a reader that has read some of it', (raw) => raw.body?.getReader().read()],
+    [
+      'was given back when some of it was read',
+      async (raw) => {
+        const reader = raw.body?.getReader();
+        await reader?.read();
+        reader?.releaseLock();
+      },
+    ],
+  ];
+  const each = wrong.flatMap(([name, read]) =>
+    Object.entries(manners).map(([manner, headers]) => ({ name, manner, headers, read })),
+  );
+
+  it.each(each)('a body that $name and came $manner is told to be gone', async (how) => {
+    const outcomes: Outcome[] = [];
     const lines: unknown[] = [];
     const note = (fields: object, message: string) => void lines.push(fields, message);
     const log = { debug: note, info: note, warn: note, error: note };
     const { store, send } = await serveApp(
       (app, receiver) => {
-        app.use((c, next) => c.req.raw.text().then(next));
+        app.use(async (c, next) => {
+          await how.read(c.req.raw);
+          await next();
+        });
         app.route('/', receiver);
       },
-      { log },
+      { log, onOutcome: (outcome) => void outcomes.push(outcome) },
     );
-    const { status, body } = await send({ body: good() });
+    expect(await send({ auth: undefined, body: good() })).toMatchObject({ status: 401 });
+    expect(await send({ method: 'GET' })).toMatchObject({ status: 200 });
+    lines.length = 0;
+    const { status, body } = await send({ body: good(), headers: how.headers });
     expect(status).toBe(500);
     expect(JSON.parse(body)).toMatchObject({
       title: 'Internal error',
@@ -152,10 +197,13 @@ describe('among middleware that reads bodies', () => {
     expect(lines).toEqual([
       {
         requestId: JSON.parse(body).requestId,
+        status: 500,
+        path: '/notifications/alps',
         err: expect.objectContaining({ message: expect.stringContaining('through c.req') }),
       },
       'request failed',
     ]);
+    expect(outcomes).toEqual(['unauthorized', 'failed']);
     expect(await store.counts()).toMatchObject({ notifications: 0 });
   });
 });

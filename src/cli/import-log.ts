@@ -1,6 +1,7 @@
 /** Copies one store's notifications and quarantine into another, by the way that deliveries take. */
+import { hash } from 'node:crypto';
 import { AppError } from '../domain/app-error.ts';
-import type { Delivery, QuarantineRow, Receipt } from '../domain/ports.ts';
+import type { Delivery, Quarantine, Receipt } from '../domain/ports.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import type { Io } from './io.ts';
 
@@ -16,66 +17,94 @@ export interface ImportCounts {
 const batchMax = 200;
 
 type World = Pick<Io, 'stderr' | 'signal'>;
+type Bodies = Pick<Quarantine, 'quarantined' | 'quarantineEntry'>;
+type Target = Pick<Store, 'accept'> & Bodies;
 
 /** Rejects with `cancelled` when the user ends it; what is stored by then stays. */
-export async function importLog(
-  from: StoreReader,
-  to: Pick<Store, 'accept' | 'quarantined'>,
-  io: World,
-): Promise<ImportCounts> {
+export async function importLog(from: StoreReader, to: Target, io: World): Promise<ImportCounts> {
   const counts = { notifications: 0, stored: 0, duplicates: 0, quarantined: 0 };
+  const held = await bodiesOf(from, { released: false }, io);
+  const known = await bodiesOf(to, { released: true }, io);
+  const isHeld = new Set(held.map(({ key }) => key));
+  const isKnown = new Set(known.map(({ key }) => key));
   const total = (await from.counts()).notifications;
   const take = createTaker(to, counts);
-  const held = await keysOf(from.quarantined({ released: false }));
+  let lastKey = '';
   for await (const row of from.find({ order: 'oldest' })) {
-    if (io.signal.aborted) throw new AppError('cancelled', 'Ended. Run it again: it goes on.');
+    endWhenAsked(io);
     counts.notifications += 1;
+    tellProgress(counts.notifications, total, io);
     const { subscription, receivedAtUs } = row;
     const source = row.source === 'reconcile' ? 'reconcile' : 'push';
     const body = await from.body(row.position);
+    const delivery: Delivery = { body, subscription, receivedAtUs, source, headers: [] };
+    const key = keyOf(delivery);
     // A body that holds other things, too, comes with the quarantine.
-    const isHeld = held.has(keyOf({ subscription, receivedAtUs, bodyBytes: body.byteLength }));
-    if (!isHeld) await take.add({ body, subscription, receivedAtUs, source, headers: [] });
-    tellProgress(counts.notifications, total, io);
+    if (isHeld.has(key)) continue;
+    // All that can be read of it has been stored when it was put there.
+    if (isKnown.has(key)) counts.duplicates += 1;
+    // Notifications of one body follow each other: it is taken once.
+    else if (key !== lastKey) await take.add(delivery);
+    lastKey = key;
   }
   await take.flush();
-  await importQuarantine(from, to, counts);
+  await importQuarantine(from, to, { held, known, counts, io });
   return counts;
 }
 
+/** Of equal bodies there are as many afterwards as the other quarantine holds, or more. */
 async function importQuarantine(
-  from: StoreReader,
-  to: Pick<Store, 'accept' | 'quarantined'>,
-  counts: ImportCounts,
+  from: Bodies,
+  to: Target,
+  about: { held: HeldBody[]; known: HeldBody[]; counts: ImportCounts; io: World },
 ): Promise<void> {
-  const known = await keysOf(to.quarantined({ released: true }));
+  const { held, known, counts, io } = about;
+  const left = new Map<string, number>();
+  for (const { key } of known) left.set(key, (left.get(key) ?? 0) + 1);
   const take = createTaker(to, counts);
-  for await (const row of from.quarantined({ released: false })) {
-    if (known.has(keyOf(row))) continue;
-    const { body, headers } = await from.quarantineEntry(row.id);
-    const { subscription, receivedAtUs } = row;
+  for (const { id, key } of held) {
+    endWhenAsked(io);
+    const here = left.get(key) ?? 0;
+    left.set(key, here - 1);
+    if (here > 0) continue;
+    const { body, headers, subscription, receivedAtUs } = await from.quarantineEntry(id);
     await take.add({ body, subscription, receivedAtUs, source: 'push', headers });
   }
   await take.flush();
 }
 
-type Held = Pick<QuarantineRow, 'receivedAtUs' | 'bodyBytes' | 'subscription'>;
-
-/** Bodies in quarantine are known by time, size and path: they have nothing else in common. */
-function keyOf({ receivedAtUs, bodyBytes, subscription }: Held): string {
-  return `${receivedAtUs} ${bodyBytes} ${subscription}`;
+interface HeldBody {
+  id: number;
+  key: string;
 }
 
-async function keysOf(rows: AsyncIterable<Held>): Promise<Set<string>> {
-  const keys = new Set<string>();
-  for await (const row of rows) keys.add(keyOf(row));
-  return keys;
+/** Every body in a quarantine, oldest first. */
+async function bodiesOf(
+  quarantine: Bodies,
+  options: { released: boolean },
+  io: World,
+): Promise<HeldBody[]> {
+  const bodies: HeldBody[] = [];
+  for await (const { id } of quarantine.quarantined(options)) {
+    endWhenAsked(io);
+    bodies.push({ id, key: keyOf(await quarantine.quarantineEntry(id)) });
+  }
+  return bodies.toReversed();
 }
 
-/** Gathers deliveries into batches. Notifications of one body follow each other: it is taken once. */
+/** Two stores have nothing else in common of a body: their ids differ. */
+function keyOf(delivery: Pick<Delivery, 'receivedAtUs' | 'subscription' | 'body'>): string {
+  const { receivedAtUs, subscription, body } = delivery;
+  return `${receivedAtUs} ${subscription ?? ''} ${hash('sha256', body, 'hex')}`;
+}
+
+function endWhenAsked({ signal }: World): void {
+  if (signal.aborted) throw new AppError('cancelled', 'Ended. Run it again: it goes on.');
+}
+
+/** Gathers deliveries into batches. */
 function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts) {
   let batch: Delivery[] = [];
-  let last: Delivery | undefined;
   const flush = async () => {
     const receipts = await Promise.all(batch.map((delivery) => to.accept(delivery)));
     batch = [];
@@ -84,11 +113,7 @@ function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts) {
   return {
     flush,
     add: async (delivery: Delivery) => {
-      const isSame =
-        last?.subscription === delivery.subscription &&
-        Buffer.compare(last.body, delivery.body) === 0;
-      last = { ...delivery, body: Uint8Array.from(delivery.body) };
-      if (!isSame) batch.push(delivery);
+      batch.push(delivery);
       if (batch.length >= batchMax) await flush();
     },
   };

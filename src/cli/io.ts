@@ -42,7 +42,7 @@ export function createProcessIo(): Io {
   process.umask(0o077);
   loadEnvironmentFile();
   const stop = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       // Asked a second time: somebody does not want to wait for the end of the drain.
       if (stop.signal.aborted) process.exit(1);

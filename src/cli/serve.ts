@@ -5,6 +5,7 @@ import type { ServeConfig } from '../config/read-config.ts';
 import { watchCredentialsFile } from '../config/watch-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
+import { hostInUrl } from '../http/listen-address.ts';
 import { type Listener, type ListenerLimits, startListener } from '../http/listener.ts';
 import { problemResponse } from '../http/problem.ts';
 import { type CredentialCheck, createCredentialCheck } from '../receiver/basic-auth.ts';
@@ -133,5 +134,5 @@ function successorsOf(
 }
 
 function urlOf({ address: { host, port } }: Listener, secure: boolean): string {
-  return `${secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}`;
 }

@@ -32,7 +32,7 @@ export interface CertificateTuning {
 }
 
 /** Without `fetch`, a challenge port that another program has is never thought to be a receiver's. */
-type World = Pick<Io, 'nowUs' | 'random'> & Partial<Pick<Io, 'fetch'>>;
+type World = Pick<Io, 'nowUs' | 'random' | 'newId'> & Partial<Pick<Io, 'fetch'>>;
 
 /** Rejects with `configuration` when files that are named cannot be used. */
 export async function openServedCertificate(
@@ -131,8 +131,9 @@ async function fromAuthority(
 }
 
 /** Of two receivers on one data directory, the one that has the port answers for both. */
-function doorOf({ httpListen }: AcmeConfig, { fetch: ask }: World) {
-  return ask === undefined ? createChallengeDoor(httpListen) : createSharedDoor(httpListen, ask);
+function doorOf({ httpListen }: AcmeConfig, { fetch, newId }: World) {
+  if (fetch === undefined) return createChallengeDoor(httpListen);
+  return createSharedDoor(httpListen, { fetch, newId });
 }
 
 /** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */

@@ -1,4 +1,5 @@
 /** Where the certificate comes from: files, a certificate authority, or nowhere. */
+import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { AppError } from '../domain/app-error.ts';
 import { frozen } from './frozen.ts';
@@ -120,12 +121,14 @@ function readAcme(
   const host = hostToCertify(values.publicUrl, problems);
   const { tlsCert, tlsKey, acmeEabKeyId: keyId, acmeEabHmacKey: hmacKey } = values;
   if (tlsCert !== undefined || tlsKey !== undefined) {
-    problems.push('EARSHOT_TLS=acme does not go with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY.');
+    problems.push(
+      'EARSHOT_TLS=acme does not go with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY: remove them, or set EARSHOT_TLS=files.',
+    );
   }
   const told = (name: string) => problems.some((problem) => problem.startsWith(name));
   if (values.acmeAgree !== 'yes' && !told('EARSHOT_ACME_AGREE')) {
     problems.push(
-      "EARSHOT_TLS=acme needs your agreement to the authority's terms of service: read them, then set EARSHOT_ACME_AGREE=yes.",
+      "EARSHOT_TLS=acme needs your agreement to the authority's terms of service: read them (`earshot certificate test` shows where), then set EARSHOT_ACME_AGREE=yes.",
     );
   }
   if ((keyId === undefined) !== (hmacKey === undefined) && !told('EARSHOT_ACME_EAB_')) {
@@ -157,13 +160,23 @@ function hostToCertify(publicUrl: string | undefined, problems: string[]): strin
     }
     return undefined;
   }
-  const host = new URL(publicUrl).hostname;
-  if (isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0) return host;
+  const host = new URL(publicUrl).hostname.replace(/\.$/, '');
+  if (isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0) {
+    problems.push(
+      `EARSHOT_PUBLIC_URL holds the address ${host}; EARSHOT_TLS=acme needs a name that leads to it.`,
+    );
+    return undefined;
+  }
+  if (hostName.test(host)) return host;
   problems.push(
-    `EARSHOT_PUBLIC_URL holds the address ${host}; EARSHOT_TLS=acme needs a name that leads to it.`,
+    `EARSHOT_PUBLIC_URL holds ${host}, for which no certificate can be had: a name has letters, digits and dashes, and dots between its parts.`,
   );
   return undefined;
 }
+
+/** RFC 1123, 2.1: no underscores, no wildcards. */
+const hostName =
+  /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
 function readCa(
   file: string | undefined,
@@ -173,10 +186,19 @@ function readCa(
   if (file === undefined) return undefined;
   try {
     const pem = readFile(file);
-    if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem;
-    problems.push(`EARSHOT_ACME_CA names ${file}, which holds no PEM certificate.`);
+    if (holdsCertificates(pem)) return pem;
+    problems.push(`EARSHOT_ACME_CA names ${file}, which does not hold PEM certificates alone.`);
   } catch {
     problems.push(`EARSHOT_ACME_CA names ${file}, which cannot be read.`);
   }
   return undefined;
+}
+
+function holdsCertificates(pem: string): boolean {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  try {
+    return blocks.map((block) => new X509Certificate(block)).length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -33,18 +33,25 @@ export const publicUrl = z.string().transform((text, context) => {
   return url.origin;
 });
 
-/** An https URL, or http on this machine, without credentials; without its last slash. */
-export const outboundUrl = z.string().transform((text, context) => {
+/** An https URL, or http on this machine, without credentials: whatever else is in it stays. */
+export const exactUrl = z.string().transform((text, context) => {
   const url = URL.parse(text);
   if (url === null || !(url.protocol === 'https:' || isLoopbackHttp(url))) {
     context.addIssue('must be an https URL; http only to this machine (127.0.0.1, localhost)');
     return z.NEVER;
   }
-  if (url.username + url.password !== '' || url.search !== '' || url.hash !== '') {
-    context.addIssue('must hold no user name, password, ? or #');
+  if (url.username + url.password !== '' || url.hash !== '') {
+    context.addIssue('must hold no user name, password or #');
     return z.NEVER;
   }
-  return url.href.replace(/\/+$/, '');
+  return url.href;
+});
+
+/** The same for a service below which paths are asked: without ?, and without its last slash. */
+export const outboundUrl = exactUrl.transform((href, context) => {
+  if (!href.includes('?')) return href.replace(/\/+$/, '');
+  context.addIssue('must hold no ?');
+  return z.NEVER;
 });
 
 /** An outbound URL; the path of the API is taken off, as people copy it along. */

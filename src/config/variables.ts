@@ -5,6 +5,7 @@ import {
   catalogueUrl,
   count,
   directory,
+  exactUrl,
   listenAddress,
   outboundUrl,
   publicUrl,
@@ -85,7 +86,7 @@ export const variables = {
   }),
   acmeDirectory: variable({
     name: 'EARSHOT_ACME_DIRECTORY',
-    schema: outboundUrl,
+    schema: exactUrl,
     default: 'https://acme-v02.api.letsencrypt.org/directory',
     description:
       "The directory URL of the certificate authority (ACME, RFC 8555). Let's Encrypt unless told otherwise.",

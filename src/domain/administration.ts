@@ -114,6 +114,10 @@ export type LockName = 'account' | 'subscriptions' | 'certificate';
 
 /**
  * Takes a lock that ends with the process that holds it, however it ends. Resolves with what gives it
- * back. Rejects with `conflict` when another holds it for longer than `waitMs`.
+ * back. Rejects with `conflict` when another holds it for longer than `waitMs`, and with the signal's
+ * reason when that ends the wait.
  */
-export type TakeLock = (name: LockName, options: { waitMs: number }) => Promise<() => void>;
+export type TakeLock = (
+  name: LockName,
+  options: { waitMs: number; signal?: AbortSignal },
+) => Promise<() => void>;

@@ -6,17 +6,13 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
 import { type ConnectionCap, capConnections } from './connection-cap.ts';
+import { hostInUrl, type ListenAddress } from './listen-address.ts';
 import { discardBody } from './read-body.ts';
 
 /** Certificate chain and private key, PEM. */
 export interface KeyPair {
   cert: string;
   key: string;
-}
-
-export interface ListenAddress {
-  host: string;
-  port: number;
 }
 
 export interface Listener {
@@ -143,7 +139,7 @@ function chooseProtocol({ protocol, keyPair }: HandshakeOnly) {
 function listening(server: Server, { listen, listenVariable }: ListenerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (cause: NodeJS.ErrnoException) => {
-      const where = `${listen.host}:${listen.port}`;
+      const where = `${hostInUrl(listen.host)}:${listen.port}`;
       reject(
         new AppError(
           'configuration',
@@ -161,7 +157,7 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
 }
 
 const reasons: Record<string, string> = {
-  EADDRINUSE: 'another program uses this port',
+  EADDRINUSE: 'another program uses this port, perhaps another earshot',
   EACCES: 'ports below 1024 need a permission (CAP_NET_BIND_SERVICE)',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'the name does not resolve',

@@ -1,6 +1,6 @@
 /** Reads a request body within bounds, and gets rid of one that is not wanted. */
 import type { IncomingMessage } from 'node:http';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
 
 /** A body that nobody reads is thrown away up to this size and time; then the connection goes. */
 const discardBytesMax = 64 * 2 ** 20;
@@ -9,7 +9,8 @@ const discardTimeoutMs = 10_000;
 export interface BodyReader {
   /**
    * Resolves with the whole body. Rejects with `too_large` beyond the limit, `unavailable` when all
-   * bodies being read take up too much memory, `invalid` when the sender goes away half-way.
+   * bodies being read take up too much memory, `invalid` when the sender goes away half-way, and
+   * with the `AppError` that the body itself breaks with.
    */
   read(incoming: IncomingMessage): Promise<Uint8Array>;
 }
@@ -44,7 +45,8 @@ export function createBodyReader(limits: {
         else if (allBytes > limits.allBodiesBytesMax) done(() => reject(tooMuchAtOnce()));
       };
       const onEnd = () => done(() => resolve(joined(chunks)));
-      const onBroken = () => done(() => reject(goneAway()));
+      const onBroken = (error?: unknown) =>
+        done(() => reject(isAppError(error) ? error : goneAway()));
       incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
     });
   }

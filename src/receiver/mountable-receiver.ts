@@ -5,7 +5,6 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono, type HonoRequest } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { AppError } from '../domain/app-error.ts';
-import { problemResponse } from '../http/problem.ts';
 import { createReceiverApp, type ReceiverOptions } from './receiver-app.ts';
 
 /** What the server passes to the app: Node's own request, where there is one. */
@@ -17,14 +16,12 @@ type Environment = { Bindings: Partial<HttpBindings> };
  */
 export function createMountableReceiver(options: ReceiverOptions): Hono {
   const provideRequest = createMiddleware<Environment>(async (c, next) => {
-    if (isBodyGone(c.req)) return refuse(options);
     const given = bindingsOf(c);
     c.env = { ...given, incoming: standInFor(c.req, given.incoming) };
     await next();
     c.env = given;
-    return undefined;
   });
-  const app = new Hono({ strict: false });
+  const app = new Hono();
   app.use('/notifications/*', provideRequest);
   app.route('/', createReceiverApp(options));
   return app;
@@ -54,26 +51,28 @@ function standInFor(request: HonoRequest, given: IncomingMessage | undefined): I
   return Object.assign(body, parts) as unknown as IncomingMessage;
 }
 
-/** In one piece where its length was announced, and so is checked already, or Hono has kept it. */
+/**
+ * In one piece where its length was announced, and so is checked already, or Hono has kept it. Whether
+ * it can be read is seen by reading: a look at `raw.body` alone would bring the server to cut off
+ * senders of large bodies before they hear the answer.
+ */
 async function* bodyOf(request: HonoRequest): AsyncGenerator<Uint8Array> {
   const { raw } = request;
   const isChunked = raw.headers.has('transfer-encoding');
   const isAnnounced = raw.headers.has('content-length') && !isChunked;
-  if (isAnnounced || raw.bodyUsed) yield Buffer.from(await request.arrayBuffer());
-  else if (raw.body !== null) yield* raw.body;
+  try {
+    if (isAnnounced || raw.bodyUsed) yield Buffer.from(await request.arrayBuffer());
+    else if (raw.body !== null) yield* raw.body;
+  } catch (error) {
+    // What the Fetch standard has for a body that somebody has read, or holds a reader of.
+    throw error instanceof TypeError ? bodyIsGone(error) : error;
+  }
 }
 
-/** Read, and not through `c.req`, which keeps what it reads for whoever asks again. */
-function isBodyGone({ raw, bodyCache }: HonoRequest): boolean {
-  return raw.bodyUsed && Object.keys(bodyCache).length === 0;
-}
-
-function refuse({ log, newRequestId }: ReceiverOptions): Response {
-  const requestId = newRequestId();
-  const err = new AppError(
+function bodyIsGone(cause: TypeError): AppError {
+  return new AppError(
     'internal',
     'Other middleware has read the body of the request, and not through c.req, which keeps it. Mount the receiver before that middleware.',
+    { cause },
   );
-  log.error({ requestId, err }, 'request failed');
-  return problemResponse(err, requestId);
 }

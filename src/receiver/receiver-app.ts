@@ -26,7 +26,9 @@ const allBodiesBytesMax = 64 * 2 ** 20;
 
 const unavailableLogIntervalUs = 10_000_000;
 
-const path = '/notifications/:subscription{[a-z0-9][a-z0-9-]{0,62}}?';
+const named = '/notifications/:subscription{[a-z0-9][a-z0-9-]{0,62}}';
+/** A slash at the end is spelled out: `strict: false` would end where this is mounted in another app. */
+const paths = ['/notifications', '/notifications/', named, `${named}/`];
 const allowed = 'GET, HEAD, POST';
 const wherePathsLead =
   'Notifications go to /notifications/<name>; a name holds small letters, digits and dashes.';
@@ -39,16 +41,16 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
   const { observe = () => undefined, onDelivered = () => undefined } = options;
   const bodies = createBodyReader({ bodyBytesMax, allBodiesBytesMax });
   const letIn = createGate(options, () => observe('unauthorized', null));
-  const app = new Hono<Environment>({ strict: false });
+  const app = new Hono<Environment>();
 
-  app.on(['GET', 'HEAD'], path, async (c) => {
+  app.on(['GET', 'HEAD'], paths, async (c) => {
     const { refusal } = letIn(c.env.incoming);
     if (refusal !== undefined) return refusal;
     await intake.checkWritable();
     return c.body(null, 200);
   });
 
-  app.post(path, async (c) => {
+  app.on('POST', paths, async (c) => {
     const { incoming } = c.env;
     const passage = letIn(incoming);
     if (passage.refusal !== undefined) return passage.refusal;
@@ -72,7 +74,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
     return c.json({ status: receipt.outcome });
   });
 
-  app.all(path, () => {
+  app.on('ALL', paths, () => {
     const refusal = new AppError('wrong_method', `Use one of ${allowed}.`);
     const response = problemResponse(refusal, newRequestId());
     response.headers.set('Allow', allowed);

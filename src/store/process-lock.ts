@@ -25,7 +25,7 @@ const busyMessages: Record<LockName, string> = {
  * `conflict` when another holds it, `configuration` when there can be no such file.
  */
 export function createTakeLock(dataDir: string): TakeLock {
-  return async (name, { waitMs }) => {
+  return async (name, { waitMs, signal }) => {
     const file = join(dataDir, `${name}.lock`);
     createDirectory(dataDir);
     const database = openLockFile(file);
@@ -33,7 +33,7 @@ export function createTakeLock(dataDir: string): TakeLock {
       // Tries are counted instead of reading a clock, which may be set meanwhile.
       for (let waitedMs = 0; !holds(database); waitedMs += tryEveryMs) {
         if (waitedMs >= waitMs) throw new AppError('conflict', busyMessages[name]);
-        await delay(tryEveryMs);
+        await delay(tryEveryMs, undefined, signal === undefined ? {} : { signal });
       }
     } catch (error) {
       database.close();

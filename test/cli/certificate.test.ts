@@ -5,9 +5,10 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { createTakeLock } from '../../src/store/process-lock.ts';
 import { freePorts, hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type FakeIoOptions, runCommand } from './fake-io.ts';
+import { type FakeIoOptions, runCommand, startCommand } from './fake-io.ts';
 
 const nowUs = () => Date.now() * 1000;
 
@@ -69,6 +70,33 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     expect(new X509Certificate((await certificate('show --pem')).out).serialNumber).not.toBe(
       shown.serialNumber,
     );
+  });
+
+  it('says when the certificate is not the one that the settings ask for', async () => {
+    const { certificate } = await openWorld();
+    await certificate('renew');
+    const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
+    const { code, out, err } = await certificate('show', moved);
+    expect(code).toBe(0);
+    expect(out).not.toMatch(/^renews at/m);
+    expect(err).toMatch(/not the certificate that the settings ask for: for new\.example\.org/);
+  });
+
+  it('ends the wait for another program when asked to', { timeout: 30_000 }, async () => {
+    const { certificate, env } = await openWorld();
+    const release = await createTakeLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
+    onTestFinished(release);
+    const waiting = startCommand(['certificate', 'renew'], { env, nowUs });
+    await expect.poll(waiting.err).toMatch(/another program is getting a certificate; waiting/);
+    waiting.stop();
+    expect(await waiting.ended).toMatchObject({ code: 1, err: expect.stringMatching(/Ended\./) });
+    expect(await certificate('show')).toMatchObject({ code: 1 });
+  });
+
+  it('prints nothing but PEM with --pem, which does not go with --json', async () => {
+    const { certificate } = await openWorld();
+    expect(await certificate('show --pem')).toMatchObject({ code: 1, out: '' });
+    expect(await certificate('show --pem --json')).toMatchObject({ code: 2 });
   });
 
   it('prints aligned lines for people', { timeout: 30_000 }, async () => {

@@ -1,5 +1,5 @@
 /** What the doctor says of a certificate that earshot gets itself, against Pebble. */
-import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -65,6 +65,11 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
       state: 'pass',
       message: expect.stringMatching(/^Renewed on .*; the next time is /),
     });
+    const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
+    expect(await finding('renewal', moved)).toMatchObject({
+      state: 'warn',
+      message: expect.stringMatching(/not for new\.example\.org/),
+    });
     expect(await finding('renewal', {}, 70 * dayUs)).toMatchObject({
       state: 'warn',
       message: expect.stringMatching(/was to be renewed on .* nothing has tried/),
@@ -73,8 +78,13 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
   });
 
   it('tells what the last try failed for, and when the next is', { timeout: 60_000 }, async () => {
-    const { run, finding, pebble } = await openWorld();
+    const { run, finding, pebble, env } = await openWorld();
     await run(['certificate', 'renew']);
+    // As another account: of one that has proved the name, Pebble asks no proof once in a hundred times.
+    const folder = join(env.EARSHOT_DATA_DIR, 'acme');
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith('account-')) rmSync(join(folder, name));
+    }
     await pebble.setAddress('127.0.0.9');
     expect(await run(['certificate', 'renew', '--force'])).toMatchObject({ code: 1 });
     const failed = await finding('renewal');

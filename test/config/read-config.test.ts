@@ -69,7 +69,14 @@ const examples = {
   },
   tlsCert: { good: [['c.pem', 'c.pem']], bad: [] },
   tlsKey: { good: [['k.pem', 'k.pem']], bad: [] },
-  acmeDirectory: outboundUrls,
+  acmeDirectory: {
+    good: [
+      ['https://ca.example.org/acme/directory/', 'https://ca.example.org/acme/directory/'],
+      ['https://ca.example.org/acme?profile=a', 'https://ca.example.org/acme?profile=a'],
+      ['http://127.0.0.1:8000/dir', 'http://127.0.0.1:8000/dir'],
+    ],
+    bad: ['http://ca.example.org/dir', 'ca.example.org', 'https://me:word@ca.example.org/dir'],
+  },
   acmeEmail: { good: [['me@example.org', 'me@example.org']], bad: ['me', 'mailto:me@example.org'] },
   acmeAgree: { good: [['yes', 'yes']], bad: ['no', 'true', 'Yes'] },
   acmeChallenge: {

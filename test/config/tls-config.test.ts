@@ -1,4 +1,5 @@
 /** Where the certificate comes from: every combination, and what is said of a wrong one. */
+import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import {
   type AcmeConfig,
@@ -14,7 +15,8 @@ import {
   wholeTextOf,
 } from './environment.ts';
 
-const pem = '-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n';
+const pem = rootCertificates.slice(0, 2).join('\n');
+const brokenPem = '-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n';
 
 /** The least for a certificate of one's own getting. */
 const acme = {
@@ -66,7 +68,7 @@ describe('EARSHOT_TLS=acme', () => {
     };
     expect(configWith(env, { 'ca.pem': pem, hmac: 'c2VjcmV0\n' }).tls).toEqual({
       kind: 'acme',
-      directoryUrl: 'https://ca.example.org/acme/directory',
+      directoryUrl: 'https://ca.example.org/acme/directory/',
       host: 'earshot.example.org',
       email: 'me@example.org',
       challenge: 'tls-alpn-01',
@@ -117,7 +119,22 @@ describe('EARSHOT_TLS=acme', () => {
     [
       'a root that is none',
       { EARSHOT_ACME_CA: 'key.pem' },
-      /^EARSHOT_ACME_CA names key\.pem, which holds no PEM certificate\.$/,
+      /^EARSHOT_ACME_CA names key\.pem, which does not hold PEM certificates alone\.$/,
+    ],
+    [
+      'a root that is broken',
+      { EARSHOT_ACME_CA: 'broken.pem' },
+      /^EARSHOT_ACME_CA names broken\.pem, which does not hold PEM certificates alone\.$/,
+    ],
+    [
+      'a wildcard',
+      { EARSHOT_PUBLIC_URL: 'https://*.example.org' },
+      /^EARSHOT_PUBLIC_URL holds \*\.example\.org, for which no certificate can be had/,
+    ],
+    [
+      'an underscore',
+      { EARSHOT_PUBLIC_URL: 'https://my_host.example.org' },
+      /^EARSHOT_PUBLIC_URL holds my_host\.example\.org, for which no certificate/,
     ],
     [
       'a certificate beside it',
@@ -143,7 +160,11 @@ describe('EARSHOT_TLS=acme', () => {
       /^EARSHOT_PUBLIC_URL: must be/,
     ],
   ])('with %s is refused, in one sentence', (_title, env, sentence) => {
-    const files = { 'key.pem': '-----BEGIN PRIVATE KEY-----', 'cert.pem': pem };
+    const files = {
+      'key.pem': '-----BEGIN PRIVATE KEY-----',
+      'cert.pem': pem,
+      'broken.pem': brokenPem,
+    };
     expect(problemsOf(env, files)).toEqual([expect.stringMatching(sentence)]);
   });
 

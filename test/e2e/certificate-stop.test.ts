@@ -6,11 +6,10 @@ import { checkNextStart } from './certificate-kill.ts';
 import type { AcmeStep } from './certificate-proxy.ts';
 import { openCertificateWorld } from './certificate-world.ts';
 
-const inCi = process.env.CI === 'true';
 const steps: AcmeStep[] = ['sign-me-up', 'order-plz', 'chalZ', 'finalize-order', 'certZ'];
 const soonMs = 5_000;
 
-describe.skipIf(!hasPebble && !inCi)('a first issue (needs pebble)', () => {
+describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
   it('that is waiting for an answer ends with the program, and goes on with the next start', async () => {
     const pebble = await startPebble();
     for (const step of steps) {

@@ -11,8 +11,9 @@ import { createCertificateAuthority } from '../../src/sandbox/certificate-author
 
 const programs = { pebble: '/usr/bin/pebble', names: '/usr/bin/pebble-challtestsrv' };
 
-/** Debian's package `pebble`; required where CI runs. */
-export const hasPebble = existsSync(programs.pebble) && existsSync(programs.names);
+/** Debian's package `pebble`. In CI it must be there: without it tests fail, and are not skipped. */
+export const hasPebble =
+  process.env.CI !== undefined || Object.values(programs).every((program) => existsSync(program));
 
 export interface PebbleOptions {
   /** Per cent of good nonces that are refused; none unless told. */

@@ -1,5 +1,6 @@
 /** What a command needs that orders beside a receiver, or without one. */
 import type { AcmeCommandConfig } from '../../config/tls-config.ts';
+import { AppError } from '../../domain/app-error.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
 import { createHandshakeDoor, createSharedDoor } from '../../tls/acme/challenge-door.ts';
@@ -16,7 +17,7 @@ export async function withAcmeWorld<Value>(
 ): Promise<Value> {
   const door =
     acme.challenge === 'http-01'
-      ? createSharedDoor(acme.httpListen, io.fetch)
+      ? createSharedDoor(acme.httpListen, io)
       : createHandshakeDoor(listen);
   const tell = (line: string) => void io.stderr.write(`${line}\n`);
   const { nowUs, random, signal } = io;
@@ -32,6 +33,9 @@ export async function withAcmeWorld<Value>(
   });
   try {
     return await work(world, createTakeLock(dataDir));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
   } finally {
     await door.close();
   }

@@ -1,12 +1,11 @@
 /** `earshot certificate renew`: one try now, told in words. */
 import { readAcmeConfig } from '../../config/tls-config.ts';
-import { AppError } from '../../domain/app-error.ts';
 import type { Renewal } from '../../tls/acme/renew.ts';
 import { renew } from '../../tls/acme/renew.ts';
 import type { Io } from '../io.ts';
 import { lockWaitMs, withAcmeWorld } from './command-world.ts';
 
-/** Rejects as `renew` does, and with `cancelled` when the user ended it. */
+/** Rejects as `renew` does, and with `cancelled` when the user ends it. */
 export async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = readAcmeConfig(io);
   const renewal = await withAcmeWorld(config, io, (world, takeLock) =>
@@ -15,9 +14,6 @@ export async function renewCertificate(io: Io, { force }: { force?: true }): Pro
       takeLock,
       lockWaitMs,
       onIssued: () => undefined,
-    }).catch((error: unknown) => {
-      if (!io.signal.aborted) throw error;
-      throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
     }),
   );
   io.stderr.write(`${sentenceOf(renewal)}\n`);

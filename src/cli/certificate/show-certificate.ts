@@ -22,20 +22,30 @@ export async function showCertificate(
   const folder = openAcmeFolder(dataDir);
   const certificate =
     tls.kind === 'files' ? await loadCertificateFiles(tls) : await folder.readCertificate();
-  if (pem && certificate !== null) return writeOut(io.stdout, certificate.cert);
   const shown: Shown = {
     source: tls.kind,
     ...factsOf(certificate?.cert ?? null, io.nowUs()),
     ...(tls.kind === 'acme' ? await renewalOf(tls, dataDir, io) : noRenewal),
   };
-  if (json) await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
-  else await writeOut(io.stdout, linesOf(shown, io));
-  if (certificate === null) {
-    throw new AppError(
-      'not_found',
-      'There is no certificate yet. A running receiver gets one by itself; `earshot certificate renew` does it now.',
+  if (pem) await writeOut(io.stdout, certificate?.cert ?? '');
+  else if (json) await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  else if (certificate !== null) await writeOut(io.stdout, linesOf(shown, io));
+  if (certificate !== null && tls.kind === 'acme' && shown.renewsAt === null) {
+    io.stderr.write(
+      `This is not the certificate that the settings ask for: for ${tls.host}, of ${new URL(tls.directoryUrl).host}. A running receiver gets that one.\n`,
     );
   }
+  if (certificate === null) {
+    throw noCertificate(shown.lastFailure ?? null);
+  }
+}
+
+function noCertificate(lastFailure: Shown[string]): AppError {
+  return new AppError(
+    'not_found',
+    'There is no certificate yet. A running receiver gets one by itself; `earshot certificate renew` does it now.',
+    { details: lastFailure === null ? [] : [`The last try failed: ${lastFailure}`] },
+  );
 }
 
 function factsOf(chain: string | null, nowUs: number): Shown {
@@ -60,11 +70,11 @@ async function renewalOf(
   { nowUs }: Io,
 ): Promise<Shown> {
   const outlook = await renewalOutlook(openAcmeFolder(dataDir), settings, nowUs());
-  const { state, due } = outlook;
+  const { certificate, state, due } = outlook;
   const date = (atUs: number | null | undefined) =>
     atUs === null || atUs === undefined ? null : new Date(atUs / 1000).toISOString();
   return {
-    authority: settings.directoryUrl,
+    authority: certificate?.directoryUrl ?? settings.directoryUrl,
     renewsAt: date(due?.atUs),
     renewsBecause: due?.because ?? null,
     failures: state.failures,

@@ -6,6 +6,7 @@ import type { AcmeWorld } from '../../tls/acme/acme-world.ts';
 import { visitAuthority } from '../../tls/acme/enter-authority.ts';
 import { explainFailure } from '../../tls/acme/explain-failure.ts';
 import { type Rehearsal, rehearse } from '../../tls/acme/rehearse.ts';
+import { takeTurn } from '../../tls/acme/renew.ts';
 import type { Io } from '../io.ts';
 import { lockWaitMs, withAcmeWorld } from './command-world.ts';
 
@@ -22,7 +23,7 @@ export async function testCertificate(io: Io): Promise<void> {
         'Nothing was tried yet. Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
       );
     }
-    const release = await takeLock('certificate', { waitMs: lockWaitMs });
+    const release = await takeTurn(world, { takeLock, lockWaitMs });
     try {
       return await rehearse(world);
     } catch (error) {

@@ -1,5 +1,5 @@
 /** `earshot certificate`: what the endpoint's certificate is, and getting a new one. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { Io } from '../io.ts';
 
 export function certificateCommand(io: Io): Command {
@@ -27,7 +27,7 @@ function showCommand(io: Io): Command {
       'Show names, issuer and dates, when it is renewed, and what the last tries came to.',
     )
     .option('--json', 'as one JSON object')
-    .option('--pem', 'the chain itself, PEM, without its key')
+    .addOption(new Option('--pem', 'the chain itself, PEM, without its key').conflicts('json'))
     .addHelpText(
       'after',
       `

@@ -4,6 +4,7 @@ import { request as requestHttps } from 'node:https';
 import { Command } from 'commander';
 import { type HealthConfig, readHealthConfig } from '../../config/health-config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { hostInUrl, loopbackOf } from '../../http/listen-address.ts';
 import type { Io } from '../io.ts';
 
 /** More than a commit to a slow disk takes. */
@@ -22,9 +23,8 @@ The receiver answers only after a commit to the disk that is no older than a few
 
 Exit codes: 0 it can, 1 it cannot (the reason is on standard error), 2 wrong usage or configuration.
 
-Examples:
-  $ earshot health
-  $ earshot health || systemctl restart earshot`,
+Example:
+  $ earshot health`,
     )
     .action(() => health(io));
 }
@@ -70,10 +70,8 @@ function statusOf(
 
 /** A listener on all addresses is asked on loopback. */
 function urlOf({ listen: { host, port }, secure }: HealthConfig): URL {
-  const loopback: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
-  const address = loopback[host] ?? host;
-  const inUrl = address.includes(':') ? `[${address}]` : address;
-  return new URL(`${secure ? 'https' : 'http'}://${inUrl}:${port}/notifications`);
+  const address = `${hostInUrl(loopbackOf(host))}:${port}`;
+  return new URL(`${secure ? 'https' : 'http'}://${address}/notifications`);
 }
 
 const statusReasons: Readonly<Record<number, string>> = {

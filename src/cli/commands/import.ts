@@ -1,6 +1,10 @@
 /** `earshot import`: takes over what another data directory has received. */
+
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { databaseFileName, inodeOf } from '../../store/database.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
 import { importLog } from '../import-log.ts';
 import type { Io } from '../io.ts';
@@ -28,6 +32,7 @@ Example:
 
 async function importFrom(folder: string, { json }: { json?: true }, io: Io): Promise<void> {
   const { dataDir } = readDataConfig(io);
+  checkFolder(folder, dataDir);
   const from = openStoreReader(folder);
   try {
     const to = await openStore({ dataDir, nowUs: io.nowUs });
@@ -44,5 +49,19 @@ async function importFrom(folder: string, { json }: { json?: true }, io: Io): Pr
     }
   } finally {
     await from.close();
+  }
+}
+
+/** Words of the store speak of our own data directory; this is about the other one. */
+function checkFolder(folder: string, dataDir: string): void {
+  const refuse = (message: string) => new AppError('usage', message);
+  const inode = inodeOf(join(folder, databaseFileName));
+  if (inode === -1) {
+    throw refuse(
+      `There is no ${databaseFileName} in ${folder}. Name the folder that holds the other one.`,
+    );
+  }
+  if (inode === inodeOf(join(dataDir, databaseFileName))) {
+    throw refuse(`${folder} is the data directory itself. Name the one to take over.`);
   }
 }

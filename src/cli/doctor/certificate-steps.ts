@@ -44,7 +44,8 @@ function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings
     {
       name: 'challenge',
       needs: ['data directory', 'name'],
-      run: () => opened((world) => checkChallenge(world, { port, ask: io.fetch })),
+      run: () =>
+        opened((world) => checkChallenge(world, { port, fetch: io.fetch, newId: io.newId })),
     },
   ];
 }
@@ -53,7 +54,7 @@ async function withWorld<Value>(
   { acme, dataDir, io }: { acme: AcmeConfig; dataDir: string; io: Io },
   work: (world: AcmeWorld) => Promise<Value>,
 ): Promise<Value> {
-  const door = createSharedDoor(acme.httpListen, io.fetch);
+  const door = createSharedDoor(acme.httpListen, io);
   const { nowUs, random, signal } = io;
   const world = openAcmeWorld({
     settings: acme,

@@ -1,22 +1,20 @@
 /** The doctor's checks of how the certificate comes here: authority, challenge, renewal. */
-import { randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/app-error.ts';
 import { failedFinding, splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { networkFault } from '../../http/network-fault.ts';
 import type { AcmeWorld } from './acme-world.ts';
+import type { Asker } from './challenge-door.ts';
 import { challengePath } from './challenge-listener.ts';
 import { visitAuthority } from './enter-authority.ts';
 import { explainFailure } from './explain-failure.ts';
 import { renewalOutlook } from './renewal-outlook.ts';
+import { isNearEnd } from './renewal-time.ts';
 
 const knockTimeoutMs = 10_000;
 const hourUs = 3_600_000_000;
 /** A receiver that runs looks every ten seconds. */
 const overdueUs = hourUs;
-/** With less of its life left, a renewal that fails is no longer a matter for later. */
-const shareLeftFail = 1 / 10;
-
 /** Whether the authority answers at all. */
 export async function checkAuthority(world: AcmeWorld): Promise<Finding[]> {
   const check = 'authority';
@@ -40,21 +38,21 @@ export async function checkAuthority(world: AcmeWorld): Promise<Finding[]> {
  */
 export async function checkChallenge(
   world: AcmeWorld,
-  { port, ask }: { port: number; ask: typeof fetch },
+  { port, fetch: ask, newId }: Asker & { port: number },
 ): Promise<Finding[]> {
   const check = 'challenge';
   const { settings, challenges } = world;
   if (settings.challenge === 'tls-alpn-01') return [handshakeFinding];
-  const token = `doctor-${randomUUID()}`;
-  const text = randomUUID();
+  const token = `doctor-${newId()}`;
+  const text = newId();
   try {
     await world.openDoor();
-    await challenges.put(token, text);
+    await challenges.putKnock(token, text);
     return [await knock(`http://${settings.host}:${port}${challengePath}${token}`, text, ask)];
   } catch (error) {
     return [failedFinding(check, error, 'Set EARSHOT_ACME_HTTP_LISTEN to what port 80 leads to.')];
   } finally {
-    await challenges.remove(token).catch(() => undefined);
+    await challenges.removeKnock(token).catch(() => undefined);
   }
 }
 
@@ -95,10 +93,7 @@ export async function checkRenewal(world: AcmeWorld): Promise<Finding[]> {
   const nowUs = world.nowUs();
   try {
     const { certificate, state, due } = await renewalOutlook(folder, settings, nowUs);
-    const leftUs = certificate === null ? 0 : certificate.notAfter.getTime() * 1000 - nowUs;
-    const lifeUs =
-      certificate === null ? 1 : leftUs + nowUs - certificate.notBefore.getTime() * 1000;
-    const nearEnd = leftUs < lifeUs * shareLeftFail;
+    const nearEnd = certificate === null || isNearEnd(certificate, nowUs);
     if (state.lastFailure !== null && state.failures > 0) {
       const { message, advice } = splitAdvice(state.lastFailure.message);
       const times = state.failures === 1 ? 'The last try failed' : `${state.failures} tries failed`;
@@ -107,7 +102,12 @@ export async function checkRenewal(world: AcmeWorld): Promise<Finding[]> {
         { check, state: nearEnd ? 'fail' : 'warn', message: `${times}. ${message}${next}`, advice },
       ];
     }
-    if (certificate === null || due === null) {
+    if (certificate !== null && due === null) {
+      const message = `The certificate is not for ${settings.host}, or of another authority.`;
+      const advice = 'Start the receiver, which gets the right one: `earshot start`.';
+      return [{ check, state: 'warn', message, advice }];
+    }
+    if (due === null) {
       const message = 'There is no certificate yet, and none was asked for.';
       const advice = 'Start the receiver, which gets one: `earshot start`.';
       return [{ check, state: 'warn', message, advice }];

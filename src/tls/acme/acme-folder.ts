@@ -9,8 +9,8 @@ import { type RenewalStates, renewalStatesSchema } from './renewal-state.ts';
 /** In the data directory; owner-only, as are the files in it. */
 export const acmeFolderName = 'acme';
 
-/** Of the files with keys, those whose names are the same everywhere. */
-export const acmeSecretFileNames = ['certificate.json', 'order.json'].map((name) =>
+/** What holds keys: the folder, which keeps others out of all that is in it, and files of fixed names. */
+export const acmeSecretFileNames = ['', 'certificate.json', 'order.json'].map((name) =>
   join(acmeFolderName, name),
 );
 
@@ -31,6 +31,8 @@ const orderSchema = z.object({
   url: z.string(),
   key: privateKeySchema,
   placedAtUs: z.number().int(),
+  /** That its certificate was asked for, and has been counted. */
+  isCounted: z.boolean(),
 });
 export type SavedOrder = z.infer<typeof orderSchema>;
 

@@ -34,6 +34,22 @@ export function isPassing(error: unknown): boolean {
   return error instanceof AcmeProblem && passing.has(error.type);
 }
 
+/** What an authority may find when it looks whether a name is ours (RFC 8555, 6.7 and 8). */
+const proofTypes: ReadonlySet<string> = new Set([
+  'dns',
+  'connection',
+  'unauthorized',
+  'incorrectResponse',
+  'tls',
+  'caa',
+  'compound',
+]);
+
+/** True where the proof has failed: what has to be put right is here, not at the authority. */
+export function isProofProblem(error: unknown): error is AcmeProblem {
+  return error instanceof AcmeProblem && proofTypes.has(error.type);
+}
+
 /** The type's last part; `other` for one that is no ACME error. */
 export function problemType(urn: string | undefined): string {
   return /^urn:ietf:params:acme:error:(\w{1,50})$/.exec(urn ?? '')?.[1] ?? 'other';

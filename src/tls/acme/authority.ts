@@ -2,7 +2,7 @@
 import { axios as acmeAxios, Client, crypto, directory as knownDirectories } from 'acme-client';
 import { z } from 'zod';
 import { createExchange, type ExchangeSettings, retryAfterMs } from './acme-exchange.ts';
-import { AcmeProblem, problemType } from './acme-problem.ts';
+import { AcmeProblem, isAcmeProblem, isPassing, problemType } from './acme-problem.ts';
 
 export interface AuthoritySettings extends ExchangeSettings {
   directoryUrl: string;
@@ -109,7 +109,10 @@ export function createAuthority(settings: AuthoritySettings): Authority {
     exchange(async () => read(schema, await calls().catch(asProblem)));
   const get = (url: string) => acmeAxios.get<unknown>(url);
   return {
-    readDirectory: () => answered(directorySchema, async () => (await get(directoryUrl)).data),
+    readDirectory: () =>
+      answered(directorySchema, async () => (await get(directoryUrl)).data).catch(
+        aboutTheDirectory,
+      ),
     enterAccount: (email) =>
       answered(z.string(), async () => {
         const contact = email === undefined ? {} : { contact: [`mailto:${email}`] };
@@ -201,6 +204,12 @@ function read<Value>(schema: z.ZodType<Value>, answer: unknown): Value {
   if (result.success) return result.data;
   const places = result.error.issues.map(({ path }) => path.join('.') || 'the answer');
   throw new AcmeProblem('malformedAnswer', `not as RFC 8555 has it: ${places.join(', ')}`);
+}
+
+/** A refusal here is no answer of an authority: it is another page. */
+function aboutTheDirectory(problem: unknown): never {
+  if (!isAcmeProblem(problem) || isPassing(problem)) throw problem;
+  throw new AcmeProblem('malformedAnswer', problem.detail);
 }
 
 /** What acme-client throws itself carries the authority's words and no type. */

@@ -1,11 +1,6 @@
 /** Opens the door at which an authority knocks to see whether the name is ours. */
-import { randomUUID } from 'node:crypto';
-import {
-  type HandshakeOnly,
-  type ListenAddress,
-  type Listener,
-  startListener,
-} from '../../http/listener.ts';
+import { hostInUrl, type ListenAddress, loopbackOf } from '../../http/listen-address.ts';
+import { type HandshakeOnly, type Listener, startListener } from '../../http/listener.ts';
 import type { ChallengeFolder } from './challenge-folder.ts';
 import { challengePath, startChallengeListener } from './challenge-listener.ts';
 
@@ -38,16 +33,22 @@ export function createChallengeDoor(listen: ListenAddress): ChallengeDoor {
   };
 }
 
+/** What a knock takes; `newId` gives a text that nobody guesses. */
+export interface Asker {
+  fetch: typeof fetch;
+  newId: () => string;
+}
+
 /**
  * For a program beside a receiver: where the port is taken, the one who has it may be that receiver,
  * which answers for every program on its data directory. A knock tells.
  */
-export function createSharedDoor(listen: ListenAddress, ask: typeof fetch): ChallengeDoor {
+export function createSharedDoor(listen: ListenAddress, asker: Asker): ChallengeDoor {
   const own = createChallengeDoor(listen);
   return {
     open: (challenges) =>
       own.open(challenges).catch(async (error: unknown) => {
-        if (!(await answersForUs(listen, challenges, ask))) throw error;
+        if (!(await answersForUs(listen, challenges, asker))) throw error;
       }),
     close: () => own.close(),
   };
@@ -56,31 +57,22 @@ export function createSharedDoor(listen: ListenAddress, ask: typeof fetch): Chal
 async function answersForUs(
   { host, port }: ListenAddress,
   challenges: ChallengeFolder,
-  ask: typeof fetch,
+  { fetch: ask, newId }: Asker,
 ): Promise<boolean> {
-  const token = `knock-${randomUUID()}`;
+  const token = `knock-${newId()}`;
   // Not the token, which any server may give back that shows the path it was asked for.
-  const text = randomUUID();
-  await challenges.put(token, text);
+  const text = newId();
+  await challenges.putKnock(token, text);
   try {
     const signal = AbortSignal.timeout(knockTimeoutMs);
-    const answer = await ask(`http://${loopbackOf(host)}:${port}${challengePath}${token}`, {
-      signal,
-      redirect: 'manual',
-    });
+    const door = `http://${hostInUrl(loopbackOf(host))}:${port}`;
+    const answer = await ask(`${door}${challengePath}${token}`, { signal, redirect: 'manual' });
     return answer.ok && (await answer.text()) === text;
   } catch {
     return false;
   } finally {
-    await challenges.remove(token);
+    await challenges.removeKnock(token);
   }
-}
-
-/** Where an address that means all of this machine's can be reached. */
-function loopbackOf(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }
 
 /**

@@ -15,13 +15,14 @@ export interface ChallengeFolder {
   put(token: string, keyAuthorization: string): Promise<void>;
   /** For tls-alpn-01: the certificate that the next handshakes are answered with. */
   putAlpn(pair: KeyPair): Promise<void>;
-  /** Takes all answers away, those that an interrupted order left behind, too. */
+  /** Takes all answers to an authority away, those that an interrupted order left behind, too. */
   clear(): Promise<void>;
+  /** The same as `put` for a program of ours that wants to know who answers; `clear` leaves it alone. */
+  putKnock(token: string, text: string): Promise<void>;
+  removeKnock(token: string): Promise<void>;
   /** The text for a token; null for one that nobody expects. */
   answer(token: string): string | null;
   alpnAnswer(): KeyPair | null;
-  /** Takes away one text. */
-  remove(token: string): Promise<void>;
 }
 
 /** RFC 8555, 8.3: base64url. It becomes a file's name. */
@@ -31,18 +32,23 @@ const keyPairSchema = z.object({ cert: z.string(), key: z.string() });
 
 export function openChallengeFolder(dataDir: string): ChallengeFolder {
   const folder = join(dataDir, acmeFolderName, 'challenges');
-  const pathOf = (token: string) => {
+  const knocks = join(dataDir, acmeFolderName, 'knocks');
+  const pathOf = (within: string, token: string) => {
     if (!tokenPattern.test(token)) {
       throw new AcmeProblem('malformedAnswer', 'a token is not as RFC 8555 has it');
     }
-    return join(folder, token);
+    return join(within, token);
   };
   return {
-    put: async (token, keyAuthorization) => writeOwnerOnly(pathOf(token), keyAuthorization),
+    put: async (token, keyAuthorization) => writeOwnerOnly(pathOf(folder, token), keyAuthorization),
+    putKnock: async (token, text) => writeOwnerOnly(pathOf(knocks, token), text),
+    removeKnock: async (token) => removeFile(pathOf(knocks, token)),
     putAlpn: (pair) => writeOwnerOnly(join(folder, alpnFileName), pair),
     clear: () => removeFile(folder),
-    remove: async (token) => removeFile(pathOf(token)),
-    answer: (token) => (tokenPattern.test(token) ? textOf(join(folder, token)) : null),
+    answer: (token) => {
+      if (!tokenPattern.test(token)) return null;
+      return textOf(join(folder, token)) ?? textOf(join(knocks, token));
+    },
     alpnAnswer: () => {
       const text = textOf(join(folder, alpnFileName));
       return text === null ? null : keyPairSchema.parse(JSON.parse(text));

@@ -1,5 +1,6 @@
 /** The listener for http-01 challenges: answers them, and nothing else (RFC 8555, 8.3). */
-import { type ListenAddress, type Listener, startListener } from '../../http/listener.ts';
+import type { ListenAddress } from '../../http/listen-address.ts';
+import { type Listener, startListener } from '../../http/listener.ts';
 import type { ChallengeFolder } from './challenge-folder.ts';
 
 export const challengePath = '/.well-known/acme-challenge/';

@@ -34,7 +34,7 @@ const sentences: Readonly<Record<string, Sentence>> = {
   unsupportedIdentifier: ({ host }, authority) =>
     `${authority} issues nothing for ${host}. Correct the name in EARSHOT_PUBLIC_URL, or use another authority (EARSHOT_ACME_DIRECTORY).`,
   rateLimited: (_order, authority) =>
-    `${authority} has had too many requests for now. Nothing has to be done: it is tried again later, when the limit allows.`,
+    `${authority} has had too many requests for now. Nothing has to be put right here; it takes time.`,
   externalAccountRequired: (_order, authority) =>
     `${authority} asks for an account that is bound to one of yours there. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY as it gave them to you.`,
   accountRefused: (_order, authority) =>
@@ -48,11 +48,13 @@ const sentences: Readonly<Record<string, Sentence>> = {
   accountDoesNotExist: (_order, authority) =>
     `${authority} does not know the account any more. It is made anew with the next try.`,
   serverInternal: (_order, authority) =>
-    `${authority} has a fault of its own. Nothing has to be done: it is tried again later.`,
+    `${authority} has a fault of its own. Nothing has to be put right here; it takes time.`,
   unreachable: (_order, authority) =>
-    `${authority} cannot be asked. Look at this host's network and at EARSHOT_ACME_DIRECTORY; for a private authority, name its root in EARSHOT_ACME_CA. It is tried again by itself.`,
+    `${authority} cannot be asked. Look at this host's network and at EARSHOT_ACME_DIRECTORY; for a private authority, name its root in EARSHOT_ACME_CA.`,
   malformedAnswer: (_order, authority) =>
     `${authority} does not answer as a certificate authority does. Correct EARSHOT_ACME_DIRECTORY: it is the URL of the directory itself.`,
+  uselessCertificate: (_order, authority) =>
+    `${authority} has issued a certificate that cannot be used. Look at the clock of this host, and at what the authority's own pages say.`,
   noChallenge: ({ challenge }, authority) =>
     `${authority} does not offer ${challenge}. Set EARSHOT_ACME_CHALLENGE to the other kind.`,
   timeout: (_order, authority) =>
@@ -81,4 +83,4 @@ export function explainFailure(error: unknown, order: FailedOrder): AppError {
 }
 
 const refused: Sentence = ({ host }, authority) =>
-  `${authority} has refused the order for ${host}. It is tried again by itself; if it stays so, look up what it says.`;
+  `${authority} has refused the order for ${host}. If it stays so, look up what it says.`;

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SavedCertificate, SavedOrder } from './acme-folder.ts';
-import { AcmeProblem, isAcmeProblem, isPassing } from './acme-problem.ts';
+import { AcmeProblem, isAcmeProblem, isPassing, isProofProblem } from './acme-problem.ts';
 import { type AcmeOrder, createKey, problemOf } from './authority.ts';
 import type { CertificateOrder, OrderWorld } from './certificate-order.ts';
 import { proveName } from './prove-name.ts';
@@ -16,7 +16,7 @@ const orderAgeUsMax = 24 * 3_600_000_000;
 
 /**
  * Takes up the order that an interruption left behind, or places a new one; proves the name; has the
- * certificate made; fetches it. The order stays on disk until `forgetOrder`. Rejects with AcmeProblem.
+ * certificate made; fetches it. The order stays on disk. Rejects with AcmeProblem.
  */
 export async function orderCertificate(
   order: CertificateOrder,
@@ -29,14 +29,17 @@ export async function orderCertificate(
   let current = await authority.readOrder(saved.url);
   if (current.status === 'pending') {
     tell(`proving by ${order.challenge} that ${host} is ours`);
-    await proveName(current, order, world);
+    await proveOrDrop(current, order, world);
     current = await settled(current, ['pending'], world);
   } else {
     // What a proof that was interrupted may have left behind.
     await challenges.clear();
   }
   tell('having it made');
-  if (current.status === 'ready') current = await authority.finalize(current, saved);
+  if (current.status === 'ready') {
+    await countOnce(saved, world);
+    current = await authority.finalize(current, saved);
+  }
   current = await settled(current, ['pending', 'ready', 'processing'], world);
   if (current.status !== 'valid') {
     await folder.removeOrder();
@@ -51,6 +54,27 @@ export async function proveOnly(order: CertificateOrder, world: OrderWorld): Pro
   world.tell(`proving by ${order.challenge} that ${order.host} is ours`);
   const placed = await world.authority.createOrder(order.host, null);
   if (placed.status === 'pending') await proveName(placed, order, world);
+}
+
+/** A name that was not proved ends its order. */
+async function proveOrDrop(
+  placed: AcmeOrder,
+  order: CertificateOrder,
+  world: OrderWorld,
+): Promise<void> {
+  try {
+    await proveName(placed, order, world);
+  } catch (problem) {
+    if (isProofProblem(problem)) await world.folder.removeOrder();
+    throw problem;
+  }
+}
+
+/** On disk first: a full one ends the try before anything is made, or counted. */
+async function countOnce(saved: SavedOrder, { folder, noteIssue }: OrderWorld): Promise<void> {
+  if (saved.isCounted) return;
+  await folder.writeOrder({ ...saved, isCounted: true });
+  await noteIssue();
 }
 
 /** The order on disk; null when there is none, or none that leads anywhere. */
@@ -82,7 +106,7 @@ async function place(order: CertificateOrder, world: OrderWorld): Promise<SavedO
     if (replaces === null || !isAcmeProblem(problem) || isPassing(problem)) throw problem;
     return authority.createOrder(host, null);
   });
-  const saved = { directoryUrl, host, url, key, placedAtUs: nowUs() };
+  const saved = { directoryUrl, host, url, key, placedAtUs: nowUs(), isCounted: false };
   await folder.writeOrder(saved);
   return saved;
 }

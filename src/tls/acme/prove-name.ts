@@ -20,6 +20,7 @@ export async function proveName(
   world: OrderWorld,
 ): Promise<void> {
   const { authority, challenges, signal } = world;
+  await world.openDoor();
   // What an interrupted order left behind.
   await challenges.clear();
   try {

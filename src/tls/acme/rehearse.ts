@@ -1,5 +1,5 @@
 /** Tries an order where it does not count: at the authority's staging directory. */
-import { isAcmeProblem, isPassing } from './acme-problem.ts';
+import { AcmeProblem, isProofProblem } from './acme-problem.ts';
 import type { AcmeWorld } from './acme-world.ts';
 import { enterAuthority } from './enter-authority.ts';
 import { explainFailure } from './explain-failure.ts';
@@ -10,8 +10,8 @@ export type Rehearsal = 'issued' | 'proved';
 
 /**
  * The whole order at the staging directory, where one is known; its certificate, which nobody trusts,
- * is dropped. Resolves with null where nothing can be shown there: none is known, it is down, or it asks
- * for a bound account of its own. Rejects with what explains the failure.
+ * is dropped. Resolves with null where nothing can be shown there: none is known, or it is down, or
+ * refuses for reasons of its own. Rejects when the name cannot be proved, with what explains it.
  */
 export async function rehearseAtStaging(world: AcmeWorld): Promise<'issued' | null> {
   const { stagingUrl } = world;
@@ -19,11 +19,13 @@ export async function rehearseAtStaging(world: AcmeWorld): Promise<'issued' | nu
   const settings = { ...world.settings, directoryUrl: stagingUrl, eab: undefined };
   try {
     const { authority } = await enterAuthority({ ...world, settings });
-    await orderCertificate(settings, { ...world, authority, folder: nowhere });
+    const uncounted = { folder: nowhere, noteIssue: async () => undefined };
+    await orderCertificate(settings, { ...world, ...uncounted, authority });
     return 'issued';
   } catch (problem) {
-    if (isPassing(problem) || isAcmeProblem(problem, 'externalAccountRequired')) return null;
-    throw explainFailure(problem, settings);
+    if (isProofProblem(problem)) throw explainFailure(problem, settings);
+    if (problem instanceof AcmeProblem) return null;
+    throw problem;
   }
 }
 
@@ -40,6 +42,6 @@ export async function rehearse(world: AcmeWorld): Promise<Rehearsal> {
   const staged = await rehearseAtStaging(world);
   if (staged !== null) return staged;
   const { authority } = await enterAuthority(world);
-  await proveOnly(world.settings, { ...world, authority });
+  await proveOnly(world.settings, { ...world, authority, noteIssue: async () => undefined });
   return 'proved';
 }

@@ -1,23 +1,24 @@
 /** One look at the certificate: renews it when it is due, and keeps account of what came of it. */
 import type { TakeLock } from '../../domain/administration.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import { type OwnCertificate, ownCertificate, type SavedCertificate } from './acme-folder.ts';
-import { AcmeProblem } from './acme-problem.ts';
+import { AcmeProblem, isProofProblem } from './acme-problem.ts';
 import type { AcmeSettings, AcmeWorld } from './acme-world.ts';
 import { certificateIdOf } from './certificate-id.ts';
+import { isFor } from './certificate-order.ts';
 import { type EnteredAuthority, enterAuthority } from './enter-authority.ts';
 import { explainFailure } from './explain-failure.ts';
 import { orderCertificate } from './order-certificate.ts';
 import { rehearseAtStaging } from './rehearse.ts';
 import { windowOf } from './renewal-advice.ts';
-import { afterFailure, afterSuccess, type RenewalState } from './renewal-state.ts';
-import { type RenewalTime, renewalTime } from './renewal-time.ts';
+import { afterFailure, afterIssue, afterSuccess } from './renewal-state.ts';
+import { isNearEnd, type RenewalTime, renewalTime } from './renewal-time.ts';
 import { capEndsAtUs, freshUntilUs, isWaiting, nextTryTime } from './retry-time.ts';
 
 /** What came of a look. */
 export type Renewal =
   | { outcome: 'current'; certificate: OwnCertificate; due: RenewalTime }
-  | { outcome: 'waiting'; untilUs: number }
+  | { outcome: 'waiting'; because: 'failed' | 'fresh' | 'capped'; untilUs: number }
   | { outcome: 'renewed'; certificate: OwnCertificate };
 
 export interface RenewOptions {
@@ -42,7 +43,7 @@ export async function renew(world: AcmeWorld, options: RenewOptions): Promise<Re
   const early = await look(world, options.when);
   if (early !== null) return early;
   const seen = await world.folder.readCertificate();
-  const release = await options.takeLock('certificate', { waitMs: options.lockWaitMs });
+  const release = await takeTurn(world, options);
   try {
     // Another program may have done it while this one waited.
     const certificate = await world.folder.readCertificate();
@@ -54,9 +55,16 @@ export async function renew(world: AcmeWorld, options: RenewOptions): Promise<Re
   }
 }
 
-/** True for a certificate of this authority for this name. */
-export function isFor(certificate: OwnCertificate, settings: AcmeSettings): boolean {
-  return certificate.directoryUrl === settings.directoryUrl && certificate.covers(settings.host);
+/** The lock for who orders. Rejects with `conflict` when another has it for longer than the wait. */
+export async function takeTurn(
+  { tell, signal }: Pick<AcmeWorld, 'tell' | 'signal'>,
+  { takeLock, lockWaitMs }: Pick<RenewOptions, 'takeLock' | 'lockWaitMs'>,
+): Promise<() => void> {
+  return takeLock('certificate', { waitMs: 0 }).catch((error: unknown) => {
+    if (lockWaitMs === 0 || !isAppError(error, 'conflict')) throw error;
+    tell('another program is getting a certificate; waiting for it');
+    return takeLock('certificate', { waitMs: lockWaitMs, signal });
+  });
 }
 
 /** Null when there is something to do. */
@@ -69,15 +77,15 @@ async function look(world: AcmeWorld, when: RenewOptions['when']): Promise<Renew
     const due = renewalTime(certificate, windowOf(state, certificate));
     if (nowUs < due.atUs) return { outcome: 'current', certificate, due };
     const freshUs = when === 'due' ? freshUntilUs(state, nowUs, certificate) : null;
-    if (freshUs !== null) return { outcome: 'waiting', untilUs: freshUs };
+    if (freshUs !== null) return { outcome: 'waiting', because: 'fresh', untilUs: freshUs };
   }
   const cappedUntilUs = capEndsAtUs(state, nowUs, certificate);
   if (cappedUntilUs !== null) {
-    if (when === 'due') return { outcome: 'waiting', untilUs: cappedUntilUs };
+    if (when === 'due') return { outcome: 'waiting', because: 'capped', untilUs: cappedUntilUs };
     throw capped(cappedUntilUs);
   }
   if (when !== 'due' || !isWaiting(state, nowUs)) return null;
-  return { outcome: 'waiting', untilUs: state.nextTryAtUs ?? nowUs };
+  return { outcome: 'waiting', because: 'failed', untilUs: state.nextTryAtUs ?? nowUs };
 }
 
 async function attempt(
@@ -86,39 +94,54 @@ async function attempt(
   old: OwnCertificate | null,
 ): Promise<Renewal> {
   const { folder, states, settings, nowUs } = world;
-  const state = await states.read();
   try {
-    await world.openDoor();
-    if (state.failures > 0) await rehearseAtStaging(world);
-    // Left by a program that was ended after it had saved its certificate.
-    if (old !== null && (await folder.readOrder())?.key === old.key) await folder.removeOrder();
+    await prepare(world, old);
     const entered = await enterAuthority(world);
     const order = { ...settings, replaces: replacedBy(entered, old, settings) };
-    const saved = await orderCertificate(order, { ...world, authority: entered.authority });
-    const certificate = await checked(saved, world);
+    const saved = await orderCertificate(order, {
+      ...world,
+      authority: entered.authority,
+      noteIssue: async () => states.write(afterIssue(await states.read(), nowUs())),
+    });
+    const certificate = await checked(saved, old, world);
     options.onIssued(certificate);
     await folder.writeCertificate(saved);
-    await states.write(afterSuccess(state, nowUs()));
+    await states.write(afterSuccess(await states.read(), nowUs()));
     await folder.removeOrder();
     return { outcome: 'renewed', certificate };
   } catch (error) {
     // The program is ending: that is nobody's failure, and the next start takes up the order.
     if (world.signal.aborted) throw error;
-    throw await noteFailure(error, state, world);
+    throw await noteFailure(error, world);
   }
+}
+
+/** What comes before a new order. One that can be taken up needs none of it: it may be fetched already. */
+async function prepare(world: AcmeWorld, old: OwnCertificate | null): Promise<void> {
+  const { folder, states, settings, nowUs } = world;
+  const order = await folder.readOrder();
+  // Left by a program that was ended after it had saved its certificate.
+  if (order !== null && order.key === old?.key) await folder.removeOrder();
+  else if (order?.directoryUrl === settings.directoryUrl && order.host === settings.host) return;
+  await world.openDoor();
+  const { lastFailure, failures } = await states.read();
+  const isWarned = failures > 0 && lastFailure?.isProof === true;
+  // Near the end, what a rehearsal would spare no longer counts.
+  if (isWarned && !isNearEnd(old, nowUs())) await rehearseAtStaging(world);
 }
 
 async function noteFailure(
   error: unknown,
-  state: RenewalState,
   { states, settings, nowUs, random }: AcmeWorld,
 ): Promise<AppError> {
+  const state = await states.read();
   const explained = explainFailure(error, settings);
   const retryAfterMs = error instanceof AcmeProblem ? error.retryAfterMs : null;
   const failed = { nowUs: nowUs(), retryAfterMs, random };
   const nextTryAtUs = nextTryTime(state.failures + 1, failed);
-  const { message } = explained;
-  await states.write(afterFailure(state, { nowUs: failed.nowUs, message, nextTryAtUs }));
+  const { message, cause } = explained;
+  const isProof = isProofProblem(cause);
+  await states.write(afterFailure(state, { nowUs: failed.nowUs, message, isProof, nextTryAtUs }));
   return explained;
 }
 
@@ -135,12 +158,18 @@ function replacedBy(
 /** An order whose certificate is of no use is not fetched again. */
 async function checked(
   saved: SavedCertificate,
-  { folder, settings: { host } }: AcmeWorld,
+  old: OwnCertificate | null,
+  { folder, settings: { host }, nowUs }: AcmeWorld,
 ): Promise<OwnCertificate> {
   try {
     const certificate = ownCertificate(saved, 'what the authority has issued');
-    if (certificate.covers(host)) return certificate;
-    throw new AcmeProblem('malformedAnswer', `the certificate is not for ${host}`);
+    const refuse = (detail: string) => new AcmeProblem('uselessCertificate', detail);
+    if (!certificate.covers(host)) throw refuse(`it is not for ${host}`);
+    // Where the one before is over, too, the clock here may be the one that is wrong.
+    const isOver = (one: OwnCertificate | null) =>
+      one === null || one.notAfter.getTime() * 1000 <= nowUs();
+    if (isOver(certificate) && !isOver(old)) throw refuse('it is over already');
+    return certificate;
   } catch (problem) {
     await folder.removeOrder();
     throw problem;

@@ -5,7 +5,8 @@ import { isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { OwnCertificate } from './acme-folder.ts';
 import type { AcmeWorld } from './acme-world.ts';
-import { isFor, type Renewal, renew } from './renew.ts';
+import { isFor } from './certificate-order.ts';
+import { type Renewal, renew } from './renew.ts';
 import { isAdviceOld, refreshAdvice } from './renewal-advice.ts';
 
 /**
@@ -96,16 +97,18 @@ function createTeller({ states }: AcmeWorld, log: Logger) {
       once('door', reason, () => log.error({ reason }, 'challenges cannot be answered'));
     },
     renewal: async (renewal: Renewal) => {
-      if (renewal.outcome !== 'waiting') {
+      if (renewal.outcome !== 'waiting' || renewal.because === 'fresh') {
         // What fails after this is news, even in the same words.
         told.renewal = '';
         return;
       }
       const { failures, lastFailure } = await states.read();
       const fields = { reason: lastFailure?.message, failures, nextTry: dateOf(renewal.untilUs) };
-      once('renewal', `${failures} ${lastFailure?.message}`, () =>
-        log.warn(fields, 'a certificate is due; `earshot certificate renew` does not wait'),
-      );
+      const words =
+        renewal.because === 'capped'
+          ? 'a certificate is due, and the limit of the day is reached'
+          : 'a certificate is due; `earshot certificate renew` does not wait';
+      once('renewal', `${failures} ${lastFailure?.message}`, () => log.warn(fields, words));
     },
     failure: async (error: unknown) => {
       const reason = reasonOf(error);

@@ -1,5 +1,6 @@
 /** What is known of the renewal without asking anybody: for those who look, and for the doctor. */
 import type { AcmeFolder, OwnCertificate } from './acme-folder.ts';
+import { isFor } from './certificate-order.ts';
 import { windowOf } from './renewal-advice.ts';
 import { type RenewalState, stateFor } from './renewal-state.ts';
 import { type RenewalTime, renewalTime } from './renewal-time.ts';
@@ -9,7 +10,7 @@ const dayUs = 24 * 3_600_000_000;
 export interface RenewalOutlook {
   certificate: OwnCertificate | null;
   state: RenewalState;
-  /** Null without a certificate. */
+  /** Null without a certificate of this authority for this name. */
   due: RenewalTime | null;
   issuedLastDay: number;
 }
@@ -22,7 +23,8 @@ export async function renewalOutlook(
 ): Promise<RenewalOutlook> {
   const certificate = await folder.readCertificate();
   const state = stateFor(order, await folder.readState());
-  const due = certificate === null ? null : renewalTime(certificate, windowOf(state, certificate));
+  const isOurs = certificate !== null && isFor(certificate, order);
+  const due = isOurs ? renewalTime(certificate, windowOf(state, certificate)) : null;
   const issuedLastDay = state.issuedAtUs.filter((atUs) => atUs > nowUs - dayUs).length;
   return { certificate, state, due, issuedLastDay };
 }

@@ -10,10 +10,11 @@ export const renewalStateSchema = z.object({
   failures: z.number().int().nonnegative(),
   lastAttemptAtUs: atUs.nullable(),
   lastSuccessAtUs: atUs.nullable(),
-  lastFailure: z.object({ atUs, message: z.string() }).nullable(),
+  /** `isProof`: the name was not proved, which can be tried where it does not count. */
+  lastFailure: z.object({ atUs, message: z.string(), isProof: z.boolean() }).nullable(),
   /** After a failure: not to be tried before. */
   nextTryAtUs: atUs.nullable(),
-  /** Certificates issued in the last days. */
+  /** When certificates were asked for in the last days, their names being proved. */
   issuedAtUs: z.array(atUs),
   /** The authority's advice on one certificate (RFC 9773). */
   renewalInfo: z
@@ -69,16 +70,20 @@ function isOf({ directoryUrl, host }: Order): (state: RenewalState) => boolean {
 
 const dayUs = 24 * 3_600_000_000;
 
-/** The state after a certificate was issued. */
-export function afterSuccess(state: RenewalState, nowUs: number): RenewalState {
+/** The state when a certificate is about to be made: it counts, whatever becomes of it. */
+export function afterIssue(state: RenewalState, nowUs: number): RenewalState {
   const recent = state.issuedAtUs.filter((issuedUs) => issuedUs > nowUs - 7 * dayUs);
+  return { ...state, issuedAtUs: [...recent, nowUs] };
+}
+
+/** The state when a certificate is saved. */
+export function afterSuccess(state: RenewalState, nowUs: number): RenewalState {
   return {
     ...state,
     failures: 0,
     lastAttemptAtUs: nowUs,
     lastSuccessAtUs: nowUs,
     nextTryAtUs: null,
-    issuedAtUs: [...recent, nowUs],
     renewalInfo: null,
   };
 }
@@ -86,14 +91,14 @@ export function afterSuccess(state: RenewalState, nowUs: number): RenewalState {
 /** The state after a failure; `message` is in our own words, and shown to the user. */
 export function afterFailure(
   state: RenewalState,
-  failure: { nowUs: number; message: string; nextTryAtUs: number },
+  failure: { nowUs: number; message: string; isProof: boolean; nextTryAtUs: number },
 ): RenewalState {
-  const { nowUs, message, nextTryAtUs } = failure;
+  const { nowUs, message, isProof, nextTryAtUs } = failure;
   return {
     ...state,
     failures: state.failures + 1,
     lastAttemptAtUs: nowUs,
-    lastFailure: { atUs: nowUs, message },
+    lastFailure: { atUs: nowUs, message, isProof },
     nextTryAtUs,
   };
 }

@@ -21,7 +21,7 @@ const dayUs = 24 * 3_600_000_000;
 const shortLifetimeUs = 10 * dayUs;
 
 /** However late an authority advises to renew, this share of the lifetime stays for retries. */
-const shareKeptFromAdvice = 1 / 10;
+const shareKept = 1 / 10;
 
 /** Certificates of one age are not all renewed in the same minute. */
 const jitterShare = 1 / 50;
@@ -41,7 +41,7 @@ export function renewalTime(
   const draw = drawOf(certificate.cert);
   if (window !== null && window.endUs >= window.startUs) {
     const adviceUs = window.startUs + draw * (window.endUs - window.startUs);
-    const latestUs = endsUs - lifetimeUs * shareKeptFromAdvice;
+    const latestUs = endsUs - lifetimeUs * shareKept;
     if (adviceUs <= latestUs) {
       return { atUs: Math.round(Math.max(adviceUs, beginsUs)), because: 'authority' };
     }
@@ -50,6 +50,14 @@ export function renewalTime(
   const shareLeft = lifetimeUs <= shortLifetimeUs ? 1 / 2 : 1 / 3;
   const atUs = endsUs - lifetimeUs * (shareLeft + draw * jitterShare);
   return { atUs: Math.round(atUs), because: 'share' };
+}
+
+/** True when a certificate has less of its life left than advice may use up. */
+export function isNearEnd(certificate: CertificateLife | null, nowUs: number): boolean {
+  if (certificate === null) return false;
+  const endsUs = certificate.notAfter.getTime() * 1000;
+  const lifetimeUs = endsUs - certificate.notBefore.getTime() * 1000;
+  return endsUs - nowUs < lifetimeUs * shareKept;
 }
 
 /** A number in [0, 1) that belongs to the certificate. */

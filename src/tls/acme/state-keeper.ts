@@ -4,7 +4,7 @@ import type { AcmeFolder } from './acme-folder.ts';
 import { type RenewalState, type RenewalStates, stateFor, withState } from './renewal-state.ts';
 
 export interface StateKeeper {
-  /** Rejects with `configuration` for a file that is not ours. */
+  /** Begins anew where the file cannot be used: what it counts must not keep a certificate from coming. */
   read(): Promise<RenewalState>;
   /** Never rejects: a full disk must not make us forget that we have just failed. */
   write(state: RenewalState): Promise<void>;
@@ -16,12 +16,20 @@ export function createStateKeeper(
   log: Pick<Logger, 'error'>,
 ): StateKeeper {
   let unsaved: RenewalStates | null = null;
+  let isTold = false;
+  const saved = () =>
+    folder.readState().catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!isTold) log.error({ reason }, 'the state of the renewal begins anew');
+      isTold = true;
+      return null;
+    });
   return {
-    read: async () => stateFor(order, unsaved ?? (await folder.readState())),
+    read: async () => stateFor(order, unsaved ?? (await saved())),
     write: async (state) => {
       unsaved = withState(state, unsaved);
       try {
-        await folder.writeState(withState(state, await folder.readState()));
+        await folder.writeState(withState(state, await saved()));
         unsaved = null;
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);

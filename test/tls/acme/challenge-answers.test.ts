@@ -76,14 +76,21 @@ describe('a challenge that is expected', () => {
 
   it('is not answered any more when it was taken away', async () => {
     const { port, challenges } = await startDoor();
-    await challenges.remove(token);
-    expect(await answerTo(port, request(path))).toMatch(/^HTTP\/1\.1 404 /);
-    await challenges.put(token, text);
     await challenges.clear();
     expect(await answerTo(port, request(path))).toMatch(/^HTTP\/1\.1 404 /);
     // There is nothing to take away, which is no error.
     await challenges.clear();
-    await challenges.remove(token);
+  });
+
+  it('of a knock stays when those to an authority are taken away', async () => {
+    const { port, challenges } = await startDoor();
+    await challenges.putKnock('a-knock', 'who is there');
+    await challenges.clear();
+    const knock = () => answerTo(port, request(path.replace(token, 'a-knock')));
+    expect(await knock()).toMatch(/who is there$/);
+    await challenges.removeKnock('a-knock');
+    expect(await knock()).toMatch(/^HTTP\/1\.1 404 /);
+    await challenges.removeKnock('a-knock');
   });
 });
 
@@ -174,7 +181,7 @@ describe('the folder of answers', () => {
     async (bad) => {
       const { challenges } = await startDoor();
       await expect(challenges.put(bad, text)).rejects.toMatchObject({ type: 'malformedAnswer' });
-      await expect(challenges.remove(bad)).rejects.toMatchObject({ type: 'malformedAnswer' });
+      await expect(challenges.removeKnock(bad)).rejects.toMatchObject({ type: 'malformedAnswer' });
       expect(challenges.answer(bad)).toBeNull();
     },
   );

@@ -3,7 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
-import { dayUs, failureOf, orderAtStub } from '../../helpers/order-at-stub.ts';
+import {
+  dayUs,
+  failure,
+  failureOf,
+  openOrders,
+  orderAtStub,
+  startUs,
+} from '../../helpers/order-at-stub.ts';
+import { startStubAuthority } from '../../helpers/stub-authority.ts';
 
 const other = await createCertificateAuthority({ now: Date.now });
 const withAnotherKey = await other.issue({ hosts: ['earshot.example.org'] });
@@ -34,7 +42,7 @@ it.each([
 it('a certificate for another name is refused, and none is served', async () => {
   const { look, served, world } = await orderAtStub({ issueFor: 'other.example.org' });
   expect((await failureOf(look())).message).toMatch(
-    /the certificate is not for earshot\.example\.org\)$/,
+    /issued a certificate that cannot be used\..*it is not for earshot\.example\.org\)$/,
   );
   expect(served).toEqual([]);
   expect(await world.folder.readCertificate()).toBeNull();
@@ -48,6 +56,41 @@ it('certificates that are over at once do not make a storm of orders', async () 
   const issuedAtUs = Array.from({ length: 96 }, (_, i) => clock.us - 95 + i);
   await world.states.write({ ...state, issuedAtUs });
   clock.us += 10_000_000;
-  expect(await look()).toEqual({ outcome: 'waiting', untilUs: (issuedAtUs[0] ?? 0) + dayUs });
+  expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: (issuedAtUs[0] ?? 0) + dayUs });
+  expect(authority.count('newOrder')).toBe(1);
+});
+
+it('a certificate that is over does not take the place of a good one', async () => {
+  const skew = { ms: 0 };
+  const clock = { us: startUs };
+  const nowMs = () => clock.us / 1000 - skew.ms;
+  const authority = await startStubAuthority({ nowMs });
+  const { look, served, world } = openOrders(authority, clock);
+  await look();
+  skew.ms = 400 * 86_400_000;
+  clock.us += 61 * dayUs;
+  expect((await failureOf(look())).message).toMatch(/cannot be used\..*it is over already\)$/);
+  expect(served).toHaveLength(1);
+  expect((await world.folder.readCertificate())?.cert).toBe(served[0]?.cert);
+});
+
+it('what is issued in vain counts: five orders a day, and no more', async () => {
+  const { authority, look, clock } = await orderAtStub({ issueFor: 'other.example.org' });
+  for (let tenMinutes = 0; tenMinutes < 6 * 24; tenMinutes += 1) {
+    await look().catch(() => undefined);
+    clock.us += 600_000_000;
+  }
+  expect(authority.count('finalize')).toBe(5);
+});
+
+it('an order whose certificate is fetched at a later try counts once', async () => {
+  const { authority, look, clock, world } = await orderAtStub();
+  authority.break('certificate', failure(500), 2);
+  for (let tries = 0; tries < 2; tries += 1) {
+    await failureOf(look());
+    clock.us += 3_600_000_000;
+  }
+  expect((await look()).outcome).toBe('renewed');
+  expect((await world.states.read()).issuedAtUs).toHaveLength(1);
   expect(authority.count('newOrder')).toBe(1);
 });

@@ -11,7 +11,7 @@ const soon = { timeout: 10_000, interval: 10 };
 const unusable = ['', '{', '[]', 'null', '{"directoryUrl":1}', '\u0000\u0001'];
 
 describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
-  it.each(['account', 'order.json', 'renewal.json', 'certificate.json'])(
+  it.each(['account', 'order.json', 'certificate.json'])(
     '%s: the sentence names it, and without it all is well',
     async (which) => {
       const pebble = await startPebble();
@@ -38,6 +38,19 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
       expect((await program.look('anyway')).outcome).toBe('renewed');
     },
   );
+
+  it('renewal.json: it begins anew, and keeps no certificate from coming', async () => {
+    const pebble = await startPebble();
+    const { dataDir, clock } = await leaveOrder(pebble);
+    for (const text of unusable) {
+      const program = openProgram(pebble, { dataDir, clock });
+      writeFileSync(program.path('renewal.json'), text, { mode: 0o600 });
+      expect(await program.world.states.read()).toMatchObject({ failures: 0, issuedAtUs: [] });
+    }
+    const program = openProgram(pebble, { dataDir, clock });
+    expect((await program.look()).outcome).toBe('renewed');
+    expect(await program.world.states.read()).toMatchObject({ lastSuccessAtUs: clock.nowUs() });
+  });
 
   it.each(['account', 'order.json', 'certificate.json'])(
     '%s with a key that is none: the sentence names it',

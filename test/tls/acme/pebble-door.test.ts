@@ -1,4 +1,5 @@
 /** Who answers challenges on the one port that there is: the receiver, a command beside it, or neither. */
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
@@ -16,7 +17,7 @@ const soon = { timeout: 10_000, interval: 10 };
 const host = '127.0.0.1';
 
 function doorOf(pebble: Pick<Pebble, 'ports'>): ChallengeDoor {
-  const door = createSharedDoor({ host, port: pebble.ports.http }, fetch);
+  const door = createSharedDoor({ host, port: pebble.ports.http }, { fetch, newId: randomUUID });
   onTestFinished(() => door.close());
   return door;
 }
@@ -155,7 +156,7 @@ describe('a shared door', () => {
   });
 });
 
-const isKnock = (name: string) => name.includes('knock');
+const isKnock = (name: string) => name.includes('knock-');
 
 /** As much of an authority as a door needs. */
 function standIn(http: number): Pebble {

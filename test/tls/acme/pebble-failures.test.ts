@@ -33,7 +33,7 @@ async function thenSucceeds(program: Program, pauseUs: number): Promise<void> {
   const { clock, look, state } = program;
   const failures = state().failures;
   clock.advance(pauseUs - 1);
-  expect(await look()).toEqual({ outcome: 'waiting', untilUs: clock.nowUs() + 1 });
+  expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: clock.nowUs() + 1 });
   expect(state().failures).toBe(failures);
   clock.advance(1);
   expect((await look()).outcome).toBe('renewed');

@@ -1,6 +1,6 @@
 /** After a failure, an order is first rehearsed where it does not count. */
 import { X509Certificate } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { hasPebble, type Pebble } from '../../helpers/pebble.ts';
 import { dayUs, minuteUs } from './pebble-world.ts';
@@ -55,6 +55,32 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     clock.advance(4 * 365 * dayUs);
     expect((await look()).outcome).toBe('renewed');
     expect(requests.staging.orders()).toBe(3);
+  });
+
+  it('of another kind than a name that was not proved, nothing is rehearsed', async () => {
+    const { pebble, program, requests } = await startBoth();
+    await pebble.stop();
+    expect(await program.fail()).toContain('cannot be asked');
+    await pebble.start();
+    program.clock.advance(minuteUs);
+    expect((await program.look()).outcome).toBe('renewed');
+    expect(requests.staging.asked).toEqual([]);
+  });
+
+  it('with expiry near, nothing is rehearsed', async () => {
+    const { program, requests, setAddress, filesOf } = await startBoth();
+    const { clock, look, fail } = program;
+    const first = await look();
+    // As another account: of one that has proved the name, Pebble asks no proof once in a hundred times.
+    for (const name of filesOf()) if (name.startsWith('account-')) rmSync(program.path(name));
+    const endsUs = first.outcome === 'renewed' ? first.certificate.notAfter.getTime() * 1000 : 0;
+    clock.set(endsUs - 30 * dayUs);
+    await setAddress(elsewhere);
+    await fail();
+    await setAddress(here);
+    clock.advance(minuteUs);
+    expect((await look()).outcome).toBe('renewed');
+    expect(requests.staging.asked).toEqual([]);
   });
 
   it('a staging directory that is down is passed over', async () => {

@@ -99,7 +99,10 @@ describe('a pause that the authority asks for', () => {
     await failureOf(look());
     const asked = authority.requests.length;
     clock.us = begunUs + minutes * minuteUs - 1;
-    expect(await look()).toEqual({ outcome: 'waiting', untilUs: begunUs + minutes * minuteUs });
+    expect(await look()).toMatchObject({
+      outcome: 'waiting',
+      untilUs: begunUs + minutes * minuteUs,
+    });
     expect(authority.requests).toHaveLength(asked);
     authority.mend('newOrder');
     clock.us += 1;

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   afterFailure,
+  afterIssue,
   afterSuccess,
   type RenewalState,
   renewalStateSchema,
@@ -69,6 +70,7 @@ describe('waiting', () => {
   const failed = afterFailure(fresh, {
     nowUs: startUs,
     message: 'It failed.',
+    isProof: false,
     nextTryAtUs: startUs + hourUs,
   });
 
@@ -183,7 +185,12 @@ describe('the state', () => {
   });
 
   const failing = (state: RenewalState, nowUs: number) =>
-    afterFailure(state, { nowUs, message: 'It failed.', nextTryAtUs: nowUs + hourUs });
+    afterFailure(state, {
+      nowUs,
+      message: 'It failed.',
+      isProof: false,
+      nextTryAtUs: nowUs + hourUs,
+    });
 
   it('counts failures until a success, and remembers the last of them', () => {
     const twice = failing(failing(fresh, startUs), startUs + hourUs);
@@ -199,7 +206,7 @@ describe('the state', () => {
       lastAttemptAtUs: startUs + dayUs,
       lastSuccessAtUs: startUs + dayUs,
       nextTryAtUs: null,
-      lastFailure: { atUs: startUs + hourUs, message: 'It failed.' },
+      lastFailure: { atUs: startUs + hourUs, message: 'It failed.', isProof: false },
     });
   });
 
@@ -210,9 +217,9 @@ describe('the state', () => {
     expect(afterSuccess({ ...fresh, renewalInfo }, startUs).renewalInfo).toBeNull();
   });
 
-  it('keeps the certificates of a week, and no more', () => {
+  it('keeps what was issued in a week, and no more', () => {
     let state = fresh;
-    for (let day = 0; day < 30; day += 1) state = afterSuccess(state, startUs + day * dayUs);
+    for (let day = 0; day < 30; day += 1) state = afterIssue(state, startUs + day * dayUs);
     expect(state.issuedAtUs).toEqual(
       [23, 24, 25, 26, 27, 28, 29].map((day) => startUs + day * dayUs),
     );

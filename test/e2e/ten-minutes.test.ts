@@ -24,7 +24,8 @@ async function runScript(script: string, cwd: string) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(EARSHOT_|VITEST|NODE_ENV)/.test(name)),
   );
-  const shell = spawn('bash', ['-ec', script], {
+  // Bounded by itself, too: it must end when the test is killed.
+  const shell = spawn('timeout', ['--kill-after=5', '235', 'bash', '-ec', script], {
     cwd,
     env: { ...env, npm_config_prefer_offline: 'true' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -80,12 +80,19 @@ async function look(world: AcmeWorld, when: RenewOptions['when']): Promise<Renew
     if (freshUs !== null) return { outcome: 'waiting', because: 'fresh', untilUs: freshUs };
   }
   const cappedUntilUs = capEndsAtUs(state, nowUs, certificate);
-  if (cappedUntilUs !== null) {
+  if (cappedUntilUs !== null && !(await isCounted(world))) {
     if (when === 'due') return { outcome: 'waiting', because: 'capped', untilUs: cappedUntilUs };
     throw capped(cappedUntilUs);
   }
   if (when !== 'due' || !isWaiting(state, nowUs)) return null;
   return { outcome: 'waiting', because: 'failed', untilUs: state.nextTryAtUs ?? nowUs };
+}
+
+/** True when the order on disk is in the count already: what was issued by it may be fetched. */
+async function isCounted({ folder, settings }: AcmeWorld): Promise<boolean> {
+  const order = await folder.readOrder();
+  const isOurs = order?.directoryUrl === settings.directoryUrl && order.host === settings.host;
+  return isOurs && order.isCounted;
 }
 
 async function attempt(

@@ -94,3 +94,18 @@ it('an order whose certificate is fetched at a later try counts once', async () 
   expect((await world.states.read()).issuedAtUs).toHaveLength(1);
   expect(authority.count('newOrder')).toBe(1);
 });
+
+it('the last certificate of the day is fetched, though the limit is reached by it', async () => {
+  const { authority, look, clock, world } = await orderAtStub();
+  const state = await world.states.read();
+  const issuedAtUs = [1, 2, 3, 4].map((minutes) => clock.us - minutes * 60_000_000);
+  await world.states.write({ ...state, issuedAtUs });
+  authority.break('certificate', failure(500), 1);
+  await failureOf(look());
+  expect((await world.states.read()).issuedAtUs).toHaveLength(5);
+  clock.us += 3_600_000_000;
+  expect((await look()).outcome).toBe('renewed');
+  expect(authority.count('newOrder')).toBe(1);
+  // Another one is over the limit.
+  expect((await failureOf(look('anyway'))).message).toMatch(/So many certificates were issued/);
+});

@@ -73,6 +73,8 @@ export interface ProductQuery {
   /** Passed over before the first. */
   skip?: number | undefined;
   limit?: number | undefined;
+  /** False: records are not read, and come empty. */
+  records?: boolean | undefined;
 }
 
 /** How a query is answered, for the curious. */
@@ -94,6 +96,8 @@ export interface IndexState {
   lastPosition: number;
   products: number;
   tombstones: number;
+  /** Notifications that could not be indexed; they are in the log all the same. */
+  skipped: number;
 }
 
 /** The products, to be asked. None of these calls ever delays the intake or the indexing. */

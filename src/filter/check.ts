@@ -1,0 +1,63 @@
+/** Checks a filter for an entity: what the catalogue would refuse, and what it takes but is a trap. */
+import { AppError } from '../domain/app-error.ts';
+import type { Entity, FilterTree } from '../domain/filter-tree.ts';
+import { checkTree } from './check-tree.ts';
+import { type FilterFinding, FilterSyntaxError } from './finding.ts';
+import { type ParsedFilter, parseFilter } from './parse.ts';
+import { showFinding } from './show-finding.ts';
+
+export interface CheckedFilter {
+  /** Null when there is an error, and for a blank text, which is every product. */
+  readonly tree: FilterTree | null;
+  /** By their place in the text. */
+  readonly findings: readonly FilterFinding[];
+}
+
+/** How many errors a refusal shows. */
+const shownMax = 20;
+
+/**
+ * Finds everything that is wrong with a filter of an entity's products. Never throws. When the text
+ * cannot be read, the first place where it cannot is the only finding. A blank text is no error: it
+ * stands for every product (facts, filters), and is warned about.
+ */
+export function checkFilter(text: string, entity: Entity): CheckedFilter {
+  if (isBlank(text)) return { tree: null, findings: [emptyFinding(text)] };
+  let parsed: ParsedFilter;
+  try {
+    parsed = parseFilter(text);
+  } catch (error) {
+    if (!(error instanceof FilterSyntaxError)) throw error;
+    return { tree: null, findings: [error.finding] };
+  }
+  const findings = [...parsed.findings, ...checkTree(text, parsed, entity)].toSorted(
+    (a, b) => a.start - b.start || a.end - b.end,
+  );
+  const refused = findings.some(({ severity }) => severity === 'error');
+  return { tree: refused ? null : parsed.tree, findings };
+}
+
+/**
+ * The tree of a filter that the catalogue would take; null for a blank text, which is every product.
+ * Throws AppError `invalid`, whose details show each error with its place.
+ */
+export function requireFilter(text: string, entity: Entity): FilterTree | null {
+  const { tree, findings } = checkFilter(text, entity);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return tree;
+  const count = errors.length === 1 ? 'One error' : `${errors.length} errors`;
+  const details = errors.slice(0, shownMax).map((finding) => showFinding(text, finding));
+  if (errors.length > shownMax) details.push(`And ${errors.length - shownMax} more.`);
+  throw new AppError('invalid', `${count} in the filter for ${entity}.`, { details });
+}
+
+/** Blanks as the filter language knows them. */
+function isBlank(text: string): boolean {
+  return /^[ \t\r\n]*$/.test(text);
+}
+
+function emptyFinding(text: string): FilterFinding {
+  const place = { start: text.length, end: text.length };
+  const message = 'An empty filter is every product.';
+  return { severity: 'warning', code: 'empty', message, ...place };
+}

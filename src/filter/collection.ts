@@ -1,0 +1,69 @@
+/** The collection that a product belongs to: records carry none, so it is told from what they do carry. */
+
+import { type ProductRecord, partOf, textOrNull } from './record-parts.ts';
+
+/** Names as the catalogue publishes them, in `Collection/Name` and `GET /Attributes(<collection>)`. */
+const collections: ReadonlySet<string> = new Set([
+  'SENTINEL-1',
+  'SENTINEL-1-RTC',
+  'SENTINEL-2',
+  'SENTINEL-3',
+  'SENTINEL-5P',
+  'SENTINEL-6',
+  'LANDSAT-5',
+  'LANDSAT-7',
+  'LANDSAT-8',
+  'LANDSAT-9',
+  'ENVISAT',
+  'SMOS',
+  'CCM',
+  'CLMS',
+  'GLOBAL-MOSAICS',
+]);
+
+/** Made of another collection's products, and so carrying its platform: their folder tells more. */
+const derived: ReadonlySet<string> = new Set(['SENTINEL-1-RTC', 'GLOBAL-MOSAICS']);
+
+/** How names of products begin (documentation of each mission's file names). */
+const prefixes: readonly (readonly [RegExp, string])[] = [
+  [/^S1[A-D_]_/, 'SENTINEL-1'],
+  [/^S2[A-D_]_/, 'SENTINEL-2'],
+  [/^S3[A-D_]_/, 'SENTINEL-3'],
+  [/^S5P_/, 'SENTINEL-5P'],
+  [/^S6[A-B_]_/, 'SENTINEL-6'],
+  [/^LT05_/, 'LANDSAT-5'],
+  [/^LE07_/, 'LANDSAT-7'],
+  [/^L[COT]08_/, 'LANDSAT-8'],
+  [/^L[COT]09_/, 'LANDSAT-9'],
+  [/^(?:ENV_|(?:ASA|MER|ATS|SCI|GOM|MIP|RA2|MWR|DOR)_[A-Z0-9_]{6}_?[A-Z0-9]{4})/, 'ENVISAT'],
+  [/^SM_[A-Z]{4}_/, 'SMOS'],
+];
+
+/**
+ * The collection's published name: told from the platform, else from the folder in `S3Path`
+ * (`/eodata/Sentinel-2/…`), else from the beginning of the name. Null rather than a guess.
+ */
+export function collectionOf(record: ProductRecord): string | null {
+  const path = textOrNull(record.S3Path) ?? '';
+  const folder = published(path.split('/').find((part) => part !== '' && part !== 'eodata'));
+  if (folder !== null && derived.has(folder)) return folder;
+  return published(platformOf(record)) ?? folder ?? byName(textOrNull(record.Name) ?? '');
+}
+
+/** The attribute platformShortName; old records write names in small letters. */
+function platformOf({ Attributes: attributes }: ProductRecord): string | null {
+  if (!Array.isArray(attributes)) return null;
+  const found = attributes.find(
+    (item) => textOrNull(partOf(item, 'Name'))?.toLowerCase() === 'platformshortname',
+  );
+  return textOrNull(partOf(found, 'Value'));
+}
+
+function published(word: string | null | undefined): string | null {
+  const upper = word?.trim().toUpperCase() ?? '';
+  return collections.has(upper) ? upper : null;
+}
+
+function byName(name: string): string | null {
+  return prefixes.find(([prefix]) => prefix.test(name))?.[1] ?? null;
+}

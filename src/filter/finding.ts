@@ -1,0 +1,79 @@
+/** What is wrong with a filter, or a trap in it, and the place in its text. */
+
+/** A part of a text in UTF-16 units; `end` is excluded. At the end of the text both are its length. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What can be found, closed so that programs may act on it. */
+export const findingCodes = [
+  // the text cannot be read
+  'too-long',
+  'too-deep',
+  'too-many-conditions',
+  'unexpected',
+  'missing-parenthesis',
+  'missing-condition',
+  'missing-joint',
+  'missing-operator',
+  'missing-value',
+  'unclosed-text',
+  'unquoted-text',
+  'wrong-quotes',
+  'wrong-operator',
+  'wrong-character',
+  'invalid-number',
+  'invalid-date',
+  'invalid-wkt',
+  'invalid-attribute-condition',
+  'unknown-function',
+  'retired-form',
+  'not-a-filter',
+  // the text can be read, but the catalogue would refuse it
+  'unknown-field',
+  'field-of-other-entity',
+  'not-comparable',
+  'wrong-type',
+  'unknown-reference-system',
+  'invalid-geometry',
+  // accepted, but a trap
+  'empty',
+  'capitals',
+  'precedence',
+  'undocumented-operator',
+  'undocumented-attribute-kind',
+  'unknown-attribute',
+  'attribute-kind',
+  'attribute-cast',
+  'unknown-collection',
+  'name-without-collection',
+  'fine-date',
+  'odd-id',
+  'odd-order',
+  'wide-edge',
+] as const;
+export type FindingCode = (typeof findingCodes)[number];
+
+/** A text with an error is no filter; one with warnings is. */
+export interface FilterFinding extends Span {
+  readonly severity: 'error' | 'warning';
+  readonly code: FindingCode;
+  /** What is wrong, in one or two sentences. Holds parts of the filter: print with care. */
+  readonly message: string;
+  /** What could stand at the place. */
+  readonly expected?: string;
+  /** What to write instead. */
+  readonly hint?: string;
+}
+
+/** The text is no filter: the first place where it cannot be read, and why. */
+export class FilterSyntaxError extends Error {
+  readonly finding: FilterFinding;
+
+  constructor(finding: FilterFinding) {
+    super(finding.message);
+    this.name = 'FilterSyntaxError';
+    this.finding = finding;
+  }
+}

@@ -1,0 +1,67 @@
+/** Geometries as GeoJSON (RFC 7946): what users have, and what maps can show. */
+import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import { cutRings } from './antimeridian-cut.ts';
+import { shapesIntersect } from './intersects.ts';
+import { toShape } from './shape.ts';
+import { clampedLatitude, snappedLongitude } from './unwrap.ts';
+
+export { readGeoJson } from './read-geojson.ts';
+
+/**
+ * The geometry as valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut
+ * along the antimeridian (then a MultiPolygon), nothing beyond 180 and 90 degrees.
+ */
+export function toGeoJson(geometry: Geometry): Geometry {
+  switch (geometry.type) {
+    case 'Point':
+      return { type: 'Point', coordinates: pointWithin(geometry.coordinates) };
+    case 'MultiPoint':
+      return { type: 'MultiPoint', coordinates: geometry.coordinates.map(pointWithin) };
+    case 'Polygon': {
+      const parts = partsOf(geometry.coordinates);
+      const [only = []] = parts;
+      if (parts.length < 2) return { type: 'Polygon', coordinates: only };
+      return { type: 'MultiPolygon', coordinates: parts };
+    }
+    case 'MultiPolygon':
+      return { type: 'MultiPolygon', coordinates: geometry.coordinates.flatMap(partsOf) };
+  }
+}
+
+function pointWithin([longitude, latitude]: Position): Position {
+  const isWithin = Math.abs(longitude) <= 180;
+  return [isWithin ? longitude : snappedLongitude(longitude), clampedLatitude(latitude)];
+}
+
+function partsOf(rings: Rings): Rings[] {
+  const filled = rings.filter((ring) => ring.length > 0);
+  const { whole, pieces } = cutRings(filled);
+  const isOutlineCut = pieces.length > 0;
+  const outlines = isOutlineCut ? [...pieces] : whole.slice(0, 1);
+  const holes: Ring[][] = outlines.map(() => []);
+  for (const ring of isOutlineCut ? whole : whole.slice(1)) {
+    const place = outlines.length === 1 ? 0 : outlines.findIndex((outline) => holds(outline, ring));
+    holes[place]?.push(ring);
+  }
+  return outlines.map((outline, i) => [
+    turned(outline, 'counter-clockwise'),
+    ...(holes[i] ?? []).map((hole) => turned(hole, 'clockwise')),
+  ]);
+}
+
+function holds(outline: Ring, hole: Ring): boolean {
+  const area = toShape({ type: 'Polygon', coordinates: [outline] });
+  return hole.every((coordinates) =>
+    shapesIntersect(area, toShape({ type: 'Point', coordinates })),
+  );
+}
+
+function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring {
+  let doubledArea = 0;
+  for (const [i, [x, y]] of ring.entries()) {
+    const [nextX, nextY] = ring[i + 1] ?? [x, y];
+    doubledArea += (x - (ring[0]?.[0] ?? 0)) * nextY - (nextX - (ring[0]?.[0] ?? 0)) * y;
+  }
+  const isTurned = direction === 'clockwise' ? doubledArea > 0 : doubledArea < 0;
+  return isTurned ? ring.toReversed() : ring;
+}

@@ -1,0 +1,59 @@
+/** The catalogue's answers to a query: a page of records, or one of them. */
+import type { Entity } from '../../domain/filter-tree.ts';
+import { type Expandable, expandables } from './entity-properties.ts';
+import type { QueryOptions } from './query-options.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+type Shape = Pick<QueryOptions, 'expand' | 'select'>;
+
+/** What stands around a page of records. */
+export interface Page {
+  readonly entity: Entity;
+  readonly options: QueryOptions;
+  /** In the catalogue's own form, as they were received or published. */
+  readonly records: readonly Json[];
+  /** How many match in all; told where `$count` asked for it. */
+  readonly count: number | null;
+  /** Null at the end. */
+  readonly nextLink: string | null;
+}
+
+/** The body of a list, its properties in the recorded order. */
+export function listAnswer({ entity, options, records, count, nextLink }: Page): Json {
+  return {
+    '@odata.context': contextOf(entity, options),
+    ...(count === null ? {} : { '@odata.count': count }),
+    value: records.map((record) => shaped(record, options)),
+    ...(nextLink === null ? {} : { '@odata.nextLink': nextLink }),
+  };
+}
+
+/** The body of one record, asked for by its id. */
+export function recordAnswer(entity: Entity, options: Shape, record: Json): Json {
+  return {
+    '@odata.context': `${contextOf(entity, options)}/$entity`,
+    ...shaped(record, options),
+  };
+}
+
+/** OData JSON format 4.01, 10.7 to 10.9: `$metadata#Products(Name,Attributes())`. */
+function contextOf(entity: Entity, { expand, select }: Shape): string {
+  const expanded = expandables.filter((name) => expand.has(name)).map((name) => `${name}()`);
+  const parts = [...new Set(select ?? []), ...expanded];
+  return parts.length === 0 ? `$metadata#${entity}` : `$metadata#${entity}(${parts.join(',')})`;
+}
+
+/** Keeps what was asked for, in the record's order; an expanded part is always a list. */
+function shaped(record: Json, { expand, select }: Shape): Json {
+  const isPart = (name: string): name is Expandable => expandables.some((one) => one === name);
+  const isWanted = (name: string) => {
+    if (isPart(name)) return false;
+    if (name.startsWith('@odata.')) return name !== '@odata.context';
+    return select === null || select.includes(name);
+  };
+  const own = Object.entries(record).filter(([name]) => isWanted(name));
+  const parts = expandables
+    .filter((name) => expand.has(name))
+    .map((name) => [name, record[name] ?? []] as const);
+  return Object.fromEntries([...own, ...parts]);
+}

@@ -1,0 +1,125 @@
+/** Keeps the index up to date with the log: beside the receiver, for a command, or built anew. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isAppError } from '../../domain/app-error.ts';
+import type { Logger } from '../../domain/ports.ts';
+import { StoreThread, threadFile } from '../store-thread.ts';
+import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
+
+/** How long the thread works before it says how far it is. */
+const budgetMs = 100;
+/** How often the end of the log is looked at. */
+const pollMs = 200;
+/** After a failure: the disk may be full, or the index locked. */
+const retryMs = 5_000;
+
+/** How far the index has got; both are positions of the log. */
+export type IndexProgress = Pick<WorkDone, 'indexedPosition' | 'lastPosition'>;
+
+export interface IndexingOptions {
+  dataDir: string;
+  /** Called several times a second. */
+  onProgress?: ((progress: IndexProgress) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+type IndexThread = StoreThread<IndexRequest>;
+
+/** Indexes what arrives until it is stopped. What fails is logged, once, and tried again. */
+export function startIndexing(options: { dataDir: string; log: Logger }): {
+  stop(): Promise<void>;
+} {
+  const { dataDir, log } = options;
+  const stopping = new AbortController();
+  const thread = openThread(dataDir);
+  const ended = follow(thread, log, stopping.signal);
+  return {
+    stop: async () => {
+      stopping.abort();
+      await ended;
+      await thread.close((id) => ({ op: 'close', id }));
+    },
+  };
+}
+
+/**
+ * Indexes what the log has beyond the index, and tells how far that is. Ends early, without harm, when
+ * the signal is aborted. Rejects with `configuration` where there is no log, `unavailable` where the
+ * index cannot be written.
+ */
+export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgress> {
+  return withThread(options.dataDir, (thread) => fill(thread, 'current', options));
+}
+
+/**
+ * Builds the index anew from the log; it replaces the old one when it is complete. Until then, and when
+ * the signal is aborted, all goes on with the old one. Rejects as `catchUpIndex` does.
+ */
+export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
+  return withThread(options.dataDir, async (thread) => {
+    try {
+      const progress = await fill(thread, 'building', options);
+      const op = options.signal?.aborted ? 'discard' : 'install';
+      await thread.call<void>((id) => ({ op, id }));
+      return progress;
+    } catch (error) {
+      await thread.call<void>((id) => ({ op: 'discard', id })).catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
+async function fill(
+  thread: IndexThread,
+  target: IndexTarget,
+  { onProgress, signal }: IndexingOptions,
+): Promise<IndexProgress> {
+  for (;;) {
+    const done = await work(thread, target);
+    onProgress?.(done);
+    if (done.indexed === 0 || signal?.aborted) return done;
+  }
+}
+
+async function follow(thread: IndexThread, log: Logger, signal: AbortSignal): Promise<void> {
+  let failed: string | null = null;
+  while (!signal.aborted) {
+    let waitMs = pollMs;
+    try {
+      const { indexed } = await work(thread, 'current');
+      if (failed !== null) log.info({}, 'indexing goes on');
+      failed = null;
+      if (indexed > 0) waitMs = 0;
+    } catch (error) {
+      const reason = isAppError(error) ? error.message : String(error);
+      if (reason !== failed) log.error({ reason, err: error }, 'products cannot be indexed');
+      failed = reason;
+      waitMs = retryMs;
+    }
+    if (waitMs > 0) await delay(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function work(thread: IndexThread, target: IndexTarget): Promise<WorkDone> {
+  return thread.call<WorkDone>((id) => ({ op: 'work', id, target, budgetMs }));
+}
+
+async function withThread<T>(
+  dataDir: string,
+  use: (thread: IndexThread) => Promise<T>,
+): Promise<T> {
+  const thread = openThread(dataDir);
+  try {
+    await thread.start();
+    return await use(thread);
+  } finally {
+    await thread.close((id) => ({ op: 'close', id }));
+  }
+}
+
+function openThread(dataDir: string): IndexThread {
+  // A batch waits for the lock of another program that indexes, 5 s at most; the rest takes no time.
+  return new StoreThread<IndexRequest>(threadFile('products/index-thread'), {
+    dataDir,
+    callTimeoutSeconds: Number.POSITIVE_INFINITY,
+  });
+}

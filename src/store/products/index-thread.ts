@@ -1,0 +1,111 @@
+/** The thread that indexes: it has the log for reading, and the index for writing. */
+import { constants, setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../../domain/app-error.ts';
+import { lastPosition } from '../log-queries.ts';
+import type { Settled, ThreadMessage } from '../messages.ts';
+import { createReaderConnection } from '../reader-connection.ts';
+import { sentError } from '../sent-error.ts';
+import { createIndexBatches, type IndexBatches } from './index-batch.ts';
+import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
+import {
+  currentProductFile,
+  discardBuildingFile,
+  installBuildingFile,
+  isDamage,
+  openBuildingFile,
+  openProductFile,
+} from './product-file.ts';
+
+/** What is being filled, and the connections it is filled with. */
+interface Work {
+  target: IndexTarget;
+  log: Database;
+  index: Database;
+  batches: IndexBatches;
+}
+
+if (parentPort === null) throw new Error('This file runs as a thread of the store.');
+const port = parentPort;
+// Given by the store's own code, on the other side of the thread.
+const { dataDir } = workerData as { dataDir: string };
+const post = (message: ThreadMessage) => port.postMessage(message);
+let work: Work | undefined;
+
+try {
+  lowerPriority();
+  const log = createReaderConnection(dataDir);
+  port.on('message', (request: IndexRequest) => {
+    post({ kind: 'settled', settled: [answer(request, log.database)] });
+    if (request.op !== 'close') return;
+    log.close();
+    port.close();
+  });
+  post({ kind: 'started' });
+} catch (error) {
+  post({ kind: 'failed', error: sentError(error) });
+}
+
+/** Linux gives each thread a priority of its own: intake comes first. Elsewhere the process keeps its own. */
+function lowerPriority(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // A system that forbids it indexes as fast as it receives.
+  }
+}
+
+function answer(request: IndexRequest, log: () => Database): Settled {
+  const { id } = request;
+  try {
+    if (request.op === 'work') {
+      return { id, value: indexFor(request.budgetMs, workOn(request.target, log())) };
+    }
+    closeIndex();
+    if (request.op === 'install') installBuildingFile(dataDir);
+    if (request.op === 'discard') discardBuildingFile(dataDir);
+    return { id, value: undefined };
+  } catch (error) {
+    closeIndex();
+    return { id, error: sentError(isDamage(error) ? damaged(error) : error) };
+  }
+}
+
+/** The connections for a target; opened anew when the log or the file that counts is another one. */
+function workOn(target: IndexTarget, log: Database): Work {
+  const isStale =
+    work?.target !== target ||
+    work.log !== log ||
+    (target === 'current' && work.index.name !== currentProductFile(dataDir));
+  if (work !== undefined && !isStale) return work;
+  closeIndex();
+  const index = target === 'current' ? openProductFile(dataDir) : openBuildingFile(dataDir);
+  work = { target, log, index, batches: createIndexBatches(log, index) };
+  return work;
+}
+
+function indexFor(budgetMs: number, { log, index, batches }: Work): WorkDone {
+  const endMs = performance.now() + budgetMs;
+  let indexed = 0;
+  for (;;) {
+    const count = batches.next();
+    indexed += count;
+    if (count === 0 || performance.now() >= endMs) break;
+  }
+  const indexedPosition = Number(index.prepare('SELECT position FROM progress').pluck().get());
+  return { indexed, indexedPosition, lastPosition: lastPosition(log) };
+}
+
+function closeIndex(): void {
+  work?.index.close();
+  work = undefined;
+}
+
+function damaged(cause: unknown): AppError {
+  return new AppError(
+    'unavailable',
+    'The product index is damaged. Run `earshot index rebuild`: it is made anew from the log, which is safe.',
+    { cause },
+  );
+}

@@ -1,0 +1,146 @@
+/**
+ * The index's files: `products-<generation>.db` in the data directory. The highest generation counts. A
+ * rebuild fills a file beside it and then gives that the next number, so that queries and indexing go
+ * over from one complete file to the next.
+ */
+import { readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import { AppError } from '../../domain/app-error.ts';
+import { busyTimeoutMs } from '../database.ts';
+import { errorCodeOf, sqliteCode } from '../sqlite-error.ts';
+import { productSchema, productSchemaVersion } from './product-schema.ts';
+
+const filePattern = /^products-(\d{1,9})\.db$/;
+/** Not an index yet; a rebuild that was interrupted leaves it behind. */
+const buildingName = 'products.building.db';
+
+/** The name of the file that counts; null when there is none. */
+export function currentProductFile(dataDir: string): string | null {
+  const generation = Math.max(0, ...generationsIn(dataDir));
+  return generation === 0 ? null : fileOf(dataDir, generation);
+}
+
+/** Opens the file that counts for indexing, or makes the first one. */
+export function openProductFile(dataDir: string): Database {
+  const file = currentProductFile(dataDir) ?? fileOf(dataDir, 1);
+  const database = openIfOurs(file);
+  if (database !== null) return database;
+  // Of an older or newer program, or damaged: this one makes its own, which then counts.
+  const [generation = 0] = generationsIn(dataDir);
+  const next = openForIndexing(fileOf(dataDir, generation + 1));
+  removeFile(file);
+  return next;
+}
+
+/** Opens a new file to be filled by a rebuild, and removes what an interrupted one has left. */
+export function openBuildingFile(dataDir: string): Database {
+  const file = join(dataDir, buildingName);
+  removeFile(file);
+  return openForIndexing(file);
+}
+
+/** Makes the rebuilt file the one that counts. It must be closed. */
+export function installBuildingFile(dataDir: string): void {
+  const old = generationsIn(dataDir);
+  const [newest = 0] = old;
+  // Closing has moved everything into the file itself: the log beside it is gone, or may go.
+  renameSync(join(dataDir, buildingName), fileOf(dataDir, newest + 1));
+  removeFile(join(dataDir, buildingName));
+  for (const generation of old) removeFile(fileOf(dataDir, generation));
+}
+
+/** Drops what a rebuild has begun. */
+export function discardBuildingFile(dataDir: string): void {
+  removeFile(join(dataDir, buildingName));
+}
+
+/** Opens the file that counts for questions. Throws `unavailable` when there is none of this version. */
+export function openProductsForReading(dataDir: string): Database {
+  const file = currentProductFile(dataDir);
+  if (file === null) throw notIndexed();
+  const database = new Sqlite(file, { readonly: true, timeout: busyTimeoutMs });
+  // For sorting what an index does not bring in order; in KiB, because negative.
+  database.pragma('cache_size = -32768');
+  if (isOfThisVersion(database)) return database;
+  database.close();
+  throw notIndexed();
+}
+
+function notIndexed(): AppError {
+  return new AppError(
+    'unavailable',
+    'There is no product index yet. The receiver makes it when it starts (`npm start`), or run `earshot index rebuild`.',
+  );
+}
+
+function openForIndexing(file: string): Database {
+  const database = new Sqlite(file, { timeout: busyTimeoutMs });
+  try {
+    if (version(database) === 0) database.pragma('page_size = 8192');
+    database.pragma('journal_mode = WAL');
+    // All of it can be built again, and the cursor lies in the same file: a power cut only costs time.
+    database.pragma('synchronous = NORMAL');
+    database.pragma('wal_autocheckpoint = 4000');
+    database.pragma(`journal_size_limit = ${64 * 2 ** 20}`);
+    // In KiB, because negative: the indexes by name, id and place are written at random places.
+    database.pragma('cache_size = -65536');
+    database.transaction(() => createTables(database)).immediate();
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function openIfOurs(file: string): Database | null {
+  try {
+    const database = openForIndexing(file);
+    if (isOfThisVersion(database)) return database;
+    database.close();
+    return null;
+  } catch (error) {
+    if (isDamage(error)) return null;
+    throw error;
+  }
+}
+
+/** True when the file itself is at fault: nothing but a new one helps. */
+export function isDamage(error: unknown): boolean {
+  return ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(sqliteCode(error) ?? '');
+}
+
+function createTables(database: Database): void {
+  if (version(database) !== 0) return;
+  database.exec(productSchema);
+  database.pragma(`user_version = ${productSchemaVersion}`);
+}
+
+function isOfThisVersion(database: Database): boolean {
+  return version(database) === productSchemaVersion;
+}
+
+function version(database: Database): number {
+  return Number(database.pragma('user_version', { simple: true }));
+}
+
+/** Highest first. */
+function generationsIn(dataDir: string): number[] {
+  try {
+    return readdirSync(dataDir)
+      .map((name) => Number(filePattern.exec(name)?.[1] ?? 0))
+      .filter((generation) => generation > 0)
+      .sort((a, b) => b - a);
+  } catch (cause) {
+    if (errorCodeOf(cause) === 'ENOENT') return [];
+    throw cause;
+  }
+}
+
+function fileOf(dataDir: string, generation: number): string {
+  return join(dataDir, `products-${generation}.db`);
+}
+
+function removeFile(file: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+}

@@ -1,0 +1,11 @@
+/** What the thread of product questions is asked. */
+import type { ProductQuery } from '../../domain/products.ts';
+
+type Counted = Pick<ProductQuery, 'entity' | 'filter'>;
+
+export type ProductRequest =
+  | { op: 'page'; id: number; query: ProductQuery; rowsMax: number }
+  | { op: 'count'; id: number; query: Counted }
+  | { op: 'explain'; id: number; query: ProductQuery }
+  | { op: 'state'; id: number }
+  | { op: 'close'; id: number };

@@ -1,0 +1,150 @@
+/** Answers questions about products on the connections of one thread. */
+import type { Database } from 'better-sqlite3';
+import type {
+  FoundProduct,
+  IndexState,
+  ProductKey,
+  ProductQuery,
+  QueryExplanation,
+} from '../../domain/products.ts';
+import { printFilter } from '../../filter/print.ts';
+import { productView } from '../../filter/product-view.ts';
+import { lastPosition } from '../log-queries.ts';
+import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';
+import { type Choice, chooseDriver, chooseExactly, fewCandidatesMax } from './choose-driver.ts';
+import { footprintView } from './footprint-view.ts';
+import { keyOf, orderOf } from './product-order.ts';
+import { completeRecord, type ProductRecord, recordIn } from './product-record.ts';
+import { toProductRow } from './product-rows.ts';
+import { planSearch, type SearchPlan } from './search-plan.ts';
+
+/** So many candidates are looked at in one go, so that other questions get their turn. */
+const examinedMax = 2_000;
+
+/** Two connections, since products and the log are two files. */
+export interface ProductDatabases {
+  index: Database;
+  log: Database;
+}
+
+export interface ProductPage {
+  found: FoundProduct[];
+  /** How many matches were passed over, of those that were to be. */
+  skipped: number;
+  /** Where to go on; null at the end. */
+  next: ProductKey | null;
+}
+
+/** A page of at most so many rows; it may be shorter, even empty, before the end. */
+export function productPage(
+  databases: ProductDatabases,
+  query: ProductQuery,
+  rowsMax: number,
+): ProductPage {
+  const plan = planSearch(query);
+  const page: ProductPage = { found: [], skipped: 0, next: null };
+  let examined = 0;
+  for (const candidate of candidatesOf(databases.index, plan, orderOf(query), query.after)) {
+    const row = toProductRow(candidate);
+    examined += plan.needs === 'nothing' ? 0 : 1;
+    if (matches(databases, plan, candidate)) {
+      if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
+      else
+        page.found.push({
+          row,
+          record: query.records === false ? {} : recordOf(databases, candidate),
+        });
+    }
+    if (page.found.length >= rowsMax || examined >= examinedMax) {
+      return { ...page, next: keyOf(row, query) };
+    }
+  }
+  return page;
+}
+
+/** Counts, and gives way to other questions now and then. */
+export async function countProducts(
+  databases: ProductDatabases,
+  query: Pick<ProductQuery, 'entity' | 'filter'>,
+  giveWay: () => Promise<void>,
+): Promise<number> {
+  const plan = planSearch(query);
+  const choice = chooseExactly(databases.index, plan.drivers);
+  if (plan.needs === 'nothing') return countRows(databases.index, plan, choice);
+  const { sql, values } = everyCandidate(plan, choice, 'rows');
+  let count = 0;
+  let examined = 0;
+  for (const candidate of databases.index.prepare<unknown[], Candidate>(sql).iterate(...values)) {
+    if (matches(databases, plan, candidate)) count += 1;
+    examined += 1;
+    if (examined % examinedMax === 0) await giveWay();
+  }
+  return count;
+}
+
+export function explainSearch({ index }: ProductDatabases, query: ProductQuery): QueryExplanation {
+  const plan = planSearch(query);
+  const order = orderOf(query);
+  const choice = chooseDriver(index, plan.drivers, fewCandidatesMax);
+  const statements = [...statementsOf(index, plan, order, query.after, choice)];
+  const steps = statements.map(({ sql, values }) =>
+    index.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values),
+  );
+  return {
+    narrowedBy: choice === null ? null : describeChoice(choice),
+    byColumns: plan.byColumns.map(printFilter),
+    byRecords: plan.byRecords.map(printFilter),
+    plan: [...new Set(steps.flat().map(({ detail }) => detail))],
+  };
+}
+
+export function indexState({ index, log }: ProductDatabases): IndexState {
+  const state = index
+    .prepare<[], Omit<IndexState, 'lastPosition'>>(
+      `SELECT position AS indexedPosition, skipped,
+         (SELECT count(*) FROM product) - (SELECT count(*) FROM product WHERE deleted = 1) AS products,
+         (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones FROM progress`,
+    )
+    .get();
+  if (state === undefined) throw new Error('The index has no progress.');
+  return { ...state, lastPosition: lastPosition(log) };
+}
+
+function countRows(index: Database, plan: SearchPlan, choice: Choice | null): number {
+  const { sql, values } = everyCandidate(plan, choice, 'count');
+  return Number(
+    index
+      .prepare(sql)
+      .pluck()
+      .get(...values),
+  );
+}
+
+function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candidate): boolean {
+  if (plan.needs === 'nothing') return true;
+  if (plan.needs === 'footprint') return plan.matches(footprintView(candidate.footprint ?? null));
+  return plan.matches(productView(recordOf(databases, candidate)));
+}
+
+/** The record of a row, read from the log. */
+function recordOf({ log }: ProductDatabases, candidate: Candidate): ProductRecord {
+  const { recordPosition, productId, productName: name, deletionUs, deletionCause } = candidate;
+  const logged = recordPosition === null ? undefined : bodyOf(log, recordPosition);
+  const record = logged === undefined ? null : recordIn(logged.body, logged.bodyIndex);
+  return completeRecord(record, { productId, name, deletionUs, deletionCause });
+}
+
+function bodyOf(log: Database, position: number) {
+  return log
+    .prepare<[number], { body: Uint8Array; bodyIndex: number }>(
+      `SELECT bytes AS body, body_index AS bodyIndex
+       FROM notification JOIN body ON body.id = body_id WHERE position = ?`,
+    )
+    .get(position);
+}
+
+function describeChoice({ driver, candidates }: Choice): string {
+  const terms = driver.terms.map(printFilter).join(' and ');
+  const count = candidates === null ? `more than ${fewCandidatesMax}` : String(candidates);
+  return `${driver.name} (${terms}): ${count} candidates`;
+}

@@ -1,0 +1,56 @@
+/** Finds a product's record in the body of a notification, and completes it with what the index knows. */
+import { formatDateUs, parseDate } from '../../domain/notification-date.ts';
+
+export type ProductRecord = Readonly<Record<string, unknown>>;
+
+const decoder = new TextDecoder('utf-8');
+
+/** The record in a body (`value`, or `Value` as in old ones), or null when it came without one. */
+export function recordIn(body: Uint8Array, index: number): ProductRecord | null {
+  const document: unknown = JSON.parse(decoder.decode(body));
+  const item: unknown = Array.isArray(document) ? document[index] : document;
+  if (!isRecord(item)) return null;
+  const { value, Value } = item;
+  if (isRecord(value)) return value;
+  return isRecord(Value) ? Value : null;
+}
+
+/** What the index knows of a product, beside its record. */
+export interface Identity {
+  productId: string;
+  name: string | null;
+  /** Null while it is alive. */
+  deletionUs: number | null;
+  deletionCause: string | null;
+}
+
+/**
+ * The record as the query language sees it and as it is handed out: as received, with Id and Name where
+ * it has none, and for a tombstone with the date of deletion.
+ */
+export function completeRecord(record: ProductRecord | null, identity: Identity): ProductRecord {
+  const { productId, name, deletionUs, deletionCause } = identity;
+  const known = record ?? {};
+  const missing: Record<string, unknown> = {};
+  if (known.Id !== productId) missing.Id = productId;
+  if (typeof known.Name !== 'string' && name !== null) missing.Name = name;
+  if (deletionUs !== null && dateUs(known.DeletionDate) !== deletionUs) {
+    missing.DeletionDate = formatDateUs(deletionUs);
+    missing.DeletionCause = deletionCause;
+  }
+  return Object.keys(missing).length === 0 ? known : { ...known, ...missing };
+}
+
+/** The moment that a record describes: its deletion, or its last modification. Null when it does not say. */
+export function stateUsOf(record: ProductRecord, deleted: boolean): number | null {
+  if (deleted) return dateUs(record.DeletionDate);
+  return dateUs(record.ModificationDate) ?? dateUs(record.PublicationDate);
+}
+
+function dateUs(value: unknown): number | null {
+  return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
+}
+
+function isRecord(value: unknown): value is ProductRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

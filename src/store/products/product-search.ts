@@ -1,0 +1,44 @@
+/** The parts of the index that search by name and by place, written along with a product's row. */
+import type { Database } from 'better-sqlite3';
+import { boxesOf } from '../../filter/geometry/boxes.ts';
+import type { ProductView } from '../../filter/product-view.ts';
+import { heardUnits, sensingDays } from './box-units.ts';
+
+export interface ProductSearchWriter {
+  /** Makes a product found by its name, and no longer by the one before. */
+  writeName(id: number, old: string | null, name: string | null): void;
+  /** Makes a product found by its footprint; `isNew` where there cannot be an old one. */
+  writePlace(id: number, view: ProductView, isNew: boolean): void;
+}
+
+/** Prepares the statements, once for a connection. */
+export function createProductSearchWriter(database: Database): ProductSearchWriter {
+  const addName = database.prepare('INSERT INTO product_name (rowid, name) VALUES (?, ?)');
+  const dropName = database.prepare('DELETE FROM product_name WHERE rowid = ?');
+  const addFootprint = database.prepare('INSERT INTO product_footprint VALUES (?, ?)');
+  const dropFootprint = database.prepare('DELETE FROM product_footprint WHERE id = ?');
+  const addBox = database.prepare('INSERT INTO product_box VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const dropBoxes = database.prepare('DELETE FROM product_box WHERE id IN (?, ?)');
+  return {
+    writeName: (id, old, name) => {
+      if (old === name) return;
+      if (old !== null) dropName.run(id);
+      if (name !== null) addName.run(id, name);
+    },
+    writePlace: (id, view, isNew) => {
+      if (!isNew) {
+        dropFootprint.run(id);
+        dropBoxes.run(2 * id, 2 * id + 1);
+      }
+      const [geometry, shape] = [view.geometry(), view.footprint()];
+      if (geometry === null || shape === null) return;
+      addFootprint.run(id, JSON.stringify(geometry));
+      // Without a sensing time no question about one can be meant for it.
+      const days = sensingDays(view.dateUs('ContentDate/Start') ?? 0);
+      const heard = heardUnits(id);
+      boxesOf(shape).forEach(({ west, east, south, north }, part) => {
+        addBox.run(2 * id + part, west, east, south, north, days, days, heard, heard);
+      });
+    },
+  };
+}

@@ -1,8 +1,9 @@
 /** Checks a filter for an entity: what the catalogue would refuse, and what it takes but is a trap. */
 import { AppError } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
-import { checkTree } from './check-tree.ts';
+import { checkTree } from './checks/tree.ts';
 import { type FilterFinding, FilterSyntaxError } from './finding.ts';
+import { filterLengthMax } from './limits.ts';
 import { type ParsedFilter, parseFilter } from './parse.ts';
 import { showFinding } from './show-finding.ts';
 
@@ -51,9 +52,9 @@ export function requireFilter(text: string, entity: Entity): FilterTree | null {
   throw new AppError('invalid', `${count} in the filter for ${entity}.`, { details });
 }
 
-/** Blanks as the filter language knows them. */
+/** Blanks as the filter language knows them; more than a filter may hold are an error. */
 function isBlank(text: string): boolean {
-  return /^[ \t\r\n]*$/.test(text);
+  return text.length <= filterLengthMax && /^[ \t\r\n]*$/.test(text);
 }
 
 function emptyFinding(text: string): FilterFinding {

@@ -1,6 +1,6 @@
 /** Says in plain words what a filter asks for. */
 import type { FilterTree } from '../domain/filter-tree.ts';
-import { describeCondition } from './describe-condition.ts';
+import { describeCondition } from './describe/condition.ts';
 
 /**
  * One line for each part, those of a group indented under it: `all of:`, `  collection is SENTINEL-2`.

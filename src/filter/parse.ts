@@ -1,11 +1,11 @@
 /** Reads the text of a filter into a tree, by recursive descent along the grammar (facts, filters 1). */
 import type { FilterTree } from '../domain/filter-tree.ts';
 import { type FilterFinding, FilterSyntaxError, type Span } from './finding.ts';
-import { named } from './hints.ts';
-import { wrappingFault } from './hints-retired.ts';
+import { wrappingFault } from './hints/retired.ts';
+import { named } from './hints/unexpected.ts';
 import { filterLengthMax } from './limits.ts';
-import { parseCondition } from './parse-condition.ts';
-import { type ConditionParts, Cursor } from './parse-cursor.ts';
+import { parseCondition } from './syntax/condition.ts';
+import { type ConditionParts, Cursor } from './syntax/cursor.ts';
 
 export interface ParsedFilter {
   readonly tree: FilterTree;
@@ -127,6 +127,10 @@ function failJoint(cursor: Cursor): never {
   }
   const begins = kind === 'word' || raw === '(';
   if (!begins) cursor.failUnexpected({ expected });
+  if (/^(?:eq|ne|lt|le|gt|ge)$/i.test(raw)) {
+    const hint = 'A function is a condition by itself: leave out the comparison.';
+    cursor.failUnexpected({ expected, hint });
+  }
   const message = `\`and\` or \`or\` is missing before ${named(raw)}.`;
   cursor.failUnexpected({ code: 'missing-joint', message, expected });
 }

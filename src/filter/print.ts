@@ -1,7 +1,7 @@
 /** Writes a tree as the text of a filter, in one canonical form. */
 import type { AttributeNode, FilterTree, GroupNode } from '../domain/filter-tree.ts';
-import { showLiteral, showText } from './print-literal.ts';
-import { printWkt } from './print-wkt.ts';
+import { printWkt } from './syntax/print-wkt.ts';
+import { showLiteral, showText } from './syntax/show-literal.ts';
 
 /**
  * The text of a tree, in documented forms wherever there is one: a group within a group stands in

@@ -15,7 +15,7 @@ export function showFinding(text: string, finding: FilterFinding): string {
   const lines = [`${severity}: ${message}`, ...showPlace(text, finding)];
   if (expected !== undefined) lines.push(`expected: ${expected}`);
   if (hint !== undefined) lines.push(`hint: ${hint}`);
-  return lines.map(printable).join('\n');
+  return lines.map((line) => printable(line.toWellFormed())).join('\n');
 }
 
 /** The filter in one line, and the carets under the place. */
@@ -40,5 +40,5 @@ function clipFrom(text: string, start: number): number {
 
 /** Line breaks and tabs as blanks, so that the carets stand under their place. */
 function oneLine(text: string): string {
-  return text.toWellFormed().replaceAll(/[\t\r\n]/g, ' ');
+  return text.replaceAll(/[\t\r\n]/g, ' ');
 }

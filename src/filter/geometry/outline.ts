@@ -58,11 +58,11 @@ function edgesOf({ xs, ys }: UnwrappedRing, noNorth: boolean, noSouth: boolean):
     const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = [xs[i - 1], ys[i - 1], xs[i], ys[i]];
     if (noNorth && y1 === 90 && y2 === 90) continue;
     if (noSouth && y1 === -90 && y2 === -90) continue;
-    // Repeated positions are no edges, but a ring of one place is still that place.
-    if (x1 === x2 && y1 === y2 && xs.length > 2) continue;
-    edges.push(x1, y1, x2, y2);
+    if (x1 !== x2 || y1 !== y2) edges.push(x1, y1, x2, y2);
   }
-  return edges;
+  const [x = 0, y = 0] = [xs[0], ys[0]];
+  // A ring of one place is still that place.
+  return edges.length > 0 || noNorth || noSouth ? edges : [x, y, x, y];
 }
 
 /** Takes away where the west and the east end of a ring right round the globe lie on each other. */

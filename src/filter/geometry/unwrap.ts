@@ -29,10 +29,10 @@ export function clampedLatitude(latitude: number): number {
   return Math.min(90, Math.max(-90, latitude));
 }
 
-/** True where a ring's last position repeats its first. */
+/** True where a ring comes back to its first position. */
 export function isClosed(ring: Ring): boolean {
   const [first, last] = [ring[0], ring.at(-1)];
-  return first !== undefined && first[0] === last?.[0] && first[1] === last[1];
+  return ring.length > 1 && first?.[0] === last?.[0] && first?.[1] === last?.[1];
 }
 
 /**

@@ -1,0 +1,182 @@
+/**
+ * Filters in code, for `earshot.config.ts`: the same trees as the text has, with types.
+ *
+ * @example
+ * ```ts
+ * const spring = and(
+ *   collection('SENTINEL-2'),
+ *   productType.eq('S2MSI2A'),
+ *   cloudCover.lt(20),
+ *   sensed.from('2024-03-01'),
+ *   sensed.until('2024-06-01'),
+ *   intersects({ type: 'Point', coordinates: [21.01, 52.23] }),
+ * );
+ * String(spring); // the text that the catalogue reads
+ * ```
+ */
+import { AppError } from '../domain/app-error.ts';
+import type { AttributeKind, FilterTree } from '../domain/filter-tree.ts';
+import { attributeKindOf, publishedAttributes } from './attribute-names.ts';
+import type { KindOf, PublishedName } from './builder-names.ts';
+import {
+  type AttributeOf,
+  attributeOf,
+  type Comparisons,
+  type DateField,
+  dateField,
+  type Expression,
+  expression,
+  fieldComparisons,
+  type TextField,
+  textField,
+  textLiteral,
+} from './builder-operands.ts';
+import { geometryFaults } from './geometry/faults.ts';
+import { readGeoJson } from './geometry/read-geojson.ts';
+import { nearestName } from './hints/nearest-name.ts';
+
+export type {
+  AttributeOf,
+  Comparisons,
+  DateField,
+  Expression,
+  Moment,
+  TextField,
+} from './builder-operands.ts';
+
+/**
+ * All of the terms hold.
+ *
+ * @example and(collection('SENTINEL-1'), not(name.contains('_COG')))
+ */
+export function and(...terms: readonly Expression[]): Expression {
+  return group('and', terms);
+}
+
+/**
+ * At least one of the terms holds.
+ *
+ * @example or(productType.eq('S2MSI1C'), productType.eq('S2MSI2A'))
+ */
+export function or(...terms: readonly Expression[]): Expression {
+  return group('or', terms);
+}
+
+/**
+ * The term does not hold; so it is also true where a value that it asks for is absent.
+ *
+ * @example not(cloudCover.gt(80))
+ */
+export function not(term: Expression): Expression {
+  return expression({ node: 'not', term: treeOf(term) });
+}
+
+/**
+ * The collection, by the catalogue's name.
+ *
+ * @example collection('SENTINEL-2')
+ */
+export function collection(name: string): Expression {
+  return textField('Collection/Name').eq(name);
+}
+
+/** The product's name. @example name.startsWith('S2B_MSIL2A_') */
+export const name: TextField = textField('Name');
+
+/** The product's id, in any case. @example id.eq('0ce0aaf7-9708-44e5-a35f-5171947aa748') */
+export const id: Pick<Comparisons<string>, 'eq' | 'ne'> = fieldComparisons('Id', textLiteral);
+
+/** When sensing began, unless `start` or `end` is named. @example sensed.from('2024-05-01') */
+export const sensed: DateField & { readonly start: DateField; readonly end: DateField } = {
+  ...dateField('ContentDate/Start'),
+  start: dateField('ContentDate/Start'),
+  end: dateField('ContentDate/End'),
+};
+
+/** When the catalogue published it. @example published.from(new Date('2024-05-01T12:00:00Z')) */
+export const published: DateField = dateField('PublicationDate');
+
+/** When the catalogue last changed it. */
+export const modified: DateField = dateField('ModificationDate');
+
+/** When the catalogue deleted it; for the event `deleted` only. @example deleted.from('2024-05-01') */
+export const deleted: DateField = dateField('DeletionDate');
+
+/** Why it was deleted; for the event `deleted` only. */
+export const deletionCause: Comparisons<string> = fieldComparisons('DeletionCause', textLiteral);
+
+/** It can be had without waiting for an archive. @example and(online, collection('SENTINEL-2')) */
+export const online: Expression = expression({
+  node: 'comparison',
+  field: 'Online',
+  operator: 'eq',
+  literal: { type: 'boolean', value: true },
+});
+
+/** Such as `S2MSI2A` or `IW_GRDH_1S`. @example productType.eq('S2MSI2A') */
+export const productType: AttributeOf<'String'> = attributeOf('productType', 'String');
+
+/** Percent of the scene; radar products have none. @example cloudCover.lt(20) */
+export const cloudCover: AttributeOf<'Double'> = attributeOf('cloudCover', 'Double');
+
+/**
+ * An attribute. The published ones have their kind; for any other, name the kind that it is stored as.
+ * Throws AppError `invalid` for an unknown name without a kind.
+ *
+ * @example attribute('tileId').eq('34UDC')
+ * @example attribute('newCover', 'Double').le(5)
+ */
+export function attribute<Name extends PublishedName>(name: Name): AttributeOf<KindOf<Name>>;
+export function attribute<Kind extends AttributeKind>(name: string, kind: Kind): AttributeOf<Kind>;
+export function attribute(name: string, kind = attributeKindOf(name)): AttributeOf<AttributeKind> {
+  if (kind !== undefined) return attributeOf(name, kind);
+  const nearest = nearestName(
+    name,
+    publishedAttributes.map((one) => one.name),
+  );
+  const suggestion = nearest === null ? '' : ` Is it ${nearest}?`;
+  throw new AppError(
+    'invalid',
+    `The attribute ${name} is not published.${suggestion} ` +
+      `If it is new, name its kind: attribute('${name}', 'Double').`,
+  );
+}
+
+/**
+ * The footprint has a place in common with a GeoJSON geometry: a point or points, or polygons. A
+ * feature or a collection of them does as well, so a GeoJSON file can be imported. Throws AppError
+ * `invalid` for a geometry that the catalogue would refuse.
+ *
+ * @example intersects(JSON.parse(readFileSync('area.geojson', 'utf8')))
+ */
+export function intersects(geojson: unknown): Expression {
+  const geometry = readGeoJson(geojson);
+  const details = geometryFaults(geometry).map(({ message }) => message);
+  if (details.length > 0) {
+    throw new AppError('invalid', 'The catalogue would refuse this geometry. Mend it first.', {
+      details,
+    });
+  }
+  return expression({ node: 'intersects', argument: 'area', srid: 4326, geometry });
+}
+
+/** Groups of the same kind become one, as in the tree of a text. */
+function group(node: 'and' | 'or', expressions: readonly Expression[]): Expression {
+  const terms = expressions
+    .map(treeOf)
+    .flatMap((tree) => (tree.node === node ? tree.terms : [tree]));
+  const [first] = terms;
+  if (first === undefined) {
+    throw new AppError('invalid', `${node}() has no terms. Give it at least one expression.`);
+  }
+  return expression(terms.length === 1 ? first : { node, terms });
+}
+
+function treeOf(term: Expression): FilterTree {
+  const tree: FilterTree | undefined = term?.tree;
+  if (tree !== undefined) return tree;
+  throw new AppError(
+    'invalid',
+    `A filter is built of expressions such as cloudCover.lt(20); ${JSON.stringify(term)} is none.`,
+  );
+}

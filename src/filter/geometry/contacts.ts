@@ -1,0 +1,163 @@
+/** Where the rings of a geometry cross, run along or touch each other and themselves. */
+import { orient2d } from 'robust-predicates';
+import { areNeighbours, cornerAt, type RingPath } from './ring-path.ts';
+import { sweepEdges } from './sweep.ts';
+
+type Place = readonly [x: number, y: number];
+
+/** Two rings, or one and itself, that share a place. */
+export interface Contact {
+  readonly a: RingPath;
+  readonly b: RingPath;
+  /** Corner of `b` at whose edge it is. */
+  readonly corner: number;
+  readonly place: Place;
+  /** `touch`: the rings stay on one side of each other there. */
+  readonly kind: 'self' | 'cross' | 'along' | 'touch';
+  /** For a touch: whether each ring is, there, on the inner side of the other. */
+  readonly bInsideA: boolean;
+  readonly aInsideB: boolean;
+}
+
+/** Two rings that touch without crossing, at a place. */
+export interface Touch {
+  readonly a: RingPath;
+  readonly b: RingPath;
+  readonly place: string;
+}
+
+/** An edge of a ring, moved by whole turns. */
+interface PathEdge {
+  readonly path: RingPath;
+  readonly i: number;
+  readonly shift: number;
+  readonly x1: number;
+  readonly y1: number;
+  readonly x2: number;
+  readonly y2: number;
+}
+
+/** Gives every contact to `report`, some of them more than once, until it gives false. */
+export function findContacts(
+  paths: readonly RingPath[],
+  report: (contact: Contact) => boolean,
+): void {
+  sweepEdges(paths.flatMap(edgesOf), (first, second) => {
+    const contact =
+      first.path === second.path ? selfContact(first, second) : contactOf(first, second);
+    return contact === null || report(contact);
+  });
+}
+
+/** The edges, the ring's west end from -180 up to 180, and again one turn less where it reaches further. */
+function edgesOf(path: RingPath): PathEdge[] {
+  const edges: PathEdge[] = [];
+  const first = -360 * Math.floor((path.west + 180) / 360);
+  for (let shift = first; path.east + shift >= -180 && shift > first - 1080; shift -= 360) {
+    for (const i of path.xs.keys()) {
+      const [[x1, y1], [x2, y2]] = [cornerAt(path, i), cornerAt(path, i + 1)];
+      edges.push({ path, i, shift, x1: x1 + shift, y1, x2: x2 + shift, y2 });
+    }
+  }
+  return edges;
+}
+
+function selfContact(first: PathEdge, second: PathEdge): Contact | null {
+  const { path } = first;
+  const { place, kind } = meeting(first, second) ?? {};
+  if (place === undefined || first.i === second.i) return null;
+  // The ends of a rectangle round the globe lie on each other, as they must.
+  const isBand = path.turn === 0 && path.east - path.west === 360;
+  if (isBand && first.shift !== second.shift) return null;
+  if (areNeighbours(path, first.i, second.i) && kind !== 'along') return null;
+  return {
+    a: path,
+    b: path,
+    corner: second.i,
+    place,
+    kind: 'self',
+    bInsideA: false,
+    aInsideB: false,
+  };
+}
+
+function contactOf(first: PathEdge, second: PathEdge): Contact | null {
+  const met = meeting(first, second);
+  if (met === null || isSeam(first) || isSeam(second)) return null;
+  const contact = { a: first.path, b: second.path, corner: second.i, place: met.place };
+  if (met.kind !== 'touch') {
+    return { ...contact, kind: met.kind, bInsideA: false, aInsideB: false };
+  }
+  const [aBefore, aAfter] = waysFrom(first, met.place);
+  const [bBefore, bAfter] = waysFrom(second, met.place);
+  const isBLeft = isLeft(aBefore, met.place, aAfter, bBefore);
+  const isALeft = isLeft(bBefore, met.place, bAfter, aBefore);
+  const staysOnOneSide = isBLeft === isLeft(aBefore, met.place, aAfter, bAfter);
+  return {
+    ...contact,
+    kind: staysOnOneSide ? 'touch' : 'cross',
+    bInsideA: isBLeft === first.path.leftIsInside,
+    aInsideB: isALeft === second.path.leftIsInside,
+  };
+}
+
+/** A side of a rectangle round the globe that lies on its other end: no border. */
+function isSeam({ path, x1, x2, shift }: PathEdge): boolean {
+  if (path.turn !== 0 || path.east - path.west !== 360 || x1 !== x2) return false;
+  return x1 === path.west + shift || x1 === path.east + shift;
+}
+
+/** A place that two edges share, and how. */
+function meeting(
+  a: PathEdge,
+  b: PathEdge,
+): { place: Place; kind: 'cross' | 'along' | 'touch' } | null {
+  const b1 = orient2d(a.x1, a.y1, a.x2, a.y2, b.x1, b.y1);
+  const b2 = orient2d(a.x1, a.y1, a.x2, a.y2, b.x2, b.y2);
+  if ((b1 > 0 && b2 > 0) || (b1 < 0 && b2 < 0)) return null;
+  const a1 = orient2d(b.x1, b.y1, b.x2, b.y2, a.x1, a.y1);
+  const a2 = orient2d(b.x1, b.y1, b.x2, b.y2, a.x2, a.y2);
+  if ((a1 > 0 && a2 > 0) || (a1 < 0 && a2 < 0)) return null;
+  if (b1 === 0 && b2 === 0) return meetingInLine(a, b);
+  if (b1 === 0) return { place: [b.x1, b.y1], kind: 'touch' };
+  if (b2 === 0) return { place: [b.x2, b.y2], kind: 'touch' };
+  if (a1 === 0) return { place: [a.x1, a.y1], kind: 'touch' };
+  if (a2 === 0) return { place: [a.x2, a.y2], kind: 'touch' };
+  const part = a1 / (a1 - a2);
+  return { place: [a.x1 + part * (a.x2 - a.x1), a.y1 + part * (a.y2 - a.y1)], kind: 'cross' };
+}
+
+/** Edges in one line, with boxes that overlap: at one of their ends, or along a part of them. */
+function meetingInLine(a: PathEdge, b: PathEdge): { place: Place; kind: 'along' | 'touch' } {
+  const isUpright = a.x1 === a.x2;
+  const ends: readonly Place[] = [
+    [a.x1, a.y1],
+    [a.x2, a.y2],
+    [b.x1, b.y1],
+    [b.x2, b.y2],
+  ];
+  const sorted = ends.toSorted((p, q) => (isUpright ? p[1] - q[1] : p[0] - q[0]));
+  const [place = [a.x1, a.y1], next = place] = sorted.slice(1, 3);
+  const isOnePlace = place[0] === next[0] && place[1] === next[1];
+  return { place, kind: isOnePlace ? 'touch' : 'along' };
+}
+
+/** Where a ring comes from and goes to at a place on one of its edges. */
+function waysFrom({ path, i, shift, x1, y1, x2, y2 }: PathEdge, [x, y]: Place): [Place, Place] {
+  const moved = ([cornerX, cornerY]: Place): Place => [cornerX + shift, cornerY];
+  if (x === x1 && y === y1) return [moved(cornerAt(path, i - 1)), [x2, y2]];
+  if (x === x2 && y === y2) return [[x1, y1], moved(cornerAt(path, i + 2))];
+  return [
+    [x1, y1],
+    [x2, y2],
+  ];
+}
+
+/** Whether a direction is on the left of a way that bends at `place`. */
+function isLeft(before: Place, place: Place, after: Place, other: Place): boolean {
+  // Positive is to the right.
+  const bend = orient2d(...before, ...place, ...after);
+  const ofFirst = orient2d(...before, ...place, ...other);
+  const ofSecond = orient2d(...place, ...after, ...other);
+  return bend <= 0 ? ofFirst < 0 && ofSecond < 0 : ofFirst < 0 || ofSecond < 0;
+}

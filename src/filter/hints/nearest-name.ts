@@ -1,0 +1,21 @@
+/** Suggests the known name that is nearest to one that nobody knows. */
+import leven from 'leven';
+
+/** Names longer than this are no slip of a known one; comparing them would only cost time. */
+const lengthMax = 60;
+
+/** The nearest of the known names, when it is near enough to be meant; case does not matter. */
+export function nearestName(name: string, known: readonly string[]): string | null {
+  if (name.length > lengthMax) return null;
+  const lower = name.toLowerCase();
+  let best: string | null = null;
+  let bestDistance = Math.min(name.length, Math.floor(Math.max(3, name.length / 4 + 1)));
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
+    const distance = leven(lower, candidate.toLowerCase(), { maxDistance: bestDistance });
+    if (distance >= bestDistance) continue;
+    best = candidate;
+    bestDistance = distance;
+  }
+  return best;
+}

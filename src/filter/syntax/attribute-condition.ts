@@ -1,0 +1,155 @@
+/** Reads a condition about an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
+import { type AttributeKind, attributeKinds, type FilterTree } from '../../domain/filter-tree.ts';
+import { named } from '../hints/unexpected.ts';
+import type { Cursor } from './cursor.ts';
+import { parseLiteral } from './literal.ts';
+import { parseOperator } from './operator.ts';
+import { type Token, unquoted } from './tokenize.ts';
+
+/** A call of this path asks for an attribute, or means to. */
+export const attributePath = /^attributes\//i;
+
+const lambdaPath = /^attributes\/odata\.csc\.([a-z]+)attribute\/any$/i;
+const castPath = /^odata\.csc\.([a-z]+)attribute\/value$/i;
+const code = 'invalid-attribute-condition';
+
+/** What the parts inside the parentheses need to know. */
+interface Lambda {
+  readonly kind: AttributeKind;
+  readonly variable: string;
+  /** The parts as they should be written; with the usual variable instead of a long one. */
+  readonly nameForm: string;
+  readonly valueForm: string;
+}
+
+export function parseAttribute(cursor: Cursor): FilterTree {
+  const path = cursor.take();
+  const kind = parseKind(cursor, path);
+  cursor.takeSymbol('(');
+  const lambda = parseVariable(cursor, kind);
+  const nameToken = parseName(cursor, lambda);
+  parseAnd(cursor, lambda);
+  const valuePath = cursor.peek();
+  const valueKind = parseValuePath(cursor, lambda);
+  const operatorToken = cursor.peek();
+  const operator = parseOperator(cursor);
+  const literal = parseLiteral(cursor);
+  parseEnd(cursor, path);
+  const name = unquoted(nameToken.raw);
+  const node = { node: 'attribute', kind, name, valueKind, operator, literal } as const;
+  const parts = { kind: path, name: nameToken, valueKind: valuePath, operator: operatorToken };
+  return cursor.add(node, path.start, parts);
+}
+
+function parseKind(cursor: Cursor, path: Token): AttributeKind {
+  const kind = kindNamed(lambdaPath.exec(path.raw)?.[1]);
+  if (kind === undefined) {
+    const message = `${named(path.raw)} is not a way to ask for an attribute.`;
+    const expected = `Attributes/OData.CSC.StringAttribute/any(…); other kinds are ${attributeKinds.slice(1).join(', ')}`;
+    return cursor.fail(path, { code, message, expected });
+  }
+  const start = path.start + 'Attributes/'.length;
+  warnSpelling(cursor, start, path.end, `OData.CSC.${kind}Attribute/any`);
+  return kind;
+}
+
+function kindNamed(word: string | undefined): AttributeKind | undefined {
+  return attributeKinds.find((one) => one.toLowerCase() === word?.toLowerCase());
+}
+
+/** The documentation writes `attributes` in small letters too, but never the names of kinds. */
+function warnSpelling(cursor: Cursor, start: number, end: number, published: string): void {
+  const written = cursor.text.slice(start, end);
+  if (written !== published) cursor.warnCapitals({ start, end }, written, published);
+}
+
+/** Takes `att:`; any name will do. */
+function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
+  const token = cursor.peek();
+  const shown = token.kind === 'word' && token.raw.length <= 20 ? token.raw : 'att';
+  const value = kind === 'String' ? "'…'" : '…';
+  const nameForm = `${shown}/Name eq '…'`;
+  const valueForm = `${shown}/OData.CSC.${kind}Attribute/Value eq ${value}`;
+  if (token.kind !== 'word' || token.raw.includes('/')) {
+    cursor.failUnexpected({ expected: 'a variable with a colon, `att:`' });
+  }
+  cursor.take();
+  const hint = `Write any(${shown}:${nameForm} and ${valueForm}).`;
+  cursor.takeSymbol(':', { expected: '`:`', hint });
+  return { kind, variable: token.raw, nameForm, valueForm };
+}
+
+/** Takes `att/Name eq '…'`; gives the name. */
+function parseName(cursor: Cursor, lambda: Lambda): Token {
+  const expected = lambda.nameForm;
+  const path = restOfPath(cursor, lambda, expected);
+  if (/(?:^|\/)value$/i.test(path)) {
+    const message = 'The value stands before the name.';
+    const hint = `Write the name first: ${lambda.nameForm} and ${lambda.valueForm}`;
+    cursor.fail(cursor.peek(), { code, message, expected, hint });
+  }
+  if (!/^name$/i.test(path)) cursor.failUnexpected({ expected });
+  cursor.take();
+  if (!cursor.isKeyword('eq')) {
+    const message = 'The name of an attribute can only be compared with `eq`.';
+    const word = cursor.peek().kind === 'word' ? { message } : {};
+    cursor.failUnexpected({ code, ...word, expected: '`eq`' });
+  }
+  cursor.takeKeyword('eq');
+  const text = cursor.peek();
+  if (text.kind === 'text') return cursor.take();
+  const hint = `Put it in single quotes: ${named(`'${text.raw}'`)}`;
+  const word = text.kind === 'word' ? { code: 'unquoted-text' as const, hint } : {};
+  return cursor.failUnexpected({ expected: 'the name in single quotes', ...word });
+}
+
+function parseAnd(cursor: Cursor, lambda: Lambda): void {
+  if (!cursor.isKeyword('and')) {
+    const message = 'The value is missing that the attribute is compared with.';
+    const missing = cursor.isSymbol(')') ? { message } : {};
+    cursor.failUnexpected({ code, expected: `and ${lambda.valueForm}`, ...missing });
+  }
+  cursor.takeKeyword('and');
+}
+
+/** Takes `att/Value`, or with a kind before it: `att/OData.CSC.StringAttribute/Value`. */
+function parseValuePath(cursor: Cursor, lambda: Lambda): AttributeKind {
+  const expected = lambda.valueForm;
+  const token = cursor.peek();
+  if (/^(?:contains|startswith|endswith)$/i.test(token.raw)) {
+    const message = `${token.raw} works on fields, not on the values of attributes.`;
+    cursor.failUnexpected({ code, message, expected });
+  }
+  const path = restOfPath(cursor, lambda, expected);
+  const bare = /^value$/i.test(path);
+  const kind = bare ? lambda.kind : kindNamed(castPath.exec(path)?.[1]);
+  if (kind === undefined) return cursor.failUnexpected({ code, expected });
+  if (!bare) {
+    const start = token.start + lambda.variable.length + 1;
+    warnSpelling(cursor, start, token.end - '/Value'.length, `OData.CSC.${kind}Attribute`);
+  }
+  cursor.take();
+  return kind;
+}
+
+/** What follows the variable and its slash in the next token, which is not taken. */
+function restOfPath(cursor: Cursor, { variable }: Lambda, expected: string): string {
+  const token = cursor.peek();
+  if (token.kind !== 'word') return cursor.failUnexpected({ code, expected });
+  const [first = '', ...rest] = token.raw.split('/');
+  if (first === variable) return rest.join('/');
+  const message = `The variable here is ${named(variable)}, not ${named(first)}.`;
+  const span = { start: token.start, end: token.start + first.length };
+  return cursor.fail(span, { code, message, expected });
+}
+
+function parseEnd(cursor: Cursor, path: Token): void {
+  if (cursor.isKeyword('and') || cursor.isKeyword('or')) {
+    const message = 'One any(…) asks for one value of one attribute.';
+    const hint = 'Close the parenthesis, and begin another any(…) for the next attribute.';
+    cursor.failUnexpected({ code, message, expected: '`)`', hint });
+  }
+  const message = `The parenthesis of any(…), character ${path.end + 1}, is never closed.`;
+  const unclosed = cursor.peek().kind === 'end' ? { message } : {};
+  cursor.takeSymbol(')', { code: 'missing-parenthesis', ...unclosed });
+}

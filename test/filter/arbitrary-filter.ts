@@ -1,0 +1,253 @@
+/** Makes filters up: canonical trees with the fields of an entity, its attributes, and valid places. */
+import fc from 'fast-check';
+import {
+  type AttributeNode,
+  attributeKinds,
+  type ComparisonNode,
+  type ComparisonOperator,
+  type Entity,
+  type FilterTree,
+  type InNode,
+  type IntersectsNode,
+  type Literal,
+  type TextNode,
+} from '../../src/domain/filter-tree.ts';
+import type { Geometry, Position, Ring, Rings } from '../../src/domain/geometry.ts';
+import { publishedAttributes } from '../../src/filter/attribute-names.ts';
+import { type Field, fieldsOf } from '../../src/filter/fields.ts';
+
+/** What a caller may want instead of anything: texts and dates that its records hold. */
+export interface FilterWords {
+  /** Texts for a field or an attribute's name; a text without one is made up. */
+  readonly texts?: Readonly<Record<string, readonly string[]>>;
+  /** Microseconds since 1970. */
+  readonly dates?: readonly number[];
+  /** Places to ask for, beside those made up. */
+  readonly geometries?: readonly Geometry[];
+}
+
+/** A filter that checks without error for the entity: groups within groups, four levels of them. */
+export function arbitraryFilter(entity: Entity, words: FilterWords = {}): fc.Arbitrary<FilterTree> {
+  const condition: fc.Arbitrary<FilterTree> = fc.oneof(
+    { weight: 4, arbitrary: arbitraryComparison(entity, words) },
+    { weight: 1, arbitrary: arbitraryIn(entity, words) },
+    { weight: 2, arbitrary: arbitraryTextFunction(entity, words) },
+    { weight: 3, arbitrary: arbitraryAttribute(words) },
+    { weight: 2, arbitrary: arbitraryIntersects(words) },
+  );
+  return fc.letrec<{ tree: FilterTree; and: FilterTree; or: FilterTree; not: FilterTree }>(
+    (tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 4, withCrossShrink: true },
+        { weight: 5, arbitrary: condition },
+        { weight: 2, arbitrary: tie('and') },
+        { weight: 2, arbitrary: tie('or') },
+        { weight: 1, arbitrary: tie('not') },
+      ),
+      and: group('and', tie('tree')),
+      or: group('or', tie('tree')),
+      not: tie('tree').map((term) => ({ node: 'not', term }) as const),
+    }),
+  ).tree;
+}
+
+/** Flat, as the parser makes them. */
+function group(node: 'and' | 'or', term: fc.Arbitrary<FilterTree>): fc.Arbitrary<FilterTree> {
+  return fc.array(term, { minLength: 2, maxLength: 4 }).map((terms) => ({
+    node,
+    terms: terms.flatMap((one) => (one.node === node ? one.terms : [one])),
+  }));
+}
+
+const operator = fc.constantFrom<ComparisonOperator>('eq', 'ne', 'lt', 'le', 'gt', 'ge');
+
+function arbitraryComparison(entity: Entity, words: FilterWords): fc.Arbitrary<ComparisonNode> {
+  return fc.constantFrom(...fieldsOf(entity)).chain((field) =>
+    fc.record({
+      node: fc.constant('comparison' as const),
+      field: fc.constant(field.name),
+      operator,
+      literal: literalOf(field, words),
+    }),
+  );
+}
+
+function arbitraryIn(entity: Entity, words: FilterWords): fc.Arbitrary<InNode> {
+  return fc.constantFrom(...fieldsOf(entity)).chain((field) =>
+    fc.record({
+      node: fc.constant('in' as const),
+      field: fc.constant(field.name),
+      literals: fc.array(literalOf(field, words), { minLength: 1, maxLength: 4 }),
+    }),
+  );
+}
+
+function arbitraryTextFunction(entity: Entity, words: FilterWords): fc.Arbitrary<TextNode> {
+  const fields = fieldsOf(entity).filter(({ type }) => type === 'text');
+  return fc.constantFrom(...fields).chain(({ name }) =>
+    fc.record({
+      node: fc.constant('text' as const),
+      function: fc.constantFrom('contains', 'startswith', 'endswith'),
+      field: fc.constant(name),
+      text: textFor(name, words).chain(pieceOf),
+    }),
+  );
+}
+
+/** Attributes as they are published, and now and then of another kind or read as another. */
+function arbitraryAttribute(words: FilterWords): fc.Arbitrary<AttributeNode> {
+  const kind = fc.constantFrom(...attributeKinds);
+  const published = fc.constantFrom(...publishedAttributes);
+  const stored = fc.oneof(
+    { weight: 8, arbitrary: published.map((one) => ({ name: one.name, kind: one.kind })) },
+    { weight: 1, arbitrary: fc.record({ name: fc.string({ unit: 'grapheme' }), kind }) },
+    { weight: 1, arbitrary: fc.record({ name: published.map((one) => one.name), kind }) },
+  );
+  const read = fc.oneof(
+    { weight: 8, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: kind },
+  );
+  return fc.tuple(stored, read).chain(([one, otherKind]) => {
+    const valueKind = otherKind ?? one.kind;
+    const literal: Record<typeof valueKind, fc.Arbitrary<Literal>> = {
+      String: textLiteral(textFor(one.name, words)),
+      Double: numberLiteral,
+      Integer: numberLiteral,
+      DateTimeOffset: dateLiteral(words),
+      Boolean: booleanLiteral,
+    };
+    return fc.record({
+      node: fc.constant('attribute' as const),
+      kind: fc.constant(one.kind),
+      name: fc.constant(one.name),
+      valueKind: fc.constant(valueKind),
+      operator,
+      literal: literal[valueKind],
+    });
+  });
+}
+
+function arbitraryIntersects({ geometries = [] }: FilterWords): fc.Arbitrary<IntersectsNode> {
+  const given = geometries.map((geometry) => fc.constant(geometry));
+  return fc.record({
+    node: fc.constant('intersects' as const),
+    argument: fc.constantFrom('area', 'Footprint'),
+    srid: fc.constant(4326),
+    geometry:
+      given.length === 0 ? arbitraryGeometry : fc.oneof(arbitraryGeometry, fc.oneof(...given)),
+  });
+}
+
+function literalOf(field: Field, words: FilterWords): fc.Arbitrary<Literal> {
+  if (field.type === 'boolean') return booleanLiteral;
+  if (field.type === 'date') return dateLiteral(words);
+  if (field.type === 'text') return textLiteral(textFor(field.name, words));
+  const given = words.texts?.[field.name] ?? [];
+  return textLiteral(given.length === 0 ? fc.uuid() : fc.constantFrom(...given));
+}
+
+const booleanLiteral = fc.boolean().map((value) => ({ type: 'boolean', value }) as const);
+
+const numberLiteral = fc
+  .oneof(
+    fc.integer({ min: -10, max: 110 }),
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+  )
+  .map((value) => ({ type: 'number', value }) as const);
+
+function textLiteral(text: fc.Arbitrary<string>): fc.Arbitrary<Literal> {
+  return text.map((value) => ({ type: 'text', value }) as const);
+}
+
+function textFor(name: string, { texts }: FilterWords): fc.Arbitrary<string> {
+  const given = texts?.[name] ?? [];
+  const made = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 12 }),
+    fc.constantFrom("it's", "''", 'SENTINEL-2', 'S2MSI2A', '%', '_', '*', ''),
+  );
+  if (given.length === 0) return made;
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...given) },
+    { weight: 1, arbitrary: made },
+  );
+}
+
+function pieceOf(text: string): fc.Arbitrary<string> {
+  const place = fc.nat({ max: text.length });
+  return fc
+    .tuple(place, place)
+    .map(([a, b]) => text.slice(Math.min(a, b), Math.max(a, b)).toWellFormed());
+}
+
+/** Dates of the catalogue's time, and any that microseconds can hold; now and then in quotes. */
+function dateLiteral({ dates = [] }: FilterWords): fc.Arbitrary<Literal> {
+  const year2014 = Date.UTC(2014, 0, 1) * 1000;
+  const year2027 = Date.UTC(2027, 0, 1) * 1000;
+  const made = fc.oneof(
+    { weight: 4, arbitrary: fc.integer({ min: year2014, max: year2027 }) },
+    { weight: 1, arbitrary: fc.maxSafeInteger() },
+  );
+  const near = fc
+    .tuple(fc.constantFrom(...(dates.length === 0 ? [0] : dates)), fc.integer({ min: -1, max: 1 }))
+    .map(([us, off]) => us + off);
+  const us = dates.length === 0 ? made : fc.oneof(made, near);
+  const plain = us.map((one) => ({ type: 'date', us: one }) as const);
+  const quoted = fc
+    .date({ min: new Date(year2014 / 1000), max: new Date(year2027 / 1000), noInvalidDate: true })
+    .map((date) => ({ type: 'text', value: date.toISOString() }) as const);
+  return fc.oneof({ weight: 6, arbitrary: plain }, { weight: 1, arbitrary: quoted });
+}
+
+const longitude = fc.oneof(
+  fc.integer({ min: -180, max: 180 }),
+  fc.double({ min: -180, max: 180, noNaN: true }),
+);
+const latitude = fc.oneof(
+  fc.integer({ min: -90, max: 90 }),
+  fc.double({ min: -90, max: 90, noNaN: true }),
+);
+const position: fc.Arbitrary<Position> = fc.tuple(longitude, latitude);
+
+/** A place that is valid: closed rings that do not cross themselves, holes within. */
+export const arbitraryGeometry: fc.Arbitrary<Geometry> = fc.oneof(
+  position.map((coordinates) => ({ type: 'Point', coordinates }) as const),
+  fc
+    .array(position, { minLength: 1, maxLength: 5 })
+    .map((coordinates) => ({ type: 'MultiPoint', coordinates }) as const),
+  polygonWithin(-180, 360).map((coordinates) => ({ type: 'Polygon', coordinates }) as const),
+  // Each in a strip of its own: the parts of a valid one do not overlap.
+  fc
+    .tuple(polygonWithin(-180, 110), polygonWithin(-60, 110), polygonWithin(60, 110))
+    .map((coordinates) => ({ type: 'MultiPolygon', coordinates }) as const),
+);
+
+/** Rings of corners that go round a centre, within a strip of the globe; now and then with a hole. */
+function polygonWithin(west: number, width: number): fc.Arbitrary<Rings> {
+  const unit = fc.double({ min: 0, max: 1, noNaN: true });
+  return fc
+    .record({
+      x: unit,
+      y: unit,
+      radius: fc.double({ min: 0.01, max: 20, noNaN: true }),
+      reaches: fc.array(fc.double({ min: 0.6, max: 1, noNaN: true }), {
+        minLength: 3,
+        maxLength: 8,
+      }),
+      hole: fc.boolean(),
+    })
+    .map(({ x, y, radius, reaches, hole }) => {
+      const centre: Position = [west + radius + x * (width - 2 * radius), -68 + 136 * y];
+      const outline = ringAround(centre, radius, reaches);
+      const inner = ringAround(centre, radius / 10, [1, 1, 1]);
+      return hole ? [outline, inner] : [outline];
+    });
+}
+
+function ringAround([x, y]: Position, radius: number, reaches: readonly number[]): Ring {
+  const corners = reaches.map((reach, i): Position => {
+    const angle = (2 * Math.PI * i) / reaches.length;
+    return [x + radius * reach * Math.cos(angle), y + radius * reach * Math.sin(angle)];
+  });
+  return [...corners, ...corners.slice(0, 1)];
+}

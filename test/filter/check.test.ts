@@ -1,0 +1,224 @@
+/** What a check finds in filters that can be read: errors and traps, all in one pass. */
+import { describe, expect, it } from 'vitest';
+import { isAppError } from '../../src/domain/app-error.ts';
+import type { Entity } from '../../src/domain/filter-tree.ts';
+import { checkFilter, requireFilter } from '../../src/filter/check.ts';
+import type { FilterFinding } from '../../src/filter/finding.ts';
+
+/** Checks a filter with marks around the place of its only finding. */
+function expectFinding(
+  marked: string,
+  severity: FilterFinding['severity'],
+  code: string,
+  words: RegExp,
+  entity: Entity = 'Products',
+): void {
+  const start = marked.indexOf('«');
+  const end = marked.indexOf('»') - 1;
+  const { tree, findings } = checkFilter(marked.replace('«', '').replace('»', ''), entity);
+  expect(findings).toHaveLength(1);
+  expect(findings[0]).toMatchObject({ severity, code, start, end });
+  const { message, expected, hint } = findings[0] ?? { message: '' };
+  expect(`${message} | ${expected} | ${hint}`).toMatch(words);
+  expect(tree === null).toBe(severity === 'error');
+}
+
+const attribute = (kind: string, rest: string) =>
+  `Attributes/OData.CSC.${kind}Attribute/any(a:${rest})`;
+const place = (wkt: string) => `OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`;
+
+describe('an error is found', () => {
+  it.each([
+    ["«Nmae» eq 'a'", 'unknown-field', /no field `Nmae`.*Did you mean Name\?/],
+    ['«PublicationDat» gt 2024-01-01', 'unknown-field', /Did you mean PublicationDate\?/],
+    ["«foo» eq 'bar'", 'unknown-field', /Name, Id, Collection\/Name.*undefined/],
+    ['«contentdate» gt 2024-01-01', 'unknown-field', /ContentDate\/Start or ContentDate\/End/],
+    ["«Collection» eq 'SENTINEL-2'", 'unknown-field', /Did you mean Collection\/Name/],
+    ['«IngestionDate» gt 2024-01-01', 'unknown-field', /Write PublicationDate gt/],
+    ["«platformname» eq 'Sentinel-2'", 'unknown-field', /Write Collection\/Name eq/],
+    [
+      '«cloudCover» lt 20',
+      'unknown-field',
+      /is an attribute: Attributes\/OData.CSC.DoubleAttribute/,
+    ],
+    ['«Attributes/cloudcover» lt 20', 'unknown-field', /is an attribute.*'cloudCover'/],
+    ['«ContentLength» gt 1', 'unknown-field', /no filter can ask for it/],
+    ['«BurstId» eq 15804', 'unknown-field', /field of Bursts/],
+    ["contains(«Naam»,'a')", 'unknown-field', /Did you mean Name/],
+    ["«constructor» eq 'a'", 'unknown-field', /no field `constructor`/],
+    ["«Footprint» eq 'a'", 'not-comparable', /Intersects\(area/],
+    ["«attributes» eq 'a'", 'not-comparable', /any\(/],
+    [
+      '«DeletionDate» gt 2024-01-01',
+      'field-of-other-entity',
+      /of DeletedProducts, not of Products/,
+    ],
+    ['Name eq «20»', 'wrong-type', /single quotes: `'20'`/],
+    ['Id eq «2024-01-01»', 'wrong-type', /an id/],
+    ['ContentDate/Start gt «2024»', 'wrong-type', /a date such as/],
+    ["ContentDate/Start gt «'yesterday'»", 'wrong-type', /a date such as/],
+    ["Online eq «'true'»", 'wrong-type', /Leave out the quotes/],
+    ['Online eq «1»', 'wrong-type', /true or false/],
+    ["contains(«ContentDate/Start»,'2024')", 'wrong-type', /works on texts/],
+    ["startswith(«Id»,'79')", 'wrong-type', /works on texts/],
+    [
+      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt «'20'»"),
+      'wrong-type',
+      /out the quotes/,
+    ],
+    [
+      attribute('String', "a/Name eq 'productType' and a/Value eq «5»"),
+      'wrong-type',
+      /quotes: `'5'`/,
+    ],
+    [
+      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value eq «true»"),
+      'wrong-type',
+      /a number/,
+    ],
+    [
+      attribute('DateTimeOffset', "a/Name eq 'processingDate' and a/Value gt «'then'»"),
+      'wrong-type',
+      /a date such as/,
+    ],
+    [place('POLYGON((4 50,5 50,5 51,«4 51»))'), 'invalid-geometry', /closed/],
+    [
+      place('MULTIPOLYGON(((4 50,5 50,5 51,4 50)),((4 52,5 52,5 53,«4 53»)))'),
+      'invalid-geometry',
+      /closed/,
+    ],
+    [place('POINT(«181 5»)'), 'invalid-geometry', /globe|degrees|longitude/i],
+    [place('POINT(«50 140»)'), 'invalid-geometry', /Longitude comes first/],
+    [place('POINT(1 2)').replace('4326', '«3857»'), 'unknown-reference-system', /EPSG:4326/],
+  ])('%s', (marked, code, words) => expectFinding(marked, 'error', code, words));
+
+  it('for a field that deleted products do not have', () => {
+    const words = /of Products, not of DeletedProducts/;
+    expectFinding('«Online» eq true', 'error', 'field-of-other-entity', words, 'DeletedProducts');
+    const near = /of Products, not of DeletedProducts.*DeletionDate is the nearest/;
+    const text = '«PublicationDate» gt 2024-01-01';
+    expectFinding(text, 'error', 'field-of-other-entity', near, 'DeletedProducts');
+    expect(checkFilter("DeletionCause ne 'a'", 'DeletedProducts').tree).not.toBeNull();
+  });
+
+  it('for a polygon that crosses itself, at a place within it', () => {
+    const text = place('POLYGON((0 0,10 10,10 0,0 10,0 0))');
+    const { findings } = checkFilter(text, 'Products');
+    expect(findings[0]).toMatchObject({ severity: 'error', code: 'invalid-geometry' });
+    expect(findings[0]?.start).toBeGreaterThanOrEqual(text.indexOf('POLYGON'));
+    expect(findings[0]?.end).toBeLessThanOrEqual(text.indexOf("')"));
+  });
+});
+
+describe('a trap is warned about', () => {
+  it.each([
+    ["Name «ne» 'a'", 'undocumented-operator', /not \(… eq …\)/],
+    ["Name «in» ('a')", 'undocumented-operator', /joined by `or`/],
+    ["Name «EQ» 'a'", 'capitals', /Write `eq`/],
+    ["Name eq 'a' «AND» Name eq 'b'", 'capitals', /Write `and`/],
+    ["Id eq «'x'»", 'odd-id', /GUID/],
+    ['Online «gt» true', 'odd-order', /no order/],
+    ['ContentDate/Start gt «2024-01-01T00:00:00.1234567Z»', 'fine-date', /six/],
+    ["ContentDate/Start gt «'2024-01-01T00:00:00.1234567Z'»", 'fine-date', /six/],
+    ["Collection/Name eq «'SENTINEL2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
+    ["Collection/Name eq «'Sentinel-1'»", 'unknown-collection', /Did you mean 'SENTINEL-1'/],
+    ["«contains(Name,'a')»", 'name-without-collection', /Collection\/Name eq/],
+    [
+      "Collection/Name eq 'SMOS' or «endswith(Name,'a')»",
+      'name-without-collection',
+      /Collection\/Name eq/,
+    ],
+    [
+      attribute('Double', "a/Name eq «'cloudcover'» and a/Value lt 20"),
+      'unknown-attribute',
+      /Did you mean 'cloudCover'/,
+    ],
+    [
+      '«Attributes/OData.CSC.StringAttribute/any»'.concat(
+        "(a:a/Name eq 'orbitNumber' and a/Value eq '1')",
+      ),
+      'attribute-kind',
+      /published as Integer/,
+    ],
+    [
+      attribute('Integer', "a/Name eq 'orbitNumber' and «a/OData.CSC.DoubleAttribute/Value» eq 1"),
+      'attribute-cast',
+      /Write OData.CSC.IntegerAttribute\/Value/,
+    ],
+    [
+      '«Attributes/OData.CSC.BooleanAttribute/any»'.concat(
+        "(a:a/Name eq 'sliceProductFlag' and a/Value eq true)",
+      ),
+      'undocumented-attribute-kind',
+      /not documented/,
+    ],
+    [place('POLYGON((«-100 10,100 10»,0 20,-100 10))'), 'wide-edge', /spans 200 degrees/],
+    ['«»', 'empty', /every product/],
+  ])('%s', (marked, code, words) => {
+    if (code === 'empty') {
+      expect(checkFilter(' \n', 'Products').findings).toMatchObject([
+        { severity: 'warning', code },
+      ]);
+      return;
+    }
+    expectFinding(marked, 'warning', code, words);
+  });
+
+  it('but what is documented passes without a word', () => {
+    for (const text of [
+      "Collection/Name eq 'SENTINEL-2' and (contains(Name,'a') or not startswith(Name,'b'))",
+      "Id eq '79d7807b-66e5-41d2-a586-1628eb82c3e0'",
+      "contentdate/start lt '2019-12-31T22:20:15.428571Z'",
+      place('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))'),
+      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt 20"),
+    ]) {
+      expect(checkFilter(text, 'Products').findings, text).toEqual([]);
+    }
+  });
+});
+
+describe('a filter with several faults', () => {
+  const text = "foo eq 1 and Name eq 2 and Id in ('x') and DeletionCause eq 'a'";
+
+  it('is told all of them, in the order of the text', () => {
+    const codes = checkFilter(text, 'Products').findings.map(({ code }) => code);
+    expect(codes).toEqual([
+      'unknown-field',
+      'wrong-type',
+      'undocumented-operator',
+      'odd-id',
+      'field-of-other-entity',
+    ]);
+  });
+
+  it('is refused with its errors shown, and without its warnings', () => {
+    try {
+      requireFilter(text, 'Products');
+      expect.unreachable();
+    } catch (error) {
+      if (!isAppError(error, 'invalid')) throw error;
+      expect(error.message).toBe('3 errors in the filter for Products.');
+      expect(error.details).toHaveLength(3);
+      expect(error.details[1]).toContain(
+        'Name is a text, and `2` is not.\n  foo eq 1 and Name eq 2',
+      );
+    }
+  });
+
+  it('is shown no more than twenty of them', () => {
+    try {
+      requireFilter(Array(30).fill('foo eq 1').join(' or '), 'Products');
+      expect.unreachable();
+    } catch (error) {
+      if (!isAppError(error, 'invalid')) throw error;
+      expect(error.details).toHaveLength(21);
+      expect(error.details.at(-1)).toBe('And 10 more.');
+    }
+  });
+});
+
+it('an empty filter is required as every product', () => {
+  expect(requireFilter('', 'Products')).toBeNull();
+  expect(requireFilter(' \t\n', 'DeletedProducts')).toBeNull();
+  expect(requireFilter("Name eq 'a'", 'Products')).toMatchObject({ node: 'comparison' });
+});

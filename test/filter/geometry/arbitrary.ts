@@ -1,0 +1,111 @@
+/** Made-up geometries on a coarse grid, where touching, sharing edges and degenerate rings are common. */
+import * as fc from 'fast-check';
+import type { Geometry, Position, Ring, Rings } from '../../../src/domain/geometry.ts';
+
+/** Positions with whole degrees from 0 to `size`, shifted. */
+const positions = (size: number, shift = 0): fc.Arbitrary<Position> =>
+  fc.tuple(
+    fc.integer({ min: shift, max: size + shift }),
+    fc.integer({ min: shift, max: size + shift }),
+  );
+
+const closed = (ring: Ring): Ring => [...ring, ...ring.slice(0, 1)];
+
+/** Any loop at all; seldom a simple one. */
+const loops = (size: number, shift?: number): fc.Arbitrary<Ring> =>
+  fc.array(positions(size, shift), { minLength: 3, maxLength: 7 }).map(closed);
+
+const rectangles = (size: number, shift?: number): fc.Arbitrary<Ring> =>
+  fc
+    .tuple(positions(size, shift), fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 4 }))
+    .map(([[x, y], width, height]) =>
+      closed([
+        [x, y],
+        [x + width, y],
+        [x + width, y + height],
+        [x, y + height],
+      ]),
+    );
+
+/** Corners in the order of their direction from the middle: often a simple loop, with bays. */
+const stars = (size: number, shift?: number): fc.Arbitrary<Ring> =>
+  fc.array(positions(size, shift), { minLength: 3, maxLength: 9 }).map((corners) => {
+    const [x, y] = [0, 1].map(
+      (i) => corners.reduce((sum, corner) => sum + (corner[i] ?? 0), 0) / corners.length,
+    );
+    const angle = (corner: Position) => Math.atan2(corner[1] - (y ?? 0), corner[0] - (x ?? 0));
+    return closed(corners.toSorted((a, b) => angle(a) - angle(b)));
+  });
+
+const rings = (size: number, shift?: number): fc.Arbitrary<Ring> =>
+  fc.oneof(
+    { weight: 1, arbitrary: loops(size, shift) },
+    { weight: 2, arbitrary: rectangles(size, shift) },
+    { weight: 2, arbitrary: stars(size, shift) },
+  );
+
+/** An outline round the middle with holes in it, about which little is certain. */
+const withHoles: fc.Arbitrary<Rings> = fc
+  .tuple(
+    fc.oneof(
+      stars(12),
+      fc.constant<Ring>(
+        closed([
+          [0, 0],
+          [12, 0],
+          [12, 12],
+          [0, 12],
+        ]),
+      ),
+    ),
+    fc.array(rings(5, 3), { maxLength: 3 }),
+  )
+  .map(([outline, holes]) => [outline, ...holes]);
+
+const polygons: fc.Arbitrary<Rings> = fc.oneof(
+  rings(8).map((ring): Rings => [ring]),
+  withHoles,
+);
+
+export const arbitraryAreas: fc.Arbitrary<Geometry> = fc.oneof(
+  polygons.map((coordinates): Geometry => ({ type: 'Polygon', coordinates })),
+  fc
+    .array(polygons, { minLength: 1, maxLength: 3 })
+    .map((coordinates): Geometry => ({ type: 'MultiPolygon', coordinates })),
+);
+
+export const arbitraryPlaces: fc.Arbitrary<Geometry> = fc.oneof(
+  positions(12).map((coordinates): Geometry => ({ type: 'Point', coordinates })),
+  fc
+    .array(positions(12), { minLength: 1, maxLength: 4 })
+    .map((coordinates): Geometry => ({ type: 'MultiPoint', coordinates })),
+);
+
+export const arbitraryGeometries: fc.Arbitrary<Geometry> = fc.oneof(
+  { weight: 4, arbitrary: arbitraryAreas },
+  { weight: 1, arbitrary: arbitraryPlaces },
+);
+
+/** The geometry with another position in place of each. */
+export function mapped(geometry: Geometry, change: (position: Position) => Position): Geometry {
+  switch (geometry.type) {
+    case 'Point':
+      return { type: 'Point', coordinates: change(geometry.coordinates) };
+    case 'MultiPoint':
+      return { type: 'MultiPoint', coordinates: geometry.coordinates.map(change) };
+    case 'Polygon':
+      return { type: 'Polygon', coordinates: geometry.coordinates.map((ring) => ring.map(change)) };
+    case 'MultiPolygon': {
+      const coordinates = geometry.coordinates.map((part) => part.map((ring) => ring.map(change)));
+      return { type: 'MultiPolygon', coordinates };
+    }
+  }
+}
+
+/** Moved along the parallels, with longitudes from -180 up to 180 again. */
+export function turnedBy(geometry: Geometry, degrees: number): Geometry {
+  return mapped(geometry, ([x, y]) => {
+    const moved = x + degrees;
+    return [moved - 360 * Math.floor((moved + 180) / 360), y];
+  });
+}

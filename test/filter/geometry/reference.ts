@@ -1,0 +1,16 @@
+/** The same questions put to JTS, the library that Shapely's own was made after. */
+import GeometryFactory from 'jsts/org/locationtech/jts/geom/GeometryFactory.js';
+import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
+import RelateOp from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';
+import IsValidOp from 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js';
+import type { Geometry } from '../../../src/domain/geometry.ts';
+
+const reader = new GeoJSONReader(new GeometryFactory());
+
+export function referenceIntersects(a: Geometry, b: Geometry): boolean {
+  return RelateOp.intersects(reader.read(a), reader.read(b));
+}
+
+export function isReferenceValid(geometry: Geometry): boolean {
+  return new IsValidOp(reader.read(geometry)).isValid();
+}

@@ -1,0 +1,254 @@
+/** The grammar of the filter language, form by form (facts, filters 1). */
+import { describe, expect, it } from 'vitest';
+import type { FilterTree, Literal } from '../../src/domain/filter-tree.ts';
+import { formatDateUs } from '../../src/domain/notification-date.ts';
+import { parseFilter } from '../../src/filter/parse.ts';
+
+const tree = (text: string) => parseFilter(text).tree;
+
+/** The tree in few words: `(A and not B)` for `Name eq 'A' and not (Name eq 'B')`. */
+function brief(node: FilterTree): string {
+  switch (node.node) {
+    case 'and':
+    case 'or':
+      return `(${node.terms.map(brief).join(` ${node.node} `)})`;
+    case 'not':
+      return `not ${brief(node.term)}`;
+    case 'comparison':
+      return node.literal.type === 'text' ? node.literal.value : '?';
+    default:
+      return '?';
+  }
+}
+
+/** `A or B` for `Name eq 'A' or Name eq 'B'`. */
+const named = (letters: string) =>
+  letters.replaceAll(/\b[A-Z]\b/g, (letter) => `Name eq '${letter}'`);
+
+describe('conditions that are joined', () => {
+  it.each([
+    ['A and B', '(A and B)'],
+    ['A or B and C', '(A or (B and C))'],
+    ['A and B or C', '((A and B) or C)'],
+    ['(A or B) and C', '((A or B) and C)'],
+    ['not A and B', '(not A and B)'],
+    ['not (A and B)', 'not (A and B)'],
+    ['not(A or not(B))', 'not (A or not B)'],
+    ['((((A))))', 'A'],
+    ['(A and B) and C', '(A and B and C)'],
+    ['A and ((B and C) and D)', '(A and B and C and D)'],
+    ['A or (B or C)', '(A or B or C)'],
+    ['A or (B and (C and D))', '(A or (B and C and D))'],
+    ['(A)and(B)or(C)', '((A and B) or C)'],
+    ['\t\r\n A \n and\t B  ', '(A and B)'],
+    ['A AND NOT (B) OR C', '((A and not B) or C)'],
+  ])('are grouped: %s', (text, groups) => {
+    expect(brief(tree(named(text)))).toBe(groups);
+  });
+
+  it('are warned about where the precedence is not documented', () => {
+    const codes = (text: string) => parseFilter(named(text)).findings.map(({ code }) => code);
+    expect(codes('A or B and C')).toEqual(['precedence']);
+    expect(codes('A and B or C')).toEqual(['precedence']);
+    expect(codes('not A')).toEqual(['precedence']);
+    expect(codes('A or (B and C) or not (A)')).toEqual([]);
+    expect(codes("A and B and not contains(Name,'x')")).toEqual([]);
+    expect(codes('A AND B')).toEqual(['capitals']);
+  });
+});
+
+describe('a comparison', () => {
+  const literals: [string, Literal][] = [
+    ["'a'", { type: 'text', value: 'a' }],
+    ["''", { type: 'text', value: '' }],
+    ["''''", { type: 'text', value: "'" }],
+    ["'it''s (and) not'", { type: 'text', value: "it's (and) not" }],
+    ["'%20 ü 😀\n'", { type: 'text', value: '%20 ü 😀\n' }],
+    ['0', { type: 'number', value: 0 }],
+    ['-0', { type: 'number', value: -0 }],
+    ['+20.50', { type: 'number', value: 20.5 }],
+    ['-1.5e-3', { type: 'number', value: -0.0015 }],
+    ['2E2', { type: 'number', value: 200 }],
+    ['.5', { type: 'number', value: 0.5 }],
+    ['true', { type: 'boolean', value: true }],
+    ['False', { type: 'boolean', value: false }],
+  ];
+  it.each(literals)('takes the value %s', (text, literal) => {
+    expect(tree(`Name ne ${text}`)).toEqual({
+      node: 'comparison',
+      field: 'Name',
+      operator: 'ne',
+      literal,
+    });
+  });
+
+  it.each([
+    ['2024-09-01', '2024-09-01T00:00:00.000000Z'],
+    ['2024-09-01Z', '2024-09-01T00:00:00.000000Z'],
+    ['2022-05-03T00:10:00', '2022-05-03T00:10:00.000000Z'],
+    ['2022-05-03T00:10:00.000', '2022-05-03T00:10:00.000000Z'],
+    ['2024-04-15T09:39:42.740728Z', '2024-04-15T09:39:42.740728Z'],
+    ['2024-04-15T09:39:42.740728999Z', '2024-04-15T09:39:42.740728Z'],
+    ['2022-05-03T02:10:00.5+02:00', '2022-05-03T00:10:00.500000Z'],
+    ['2022-05-02T19:10:00-05:00', '2022-05-03T00:10:00.000000Z'],
+    // Beyond what microseconds can hold.
+    ['9999-12-31T23:59:59.999999Z', '2255-06-05T23:47:34.740991Z'],
+    ['2255-06-06', '2255-06-05T23:47:34.740991Z'],
+    ['9996-02-29', '2255-06-05T23:47:34.740991Z'],
+    ['0001-01-01', '1684-07-28T00:12:25.259009Z'],
+  ])('takes the date %s', (text, date) => {
+    const node = tree(`ContentDate/Start gt ${text}`);
+    expect(node).toMatchObject({ node: 'comparison', literal: { type: 'date' } });
+    const us = node.node === 'comparison' && node.literal.type === 'date' ? node.literal.us : 0;
+    expect(formatDateUs(us)).toBe(date);
+  });
+
+  it('takes each operator and every field, known or not, in any case', () => {
+    for (const operator of ['eq', 'ne', 'lt', 'le', 'gt', 'ge']) {
+      expect(tree(`collection/NAME ${operator} 'a'`)).toMatchObject({
+        field: 'Collection/Name',
+        operator,
+      });
+    }
+    expect(tree("Some/Thing.Else eq 'a'")).toMatchObject({ field: 'Some/Thing.Else' });
+  });
+
+  it('takes a list of values', () => {
+    expect(tree("Name in ('a', 2 ,2024-01-01)")).toEqual({
+      node: 'in',
+      field: 'Name',
+      literals: [
+        { type: 'text', value: 'a' },
+        { type: 'number', value: 2 },
+        { type: 'date', us: Date.UTC(2024, 0, 1) * 1000 },
+      ],
+    });
+  });
+});
+
+describe('a function on a text', () => {
+  it.each(['contains', 'startswith', 'endswith'])('is read: %s', (name) => {
+    const node = { node: 'text', function: name, field: 'Name', text: "a'b" };
+    expect(tree(`${name}(Name,'a''b')`)).toEqual(node);
+    expect(tree(`${name} ( name , 'a''b' )`)).toEqual(node);
+  });
+});
+
+describe('a condition on an attribute', () => {
+  const attribute = (changes: object) => ({
+    node: 'attribute',
+    kind: 'String',
+    name: 'productType',
+    valueKind: 'String',
+    operator: 'eq',
+    literal: { type: 'text', value: 'GRD' },
+    ...changes,
+  });
+
+  it('is read in its long and its short form, with any variable', () => {
+    const path = 'Attributes/OData.CSC.StringAttribute/any';
+    expect(
+      tree(
+        `${path}(att:att/Name eq 'productType' and att/OData.CSC.StringAttribute/Value eq 'GRD')`,
+      ),
+    ).toEqual(attribute({}));
+    expect(tree(`${path}(i0:i0/Name eq 'productType' and i0/Value eq 'GRD')`)).toEqual(
+      attribute({}),
+    );
+    expect(tree(`${path} ( x : x/name eq 'productType' and\n x/value eq 'GRD' )`)).toEqual(
+      attribute({}),
+    );
+  });
+
+  it('is read for each kind, and with a value of another kind', () => {
+    for (const kind of ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean']) {
+      const text = `attributes/OData.CSC.${kind}Attribute/any(a:a/Name eq 'n' and a/OData.CSC.IntegerAttribute/Value le 15)`;
+      const literal = { type: 'number', value: 15 };
+      expect(tree(text)).toEqual(
+        attribute({ kind, name: 'n', valueKind: 'Integer', operator: 'le', literal }),
+      );
+    }
+  });
+});
+
+describe('a condition on the place', () => {
+  const geometryOf = (wkt: string) =>
+    tree(`OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`);
+  const square = [
+    [4, 50],
+    [5, 50],
+    [5, 51],
+    [4, 50],
+  ];
+
+  it.each([
+    ['POINT(-0.53 28.65)', { type: 'Point', coordinates: [-0.53, 28.65] }],
+    ['point ( 1e1 .5 )', { type: 'Point', coordinates: [10, 0.5] }],
+    [
+      'MULTIPOINT((1 2),(3 4))',
+      {
+        type: 'MultiPoint',
+        coordinates: [
+          [1, 2],
+          [3, 4],
+        ],
+      },
+    ],
+    [
+      'MultiPoint (1 2, 3 4)',
+      {
+        type: 'MultiPoint',
+        coordinates: [
+          [1, 2],
+          [3, 4],
+        ],
+      },
+    ],
+    ['POLYGON((4 50,5 50,5 51,4 50))', { type: 'Polygon', coordinates: [square] }],
+    [
+      'POLYGON ((4 50, 5 50, 5 51, 4 50), (4 50,5 50,5 51,4 50))',
+      { type: 'Polygon', coordinates: [square, square] },
+    ],
+    [
+      'MULTIPOLYGON(((4 50,5 50,5 51,4 50)),((4 50,5 50,5 51,4 50)))',
+      { type: 'MultiPolygon', coordinates: [[square], [square]] },
+    ],
+  ])('reads %s', (wkt, geometry) => {
+    expect(geometryOf(wkt)).toEqual({ node: 'intersects', argument: 'area', srid: 4326, geometry });
+  });
+
+  it('takes both words before the geometry, and any reference system', () => {
+    const text = "odata.csc.intersects ( footprint = geography'srid=3857;POINT(1 2)' )";
+    expect(tree(text)).toMatchObject({ argument: 'Footprint', srid: 3857 });
+  });
+});
+
+describe('the places of what was read', () => {
+  it('are those of the text', () => {
+    const text =
+      " not (Name eq 'a') and OData.CSC.Intersects(area=geography'SRID=4326; POLYGON((4 50, 5 50,5 51,4 50))')";
+    const { tree: root, spans, parts } = parseFilter(text);
+    const at = (part: object) => {
+      const { start, end } = spans.get(part) ?? { start: 0, end: 0 };
+      return text.slice(start, end);
+    };
+    if (root.node !== 'and') throw new Error('expected a group');
+    const [not, place] = root.terms;
+    expect(at(root)).toBe(text.trim());
+    if (not?.node !== 'not' || not.term.node !== 'comparison') throw new Error('expected not');
+    expect(at(not)).toBe("not (Name eq 'a')");
+    expect(at(not.term)).toBe("Name eq 'a'");
+    expect(at(not.term.literal)).toBe("'a'");
+    expect(parts.get(not.term)).toMatchObject({
+      field: { start: 6, end: 10 },
+      operator: { start: 11, end: 13 },
+    });
+    if (place?.node !== 'intersects' || place.geometry.type !== 'Polygon') {
+      throw new Error('expected a polygon');
+    }
+    expect(at(place.geometry)).toBe('POLYGON((4 50, 5 50,5 51,4 50))');
+    const [ring = []] = place.geometry.coordinates;
+    expect(at(ring)).toBe('(4 50, 5 50,5 51,4 50)');
+    expect(ring.map(at)).toEqual(['4 50', '5 50', '5 51', '4 50']);
+  });
+});

@@ -8,6 +8,7 @@ import { createFaultSettings } from './delivery/faults.ts';
 import { createRecipients } from './delivery/recipients.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/product-records.ts';
+import { createHoldings } from './publishing/holdings.ts';
 import { createRecordSource, type PublicationSource } from './publishing/publication-source.ts';
 import { createPublisher } from './publishing/publisher.ts';
 import { createRandom } from './random.ts';
@@ -48,19 +49,15 @@ export async function createSandboxParts(options: CheckedSandboxOptions, signal:
   const faults = createFaultSettings(options.faults);
   const record = createDeliveryRecord();
   const { retryDelaysMs, onSettled, onAttempt } = options;
-  const dispatcher = createDispatcher({
-    deliverer,
-    record,
-    clock,
-    signal,
-    retryDelaysMs,
-    ...(onSettled ? { onSettled } : {}),
-    ...(onAttempt ? { onAttempt } : {}),
-  });
+  const listeners = { ...(onSettled ? { onSettled } : {}), ...(onAttempt ? { onAttempt } : {}) };
+  const means = { deliverer, record, clock, signal, retryDelaysMs };
+  const dispatcher = createDispatcher({ ...means, ...listeners });
+  const holdings = createHoldings();
   const publisher = createPublisher({
     ...options,
     faults,
     source,
+    holdings,
     recipientsOf: createRecipients(subscriptions, seed ^ bodySeed),
     dispatcher,
     clock,
@@ -78,6 +75,7 @@ export async function createSandboxParts(options: CheckedSandboxOptions, signal:
     faults,
     record,
     publisher,
+    holdings,
     requests,
     random,
   };

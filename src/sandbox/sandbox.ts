@@ -8,6 +8,7 @@ import { type SubscriptionView, viewOf } from './account/subscription.ts';
 import { SubscriptionRefusal } from './account/subscription-refusal.ts';
 import { SandboxConfigurationError } from './configuration-error.ts';
 import type { DeliveryEntry, DeliveryTotals } from './delivery/delivery-record.ts';
+import type { HoldingsTotals } from './publishing/holdings.ts';
 import type { SandboxClock } from './sandbox-clock.ts';
 import {
   type CheckedSandboxOptions,
@@ -32,6 +33,8 @@ export interface Sandbox {
   /** The knobs of the services. */
   readonly service: ServiceKnobs;
   totals(): DeliveryTotals;
+  /** How much the catalogue holds, whoever was told of it. */
+  holdings(): HoldingsTotals;
   /** Every notification in the order of publication, with its attempts. */
   entries(): readonly DeliveryEntry[];
   /** The account's subscriptions now, oldest first; copies without credentials. */
@@ -48,6 +51,9 @@ export interface Sandbox {
    * lost; also when the sandbox was closed. Rejects with what `onSettled` threw.
    */
   readonly finished: Promise<DeliveryTotals>;
+  /** Stops publishing by rate until it is resumed; what is published is still delivered. */
+  pause(): void;
+  resume(): void;
   /** Stops publishing, gives up what is under way (it stays pending), closes every socket. May be repeated. */
   close(): Promise<void>;
 }
@@ -63,7 +69,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const parts = await createSandboxParts(checked, stopping.signal);
   const subscriptionId = subscribeEndpoint(checked, parts);
   const ports = await openSandboxPorts(checked, parts, subscriptionId, stopping.signal);
-  const { record, publisher, deliverer, subscriptions, knobs, clock, requests } = parts;
+  const { record, publisher, deliverer, subscriptions, knobs, clock, requests, holdings } = parts;
   const finished = publisher.run(stopping.signal).then(() => record.totals());
 
   return {
@@ -74,11 +80,14 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     clock,
     service: knobs,
     totals: record.totals,
+    holdings: holdings.totals,
     entries: record.entries,
     subscriptions: () => subscriptions.list().map(viewOf),
     addSubscription: (subscription) => viewOf(subscriptions.create(readAdded(subscription))),
     requests: requests.entries,
     finished,
+    pause: publisher.pause,
+    resume: publisher.resume,
     close: async () => {
       stopping.abort();
       deliverer.close();

@@ -17,17 +17,33 @@ function demo(...args: string[]) {
   });
   const left = readdirSync(TMPDIR);
   const lastLine = ran.stdout.trimEnd().split('\n').at(-1) ?? '';
-  return { status: ran.status, stderr: ran.stderr, left, count: JSON.parse(lastLine) };
+  const told = /matched {2}(\d+) of (\d+).*stored {3}(\d+).*found {4}(\d+) by the filter, (\d+) /s;
+  const [matched, of, stored, byFilter, byPlace] = (told.exec(ran.stdout) ?? [])
+    .slice(1)
+    .map(Number);
+  const filtered = { matched, of, stored, byFilter, byPlace };
+  return { status: ran.status, stderr: ran.stderr, left, filtered, count: JSON.parse(lastLine) };
 }
 
 describe('the demo', { timeout: 60_000 }, () => {
   it('stores every product of 200 once, and leaves nothing behind', () => {
-    const { status, stderr, left, count } = demo('--products', '200');
+    const { status, stderr, left, filtered, count } = demo('--products', '200');
     expect(stderr).toBe('');
     expect(status).toBe(0);
     const all = { published: 200, delivered: 200, stored: 200 };
     expect(count).toEqual({ ...all, duplicates: 0, quarantined: 0, summaries: 0 });
     expect(left).toEqual([]);
+    // Only what matches arrived there, and it is found by its place.
+    const { matched } = filtered;
+    expect(filtered).toEqual({
+      matched,
+      of: 200,
+      stored: matched,
+      byFilter: matched,
+      byPlace: matched,
+    });
+    expect(matched).toBeGreaterThan(0);
+    expect(matched).toBeLessThan(200);
   });
 
   it('stores everything delivered once on a faulty way, and lists each loss', () => {
@@ -43,8 +59,9 @@ describe('the demo', { timeout: 60_000 }, () => {
 
   it('stores all 132 real records', (context) => {
     if (!existsSync(records)) return context.skip('there is no folder with real records');
-    const { status, count } = demo('--records', records);
+    const { status, filtered, count } = demo('--records', records);
     expect(status).toBe(0);
     expect(count).toMatchObject({ published: 132, delivered: 132, stored: 132, quarantined: 0 });
+    expect(filtered).toEqual({ matched: 77, of: 132, stored: 77, byFilter: 77, byPlace: 77 });
   });
 });

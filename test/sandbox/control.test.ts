@@ -9,6 +9,7 @@ import {
 import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
 import { startLocalServer } from '../../src/sandbox/local-server.ts';
+import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import type { Publisher } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
@@ -34,6 +35,7 @@ interface Answer {
 /** `productsLeft`: how many products the publisher still has. */
 function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
   const record = createDeliveryRecord();
+  const holdings = createHoldings();
   const faults = createFaultSettings(noFaults);
   const clock = createSandboxClock({ now: () => startMs });
   const published: [number, NotificationEvent][] = [];
@@ -59,7 +61,7 @@ function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
   const random = createRandom(1);
   const subscriptions = createSubscriptions({ clock, knobs, endpointRules: {}, random });
   const account = { subscriptions, knobs, requests };
-  const app = createControlApp({ record, faults, clock, publisher, about, ...account });
+  const app = createControlApp({ record, holdings, faults, clock, publisher, about, ...account });
   const ask = async (method: string, path: string, body?: unknown) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const response = await app.request(path, {

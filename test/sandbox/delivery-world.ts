@@ -14,6 +14,7 @@ export async function startDeliveryWorld(options: Partial<SandboxOptions> = {}, 
     const { json } = await world.create({
       NotificationEndpoint,
       NotificationEpUsername,
+      FilterParam: '',
       ...changes,
     });
     return json.Id as string;

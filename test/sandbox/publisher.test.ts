@@ -8,6 +8,7 @@ import {
 } from '../../src/sandbox/delivery/notification.ts';
 import type { Recipient } from '../../src/sandbox/delivery/recipients.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
+import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import { createRecordSource } from '../../src/sandbox/publishing/publication-source.ts';
 import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
@@ -33,6 +34,7 @@ function createWorld(options: Partial<PublisherOptions> = {}, seed = 1) {
   const publisher = createPublisher({
     source: createProductGenerator({ seed }),
     recipientsOf: () => [recipient],
+    holdings: createHoldings(),
     dispatcher,
     clock,
     random: createRandom(seed),

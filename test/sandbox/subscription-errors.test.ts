@@ -165,7 +165,8 @@ describe('a request', () => {
   it.each([
     '/',
     '/odata/v1',
-    '/odata/v1/Products',
+    '/odata/v1/products',
+    "/odata/v1/Products('x')",
     '/odata/v1/Subscriptions/',
     '/odata/v1/subscriptionsInfo',
   ])('to %s is to no path', async (path) => {

@@ -8,19 +8,26 @@ import { accountWorld } from '../account.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { planText } from '../plan-output.ts';
+import { demoFilter } from './demo-filter.ts';
 import type { DemoWorld } from './demo-world.ts';
 
-/** The catalogue documents deletions in a subscription of their own (facts, catalogue 1.3). */
-const created = { name: 'demo', events: ['created'], filter: '', status: 'running' } as const;
+/** Paths below /notifications; the second one is that of the counting form alone. */
+export const demoName = 'demo';
+export const filteredName = 'demo-filtered';
+
+/** The counting form tells everything from what matches; the lively one shows only what matches. */
+const everything = { name: demoName, events: ['created'], filter: '', status: 'running' } as const;
+const filtered = { ...everything, name: filteredName, filter: demoFilter } as const;
 const wanted = {
-  counting: [created],
+  counting: [everything, filtered],
+  // The catalogue documents deletions in a subscription of their own (facts, catalogue 1.3).
   lively: [
-    { ...created, events: ['created', 'modified'] },
-    { ...created, name: 'demo-deletions', events: ['deleted'] },
+    { ...filtered, name: demoName, events: ['created', 'modified'] },
+    { ...filtered, name: 'demo-deletions', events: ['deleted'] },
   ],
 } as const satisfies Record<string, readonly DesiredSubscription[]>;
 
-/** Registers as `earshot register` does. From then on the sandbox publishes. */
+/** Registers as `earshot register` does; then the sandbox publishes. */
 export async function registerDemo(
   io: Io,
   demo: DemoWorld,
@@ -36,6 +43,8 @@ export async function registerDemo(
     io.stdout.write(`${planText(prepared.plan, world.limits, paint)}\n`);
   }
   await carryOut(prepared, world, { actor: 'register' });
+  // Not before all of them run, or a subscription would miss what the other was sent.
+  demo.sandbox.resume();
   if (form === 'lively') {
     io.stdout.write('The endpoint answered 200 over a trusted certificate. Registered.\n\n');
   }

@@ -1,17 +1,21 @@
 /** What a newcomer sees: what starts, where it listens, notifications arriving, how to look further. */
 import { z } from 'zod';
 import { followLog } from '../../domain/follow-log.ts';
-import type { LogCounts, NotificationRow } from '../../domain/ports.ts';
+import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeRows } from '../notification-output.ts';
+import { writeProducts } from '../products/product-output.ts';
 import { pause } from '../until-aborted.ts';
+import { demoFilter, demoQueryFlags, demoTree } from './demo-filter.ts';
+import { indexed } from './demo-query.ts';
 import type { DemoWorld } from './demo-world.ts';
 import { placeOf } from './place.ts';
 
-/** After so many notifications, a first query is shown. */
-const firstQueryAfter = 12;
+/** After so many notifications, a query of the log is shown, and after more one by place. */
+const logQueryAfter = 6;
+const placeQueryAfter = 12;
 const pollMs = 150;
 
 const bodySchema = z.looseObject({ value: z.unknown() });
@@ -41,22 +45,25 @@ export async function showArrivals(io: Io, world: DemoWorld): Promise<void> {
   for await (const row of followLog({ log, afterPosition: 0, wait, signal })) {
     io.stdout.write(`${await arrival(io, world, row)}\n`);
     count += 1;
-    if (count === firstQueryAfter) await showFirstQuery(io, world);
+    if (count === logQueryAfter) await showLogQuery(io, world);
+    if (count === placeQueryAfter) await showPlaceQuery(io, world);
   }
   if (finished.signal.aborted) await publishing;
 }
 
 /** The last thing on the screen. */
-export function showFarewell(
+export async function showFarewell(
   io: Io,
-  { notifications, duplicates, quarantined }: LogCounts,
-  maintained: number,
-): void {
+  { receiver, sandbox }: DemoWorld,
+  maintained: number | null,
+): Promise<void> {
+  const { notifications, duplicates, quarantined } = await receiver.store.counts();
+  const { events } = sandbox.holdings();
   const stored = painter(io, io.stdout)('bold', `${notifications} notifications stored`);
   io.stdout.write(`
 ${stored}, ${duplicates} duplicates recognised, ${quarantined} in quarantine.
-Maintenance looked at ${maintained} subscriptions and found nothing to do.
-Next: the README shows how to run the receiver on a host of your own.
+The catalogue had ${events} events; ${sandbox.totals().published} of them matched the filter.
+${maintained === null ? '' : `Maintenance looked at ${maintained} subscriptions and found nothing to do.\n`}Next: the README shows how to run the receiver on a host of your own.
 `);
 }
 
@@ -65,18 +72,26 @@ function showAddresses(io: Io, { receiver, dataDir, sandbox }: DemoWorld): void 
   const command = (text: string) => paint('bold', `EARSHOT_DATA_DIR=${dataDir} npm run -s ${text}`);
   io.stdout.write(`  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
   sandbox   ${paint('cyan', sandbox.controlUrl)}  (watch and steer it: /totals /record /subscriptions)
+  queries   ${paint('cyan', `${receiver.consoleUrl}/odata/v1/Products`)}
   data      ${paint('cyan', dataDir)}  (removed at the end)
+  filter    ${paint('cyan', demoFilter)}
 
+The catalogue publishes all its missions, all over the world: only what matches the filter arrives.
 Look further from another terminal:
+  ${command(`query -- products ${demoQueryFlags}`)}
   ${command('query -- --event deleted')}
   ${command('earshot -- tail')}
 Ctrl-C ends the demo.
 
-${paint('dim', '    #  event     place             delay  product')}
+${paint('dim', '    #  of events  event     place             delay  product')}
 `);
 }
 
-async function arrival(io: Io, { receiver }: DemoWorld, row: NotificationRow): Promise<string> {
+async function arrival(
+  io: Io,
+  { receiver, sandbox }: DemoWorld,
+  row: NotificationRow,
+): Promise<string> {
   const paint = painter(io, io.stdout);
   const body: unknown = JSON.parse(Buffer.from(await receiver.store.body(row.position)).toString());
   const value = bodySchema.safeParse(Array.isArray(body) ? body[0] : body).data?.value;
@@ -84,6 +99,7 @@ async function arrival(io: Io, { receiver }: DemoWorld, row: NotificationRow): P
   const colour = { deleted: 'red', modified: 'yellow' } as const;
   return [
     paint('dim', String(row.position).padStart(5)),
+    paint('dim', String(sandbox.holdings().events).padStart(9)),
     paint(
       row.event in colour ? colour[row.event as keyof typeof colour] : 'green',
       row.event.padEnd(8),
@@ -94,9 +110,19 @@ async function arrival(io: Io, { receiver }: DemoWorld, row: NotificationRow): P
   ].join('  ');
 }
 
-async function showFirstQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
+async function showLogQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
   const command = painter(io, io.stdout)('bold', '$ npm run query -- --limit 5');
-  io.stdout.write(`\n${command}   what is in the store by now:\n`);
+  io.stdout.write(`\n${command}   what has arrived by now:\n`);
   await writeRows(io.stdout, 'table', receiver.store.find({ limit: 5 }));
+  io.stdout.write('\n');
+}
+
+async function showPlaceQuery(io: Io, { receiver: { products } }: DemoWorld): Promise<void> {
+  const flags = `products ${demoQueryFlags} --limit 5`;
+  const command = painter(io, io.stdout)('bold', `$ npm run query -- ${flags}`);
+  io.stdout.write(`\n${command}   products by their place:\n`);
+  await indexed(products);
+  const query = { entity: 'Products', filter: demoTree(), limit: 5 } as const;
+  await writeProducts(io.stdout, 'table', products.find(query));
   io.stdout.write('\n');
 }

@@ -15,7 +15,7 @@ import { type RunningReceiver, serve } from '../serve.ts';
 export interface DemoWorld {
   dataDir: string;
   receiver: RunningReceiver;
-  /** Publishes as soon as a subscription runs. */
+  /** Publishes when it is resumed. */
   sandbox: Sandbox;
   /** The account at the sandbox's catalogue, and the endpoint to be registered there. */
   config: CompleteAccountConfig;
@@ -49,6 +49,7 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
       retryDelaysMs,
       now,
     });
+    sandbox.pause();
     closers.add(() => sandbox.close());
     const dataDir = join(folder, 'data');
     const config: CompleteAccountConfig = {
@@ -99,6 +100,8 @@ function startReceiver(
       credentialsSource: 'variables',
       tls: { kind: 'files', ...certificateFiles },
       trustedProxies: [],
+      console: { listen: { host: '127.0.0.1', port: 0 }, password: undefined },
+      index: true,
       logLevel: 'warn',
     },
     createLogger(io, 'warn'),

@@ -1,12 +1,13 @@
 /** Runs the demo, in its lively or in its counting form. */
 import { AppError } from '../../domain/app-error.ts';
-import { printable } from '../../domain/printable.ts';
 import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { Io } from '../io.ts';
 import { pause, untilAborted } from '../until-aborted.ts';
-import { maintainDemo, registerDemo } from './demo-account.ts';
-import { countDemo, type DemoResult } from './demo-count.ts';
+import { demoName, filteredName, maintainDemo, registerDemo } from './demo-account.ts';
+import { countDemo, type SubscriptionResult } from './demo-count.ts';
+import { queryDemo } from './demo-query.ts';
+import { listLosses, showFiltered } from './demo-report.ts';
 import { showArrivals, showFarewell, showIntro } from './demo-screen.ts';
 import { type DemoPublishing, type DemoWorld, openDemoWorld } from './demo-world.ts';
 
@@ -14,7 +15,9 @@ const onceProductsDefault = 200;
 /** `--once` ends within 40 s; this leaves some for the start and the count. */
 const onceTimeoutMs = 32_000;
 const onceRatePerSecond = 150;
-const lossesListedMax = 50;
+/** One or two of them match the filter: slow enough to be read. */
+const livelyRatePerSecond = 8;
+const mismatchesListedMax = 50;
 
 export interface DemoFlags {
   once?: true;
@@ -32,8 +35,9 @@ export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
     await registerDemo(io, world, flags.once ? 'counting' : 'lively');
     if (flags.once) return await runOnce(io, world);
     await showArrivals(io, world);
-    const maintained = await maintainDemo(io, world);
-    showFarewell(io, await world.receiver.store.counts(), maintained);
+    // Whoever ends the demo waits for no calls of the account.
+    const maintained = io.signal.aborted ? null : await maintainDemo(io, world);
+    await showFarewell(io, world, maintained);
   } finally {
     await world.close();
   }
@@ -45,7 +49,7 @@ function publishing(flags: DemoFlags): DemoPublishing {
   return {
     seed,
     faults: faults ? demoFaults : noFaults,
-    ratePerSecond: once ? onceRatePerSecond : 2,
+    ratePerSecond: once ? onceRatePerSecond : livelyRatePerSecond,
     // The lively form shows all three events; the counting one counts products.
     modifiedShare: once ? 0 : 0.2,
     deletedShare: once ? 0 : 0.1,
@@ -55,19 +59,31 @@ function publishing(flags: DemoFlags): DemoPublishing {
 }
 
 async function runOnce(io: Io, world: DemoWorld): Promise<void> {
-  const { sandbox } = world;
+  const { sandbox, receiver } = world;
   await finishing(io, sandbox);
-  const totals = sandbox.totals();
-  const result = await countDemo(world.receiver.store, totals, sandbox.entries());
-  if (totals.pending > 0) result.mismatches.push(`${totals.pending} were not delivered in time`);
+  const { subscriptions, quarantined, mismatches } = await countDemo(receiver.store, sandbox);
+  const everything = resultOf(subscriptions, demoName);
+  const filtered = resultOf(subscriptions, filteredName);
+  const found = await queryDemo(receiver, filteredName, filtered.productIds);
   await maintainDemo(io, world);
-  report(io, result);
-  io.stdout.write(`${JSON.stringify(result.count)}\n`);
-  if (result.mismatches.length > 0) {
+  listLosses(io, everything.losses);
+  listLosses(io, filtered.losses, filteredName);
+  showFiltered(io, filtered, found, sandbox.holdings().events);
+  const { published, delivered, stored, duplicates } = everything;
+  const count = { published, delivered, stored, duplicates, quarantined, summaries: 0 };
+  io.stdout.write(`${JSON.stringify(count)}\n`);
+  const all = [...mismatches, ...found.mismatches];
+  if (all.length > 0) {
     throw new AppError('invalid', 'The records of the sandbox and of the store do not agree.', {
-      details: result.mismatches.slice(0, lossesListedMax),
+      details: all.slice(0, mismatchesListedMax),
     });
   }
+}
+
+function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: string) {
+  const result = subscriptions.get(name);
+  if (result) return result;
+  throw new AppError('invalid', `The sandbox knows of no subscription to /notifications/${name}.`);
 }
 
 async function finishing(io: Io, sandbox: Sandbox): Promise<void> {
@@ -86,15 +102,4 @@ async function finishing(io: Io, sandbox: Sandbox): Promise<void> {
     Promise.race([finished, untilAborted(stop)]).then(() => done.abort()),
     progress(),
   ]);
-}
-
-function report(io: Io, { losses }: DemoResult): void {
-  if (losses.length === 0) return;
-  io.stderr.write(`${losses.length} lost on the way, as the sandbox was told to lose them:\n`);
-  for (const { productName, event, reason } of losses.slice(0, lossesListedMax)) {
-    const why = printable(reason ?? 'not known');
-    io.stderr.write(`  ${event} ${printable(productName)}: ${why}\n`);
-  }
-  const more = losses.length - lossesListedMax;
-  if (more > 0) io.stderr.write(`  … and ${more} more\n`);
 }

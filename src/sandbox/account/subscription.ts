@@ -1,4 +1,5 @@
 /** A subscription of the account as the service keeps it, and the view of it that holds no secret. */
+import type { ProductTest } from '../../filter/evaluate.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 
 export const subscriptionTypes = ['pull', 'push'] as const;
@@ -22,6 +23,8 @@ export interface Subscription {
   readonly id: string;
   readonly events: readonly NotificationEvent[];
   readonly filter: string;
+  /** What the filter says of a product. */
+  readonly matches: ProductTest;
   /** As it was sent; without any effect. */
   readonly stageOrder: boolean;
   readonly submittedMs: number;

@@ -1,11 +1,11 @@
 /** The account's subscriptions: their states, their limits, and what time does to them. */
 
+import type { ProductTest } from '../../filter/evaluate.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 import type { Random } from '../random.ts';
 import type { SandboxClock } from '../sandbox-clock.ts';
 import type { ServiceKnobs } from '../services/service-settings.ts';
 import { type EndpointRules, endpointFault } from './endpoint-rules.ts';
-import { checkFilter } from './filter-check.ts';
 import {
   type EndpointAddress,
   isPush,
@@ -14,6 +14,7 @@ import {
   type SubscriptionStatus,
   typeOf,
 } from './subscription.ts';
+import { readFilter } from './subscription-filter.ts';
 import { isCancelledBy, pauseIfInactive } from './subscription-lapse.ts';
 import { checkCreationLimits, permittedStatus } from './subscription-limits.ts';
 import { SubscriptionRefusal } from './subscription-refusal.ts';
@@ -52,8 +53,8 @@ export interface Subscriptions {
   edit(id: string, changes: SubscriptionChanges): Subscription;
   /** Cancelling and deleting are one: it is gone. Refuses `unknown-id`. */
   remove(id: string): void;
-  /** The push subscriptions to which an event is owed. */
-  owed(event: NotificationEvent): readonly PushSubscription[];
+  /** The push subscriptions to which an event is owed if the product matches their filter. */
+  listening(event: NotificationEvent): readonly PushSubscription[];
   /** Tells that the sender saw a success; without effect when the subscription is gone. */
   delivered(subscription: Subscription): void;
 }
@@ -102,11 +103,12 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     find,
     create: (request) => {
       const nowMs = lapse();
-      checkFilter(request.filter, request.events);
+      const { filterRefusal } = knobs.current();
+      const matches = readFilter(request.filter, request.events, filterRefusal);
       if (request.address) checkAddress(request.address, endpointRules);
       checkNewId(account, request);
       checkCreationLimits([...account.values()], request.status, knobs.current());
-      const subscription = toSubscription(request, options.random, nowMs);
+      const subscription = toSubscription(request, matches, options.random, nowMs);
       account.set(subscription.id.toLowerCase(), subscription);
       noteRunning(subscription);
       return subscription;
@@ -122,7 +124,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       return subscription;
     },
     remove: (id) => void account.delete(find(id).id.toLowerCase()),
-    owed: (event) => {
+    listening: (event) => {
       lapse();
       const running = [...account.values()].filter(({ status }) => status === 'running');
       return running.filter(isPush).filter(({ events }) => events.includes(event));
@@ -144,13 +146,19 @@ function checkNewId(account: Account, { id }: NewSubscription): void {
   throw new SubscriptionRefusal('request', `There is a subscription with id ${id} already.`);
 }
 
-function toSubscription(request: NewSubscription, random: Random, nowMs: number): Subscription {
+function toSubscription(
+  request: NewSubscription,
+  matches: ProductTest,
+  random: Random,
+  nowMs: number,
+): Subscription {
   const { status, events, filter, stageOrder, address } = request;
   const { id = random.uuid(), submittedMs = nowMs, lastNotificationMs = null } = request;
   return {
     id,
     events: [...new Set(events)],
     filter,
+    matches,
     stageOrder,
     submittedMs,
     status,

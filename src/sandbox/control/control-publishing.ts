@@ -4,12 +4,14 @@ import { z } from 'zod';
 import { type DeliveryRecord, deliveryOutcomes } from '../delivery/delivery-record.ts';
 import { type FaultSettings, faultsSchema } from '../delivery/faults.ts';
 import { notificationEvents } from '../delivery/notification.ts';
+import type { Holdings } from '../publishing/holdings.ts';
 import type { Publisher } from '../publishing/publisher.ts';
 import type { SandboxClock } from '../sandbox-clock.ts';
 import { ControlProblem, readBody, readQuery } from './control-problem.ts';
 
 export interface PublishingControlOptions {
   readonly record: DeliveryRecord;
+  readonly holdings: Pick<Holdings, 'totals'>;
   readonly faults: FaultSettings;
   readonly clock: SandboxClock;
   readonly publisher: Publisher;
@@ -23,7 +25,8 @@ const advanceMaxMs = 4_000 * 86_400_000;
 /** What it can do, for whoever asks the port. */
 export const publishingOperations = {
   'GET /record?outcome=&limit=&after=': 'Notifications and their attempts, a page at a time.',
-  'GET /totals': 'Counts of all notifications.',
+  'GET /totals': 'Counts of all notifications that were owed to a subscription.',
+  'GET /holdings': 'Counts of products, deleted products and events, owed or not.',
   'GET /faults': 'The fault rates, 0 to 1.',
   'PATCH /faults':
     'Changes rates, e.g. {"duplicate":0.5}; holds for what is published from now on.',
@@ -60,7 +63,7 @@ const publishSchema = z.strictObject({
 
 /** Adds the routes of the reading kind. */
 export function addPublishingReading(app: Hono, options: PublishingControlOptions): void {
-  const { record, faults, clock } = options;
+  const { record, holdings, faults, clock } = options;
   app.get('/record', (context) => {
     const selection = readQuery(context.req, recordQuerySchema, '/record?outcome=lost&limit=100');
     const { outcome, limit, after } = selection;
@@ -70,6 +73,7 @@ export function addPublishingReading(app: Hono, options: PublishingControlOption
     return context.json({ entries, next });
   });
   app.get('/totals', (context) => context.json(record.totals()));
+  app.get('/holdings', (context) => context.json(holdings.totals()));
   app.get('/faults', (context) => context.json(faults.current()));
   app.get('/clock', (context) => context.json(readClock(clock)));
 }

@@ -1,5 +1,6 @@
 /** The running subscriptions as the sender sees them: each with a stream of notifications of its own. */
 
+import type { ProductView } from '../../filter/product-view.ts';
 import type { EndpointAddress, PushSubscription } from '../account/subscription.ts';
 import type { Subscriptions } from '../account/subscriptions.ts';
 import { createRandom, type Random } from '../random.ts';
@@ -25,8 +26,8 @@ export interface Recipient {
   delivered(): void;
 }
 
-/** Gives those to whom an event is owed. */
-export type RecipientsOf = (event: NotificationEvent) => readonly Recipient[];
+/** Gives those to whom an event of a product is owed. */
+export type RecipientsOf = (event: NotificationEvent, product: ProductView) => readonly Recipient[];
 
 // Any odd number does; this one spreads well (2^32 divided by the golden ratio).
 const seedStep = 0x9e37_79b9;
@@ -52,10 +53,22 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
     };
   };
 
-  return (event) =>
-    subscriptions.owed(event).map((subscription) => {
-      const known = recipients.get(subscription) ?? create(subscription);
-      recipients.set(subscription, known);
-      return known;
+  const recipientOf = (subscription: PushSubscription): Recipient => {
+    const known = recipients.get(subscription) ?? create(subscription);
+    recipients.set(subscription, known);
+    return known;
+  };
+
+  return (event, product) => {
+    const verdicts = new Map<string, boolean>();
+    return subscriptions.listening(event).flatMap((subscription) => {
+      // Before the filter is asked, so that what a seed brings does not depend on filters.
+      const recipient = recipientOf(subscription);
+      const { filter, matches } = subscription;
+      // Subscriptions with the same filter share the work.
+      const isOwed = verdicts.get(filter) ?? matches(product);
+      verdicts.set(filter, isOwed);
+      return isOwed ? [recipient] : [];
     });
+  };
 }

@@ -8,12 +8,15 @@ import type { RecipientsOf } from '../delivery/recipients.ts';
 import type { Random } from '../random.ts';
 import type { SandboxClock } from '../sandbox-clock.ts';
 import { createFollowUps, type FollowUps } from './follow-ups.ts';
+import type { Holdings } from './holdings.ts';
 import { createLiveProducts, type LiveProduct, type LiveProducts } from './live-products.ts';
 import type { PublicationSource } from './publication-source.ts';
 
 export interface PublisherOptions {
   readonly source: PublicationSource;
   readonly recipientsOf: RecipientsOf;
+  /** Takes in all that is published. */
+  readonly holdings: Pick<Holdings, 'note'>;
   readonly dispatcher: Dispatcher;
   readonly clock: SandboxClock;
   readonly random: Random;
@@ -90,7 +93,7 @@ function createPublish(
   live: LiveProducts,
   followUps: FollowUps,
 ): Publish {
-  const { source, recipientsOf, dispatcher, clock, random, faults } = options;
+  const { source, recipientsOf, holdings, dispatcher, clock, random, faults } = options;
 
   const changed = (event: NotificationEvent, product: LiveProduct, atMs: number) => {
     const changedMs = Math.max(atMs - product.delayMs, product.publishedMs + 1);
@@ -107,7 +110,8 @@ function createPublish(
     live.remove(product);
     if (event === 'deleted') followUps.cancel(product);
     else live.add(product);
-    for (const recipient of recipientsOf(event)) {
+    const { view } = holdings.note(event, notified);
+    for (const recipient of recipientsOf(event, view)) {
       const { shape, plan } = recipient.random
         ? drawFate(faults.current(), recipient.random)
         : fate;

@@ -1,7 +1,8 @@
-/** The HTTP side of the subscription service: creating, listing, editing and deleting. */
+/** The HTTP side of the catalogue: its subscriptions for the account, its products for everybody. */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import type { Subscriptions } from '../account/subscriptions.ts';
+import type { Holdings } from '../publishing/holdings.ts';
 import {
   type CatalogueAnswer,
   invalidPath,
@@ -11,6 +12,7 @@ import {
   unavailable,
 } from './catalogue-errors.ts';
 import type { IdentityProvider } from './identity-provider.ts';
+import { answerProductQuery, type ProductTarget, productTargetOf } from './product-queries.ts';
 import type { ServiceEnvironment } from './service-environment.ts';
 import type { ServiceKnobs } from './service-settings.ts';
 import { toJson } from './subscription-json.ts';
@@ -21,6 +23,7 @@ export const cataloguePath = '/odata/v1';
 
 export interface CatalogueAppOptions {
   readonly subscriptions: Subscriptions;
+  readonly holdings: Omit<Holdings, 'note'>;
   readonly provider: Pick<IdentityProvider, 'accepts'>;
   readonly knobs: ServiceKnobs;
 }
@@ -29,7 +32,8 @@ export interface CatalogueAppOptions {
 type Target =
   | { readonly kind: 'all' }
   | { readonly kind: 'list' }
-  | { readonly kind: 'one'; readonly id: string };
+  | { readonly kind: 'one'; readonly id: string }
+  | ProductTarget;
 
 type Operation = (id: string, body: string) => CatalogueAnswer | 'cut';
 
@@ -65,11 +69,12 @@ async function answerTo(
   if (settings.unavailable) return unavailable(settings, requestId);
   const target = targetOf(req.path);
   if (target === null) return invalidPath;
-  const operations = operationsOn(target, options, requestId);
+  const operations = operationsOn(target, context, options);
   const operation = operations[req.method];
   if (operation === undefined) {
     return plainError(405, 'Method Not Allowed', { Allow: Object.keys(operations).join(', ') });
   }
+  if (isOpen(target)) return operation('', '');
   const [, token] = /^Bearer +(\S+)$/i.exec(req.header('Authorization') ?? '') ?? [];
   if (token === undefined || !options.provider.accepts(token)) return unauthorized(settings);
   return operation(target.kind === 'one' ? target.id : '', await req.text());
@@ -81,16 +86,29 @@ function targetOf(path: string): Target | null {
   if (resource === '/Subscriptions') return { kind: 'all' };
   if (resource === '/Subscriptions/Info') return { kind: 'list' };
   const [, id] = /^\/Subscriptions(?:\(|%28)([\da-z-]+)(?:\)|%29)$/i.exec(resource) ?? [];
-  return id === undefined ? null : { kind: 'one', id };
+  return id === undefined ? productTargetOf(resource) : { kind: 'one', id };
+}
+
+/** Products may be looked for without a token. */
+function isOpen(target: Target): target is ProductTarget {
+  return target.kind === 'Products' || target.kind === 'DeletedProducts';
 }
 
 function operationsOn(
-  { kind }: Target,
+  target: Target,
+  context: Context<ServiceEnvironment>,
   options: CatalogueAppOptions,
-  requestId: string,
 ): Record<string, Operation> {
-  const { subscriptions, knobs } = options;
+  const { subscriptions, holdings, knobs } = options;
   const settings = knobs.current();
+  const requestId = context.get('requestId');
+  if (isOpen(target)) {
+    const url = new URL(context.req.url);
+    return {
+      GET: () => answerProductQuery({ url, target, holdings, settings, requestId }),
+    };
+  }
+  const { kind } = target;
   if (kind === 'all') return { POST: (_, body) => create(body, options, requestId) };
   if (kind === 'list') {
     return { GET: () => ok(subscriptions.list().map((one) => toJson(one, settings))) };

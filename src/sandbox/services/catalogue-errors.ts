@@ -51,7 +51,8 @@ function statusOf(
   return kind === 'unknown-id' ? unknownIdStatus : 400;
 }
 
-function formedError(
+/** An error in the form of `detail` that the settings say. */
+export function formedError(
   status: number,
   message: string,
   { detailForm }: ServiceSettings,

@@ -16,6 +16,13 @@ export const serviceSettingsSchema = z.strictObject({
     .enum(['refuse', 'ignore'])
     .default('refuse')
     .describe('Resuming beyond the limit: an error, or 200 with the subscription still paused.'),
+  filterRefusal: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe(
+      'Refuses every filter, saying this: a catalogue may know less than its documentation.',
+    ),
   unknownIdStatus: errorStatus().default(404).describe('Answer to an unknown subscription id.'),
   unauthorizedStatus: errorStatus()
     .default(401)

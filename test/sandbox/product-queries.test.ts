@@ -1,0 +1,249 @@
+/** The queries of products and deleted products: open to all, with the limits and errors of the real ones. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createHoldings, heldMax } from '../../src/sandbox/publishing/holdings.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type Answer, send, startAccountWorld } from './account-world.ts';
+
+const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
+const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
+const fixture = (name: string) => JSON.parse(readFileSync(new URL(name, fixtures), 'utf8'));
+
+interface Listed {
+  Id: string;
+  Name: string;
+  PublicationDate: string;
+}
+
+/** A catalogue that is asked without any token. */
+async function startWorld(options: Parameters<typeof startAccountWorld>[0] = {}) {
+  const world = await startAccountWorld(options);
+  const root = `${world.sandbox.catalogueUrl}/odata/v1`;
+  const ask = (path: string, query: Record<string, string> = {}) =>
+    send(`${root}${path}?${new URLSearchParams(query)}`, {});
+  const products = async (query: Record<string, string> = {}): Promise<Listed[]> =>
+    (await ask('/Products', query)).json.value;
+  /** Follows the links to the end; `between` runs after each page. */
+  const follow = async (query: Record<string, string>, between = async () => {}) => {
+    const pages: Answer[] = [await ask('/Products', query)];
+    for (let link = pages[0]?.json['@odata.nextLink']; link !== undefined; ) {
+      await between();
+      const page = await send(link, {});
+      pages.push(page);
+      link = page.json['@odata.nextLink'];
+    }
+    return pages;
+  };
+  return { ...world, root, ask, products, follow };
+}
+
+/** Records of which nothing is known but their names. */
+const bareRecords = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ Id: `id-${index}`, Name: `name-${index}` }));
+
+function fileOf(records: readonly object[]): string {
+  const file = join(temporaryDirectory(), 'records.jsonl');
+  writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'));
+  return file;
+}
+
+const idsOf = (products: readonly Listed[]) => products.map(({ Id }) => Id);
+
+describe('a product', () => {
+  it('is found as it is now, and once deleted among the deleted ones', async () => {
+    const { ask, products, publish } = await startWorld();
+    await publish(2);
+    const [first, second] = await products();
+    const path = `(${first?.Id.toUpperCase()})`;
+    const created = await ask(`/Products${path}`, { $expand: 'Attributes,Assets,Locations' });
+    expect(created.json).toMatchObject({
+      '@odata.context': '$metadata#Products(Attributes(),Assets(),Locations())/$entity',
+      Id: first?.Id,
+      ModificationDate: first?.PublicationDate,
+    });
+    expect(created.json.Attributes.length).toBeGreaterThan(5);
+    await publish(1, 'modified');
+    const modified = (await ask(`/Products${path}`)).json;
+    expect(modified.ModificationDate > modified.PublicationDate).toBe(true);
+    expect(modified).not.toHaveProperty('Attributes');
+    // The oldest one that was left alone is the second; then comes the modified one.
+    await publish(2, 'deleted');
+    expect(await products()).toEqual([]);
+    expect((await ask(`/Products${path}`)).status).toBe(404);
+    const { status, json } = await ask('/DeletedProducts', { $count: 'true' });
+    expect([status, json['@odata.count']]).toEqual([200, 2]);
+    expect(idsOf(json.value)).toEqual([second?.Id, first?.Id]);
+    for (const deleted of json.value) {
+      expect(deleted).toMatchObject({ DeletionCause: expect.any(String) });
+      expect(Date.parse(deleted.DeletionDate)).toBeGreaterThan(0);
+      expect(deleted).not.toHaveProperty('@odata.context');
+    }
+    expect((await ask(`/DeletedProducts${path}`)).json).toMatchObject({ Id: first?.Id });
+  });
+
+  it('is unknown by another id, and by no id at all', async () => {
+    const { ask } = await startWorld();
+    const unknown = await ask('/Products(7ca682c3-7b21-4e9b-952e-874798101340)');
+    expect(unknown.status).toBe(404);
+    const request_id = unknown.headers.get('request-id');
+    const message = 'Products with id 7ca682c3-7b21-4e9b-952e-874798101340 not found.';
+    expect(unknown.json).toEqual({ detail: { message, request_id } });
+    const none = await ask('/Products()');
+    expect([none.status, none.json]).toEqual([404, { detail: 'Invalid odata path' }]);
+  });
+});
+
+describe('a query', () => {
+  it('finds by filter what a subscription with it is owed', async () => {
+    const filter = "contains(Name,'_MSIL2A_') or Collection/Name eq 'SENTINEL-1'";
+    const { products, publish } = await startWorld();
+    await publish(60);
+    const all = await products({ $top: '100' });
+    const found = await products({ $filter: filter, $top: '100' });
+    const expected = all.filter(({ Name }) => Name.startsWith('S1') || Name.includes('_MSIL2A_'));
+    expect(all).toHaveLength(60);
+    expect(expected.length).toBeGreaterThan(5);
+    expect(idsOf(found)).toEqual(idsOf(expected));
+  });
+
+  it.each(['asc', 'desc'])('is in order, %s, equal dates by id', async (direction) => {
+    const [a, b, c] = ['a', 'b', 'c'].map(
+      (letter) => `${letter}0000000-0000-4000-8000-000000000000`,
+    );
+    const dated = [
+      { Id: c, Name: 'c', PublicationDate: '2026-01-01T00:00:00.000001Z' },
+      { Id: b, Name: 'b', PublicationDate: '2026-01-01T00:00:00Z' },
+      { Id: a, Name: 'a', PublicationDate: '2026-01-01T00:00:00.000Z' },
+      { Id: a?.replace('a', 'f'), Name: 'none' },
+    ];
+    const { products, publish } = await startWorld({ recordsFile: fileOf(dated) });
+    await publish(4);
+    const found = await products({ $orderby: `PublicationDate ${direction}` });
+    const names = found.map(({ Name }) => Name);
+    const expected = { asc: ['none', 'a', 'b', 'c'], desc: ['c', 'a', 'b', 'none'] };
+    expect(names).toEqual(expected[direction as 'asc' | 'desc']);
+  });
+
+  it('is read page by page while products are published, each of the first ones once', async () => {
+    const { products, follow, publish } = await startWorld();
+    await publish(50);
+    const first = idsOf(await products({ $top: '50' }));
+    const publishMore = async () => {
+      await publish(3);
+      await publish(2, 'modified');
+    };
+    const pages = await follow({ $top: '7', $select: 'Id', $filter: "Name ne '+&%'" }, publishMore);
+    const seen = pages.flatMap(({ json }) => idsOf(json.value));
+    expect(seen.slice(0, 50)).toEqual(first);
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(pages.at(-1)?.json.value.length).toBeLessThanOrEqual(7);
+    expect(seen.length).toBeGreaterThan(80);
+  });
+
+  it('reaches 10,000 and a thousand more, and no link leads beyond', async () => {
+    const { ask, publish } = await startWorld({ recordsFile: fileOf(bareRecords(11_500)) });
+    await publish(10_000);
+    await publish(1_500);
+    const last = await ask('/Products', { $skip: '10000', $top: '1000', $count: 'true' });
+    expect(last.json.value).toHaveLength(1_000);
+    expect(last.json['@odata.count']).toBe(11_500);
+    expect(last.json).not.toHaveProperty('@odata.nextLink');
+    const before = await ask('/Products', { $skip: '9000', $top: '1000' });
+    expect(new URL(before.json['@odata.nextLink']).searchParams.get('$skip')).toBe('10000');
+    expect((await ask('/Products')).json.value).toHaveLength(20);
+    const none = (await ask('/Products', { $top: '0', $count: 'true' })).json;
+    expect([none.value, none['@odata.count']]).toEqual([[], 11_500]);
+    expect(none).not.toHaveProperty('@odata.nextLink');
+  });
+
+  it('is refused when its filter is wrong, by position and problem', async () => {
+    const { ask } = await startWorld();
+    for (const $filter of ["foo eq 'bar'", "Name eq 'x", 'DeletionDate gt 2023-04-01']) {
+      const { status, json, headers } = await ask('/Products', { $filter });
+      expect([status, json.detail.request_id]).toEqual([400, headers.get('request-id')]);
+      expect(json.detail.message).toMatch(/^Invalid (field|value): /);
+    }
+  });
+
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('is never a %s', async (method) => {
+    const { root } = await startWorld();
+    for (const path of ['/Products', '/DeletedProducts', '/Products(a)']) {
+      const { status, headers } = await send(`${root}${path}`, { method });
+      expect([status, headers.get('allow')]).toEqual([405, 'GET']);
+    }
+  });
+
+  it('is answered 503 while the catalogue is down', async () => {
+    const { ask } = await startWorld({ service: { unavailable: true } });
+    expect((await ask('/Products')).status).toBe(503);
+  });
+});
+
+describe('what was recorded of the real service', () => {
+  it('is what the sandbox answers: errors', async (context) => {
+    if (missing) return context.skip(missing);
+    const { sandbox } = await startWorld();
+    const names = readdirSync(new URL('errors/', fixtures)).filter((name) =>
+      /^products-4\d\d-\d/.test(name),
+    );
+    expect(names.length).toBeGreaterThan(5);
+    for (const name of names) {
+      const { request, response } = fixture(`errors/${name}`);
+      const { pathname, search } = new URL(request.uri);
+      const { status, json, headers } = await send(
+        `${sandbox.catalogueUrl}${pathname}${search}`,
+        {},
+      );
+      expect(status, name).toBe(response.status.code);
+      const { detail } = response.body;
+      const request_id = headers.get('request-id');
+      const expected = 'message' in detail ? { ...detail, request_id } : detail;
+      expect(json, name).toEqual({ detail: expected });
+    }
+  });
+
+  it('is what the sandbox answers: a list with a link', async (context) => {
+    if (missing) return context.skip(missing);
+    const shown = fixture('lists/products-page-1-count-nextlink.json');
+    // One more than the page, so that there is a link.
+    const more = {
+      ...shown.value[0],
+      Id: crypto.randomUUID(),
+      ContentDate: { Start: '2014-04-13', End: '2014-04-13' },
+    };
+    const recordsFile = fileOf([...shown.value.toReversed(), more]);
+    const { sandbox, publish } = await startWorld({ recordsFile });
+    await publish(11);
+    const { origin } = new URL(sandbox.catalogueUrl);
+    const link = shown['@odata.nextLink'].replace(
+      'https://catalogue.dataspace.copernicus.eu',
+      origin,
+    );
+    const { status, json } = await send(link.replace(/&%24skip=\d+/, ''), {});
+    expect(status).toBe(200);
+    expect(json['@odata.context']).toBe(shown['@odata.context']);
+    expect(json['@odata.count']).toBe(11);
+    expect(Object.keys(json)).toEqual(Object.keys(shown));
+    expect(json.value).toEqual(shown.value);
+    expect(Object.keys(json.value[0])).toEqual(Object.keys(shown.value[0]));
+    expect(json['@odata.nextLink']).toBe(link);
+  });
+});
+
+describe('what the catalogue holds', () => {
+  it('is bounded: the oldest go first', () => {
+    const holdings = createHoldings();
+    for (const record of bareRecords(heldMax + 2)) holdings.note('created', record);
+    expect(holdings.totals()).toEqual({
+      products: heldMax,
+      deletedProducts: 0,
+      events: heldMax + 2,
+    });
+    expect(holdings.find('Products', 'id-1')).toBeUndefined();
+    expect(holdings.find('Products', 'ID-2')?.record.Name).toBe('name-2');
+    for (const record of bareRecords(heldMax + 1)) holdings.note('deleted', record);
+    expect(holdings.totals()).toMatchObject({ products: 1, deletedProducts: heldMax });
+    expect(holdings.find('DeletedProducts', 'id-0')).toBeUndefined();
+  });
+});

@@ -1,10 +1,11 @@
-/** Composes the receiver: store, certificate, listener; and takes it apart again in reverse. */
+/** Composes the receiver: store, index, certificate, listeners; and takes it apart again in reverse. */
 
 import type { CredentialPairs } from '../config/endpoint-credentials.ts';
 import type { ServeConfig } from '../config/read-config.ts';
 import { watchCredentialsFile } from '../config/watch-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
+import type { Products } from '../domain/products.ts';
 import { hostInUrl } from '../http/listen-address.ts';
 import { type Listener, type ListenerLimits, startListener } from '../http/listener.ts';
 import { problemResponse } from '../http/problem.ts';
@@ -15,6 +16,7 @@ import { createClosers } from './closers.ts';
 import { startDeliveryMarks } from './delivery-marks.ts';
 import type { Io } from './io.ts';
 import { startOutcomeSummary } from './outcome-summary.ts';
+import { serveQueries } from './serve-queries.ts';
 import { type CertificateTuning, openServedCertificate } from './served-certificate.ts';
 
 /** Time for requests in hand when the program ends. */
@@ -28,7 +30,11 @@ export interface ServeTuning extends CertificateTuning {
 export interface RunningReceiver {
   /** Where the public listener is, such as `https://127.0.0.1:8443`. */
   url: string;
+  /** Where the private listener is, such as `http://127.0.0.1:8080`; null where there is none. */
+  consoleUrl: string | null;
   store: Store;
+  /** The index beside the store; it follows by itself. */
+  products: Products;
   /** False where the first certificate has yet to come: nobody can reach it before. */
   hasCertificate: boolean;
   close(): Promise<void>;
@@ -82,9 +88,12 @@ export async function serve(
     closers.add(() => listener.close(graceMs));
     const renewal = certificate.follow(listener);
     closers.add(() => renewal.stop());
+    const queries = await serveQueries(config, { notifications: store, log }, io);
+    closers.add(() => queries.close());
     const url = urlOf(listener, config.tls.kind !== 'off');
     const hasCertificate = certificate.keyPair !== null;
-    return { url, store, hasCertificate, close: closers.closeAll };
+    const { products, consoleUrl } = queries;
+    return { url, consoleUrl, store, products, hasCertificate, close: closers.closeAll };
   } catch (error) {
     await closers.closeAll();
     throw error;

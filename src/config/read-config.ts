@@ -1,5 +1,6 @@
 /** One frozen configuration for each kind of command: what it needs, and nothing else. */
 import { AppError } from '../domain/app-error.ts';
+import { type ConsoleConfig, consoleKeys, readConsole } from './console-config.ts';
 import {
   type CredentialPairs,
   type EndpointCredentials,
@@ -19,6 +20,10 @@ export interface ServeConfig {
   tls: TlsConfig;
   /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly string[];
+  /** Null where there is no private listener. */
+  console: ConsoleConfig | null;
+  /** Whether the product index is kept. */
+  index: boolean;
   logLevel: Values<'logLevel'>['logLevel'];
 }
 
@@ -32,6 +37,8 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
     'endpointPassword',
     ...tlsKeys,
     'trustedProxies',
+    ...consoleKeys,
+    'index',
     'logLevel',
   ]);
   const endpoint = readEndpointCredentials(values, problems);
@@ -42,8 +49,9 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
     );
   }
   const tls = readTls(values, environment, problems);
+  const console = readConsole(values, problems);
   refuseProblems(problems);
-  const { listen, publicUrl, dataDir, trustedProxies = [], logLevel } = values;
+  const { listen, publicUrl, dataDir, trustedProxies = [], index, logLevel } = values;
   return frozen({
     listen,
     publicUrl,
@@ -52,6 +60,8 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
     credentialsSource: endpoint.source,
     tls,
     trustedProxies,
+    console,
+    index: index === 'on',
     logLevel,
   });
 }

@@ -12,16 +12,29 @@ import {
   subscriptionNamePattern,
   wantedStatuses,
 } from '../domain/subscription.ts';
+import type { Expression } from '../filter/builder.ts';
 import { importConfigFile } from './import-config-file.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
+
+/** An expression is known by what it can do: the file may have its own copy of this program. */
+const filterSchema = z
+  .custom<string | Expression>(
+    (value) =>
+      typeof value === 'string' || z.looseObject({ tree: z.object() }).safeParse(value).success,
+    'must be a string with a $filter expression, or an expression made with collection(…), and(…), …',
+  )
+  .transform(String);
 
 /** What a subscription needs: events, a filter, and whether it runs. */
 const subscriptionSchema = z.strictObject({
   /** What to be told of; `['created']` unless told. */
   events: z.array(z.enum(subscriptionEvents)).min(1).default(['created']),
-  /** A `$filter` expression as for a product query; empty, or left out, for every product. */
-  filter: z.string().default(''),
+  /**
+   * A `$filter` expression as for a product query, as a text or built with `and`, `collection`, …; empty,
+   * or left out, for every product.
+   */
+  filter: filterSchema.default(''),
   status: z.enum(wantedStatuses).default('running'),
 });
 
@@ -67,7 +80,7 @@ async function defaultExportOf(path: string): Promise<unknown> {
     throw new AppError(
       'configuration',
       `${path} cannot be loaded: ${reasonOf(cause)}. Put it right, or move it away.`,
-      { cause },
+      { cause, details: cause instanceof AppError ? cause.details : [] },
     );
   }
 }

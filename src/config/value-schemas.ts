@@ -14,6 +14,12 @@ export const listenAddress = z.string().transform((text, context) => {
   return { host: match[1] ?? match[2] ?? '', port };
 });
 
+/** The same, or `off` to null. */
+export const listenAddressOrOff = z
+  .string()
+  .transform((text) => (text === 'off' ? null : text))
+  .pipe(listenAddress.nullable());
+
 /** An https URL without path, to its origin. */
 export const publicUrl = z.string().transform((text, context) => {
   const url = URL.parse(text);
@@ -83,8 +89,11 @@ export const addressRanges = z.string().transform((text, context) => {
 });
 
 function isLoopbackHttp({ protocol, hostname }: URL): boolean {
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  if (protocol !== 'http:') return false;
+  return protocol === 'http:' && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'));
+}
+
+/** True for `localhost` and the addresses of this machine's own network; IPv6 without brackets. */
+export function isLoopbackHost(host: string): boolean {
   if (isIP(host) === 0) return host === 'localhost';
   const loopback = new BlockList();
   loopback.addSubnet('127.0.0.0', 8);

@@ -7,6 +7,7 @@ import {
   directory,
   exactUrl,
   listenAddress,
+  listenAddressOrOff,
   outboundUrl,
   publicUrl,
 } from './value-schemas.ts';
@@ -40,6 +41,29 @@ export const variables = {
     default: '0.0.0.0:8443',
     description: 'Address and port of the public listener.',
     example: '0.0.0.0:8443',
+  }),
+  consoleListen: variable({
+    name: 'EARSHOT_CONSOLE_LISTEN',
+    schema: listenAddressOrOff,
+    default: '127.0.0.1:8080',
+    description:
+      'Address and port of the private listener, which answers queries (plain HTTP), or `off`. Other addresses than those of this machine itself need EARSHOT_CONSOLE_PASSWORD.',
+    example: '127.0.0.1:8080',
+  }),
+  consolePassword: variable({
+    name: 'EARSHOT_CONSOLE_PASSWORD',
+    schema: z.string(),
+    secret: true,
+    description: 'The password of the private listener (Basic Auth); the user name is `earshot`.',
+    example: 'another-long-random-text',
+  }),
+  index: variable({
+    name: 'EARSHOT_INDEX',
+    schema: z.enum(['on', 'off']),
+    default: 'on',
+    description:
+      'Whether the receiver keeps the product index, which queries by filter need. With `off` it can still be made by `earshot index rebuild`.',
+    example: 'on',
   }),
   dataDir: variable({
     name: 'EARSHOT_DATA_DIR',

@@ -43,6 +43,8 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
     credentialsSource: 'variables' as const,
     tls: { kind: 'files' as const, ...files },
     trustedProxies: [],
+    console: null,
+    index: false,
     logLevel: 'info' as const,
   };
   const io = { nowUs: () => Date.now() * 1000, newId: () => 'id', random: Math.random };
@@ -111,6 +113,7 @@ describe('earshot start', () => {
       env: {
         EARSHOT_TLS: 'off',
         EARSHOT_LISTEN: '127.0.0.1:0',
+        EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
         EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data'),
         EARSHOT_ENDPOINT_USERNAME: 'catalogue',
         EARSHOT_ENDPOINT_PASSWORD: 'secret',

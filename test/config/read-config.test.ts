@@ -57,6 +57,15 @@ const examples = {
     ],
     bad: [],
   },
+  consoleListen: {
+    good: [
+      ['[::1]:8080', { host: '::1', port: 8080 }],
+      ['off', null],
+    ],
+    bad: ['8080', 'Off', 'on', 'localhost'],
+  },
+  index: { good: [['off', 'off']], bad: ['Off', 'no'] },
+  consolePassword: { good: [[' with: blanks ', ' with: blanks ']], bad: [] },
   endpointUsername: { good: [['имя', 'имя']], bad: ['user:name'] },
   endpointPassword: { good: [[' with: blanks ', ' with: blanks ']], bad: [] },
   tls: {
@@ -193,6 +202,8 @@ describe('the configuration of start', () => {
       credentialsSource: 'variables',
       tls: { kind: 'files', cert: 'cert.pem', key: 'key.pem' },
       trustedProxies: [],
+      console: { listen: { host: '127.0.0.1', port: 8080 }, password: undefined },
+      index: true,
       logLevel: 'info',
     });
   });

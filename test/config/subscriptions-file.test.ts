@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
-import { defineConfig, type EarshotConfig } from '../../src/index.ts';
+import { cloudCover, defineConfig, type EarshotConfig } from '../../src/index.ts';
 import { runCommand } from '../cli/fake-io.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import type { Loaded } from './load-subscriptions-child.ts';
@@ -87,10 +87,14 @@ describe('earshot.config.ts', () => {
     const project = join(import.meta.dirname, '../..');
     const page = readFileSync(join(project, 'docs/registration.md'), 'utf8');
     const example = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
-    expect(example).toContain("import { defineConfig } from 'earshot'");
+    expect(example).toMatch(/import \{.*defineConfig.*\} from 'earshot'/);
     expect(await loadText(example)).toMatchObject({
       subscriptions: [
-        { name: 'alps-s2', events: ['created', 'modified'] },
+        {
+          name: 'alps-s2',
+          events: ['created', 'modified'],
+          filter: expect.stringMatching(/^Collection\/Name eq 'SENTINEL-2' and .*6 45/),
+        },
         { name: 'deletions', events: ['deleted'] },
         { name: 'later', status: 'paused' },
       ],
@@ -104,12 +108,71 @@ describe('earshot.config.ts', () => {
   });
 });
 
+describe('a filter in code', () => {
+  const areaOf = (...corners: number[][]) =>
+    JSON.stringify({ type: 'Polygon', coordinates: [corners] });
+
+  it('becomes the text that the catalogue reads, with the area of a file', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'area.geojson'), areaOf([4, 50], [5, 50], [5, 51], [4, 50]));
+    write(
+      folder,
+      `import { and, cloudCover, collection, defineConfig, geojsonFile, intersects } from 'earshot';
+       const area = geojsonFile(new URL('./area.geojson', import.meta.url));
+       export default defineConfig({
+         subscriptions: {
+           a: { filter: and(collection('SENTINEL-2'), cloudCover.lt(20), intersects(area)) },
+           b: { filter: collection('SENTINEL-1') },
+         },
+       });\n`,
+    );
+    const loaded = await load(folder);
+    const [a, b] = 'subscriptions' in loaded ? (loaded.subscriptions ?? []) : [];
+    expect(b).toEqual({ ...bare, name: 'b', filter: "Collection/Name eq 'SENTINEL-1'" });
+    expect(a?.filter).toMatch(
+      /^Collection\/Name eq 'SENTINEL-2' and Attributes.*cloudCover.* lt 20\) and OData\.CSC\.Intersects\(area=geography'SRID=4326;POLYGON ?\(\(4 50, ?5 50, ?5 51, ?4 50\)\)'\)$/,
+    );
+  });
+
+  it.each<[string, string, RegExp]>([
+    ['no file', 'gone.geojson', /gone\.geojson cannot be read as GeoJSON: .*ENOENT/],
+    ['no JSON', 'text.geojson', /text\.geojson cannot be read as GeoJSON: .*JSON/],
+    ['another geometry', 'line.geojson', /line\.geojson cannot be read as GeoJSON: .*LineString/],
+    ['an open ring', 'open.geojson', /The catalogue would refuse this geometry/],
+  ])('with %s is refused with the reason', async (_title, file, reason) => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'text.geojson'), 'POLYGON((4 50))');
+    const line = {
+      type: 'LineString',
+      coordinates: [
+        [4, 50],
+        [5, 50],
+      ],
+    };
+    writeFileSync(join(folder, 'line.geojson'), JSON.stringify(line));
+    writeFileSync(join(folder, 'open.geojson'), areaOf([4, 50], [5, 50], [5, 51], [4, 51]));
+    write(
+      folder,
+      `import { geojsonFile, intersects } from 'earshot';
+       const area = geojsonFile(new URL('./${file}', import.meta.url));
+       export default { subscriptions: { a: { filter: intersects(area) } } };\n`,
+    );
+    expect(await load(folder)).toMatchObject({
+      code: 'configuration',
+      message: expect.stringMatching(reason),
+    });
+  });
+});
+
 describe('defineConfig', () => {
   it('returns what it is given, and its types know every field', () => {
     const config: EarshotConfig = {
       subscriptions: { a: { events: ['created'], filter: '', status: 'paused' }, b: {} },
     };
     expect(defineConfig(config)).toBe(config);
+    defineConfig({ subscriptions: { a: { filter: cloudCover.lt(20) } } });
+    // @ts-expect-error: a filter that is none
+    defineConfig({ subscriptions: { a: { filter: { collection: 'SENTINEL-2' } } } });
     // @ts-expect-error: a field that is none
     defineConfig({ subscriptions: { a: { filtr: '' } } });
     // @ts-expect-error: an event that is none

@@ -34,6 +34,7 @@ async function startReceiver(
   const env = {
     EARSHOT_TLS: 'off',
     EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
     EARSHOT_DATA_DIR: dataDir,
     ...options.env,
   };

@@ -44,6 +44,7 @@ export async function createReceiverWorld(
     start: (env = {}) =>
       startReceiver(program, {
         EARSHOT_LISTEN: '127.0.0.1:0',
+        EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
         EARSHOT_DATA_DIR: dataDir,
         EARSHOT_ENDPOINT_USERNAME: credentials.username,
         EARSHOT_ENDPOINT_PASSWORD: credentials.password,

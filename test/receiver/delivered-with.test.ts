@@ -73,6 +73,8 @@ async function startServing() {
     credentialsSource: 'variables' as const,
     tls: { kind: 'off' as const },
     trustedProxies: [],
+    console: null,
+    index: false,
     logLevel: 'info' as const,
   };
   const receiver = await serve(config, log, {

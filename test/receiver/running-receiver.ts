@@ -57,6 +57,8 @@ export async function startReceiver(
       credentialsSource: 'variables',
       tls: { kind: 'files', ...certificateFiles },
       trustedProxies,
+      console: null,
+      index: false,
       logLevel: 'debug',
     },
     logger,

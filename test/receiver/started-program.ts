@@ -34,6 +34,7 @@ export async function startProgram(nodeOptions: string[] = []): Promise<StartedP
     stdio: ['ignore', 'inherit', 'pipe'],
     env: {
       EARSHOT_LISTEN: '127.0.0.1:0',
+      EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
       EARSHOT_DATA_DIR: inDirectory('data'),
       EARSHOT_ENDPOINT_USERNAME: goodPair.username,
       EARSHOT_ENDPOINT_PASSWORD: goodPair.password,

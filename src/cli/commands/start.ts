@@ -92,8 +92,8 @@ function shortLivedReason({ account }: CompleteAccountConfig): string | null {
 }
 
 function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
-  const { url, hasCertificate } = receiver;
-  const { dataDir, publicUrl, tls, trustedProxies } = config;
+  const { url, consoleUrl, hasCertificate } = receiver;
+  const { dataDir, publicUrl, tls, trustedProxies, console } = config;
   if (tls.kind === 'off') {
     log.warn(
       {},
@@ -106,9 +106,15 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
       'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy all clients look like one, and share one limit of failed logins. Set it to the address of the proxy',
     );
   }
+  if (console?.password !== undefined && consoleUrl !== null) {
+    log.info(
+      {},
+      'the private listener speaks plain HTTP: let its password cross no foreign network',
+    );
+  }
   const endpoint = `${publicUrl ?? url}/notifications/<name>`;
   const state = hasCertificate
     ? 'ready: notifications are taken'
     : 'ready, but for the certificate: notifications are taken as soon as there is one';
-  log.info({ url, dataDir, endpoint }, state);
+  log.info({ url, dataDir, endpoint, consoleUrl }, state);
 }

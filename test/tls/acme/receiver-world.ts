@@ -45,6 +45,8 @@ export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {
       httpListen: { host: '127.0.0.1', port: pebble.ports.http },
     },
     trustedProxies: [],
+    console: null,
+    index: false,
     logLevel: 'info' as const,
   };
   const io = { nowUs: clock.nowUs, newId: () => 'id', random: () => 0 };

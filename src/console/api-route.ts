@@ -1,0 +1,89 @@
+/** One row of the table of API routes: what it takes and gives, for the server and for OpenAPI alike. */
+import { z } from 'zod';
+import { AppError } from '../domain/app-error.ts';
+import { parseDate } from '../domain/notification-date.ts';
+
+/** What a route answers with; `headers` come on top of the usual ones. */
+export interface ApiAnswer<Body = object> {
+  body: Body;
+  headers?: Record<string, string>;
+}
+
+export interface ApiRoute {
+  path: `/api/${string}`;
+  /** A name for generated clients. */
+  operationId: string;
+  summary: string;
+  description: string;
+  query: z.ZodObject;
+  answer: z.ZodType;
+  /** Headers that an answer may carry, each with what it says. */
+  headers: Readonly<Record<string, string>>;
+  /** Rejects with `invalid` when a parameter is not as its schema says. */
+  respond(url: URL): Promise<ApiAnswer>;
+}
+
+/** Parameters that may come several times, or as one with commas. */
+const listParameters: readonly string[] = ['event'];
+
+/** A row whose handler gets the parameters read, and must give what its schema says. */
+export function apiRoute<Query extends z.ZodObject, Answer extends z.ZodType<object>>(
+  row: Omit<ApiRoute, 'respond' | 'query' | 'answer'> & {
+    query: Query;
+    answer: Answer;
+    respond(query: z.output<Query>, url: URL): Promise<ApiAnswer<z.output<Answer>>>;
+  },
+): ApiRoute {
+  return { ...row, respond: (url) => row.respond(readParameters(row.query, url), url) };
+}
+
+function readParameters<Query extends z.ZodObject>(schema: Query, url: URL): z.output<Query> {
+  const texts: Record<string, string | string[]> = {};
+  for (const name of new Set(url.searchParams.keys())) {
+    const all = url.searchParams.getAll(name);
+    const [only = ''] = all;
+    if (listParameters.includes(name)) texts[name] = all.flatMap((text) => text.split(','));
+    else texts[name] = all.length === 1 ? only : all;
+  }
+  const read = schema.safeParse(texts);
+  if (read.success) return read.data;
+  throw new AppError(
+    'invalid',
+    'The parameters cannot be used as they are. See /api/openapi.json.',
+    {
+      details: read.error.issues.map(({ path, message }) => [...path, message].join(': ')),
+    },
+  );
+}
+
+/** The same URL with one parameter changed: where to go on. */
+export function withParameter(url: URL, name: string, value: string | number): string {
+  const next = new URL(url);
+  next.searchParams.set(name, String(value));
+  return next.href;
+}
+
+/** Parameters and fields that several routes have. */
+export const limitParameter = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(1_000)
+  .default(100)
+  .describe('At most so many on a page.');
+
+export const flagParameter = z.enum(['true', 'false']).default('false');
+
+export const positionParameter = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+export const dateParameter = z
+  .string()
+  .refine((text) => parseDate(text) !== null, 'must be an ISO 8601 date, or date and time');
+
+/** A time as every answer writes it: ISO 8601, UTC, microseconds. */
+export const timeField = z.iso.datetime({ precision: 6 });
+
+export const nextField = z
+  .url()
+  .nullable()
+  .describe('The address of the next page; null on the last one.');

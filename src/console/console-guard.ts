@@ -1,0 +1,42 @@
+/** Keeps strangers and their web pages away from the private listener. */
+import type { IncomingMessage } from 'node:http';
+import { hostInUrl } from '../http/listen-address.ts';
+import { forbidden } from './console-errors.ts';
+
+/** The answer for somebody without the right credentials; nothing for others. */
+export type LetIn = (incoming: IncomingMessage) => { readonly refusal?: Response };
+
+export interface GuardOptions {
+  /** Null where there is no password: then only names of this machine are answered to. */
+  letIn: LetIn | null;
+  /** The host that the listener was told to listen on. */
+  listenHost: string;
+  newRequestId: () => string;
+}
+
+const ownNames = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Returns the refusal for those who must log in, and for what a browser sends on behalf of another
+ * site (403). Without a password, the Host must be a name of our own: a page whose name was made to
+ * lead here (DNS rebinding) sends that name, and no page can choose another.
+ */
+export function createConsoleGuard({ letIn, listenHost, newRequestId }: GuardOptions) {
+  const listenName = hostInUrl(listenHost).toLowerCase();
+  return (incoming: IncomingMessage): Response | undefined => {
+    const { host, 'sec-fetch-site': site } = incoming.headers;
+    // Fetch Metadata: browsers set it, and pages cannot.
+    if (site === 'cross-site') {
+      return forbidden('Requests from pages of other sites are not answered.', newRequestId());
+    }
+    if (letIn !== null) return letIn(incoming).refusal;
+    if (host === undefined) return undefined;
+    const name = host.replace(/:\d*$/, '').toLowerCase();
+    const address = hostInUrl((incoming.socket.localAddress ?? '').replace(/^::ffff:/, ''));
+    if ([...ownNames, listenName, address].includes(name)) return undefined;
+    return forbidden(
+      'Without a password this answers to localhost and its own address only. Use http://localhost, or set EARSHOT_CONSOLE_PASSWORD.',
+      newRequestId(),
+    );
+  };
+}

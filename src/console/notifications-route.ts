@@ -1,0 +1,108 @@
+/** `/api/notifications`: what was received, notification by notification. */
+import { z } from 'zod';
+import { formatDateUs, parseDate } from '../domain/notification-date.ts';
+import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
+import {
+  type ApiRoute,
+  apiRoute,
+  dateParameter,
+  limitParameter,
+  nextField,
+  positionParameter,
+  timeField,
+  withParameter,
+} from './api-route.ts';
+import { collect } from './product-page.ts';
+import type { QueryLine } from './query-line.ts';
+
+/** The fields of the command line's JSON rows, in their order. */
+export const notificationFields = z.object({
+  position: z.int().describe('Its place in the log; later ones have higher places.'),
+  ackId: z.string().nullable(),
+  productId: z.string(),
+  productName: z.string().nullable(),
+  event: z.string().describe('created, modified or deleted; in lower case.'),
+  subscription: z.string().nullable().describe('The name in the path it came to.'),
+  subscriptionId: z.string().nullable().describe('The id in the notification.'),
+  notificationDate: timeField.nullable(),
+  receivedAt: timeField,
+  source: z.string().describe('push, or reconcile for what was found missing and fetched.'),
+  timesSeen: z.int().describe('1 for a notification that came once.'),
+});
+
+const query = z.strictObject({
+  ackId: z.string().optional(),
+  productId: z.string().optional(),
+  name: z
+    .string()
+    .optional()
+    .describe('The name of the product; `*` stands for any text, `?` for one character.'),
+  event: z.array(z.string().toLowerCase()).optional().describe('Any of these events.'),
+  subscription: z.string().optional(),
+  source: z.enum(['push', 'reconcile']).optional(),
+  time: z
+    .enum(['received', 'notification'])
+    .default('received')
+    .describe('The time that `since` and `until` speak of.'),
+  since: dateParameter.optional().describe('ISO 8601, included; UTC where it names no zone.'),
+  until: dateParameter.optional().describe('ISO 8601, excluded; UTC where it names no zone.'),
+  after: positionParameter.optional().describe('Only later ones than this position.'),
+  before: positionParameter.optional().describe('Only earlier ones than this position.'),
+  order: z.enum(['newest', 'oldest']).default('newest').describe('Which come first.'),
+  limit: limitParameter,
+});
+
+/** Builds the row of the table. */
+export function notificationsRoute(log: NotificationLog, line: QueryLine): ApiRoute {
+  return apiRoute({
+    path: '/api/notifications',
+    operationId: 'listNotifications',
+    summary: 'Notifications that were received',
+    description:
+      'By position, page by page. What arrives meanwhile neither shifts nor repeats what is to come.',
+    query,
+    answer: z.object({ notifications: z.array(notificationFields), next: nextField }),
+    headers: {},
+    respond: async (asked, url) => {
+      const { event, since, until, after, before, limit, ...same } = asked;
+      const rows = await line((signal) => {
+        const found = log.find({
+          ...same,
+          events: event,
+          sinceUs: dateUs(since),
+          untilUs: dateUs(until),
+          afterPosition: after,
+          beforePosition: before,
+          limit: limit + 1,
+        });
+        return collect(found, signal);
+      });
+      const page = rows.slice(0, limit);
+      const last = rows.length > limit ? page.at(-1) : undefined;
+      const goOn = asked.order === 'oldest' ? 'after' : 'before';
+      const next = last === undefined ? null : withParameter(url, goOn, last.position);
+      return { body: { notifications: page.map(toJson), next } };
+    },
+  });
+}
+
+function dateUs(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDate(text)?.us;
+}
+
+function toJson(row: NotificationRow): z.output<typeof notificationFields> {
+  const { notificationDateUs: date } = row;
+  return {
+    position: row.position,
+    ackId: row.ackId,
+    productId: row.productId,
+    productName: row.productName,
+    event: row.event,
+    subscription: row.subscription,
+    subscriptionId: row.subscriptionId,
+    notificationDate: date === null ? null : formatDateUs(date),
+    receivedAt: formatDateUs(row.receivedAtUs),
+    source: row.source,
+    timesSeen: row.timesSeen,
+  };
+}

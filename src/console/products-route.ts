@@ -1,0 +1,157 @@
+/** `/api/products`: the products that notifications told of, each in its newest state. */
+import { z } from 'zod';
+import { AppError } from '../domain/app-error.ts';
+import { formatDateUs } from '../domain/notification-date.ts';
+import {
+  type FoundProduct,
+  type ProductKey,
+  type ProductQuery,
+  type Products,
+  productOrders,
+} from '../domain/products.ts';
+import { requireFilter } from '../filter/check.ts';
+import {
+  type ApiRoute,
+  apiRoute,
+  flagParameter,
+  limitParameter,
+  nextField,
+  timeField,
+  withParameter,
+} from './api-route.ts';
+import { cursorText, readCursor } from './page-cursor.ts';
+import { lagHeader, readProductPage } from './product-page.ts';
+import type { QueryLine } from './query-line.ts';
+
+/** The columns of the index; null where the record does not say. */
+export const productFields = z.object({
+  position: z.int().describe('The position of the first notification that told of it.'),
+  productId: z.string(),
+  productName: z.string().nullable(),
+  collection: z.string().nullable().describe('Derived, as records carry none: SENTINEL-2.'),
+  platform: z.string().nullable(),
+  productType: z.string().nullable(),
+  processingLevel: z.string().nullable(),
+  sensingStart: timeField.nullable(),
+  sensingEnd: timeField.nullable(),
+  publicationDate: timeField.nullable(),
+  modificationDate: timeField.nullable(),
+  sizeBytes: z.number().nullable(),
+  online: z.boolean().nullable(),
+  cloudCoverPercent: z.number().nullable(),
+  orbitNumber: z.number().nullable(),
+  relativeOrbitNumber: z.number().nullable(),
+  orbitDirection: z.string().nullable(),
+  tile: z.string().nullable(),
+  processingBaseline: z.string().nullable(),
+  receivedAt: timeField.describe('When the first notification about it came.'),
+  deletionDate: timeField.nullable().describe('Null while it is alive.'),
+  deletionCause: z.string().nullable(),
+  record: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Its JSON in the form of the catalogue; there when `record=true`.'),
+});
+
+const query = z.strictObject({
+  filter: z
+    .string()
+    .default('')
+    .describe("An expression in the catalogue's filter language; everything when empty."),
+  deleted: flagParameter.describe('`true`: the deleted ones instead, kept as tombstones.'),
+  orderby: z
+    .enum(productOrders)
+    .optional()
+    .describe('`received`, the order in which they were first heard of; DeletionDate if deleted.'),
+  direction: z.enum(['asc', 'desc']).default('desc'),
+  limit: limitParameter,
+  cursor: z.string().optional().describe('Out of a link to a next page, with the same order.'),
+  record: flagParameter.describe('`true`: with the record of each.'),
+  count: flagParameter.describe('`true`: count all that match, too.'),
+});
+
+const answer = z.object({
+  products: z.array(productFields),
+  next: nextField,
+  count: z.int().optional().describe('How many match; there when `count=true`.'),
+});
+
+/** Builds the row of the table. */
+export function productsRoute(products: Products, line: QueryLine): ApiRoute {
+  return apiRoute({
+    path: '/api/products',
+    operationId: 'listProducts',
+    summary: 'Products in their newest state',
+    description:
+      'What the notifications told of, page by page, answered from the index. `/odata/v1/Products` answers the same in the form of the catalogue.',
+    query,
+    answer,
+    headers: {
+      [lagHeader]:
+        'How many notifications the index has yet to read; absent when it has read all of them.',
+    },
+    respond: async (asked, url) => {
+      const page = await readProductPage(
+        { products, line },
+        toQuery(asked),
+        asked.count === 'true',
+      );
+      const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
+      const rows = page.found.map((found) => toJson(found, asked.record === 'true'));
+      const count = page.count === null ? {} : { count: page.count };
+      return { body: { products: rows, next, ...count }, headers: page.headers };
+    },
+  });
+}
+
+function toQuery(asked: z.output<typeof query>): ProductQuery & { limit: number } {
+  const { orderby, direction, limit } = asked;
+  const entity = asked.deleted === 'true' ? 'DeletedProducts' : 'Products';
+  const by = orderby ?? (entity === 'Products' ? 'received' : 'DeletionDate');
+  return {
+    entity,
+    filter: requireFilter(asked.filter, entity),
+    order: { by, direction },
+    after: keyOf(asked.cursor),
+    limit,
+    records: asked.record === 'true',
+  };
+}
+
+function keyOf(cursor: string | undefined): ProductKey | undefined {
+  const key = cursor === undefined ? undefined : readCursor(cursor);
+  if (key !== null) return key;
+  throw new AppError('invalid', 'The cursor is not one of ours. Take it from the link `next`.');
+}
+
+function toJson(
+  { row, record }: FoundProduct,
+  withRecord: boolean,
+): z.output<typeof productFields> {
+  const time = (us: number | null) => (us === null ? null : formatDateUs(us));
+  return {
+    position: row.position,
+    productId: row.productId,
+    productName: row.productName,
+    collection: row.collection,
+    platform: row.platform,
+    productType: row.productType,
+    processingLevel: row.processingLevel,
+    sensingStart: time(row.sensingStartUs),
+    sensingEnd: time(row.sensingEndUs),
+    publicationDate: time(row.publicationUs),
+    modificationDate: time(row.modificationUs),
+    sizeBytes: row.sizeBytes,
+    online: row.online,
+    cloudCoverPercent: row.cloudCoverPercent,
+    orbitNumber: row.orbitNumber,
+    relativeOrbitNumber: row.relativeOrbitNumber,
+    orbitDirection: row.orbitDirection,
+    tile: row.tile,
+    processingBaseline: row.processingBaseline,
+    receivedAt: formatDateUs(row.receivedAtUs),
+    deletionDate: time(row.deletionUs),
+    deletionCause: row.deletionCause,
+    ...(withRecord ? { record } : {}),
+  };
+}

@@ -1,0 +1,181 @@
+/** The OpenAPI document against what the routes really do. */
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Console, createMemoryLog, generatedProducts, openConsole } from './console-world.ts';
+
+async function openFilled() {
+  const row = {
+    position: 7,
+    ackId: 'a',
+    productId: 'p',
+    productName: 'n',
+    event: 'created',
+    subscription: null,
+    subscriptionId: null,
+    notificationDateUs: 1,
+    receivedAtUs: 2,
+    source: 'push',
+    timesSeen: 1,
+    lastSeenAtUs: 2,
+  };
+  const notifications = createMemoryLog([row, { ...row, position: 8 }]);
+  const world = await openConsole({ notifications });
+  const { products, deleted } = generatedProducts(5);
+  world.products.add('Products', ...products);
+  world.products.add('DeletedProducts', ...deleted);
+  world.products.state.lastPosition += 1;
+  return world;
+}
+
+/** A value that the schema of each parameter allows, and one that it does not; null when all are. */
+const samples: Record<string, [good: string, bad: string | null]> = {
+  ackId: ['a', null],
+  productId: ['p', null],
+  name: ['S2*', null],
+  event: ['created', null],
+  subscription: ['alps', null],
+  source: ['push', 'pull'],
+  time: ['notification', 'any'],
+  since: ['2026-01-01T00:00:00Z', 'now'],
+  until: ['2026-01-01', 'now'],
+  after: ['1', '-1'],
+  before: ['9', 'x'],
+  order: ['oldest', 'any'],
+  limit: ['1', '0'],
+  filter: ["startswith(Name,'S')", 'Name'],
+  deleted: ['true', '1'],
+  orderby: ['PublicationDate', 'Name'],
+  direction: ['asc', 'up'],
+  cursor: ['1_2', '1'],
+  record: ['true', 'yes'],
+  count: ['true', 'yes'],
+};
+
+type Schema = Record<string, unknown> & { properties?: Record<string, Schema>; items?: Schema };
+type Operation = {
+  parameters: { name: string; in: string; schema: Schema }[];
+  responses: Record<string, { headers?: object; content: Record<string, { schema: Schema }> }>;
+};
+
+async function readDocument({ get }: Console) {
+  const { json } = await get('/api/openapi.json');
+  const operations = Object.entries<{ get: Operation }>(json.paths);
+  return { json, operations: operations.map(([path, item]) => ({ path, operation: item.get })) };
+}
+
+describe('the OpenAPI document', () => {
+  it('is one of version 3.1, with each route, each under a name of its own', async () => {
+    const { json, operations } = await readDocument(await openFilled());
+    expect(json.openapi).toBe('3.1.0');
+    expect(json.info).toMatchObject({ title: 'earshot', version: expect.any(String) });
+    expect(json).not.toHaveProperty('security');
+    expect(operations.map(({ path }) => path)).toEqual(['/api/notifications', '/api/products']);
+    const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
+    expect(new Set(ids).size).toBe(operations.length);
+    // Every reference leads somewhere.
+    for (const [, pointer] of JSON.stringify(json).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      const target = pointer?.split('/').reduce((value, key) => Object(value)[key], json);
+      expect(target).toMatchObject({ type: 'object' });
+    }
+  });
+
+  it('names parameters that are taken, and values that are refused, and no others are', async () => {
+    const world = await openFilled();
+    const { operations } = await readDocument(world);
+    for (const { path, operation } of operations) {
+      for (const parameter of operation.parameters) {
+        const [good, bad] = samples[parameter.name] ?? [];
+        const ask = (value = '') =>
+          world.get(`${path}?${parameter.name}=${encodeURIComponent(value)}`);
+        expect(parameter.in).toBe('query');
+        expect({ [parameter.name]: (await ask(good)).status }).toEqual({ [parameter.name]: 200 });
+        if (bad !== null) {
+          expect({ [parameter.name]: (await ask(bad)).status }).toEqual({ [parameter.name]: 400 });
+        }
+      }
+      expect(await world.get(`${path}?other=1`)).toMatchObject({ status: 400 });
+    }
+  });
+
+  it('tells the types, limits and defaults of parameters', async () => {
+    const { operations } = await readDocument(await openFilled());
+    const schemas = Object.fromEntries(
+      operations.flatMap(({ operation }) =>
+        operation.parameters.map(({ name, schema }) => [name, schema]),
+      ),
+    );
+    expect(schemas).toMatchObject({
+      limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+      event: { type: 'array', items: { type: 'string' } },
+      order: { enum: ['newest', 'oldest'], default: 'newest' },
+      since: { type: 'string' },
+      count: { enum: ['true', 'false'], default: 'false' },
+    });
+  });
+
+  it('describes answers as they are: every field, of its type, and none that is not told', async () => {
+    const world = await openFilled();
+    const { operations } = await readDocument(world);
+    const searches = ['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'];
+    for (const { path, operation } of operations) {
+      const answer = operation.responses[200];
+      const schema = answer?.content['application/json']?.schema ?? {};
+      const seen = new Set<string>();
+      for (const search of path === '/api/products' ? searches : searches.slice(0, 2)) {
+        const { json, status } = await world.get(path + search);
+        expect(status).toBe(200);
+        expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
+        noteFields(json, schema, seen);
+      }
+      expect([...seen].toSorted()).toEqual(fieldsOf(schema).toSorted());
+    }
+  });
+
+  it('describes problems as they are', async () => {
+    const world = await openFilled();
+    const { json } = await readDocument(world);
+    const schema = json.components.schemas.Problem;
+    for (const [path, status] of [
+      ['/api/products?filter=Name', 400],
+      ['/api/notifications?limit=0', 400],
+    ] as const) {
+      const answer = await world.get(path);
+      expect(answer.status).toBe(status);
+      expect(z.fromJSONSchema(schema).safeParse(answer.json).error).toBeUndefined();
+      expect(Object.keys(answer.json).filter((name) => !(name in schema.properties))).toEqual([]);
+      expect(schema.required.filter((name: string) => !(name in answer.json))).toEqual([]);
+    }
+  });
+
+  it('names the headers that answers carry', async () => {
+    const world = await openFilled();
+    const { operations } = await readDocument(world);
+    const products = operations.find(({ path }) => path === '/api/products');
+    const names = Object.keys(products?.operation.responses[200]?.headers ?? {});
+    expect(names).toEqual(['earshot-index-lag']);
+    const { headers } = await world.get('/api/products');
+    expect(names.filter((name) => headers[name] === undefined)).toEqual([]);
+  });
+});
+
+/** Every field that a schema tells of, as a path; what is in a record is the catalogue's own. */
+function fieldsOf(schema: Schema, at = ''): string[] {
+  const own = Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [
+    `${at}/${name}`,
+    ...(name === 'record' ? [] : fieldsOf(inner, `${at}/${name}`)),
+  ]);
+  return schema.items === undefined ? own : [...own, ...fieldsOf(schema.items, at)];
+}
+
+function noteFields(value: unknown, schema: Schema, seen: Set<string>, at = ''): void {
+  if (Array.isArray(value)) {
+    for (const item of value) noteFields(item, schema.items ?? {}, seen, at);
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    seen.add(`${at}/${name}`);
+    if (name !== 'record')
+      noteFields(inner, schema.properties?.[name] ?? {}, seen, `${at}/${name}`);
+  }
+}

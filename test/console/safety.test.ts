@@ -1,0 +1,178 @@
+/** Who is answered by the private listener, and who is not. */
+import { describe, expect, it } from 'vitest';
+import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
+import { createGate } from '../../src/receiver/gate.ts';
+import { createMemoryLog, openConsole } from './console-world.ts';
+
+const paths = ['/odata/v1/Products', '/api/products', '/api/notifications', '/api/openapi.json'];
+const silent = () => undefined;
+const log = { debug: silent, info: silent, warn: silent, error: silent };
+
+function openWithPassword() {
+  const pair = { username: 'earshot', password: 'a: word' };
+  const checkCredentials = createCredentialCheck([pair]);
+  const letIn = createGate(
+    { checkCredentials, log, nowUs: () => 0, newRequestId: () => 'an-id' },
+    silent,
+  );
+  return openConsole({ letIn });
+}
+
+const basic = (words: string) => ({ authorization: `Basic ${btoa(words)}` });
+
+describe('the private listener without a password', () => {
+  it('answers under its own names, whatever the port', async () => {
+    const world = await openConsole();
+    const names = [
+      'localhost',
+      'LOCALHOST:1',
+      '127.0.0.1',
+      `127.0.0.1:${world.port}`,
+      '[::1]:8080',
+    ];
+    for (const host of names) {
+      expect(await world.get('/odata/v1/Products', { headers: { host } })).toMatchObject({
+        status: 200,
+      });
+    }
+  });
+
+  it('answers under the address that it listens on', async () => {
+    const world = await openConsole({ host: '127.0.0.2' });
+    const ask = (host: string) =>
+      world.get(`http://127.0.0.2:${world.port}/api/products`, { headers: { host } });
+    expect(await ask('127.0.0.2')).toMatchObject({ status: 200 });
+    expect(await ask('127.0.0.3')).toMatchObject({ status: 403 });
+  });
+
+  it.each([
+    'evil.example',
+    'evil.example:8080',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '10.0.0.1',
+  ])('refuses the name %s, which leads here by a trick', async (host) => {
+    const world = await openConsole();
+    for (const path of paths) {
+      const answer = await world.get(path, { headers: { host } });
+      expect(answer.status).toBe(403);
+      expect(answer.json.detail).not.toMatch(/product/i);
+    }
+  });
+});
+
+describe('the private listener with a password', () => {
+  it('answers who knows it, under any name', async () => {
+    const world = await openWithPassword();
+    const headers = { ...basic('earshot:a: word'), host: 'earshot.example.org' };
+    for (const path of paths)
+      expect(await world.get(path, { headers })).toMatchObject({ status: 200 });
+    const { json } = await world.get('/api/openapi.json', { headers });
+    expect(json.security).toEqual([{ login: [] }]);
+  });
+
+  it.each([
+    ['nothing', {}],
+    ['another password', basic('earshot:word')],
+    ['another name', basic('admin:a: word')],
+    ['another scheme', { authorization: 'Bearer a: word' }],
+  ])('answers 401 to %s, on every path alike', async (_title, headers) => {
+    const world = await openWithPassword();
+    for (const path of [...paths, '/nowhere', '/odata/v1/Nothing']) {
+      const answer = await world.get(path, { headers });
+      expect(answer).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': expect.stringMatching(/^Basic realm=/) },
+      });
+      expect(answer.json.status).toBe(401);
+    }
+  });
+
+  it('slows down who guesses', async () => {
+    const world = await openWithPassword();
+    const statuses = new Set<number>();
+    for (let i = 0; i < 102; i += 1) statuses.add((await world.get('/api/products')).status);
+    expect([...statuses]).toEqual([401, 429]);
+  });
+});
+
+describe('every request', () => {
+  it('that would change something is 405, with what is allowed', async () => {
+    const world = await openConsole();
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      for (const path of paths) {
+        const answer = await world.get(path, { method });
+        expect(answer).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+      }
+    }
+  });
+
+  it('by HEAD gets the headers alone', async () => {
+    const world = await openConsole();
+    for (const path of paths) {
+      const answer = await world.get(path, { method: 'HEAD' });
+      expect(answer).toMatchObject({ status: 200, text: '' });
+    }
+  });
+
+  it('from a page of another site is refused; from a page of its own, or a typed address, not', async () => {
+    const world = await openConsole();
+    const ask = (site: string) =>
+      world.get('/api/products', { headers: { 'sec-fetch-site': site } });
+    expect(await ask('cross-site')).toMatchObject({ status: 403 });
+    for (const site of ['same-origin', 'none'])
+      expect(await ask(site)).toMatchObject({ status: 200 });
+  });
+
+  it('gets an answer that no other page may read and nobody keeps', async () => {
+    const world = await openConsole();
+    for (const path of [...paths, '/nowhere', '/odata/v1/Products?$top=x']) {
+      const { headers } = await world.get(path, { headers: { origin: 'https://evil.example' } });
+      expect(headers).toMatchObject({
+        'cache-control': 'no-store',
+        'cross-origin-resource-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+      });
+      expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    }
+  });
+});
+
+describe('a query that takes too long', () => {
+  const never = new Promise<never>(silent);
+  const hanging = {
+    ...createMemoryLog([]),
+    find: () => ({ [Symbol.asyncIterator]: () => ({ next: () => never }) }),
+  };
+
+  it('is given up with 503', async () => {
+    const world = await openConsole({ notifications: hanging, limits: { timeoutMs: 50 } });
+    const answer = await world.get('/api/notifications');
+    expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+    expect(answer.json.detail).toMatch(/took too long/);
+  });
+
+  it('keeps its place, others wait in line, and those beyond the line get 503 at once', async () => {
+    const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 10_000 };
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let asked = 0;
+    const slow = {
+      ...hanging,
+      async *find() {
+        asked += 1;
+        await promise;
+        yield* [];
+      },
+    };
+    const world = await openConsole({ notifications: slow, limits });
+    const first = world.get('/api/notifications');
+    await expect.poll(() => asked).toBe(1);
+    const others = [world.get('/api/notifications'), world.get('/api/notifications')];
+    expect(await Promise.race(others)).toMatchObject({ status: 503 });
+    expect(asked).toBe(1);
+    resolve();
+    const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 200, 503]);
+    expect(asked).toBe(2);
+  });
+});

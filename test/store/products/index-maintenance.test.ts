@@ -1,0 +1,179 @@
+/** The index can be lost, damaged, built anew, and filled by several programs: the log makes it good. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  catchUpIndex,
+  rebuildIndex,
+  startIndexing,
+} from '../../../src/store/products/index-maintenance.ts';
+import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+
+const child = new URL('index-child.ts', import.meta.url).pathname;
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** News of so many products, each created, every third modified, every seventh deleted. */
+function newsOf(count: number): TestNews[] {
+  return Array.from({ length: count }, (_, i): TestNews[] => {
+    const Id = `product-${i}`;
+    const record = { Id, Name: `${Id}.SAFE`, ModificationDate: '2026-01-01T00:00:00Z' };
+    const modified = { ...record, ModificationDate: '2026-01-02T00:00:00Z', Online: true };
+    const deleted = { Id, Name: record.Name, DeletionDate: '2026-01-03T00:00:00Z' };
+    return [
+      { event: 'created', record },
+      ...(i % 3 === 0 ? [{ event: 'modified', record: modified }] : []),
+      ...(i % 7 === 0 ? [{ event: 'deleted', record: deleted }] : []),
+    ];
+  }).flat();
+}
+
+async function countsOf({ products }: ProductWorld) {
+  const { tree } = {
+    tree: {
+      node: 'comparison',
+      field: 'Online',
+      operator: 'eq',
+      literal: { type: 'boolean', value: true },
+    } as const,
+  };
+  return {
+    alive: await products.count({ entity: 'Products', filter: null }),
+    online: await products.count({ entity: 'Products', filter: tree }),
+    gone: await products.count({ entity: 'DeletedProducts', filter: null }),
+  };
+}
+
+function expectedCounts(count: number) {
+  const all = Array.from({ length: count }, (_, i) => i);
+  const alive = all.filter((i) => i % 7 !== 0);
+  return {
+    alive: alive.length,
+    online: alive.filter((i) => i % 3 === 0).length,
+    gone: count - alive.length,
+  };
+}
+
+const indexFiles = (dataDir: string) =>
+  readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
+
+describe('the index', () => {
+  it('follows the log while notifications arrive', async () => {
+    const world = await openProductWorld();
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent });
+    onTestFinished(() => indexing.stop());
+    await world.deliver(...newsOf(50));
+    await expect.poll(() => countsOf(world), { timeout: 10_000 }).toEqual(expectedCounts(50));
+    await world.deliver({ event: 'created', record: { Id: 'one more' } });
+    await expect
+      .poll(async () => (await countsOf(world)).alive, { timeout: 10_000 })
+      .toBe(expectedCounts(50).alive + 1);
+  });
+
+  it('is complete and counts nothing twice after its program was killed again and again', async () => {
+    const world = await openProductWorld();
+    const count = 6_000;
+    await world.deliver(...newsOf(count));
+    let kills = 0;
+    for (let round = 0; round < 3; round += 1) {
+      const program = spawn(process.execPath, [child, world.dataDir]);
+      const exited = once(program, 'exit');
+      await Promise.race([once(program.stdout, 'data'), exited]);
+      if (program.kill('SIGKILL')) kills += 1;
+      await exited;
+    }
+    expect(kills).toBeGreaterThan(0);
+    const { indexedPosition } = await catchUpIndex({ dataDir: world.dataDir });
+    expect(indexedPosition).toBe(newsOf(count).length);
+    expect(await countsOf(world)).toEqual(expectedCounts(count));
+  }, 60_000);
+
+  it('is filled by two programs at the same time as by one', async () => {
+    const world = await openProductWorld();
+    await world.deliver(...newsOf(1_500));
+    await Promise.all([
+      catchUpIndex({ dataDir: world.dataDir }),
+      catchUpIndex({ dataDir: world.dataDir }),
+    ]);
+    expect(await countsOf(world)).toEqual(expectedCounts(1_500));
+  });
+
+  it('is built anew while notifications arrive, and answers from the old file until then', async () => {
+    const world = await openProductWorld();
+    await world.index(...newsOf(700));
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent });
+    onTestFinished(() => indexing.stop());
+    const answers: number[] = [];
+    const seen: number[] = [];
+    const more = newsOf(900).slice(newsOf(700).length);
+    const [progress] = await Promise.all([
+      rebuildIndex({
+        dataDir: world.dataDir,
+        onProgress: ({ indexedPosition }) => seen.push(indexedPosition),
+      }),
+      world.deliver(...more),
+      (async () => {
+        for (let i = 0; i < 5; i += 1) answers.push((await countsOf(world)).gone);
+      })(),
+    ]);
+    expect(progress.indexedPosition).toBeGreaterThanOrEqual(newsOf(700).length);
+    expect(seen.length).toBeGreaterThan(0);
+    expect(Math.min(...answers)).toBeGreaterThanOrEqual(expectedCounts(700).gone);
+    await expect.poll(() => countsOf(world), { timeout: 10_000 }).toEqual(expectedCounts(900));
+    expect(indexFiles(world.dataDir)).toEqual(['products-2.db']);
+  });
+
+  it('stays as it was when a rebuild is stopped', async () => {
+    const world = await openProductWorld();
+    await world.index(...newsOf(100));
+    const stop = new AbortController();
+    stop.abort();
+    await rebuildIndex({ dataDir: world.dataDir, signal: stop.signal });
+    expect(indexFiles(world.dataDir)).toEqual(['products-1.db']);
+    expect(await countsOf(world)).toEqual(expectedCounts(100));
+  });
+
+  it('is made anew where the file is damaged, of another version, or gone', async () => {
+    for (const harm of [damage, giveOtherVersion, remove]) {
+      const world = await openProductWorld();
+      await world.index(...newsOf(40));
+      harm(join(world.dataDir, 'products-1.db'));
+      await catchUpIndex({ dataDir: world.dataDir });
+      expect(await countsOf(world), harm.name).toEqual(expectedCounts(40));
+      expect(indexFiles(world.dataDir), harm.name).toHaveLength(1);
+    }
+  });
+
+  it('says what to do while there is none', async () => {
+    const world = await openProductWorld();
+    await expect(world.products.indexState()).rejects.toThrow(/earshot index rebuild/);
+  });
+
+  it('passes over what it cannot read, and tells how much that was', async () => {
+    const world = await openProductWorld();
+    await world.deliver(...newsOf(10));
+    const log = new Sqlite(join(world.dataDir, 'earshot.db'));
+    log.prepare("UPDATE body SET bytes = CAST('not json' AS BLOB) WHERE id = 2").run();
+    log.close();
+    await catchUpIndex({ dataDir: world.dataDir });
+    expect(await world.products.indexState()).toMatchObject({ skipped: 1 });
+  });
+});
+
+function damage(file: string): void {
+  rmSync(`${file}-wal`, { force: true });
+  writeFileSync(file, Buffer.alloc(20_000, 'x'));
+}
+
+function giveOtherVersion(file: string): void {
+  const index = new Sqlite(file);
+  index.pragma('user_version = 999');
+  index.close();
+}
+
+function remove(file: string): void {
+  rmSync(file);
+}

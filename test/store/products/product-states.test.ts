@@ -1,0 +1,142 @@
+/** A product's row tells its newest state, in whatever order its notifications have come. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { FoundProduct } from '../../../src/domain/products.ts';
+import { openProductWorld, type TestNews, type TestRecord } from './product-world.ts';
+
+const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
+
+const alive = (Id: string, minute: number, more: object = {}): TestRecord => ({
+  Id,
+  Name: `${Id}.SAFE`,
+  PublicationDate: at(0),
+  ModificationDate: at(minute),
+  ContentLength: minute,
+  ...more,
+});
+const gone = (Id: string, minute: number, DeletionCause = 'Other'): TestRecord => ({
+  Id,
+  Name: `${Id}.SAFE`,
+  DeletionDate: at(minute),
+  DeletionCause,
+});
+
+/** One piece of news about one product, at one of few minutes so that some of them meet. */
+const news = fc
+  .record({
+    minute: fc.integer({ min: 1, max: 6 }),
+    kind: fc.constantFrom('created', 'modified', 'deleted'),
+    withRecord: fc.integer({ min: 0, max: 3 }),
+    variant: fc.integer({ min: 0, max: 1 }),
+  })
+  .map(
+    ({ minute, kind, withRecord, variant }): Omit<TestNews, 'productId'> & { minute: number } => {
+      const record =
+        kind === 'deleted'
+          ? gone('p', minute, variant === 0 ? 'Other' : 'Corrupted product')
+          : alive('p', minute, { Online: variant === 0 });
+      const notificationDate = at(minute + 1);
+      if (withRecord === 0) return { event: kind, record: null, notificationDate, minute };
+      return { event: kind, record, notificationDate, minute };
+    },
+  );
+
+/** Some news, and the same in another order, some of them twice. */
+const shuffled = fc.array(news, { minLength: 1, maxLength: 5 }).chain((list) => {
+  const all = [...list, ...list.slice(0, 2)];
+  const length = { minLength: all.length, maxLength: all.length };
+  return fc.tuple(fc.constant(list), fc.shuffledSubarray(all, length));
+});
+
+function named(list: readonly Omit<TestNews, 'productId'>[], productId: string): TestNews[] {
+  return list.map((one) => {
+    const record = one.record === null ? null : { ...one.record, Id: productId };
+    return { ...one, productId, productName: 'p.SAFE', record };
+  });
+}
+
+/** What must not hang on the order: all but who it is, and when it was heard of. */
+function stateOf({ row, record }: FoundProduct) {
+  const { position: _, productId: __, receivedAtUs: ___, ...state } = row;
+  return { state, record: { ...record, Id: null } };
+}
+
+describe('the state of a product', () => {
+  it('is the same whatever the order of its notifications, and however often they come', async () => {
+    const world = await openProductWorld();
+    const cases = fc.sample(shuffled, 500);
+    await world.index(
+      ...cases.flatMap(([inOrder, shuffle], i) => [
+        ...named(inOrder, `${i}-in-order`),
+        ...named(shuffle, `${i}-shuffled`),
+      ]),
+    );
+    const found = [...(await world.find('Products')), ...(await world.find('DeletedProducts'))];
+    const states = new Map(found.map((one) => [one.row.productId, stateOf(one)]));
+    expect(found).toHaveLength(2 * cases.length);
+    cases.forEach(([inOrder], i) => {
+      expect(states.get(`${i}-shuffled`), JSON.stringify(inOrder)).toEqual(
+        states.get(`${i}-in-order`),
+      );
+    });
+  }, 30_000);
+
+  it('is that of the newest modification, also when an older one comes later', async () => {
+    const world = await openProductWorld();
+    await world.index(
+      { event: 'modified', record: alive('a', 9) },
+      { event: 'created', record: alive('a', 1) },
+      { event: 'modified', record: alive('a', 5) },
+    );
+    const [found, ...others] = await world.find('Products');
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({
+      record: { ContentLength: 9 },
+      row: { sizeBytes: 9, position: 1 },
+    });
+  });
+
+  it('is a tombstone with date and cause once it is deleted, and stays one when older news come', async () => {
+    const world = await openProductWorld();
+    await world.index(
+      { event: 'deleted', record: gone('a', 5, 'Corrupted product') },
+      { event: 'modified', record: alive('a', 4) },
+    );
+    expect(await world.find('Products')).toEqual([]);
+    const [tombstone] = await world.find('DeletedProducts');
+    expect(tombstone?.row).toMatchObject({ productId: 'a', deletionCause: 'Corrupted product' });
+    expect(tombstone?.record).toEqual(gone('a', 5, 'Corrupted product'));
+  });
+
+  it('is alive again when the catalogue has modified it after the deletion', async () => {
+    const world = await openProductWorld();
+    await world.index(
+      { event: 'deleted', record: gone('a', 5) },
+      { event: 'modified', record: alive('a', 6) },
+    );
+    expect(await world.find('DeletedProducts')).toEqual([]);
+    expect(await world.find('Products')).toMatchObject([{ row: { deletionUs: null } }]);
+  });
+
+  it('keeps the last record when the deletion comes without one, and tells when it was heard of', async () => {
+    const world = await openProductWorld();
+    await world.index(
+      { event: 'created', record: alive('a', 1, { Online: true }) },
+      { event: 'deleted', record: null, productId: 'a', notificationDate: at(8) },
+    );
+    const [tombstone] = await world.find('DeletedProducts', `DeletionDate ge ${at(8)}`);
+    expect(tombstone?.record).toMatchObject({ ContentLength: 1, DeletionCause: null });
+    expect(tombstone?.row.deletionUs).toBe(Date.parse(at(8)) * 1000);
+  });
+
+  it('is a name alone while no record has come', async () => {
+    const world = await openProductWorld();
+    await world.index({ event: 'created', record: null, productId: 'a', productName: 'a.SAFE' });
+    expect(await world.find('Products', "contains(Name,'a.SA')")).toMatchObject([
+      { record: { Id: 'a', Name: 'a.SAFE' }, row: { productName: 'a.SAFE', sizeBytes: null } },
+    ]);
+    await world.index({ event: 'modified', record: alive('a', 3, { Name: 'b.SAFE' }) });
+    expect(await world.find('Products', "contains(Name,'a.SA')")).toEqual([]);
+    expect(await world.find('Products', "contains(Name,'b.SA')")).toHaveLength(1);
+  });
+});

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { checkReceiverOptions, checkStoreOptions } from './config/library-options.ts';
+import type { Entity } from './domain/filter-tree.ts';
 import { followLog } from './domain/follow-log.ts';
 import type {
   Cursors,
@@ -14,14 +15,21 @@ import type {
   Quarantine,
   Receipt,
 } from './domain/ports.ts';
+import type { FoundProduct, ProductKey, ProductQuery, ProductRow } from './domain/products.ts';
+import type { Expression } from './filter/builder.ts';
+import { requireFilter } from './filter/check.ts';
 import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
 import { guardLog, guardObserve } from './receiver/guarded-callbacks.ts';
 import { createMountableReceiver } from './receiver/mountable-receiver.ts';
 import type { Outcome } from './receiver/receiver-app.ts';
+import { catchUpIndex } from './store/products/index-maintenance.ts';
+import { openProducts } from './store/products/products.ts';
 import { openStore as openStoreAt } from './store/store.ts';
 
+export { geojsonFile } from './config/geojson-file.ts';
 export { defineConfig, type EarshotConfig } from './config/subscriptions-file.ts';
 export { AppError, type ErrorCode, isAppError } from './domain/app-error.ts';
+export type { Geometry } from './domain/geometry.ts';
 export type {
   Delivery,
   DriftCount,
@@ -30,15 +38,38 @@ export type {
   QuarantineRow,
 } from './domain/ports.ts';
 export type { Fault } from './domain/read-notifications.ts';
+export {
+  and,
+  attribute,
+  cloudCover,
+  collection,
+  deleted,
+  deletionCause,
+  type Expression,
+  id,
+  intersects,
+  modified,
+  name,
+  not,
+  online,
+  or,
+  productType,
+  published,
+  sensed,
+} from './filter/builder.ts';
 export type {
   CredentialPair,
   Cursors,
+  Entity,
+  FoundProduct,
   Intake,
   Logger,
   NotificationLog,
   NotificationQuery,
   NotificationRow,
   Outcome,
+  ProductKey,
+  ProductRow,
   Quarantine,
   Receipt,
 };
@@ -56,6 +87,26 @@ export interface FollowOptions {
   signal: AbortSignal;
 }
 
+/** A question about products. Without a field of it, all of them, newest first. */
+export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
+  /** `Products`, unless `DeletedProducts` are asked for. */
+  entity?: Entity | undefined;
+  /** A `$filter` expression, as a text or built with `and`, `collection`, … */
+  filter?: string | Expression | undefined;
+}
+
+/**
+ * The products that notifications told of. Each call brings the index up to date first. Rejects with
+ * `invalid` for a filter with a fault, `unavailable` when the index cannot be read or written.
+ */
+export interface StoredProducts {
+  /** Streams what matches, each with its record. */
+  find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
+  count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
+  /** The key of a row that `find` gave, to go on after it with `after`. */
+  keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
+}
+
 /** The store of one data directory. All times are microseconds since 1970, UTC. */
 export interface Store
   extends Intake,
@@ -68,6 +119,7 @@ export interface Store
   retry(quarantineId: number): Promise<Receipt>;
   /** Streams rows oldest first, and goes on as new ones arrive, until the signal is aborted. */
   follow(options: FollowOptions): AsyncIterable<NotificationRow>;
+  products: StoredProducts;
   /** Finishes what has been taken in, and ends the store's threads. */
   close(): Promise<void>;
 }
@@ -78,13 +130,60 @@ export interface Store
  * be written.
  */
 export async function openStore(options: { dataDir: string }): Promise<Store> {
-  const store = await openStoreAt({ ...checkStoreOptions(options), nowUs });
+  const { dataDir } = checkStoreOptions(options);
+  const store = await openStoreAt({ dataDir, nowUs });
+  const { products, close: closeProducts } = openStoredProducts(dataDir, store);
   return {
     ...store,
+    products,
+    close: async () => {
+      await closeProducts();
+      await store.close();
+    },
     moveCursor: (reader, position) => store.moveCursor(reader, position, nowUs()),
     retry: (quarantineId) => store.retry(quarantineId, nowUs()),
     follow: (follow) => followLog({ log: store, wait, ...follow }),
   };
+}
+
+function openStoredProducts(
+  dataDir: string,
+  log: Pick<NotificationLog, 'lastPosition'>,
+): {
+  products: StoredProducts;
+  close: () => Promise<void>;
+} {
+  const index = openProducts(dataDir);
+  const closing = new AbortController();
+  const compiled = <Question extends Pick<ProductsQuestion, 'entity' | 'filter'>>(
+    question: Question,
+  ) => {
+    const { entity = 'Products', filter = '' } = question;
+    return { ...question, entity, filter: requireFilter(String(filter), entity) };
+  };
+  let indexedPosition = -1;
+  const catchUp = async () => {
+    if ((await log.lastPosition()) <= indexedPosition) return;
+    ({ indexedPosition } = await catchUpIndex({ dataDir, signal: closing.signal }));
+  };
+  const products: StoredProducts = {
+    find: async function* (question = {}) {
+      const query = compiled(question);
+      await catchUp();
+      yield* index.find(query);
+    },
+    count: async (question = {}) => {
+      const query = compiled(question);
+      await catchUp();
+      return index.count(query);
+    },
+    keyOf: (row, { entity = 'Products', order } = {}) => index.keyOf(row, { entity, order }),
+  };
+  const close = async () => {
+    closing.abort();
+    await index.close();
+  };
+  return { products, close };
 }
 
 export interface CreateReceiverOptions {

@@ -1,6 +1,9 @@
 /** The options that choose rows of the log, shared by the commands that read it. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { NotificationQuery } from '../domain/ports.ts';
+import { printable } from '../domain/printable.ts';
+import { subscriptionEvents } from '../domain/subscription.ts';
+import { painter } from './colour.ts';
 import type { Io } from './io.ts';
 import { parseTimeArgument } from './time-argument.ts';
 
@@ -53,6 +56,18 @@ export function toQuery(flags: FilterFlags): NotificationQuery {
     sinceUs: since,
     untilUs: until,
   };
+}
+
+/** A name may be a slip, or an event that the catalogue has had only since: it is looked for all the same. */
+export function warnOfUnknownEvents(
+  { event = [] }: Pick<FilterFlags, 'event'>,
+  io: Pick<Io, 'env' | 'stderr'>,
+): void {
+  const known: readonly string[] = subscriptionEvents;
+  for (const name of event.filter((one) => !known.includes(one))) {
+    const label = painter(io, io.stderr)('yellow', `No event "${printable(name)}" is documented`);
+    io.stderr.write(`${label}; the catalogue's are ${known.join(', ')}.\n`);
+  }
 }
 
 function splitNames(text: string): string[] {

@@ -4,8 +4,10 @@ import { certificateCommand } from './commands/certificate.ts';
 import { credentialsCommand } from './commands/credentials.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { filterCommand } from './commands/filter.ts';
 import { healthCommand } from './commands/health.ts';
 import { importCommand } from './commands/import.ts';
+import { indexCommand } from './commands/index.ts';
 import { maintainCommand } from './commands/maintain.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { queryCommand } from './commands/query.ts';
@@ -30,6 +32,8 @@ Examples:
   $ earshot start                      serve the endpoint (see docs/configuration.md)
   $ earshot register --dry-run         what the catalogue account lacks
   $ earshot query --since 24h          what arrived since yesterday
+  $ earshot query products --tile 31UFR --cloud-below 20
+  $ earshot filter check "…"           before a subscription is spent on it
   $ earshot tail --event deleted       follow deletions as they arrive
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
@@ -46,8 +50,10 @@ Data goes to standard output, everything else to standard error.`,
     credentialsCommand(io),
     certificateCommand(io),
     queryCommand(io),
+    filterCommand(io),
     tailCommand(io),
     quarantineCommand(io),
+    indexCommand(io),
     importCommand(io),
     sandboxCommand(io),
   ];

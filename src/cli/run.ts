@@ -38,9 +38,14 @@ function environmentHint({ workingDir, env }: Io): string {
   return `There is no file .env in ${printable(workingDir)}.\n`;
 }
 
+/** A finding of several lines, as about a filter, keeps them, one below the other. */
+function indented(detail: string): string {
+  return detail.split('\n').map(printable).join('\n    ');
+}
+
 function explain(error: unknown): string {
   if (error instanceof AppError && error.code !== 'internal') {
-    const details = error.details.map((detail) => `  - ${printable(detail)}\n`);
+    const details = error.details.map((detail) => `  - ${indented(detail)}\n`);
     return `earshot: ${printable(error.message)}\n${details.join('')}`;
   }
   if (error instanceof SandboxConfigurationError) return `earshot: ${printable(error.message)}\n`;

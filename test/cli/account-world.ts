@@ -51,6 +51,7 @@ export async function openAccountWorld(
   const env: Record<string, string> = {
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
     EARSHOT_TLS_CERT: files.cert,
     EARSHOT_TLS_KEY: files.key,
     EARSHOT_PROBE_CA: files.ca,

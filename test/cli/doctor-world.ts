@@ -46,6 +46,7 @@ export async function openDoctorWorld(): Promise<DoctorWorld> {
   const env: Record<string, string> = {
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
     EARSHOT_TLS_CERT: file('certificate.pem', issued.certificatePem),
     EARSHOT_TLS_KEY: file('key.pem', issued.keyPem),
     EARSHOT_PROBE_CA: file('authority.pem', authority.certificatePem),

@@ -145,6 +145,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
       expect.stringMatching(/^(pass|warn) free space$/),
       'pass database',
       'pass clock',
+      'pass filters',
       'pass public URL',
       'warn name',
       'warn public address',

@@ -121,6 +121,21 @@ describe('query', () => {
     expect(await back.positions(['query', '--since', '150m'])).toEqual([5, 3]);
   });
 
+  it('says on stderr which event is not documented, and looks for it all the same', async () => {
+    const { code, out, err } = await world.earshot([
+      'query',
+      '--event',
+      'created,updated',
+      '--json',
+    ]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toHaveLength(3);
+    expect(err).toBe(
+      `No event "updated" is documented; the catalogue's are created, modified, deleted.\n`,
+    );
+    expect((await world.earshot(['query', '--event', 'Deleted'])).err).toBe('');
+  });
+
   it('says on stderr that nothing matches, and is done', async () => {
     const { code, out, err } = await world.earshot(['query', '--product-id', 'none']);
     expect({ code, out }).toEqual({ code: 0, out: '' });

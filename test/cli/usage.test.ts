@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { runCommand, version } from './fake-io.ts';
 
-const commands = ['demo', 'start', 'query', 'tail', 'quarantine', 'sandbox', 'health'];
+const commands = [
+  ...['demo', 'start', 'query', 'filter', 'index', 'tail', 'quarantine', 'sandbox', 'health'],
+];
 
 describe('earshot', () => {
   it.each([['--version'], ['-V']])('%s prints the version', async (flag) => {
@@ -19,6 +21,12 @@ describe('earshot', () => {
   it.each([
     ...commands.map((command) => [command]),
     ['query', 'drift'],
+    ['query', 'products'],
+    ['filter', 'check'],
+    ['filter', 'explain'],
+    ['filter', 'test'],
+    ['index', 'status'],
+    ['index', 'rebuild'],
     ['quarantine', 'list'],
     ['quarantine', 'show'],
     ['quarantine', 'retry'],
@@ -41,9 +49,11 @@ describe('earshot', () => {
   });
 
   it('help fits a narrow terminal', async () => {
-    const { out } = await runCommand(['query', '--help'], { isTTY: true, columns: 80 });
-    const options = out.slice(0, out.indexOf('Fields of'));
-    expect(Math.max(...options.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    for (const words of [['query'], ['query', 'products'], ['filter', 'check']]) {
+      const { out } = await runCommand([...words, '--help'], { isTTY: true, columns: 80 });
+      const options = out.slice(0, out.search(/\n(Fields of|All flags|Exits 0)/));
+      expect(Math.max(...options.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    }
   });
 });
 
@@ -112,6 +122,8 @@ describe('wrong settings', () => {
     ['query'],
     ['query --body'],
     ['query drift'],
+    ['query products'],
+    ['query products --count'],
     ['tail --no-follow'],
     ['quarantine list'],
     ['quarantine show 1'],

@@ -147,6 +147,7 @@ it.runIf(canChangeUser)(
       EARSHOT_DATA_DIR: dataDir,
       SQLITE_TMPDIR: dataDir,
       EARSHOT_LISTEN: `127.0.0.1:${port}`,
+      EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
       EARSHOT_TLS: 'off',
       EARSHOT_ENDPOINT_USERNAME: 'catalogue',
       EARSHOT_ENDPOINT_PASSWORD: 'a:secret',

@@ -169,6 +169,7 @@ describe('a trap is warned about', () => {
       "Collection/Name eq 'SENTINEL-2' and (contains(Name,'a') or not startswith(Name,'b'))",
       "Id eq '79d7807b-66e5-41d2-a586-1628eb82c3e0'",
       "contentdate/start lt '2019-12-31T22:20:15.428571Z'",
+      place('POLYGON((-90 10,90 10,0 20,-90 10))'),
       place('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))'),
       attribute('Double', "a/Name eq 'cloudCover' and a/Value lt 20"),
     ]) {

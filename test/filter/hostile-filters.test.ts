@@ -166,7 +166,7 @@ describe('a filter that was damaged', () => {
         }
         if (read !== null) expect(parseFilter(printFilter(read)).tree).toEqual(read);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 });

@@ -5,12 +5,18 @@ import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { DriftCount, NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
-import { addFilterOptions, type FilterFlags, toQuery } from '../filter-options.ts';
+import {
+  addFilterOptions,
+  type FilterFlags,
+  toQuery,
+  warnOfUnknownEvents,
+} from '../filter-options.ts';
 import type { Io } from '../io.ts';
 import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';
+import { queryProductsCommand } from './query-products.ts';
 
 /** A person's first look; programs get everything unless they set a limit. */
 const tableRowsDefault = 50;
@@ -64,7 +70,7 @@ Examples:
   $ earshot query --before 1201 --limit 50             the page before position 1201`,
     )
     .action((flags: QueryFlags) => query(io, flags));
-  return command.addCommand(driftCommand(io));
+  return command.addCommand(queryProductsCommand(io)).addCommand(driftCommand(io));
 }
 
 function driftCommand(io: Io): Command {
@@ -84,6 +90,7 @@ function driftCommand(io: Io): Command {
 }
 
 async function query(io: Io, flags: QueryFlags): Promise<void> {
+  warnOfUnknownEvents(flags, io);
   const form = flags.output ?? (flags.json ? 'json' : 'table');
   const { order, after, before } = flags;
   const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);

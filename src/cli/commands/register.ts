@@ -36,6 +36,7 @@ interface RegisterFlags {
   json?: true;
   yes?: true;
   skipProbe?: true;
+  skipFilterCheck?: true;
 }
 
 export function registerCommand(io: Io): Command {
@@ -51,6 +52,7 @@ export function registerCommand(io: Io): Command {
     .option('--json', 'the plan as JSON: changes unchanged unwanted others applied')
     .option('--yes', 'do not ask')
     .option('--skip-probe', 'do not look at the endpoint first, which the catalogue advises')
+    .option('--skip-filter-check', 'let the catalogue alone judge the filters')
     .addHelpText(
       'after',
       `
@@ -59,6 +61,8 @@ say it for one subscription called "${defaultSubscriptionName}"; what they do no
 last, and is at first: created, every product, running.
 Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs, way.
 
+A filter that the catalogue would refuse is refused here first, before anything is changed (see earshot
+filter check); --skip-filter-check is for the day when the catalogue knows more.
 What others made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's
 variables; the receiver must be running, and reachable over HTTPS.
 
@@ -107,12 +111,14 @@ async function carryOutRegister(
   io: Io,
 ): Promise<void> {
   const { movedFrom, prune = false, yes, skipProbe = false } = flags;
-  const [{ beyondLimits, carryOut }, { withCredentials }] = await Promise.all([
+  const [{ beyondLimits, carryOut }, { withCredentials }, { refuseFilters }] = await Promise.all([
     import('../../admin/plan/carry-out-plan.ts'),
     import('../account.ts'),
+    import('../filter/refuse-filters.ts'),
   ]);
   const prepared = await preparePlan({ desired, movedFrom, prune }, world);
   const { plan, excess, listed } = prepared;
+  if (!flags.skipFilterCheck) refuseFilters(desired, plan, io);
   if (movedFrom !== undefined && !listed.some(({ endpoint }) => endpoint?.startsWith(movedFrom))) {
     io.stderr.write(`Nothing in the account delivers to ${movedFrom}.\n`);
   }

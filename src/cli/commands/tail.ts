@@ -5,7 +5,12 @@ import { followLog } from '../../domain/follow-log.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
-import { addFilterOptions, type FilterFlags, toQuery } from '../filter-options.ts';
+import {
+  addFilterOptions,
+  type FilterFlags,
+  toQuery,
+  warnOfUnknownEvents,
+} from '../filter-options.ts';
 import type { Io } from '../io.ts';
 import { toOutputRow } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
@@ -58,6 +63,7 @@ Examples:
 }
 
 async function tail(io: Io, flags: TailFlags): Promise<void> {
+  warnOfUnknownEvents(flags, io);
   const { dataDir } = readDataConfig(io);
   const { reader } = flags;
   if (reader === undefined) {

@@ -9,6 +9,7 @@ import { writeOut } from '../write-out.ts';
 import { accountSteps } from './account-steps.ts';
 import { readDoctorSettings } from './doctor-settings.ts';
 import { endpointSteps } from './endpoint-steps.ts';
+import { filterSteps } from './filter-steps.ts';
 import { machineSteps } from './machine-steps.ts';
 import { runSteps } from './run-steps.ts';
 
@@ -25,6 +26,7 @@ export async function runDoctor(io: Io, { json }: { json?: true }): Promise<void
   const settings = await readDoctorSettings(io);
   const steps = [
     ...machineSteps(settings, io),
+    ...filterSteps(settings),
     ...endpointSteps(settings, io),
     ...accountSteps(settings, io),
   ];

@@ -17,10 +17,9 @@ export interface UnwrappedRing {
 
 /** A longitude on the grid, within -180 to 180 degrees; both of these stay as they are. */
 export function snappedLongitude(longitude: number): number {
-  const within =
-    longitude >= -180 && longitude <= 180
-      ? longitude
-      : longitude - 360 * Math.round(longitude / 360);
+  const rest = longitude % 360;
+  const turned = rest > 180 ? rest - 360 : rest < -180 ? rest + 360 : rest;
+  const within = Math.abs(longitude) <= 180 ? longitude : turned;
   return Math.round(within * stepsPerDegree) / stepsPerDegree;
 }
 

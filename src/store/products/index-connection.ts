@@ -20,7 +20,9 @@ export function createIndexConnection(dataDir: string): IndexConnection {
       open ??= openProductsForReading(dataDir);
       return open;
     },
-    close: () => void open?.close(),
+    close: () => {
+      if (open !== undefined) closeUnlessRead(open);
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 /** The thread that answers questions about products, so that no search delays an answer of the receiver. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { AppError } from '../../domain/app-error.ts';
 import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
@@ -20,7 +21,13 @@ const port = parentPort;
 // Given by the store's own code, on the other side of the thread.
 const { dataDir } = workerData as { dataDir: string };
 const post = (message: ThreadMessage) => port.postMessage(message);
-const giveWay = () => new Promise<void>((resolve) => setImmediate(resolve));
+let isClosing = false;
+
+/** Lets other questions be answered; a count that is under way ends with the thread. */
+async function giveWay(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  if (isClosing) throw new AppError('unavailable', 'The index is closed.');
+}
 
 try {
   const log = createReaderConnection(dataDir);
@@ -41,6 +48,7 @@ try {
       void answer(request).then((settled) => post({ kind: 'settled', settled: [settled] }));
       return;
     }
+    isClosing = true;
     index.close();
     log.close();
     post({ kind: 'settled', settled: [{ id: request.id, value: undefined }] });

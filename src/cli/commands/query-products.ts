@@ -1,0 +1,62 @@
+/** `earshot query products`: the products that notifications told of, in the catalogue's own terms. */
+import { Command, Option } from 'commander';
+import type { Io } from '../io.ts';
+import { wholeNumber } from '../number-argument.ts';
+import { addProductFlags } from '../products/product-flags.ts';
+import { productForms, tableRowsDefault } from '../products/product-forms.ts';
+import type { QueryProductsFlags } from '../products/query-products.ts';
+
+export function queryProductsCommand(io: Io): Command {
+  return addProductFlags(new Command('products'), io)
+    .description('Show products in their newest known state, or those that have been deleted.')
+    .option(
+      '--orderby <order>',
+      'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate; then asc or desc (default: newest first)',
+    )
+    .option(
+      '--limit <rows>',
+      `at most so many (table: ${tableRowsDefault}, else all)`,
+      wholeNumber(1),
+    )
+    .option('--after <key>', 'go on after a page; it tells the key')
+    .addOption(
+      new Option('--output <form>', 'form of the products (default: table)').choices(productForms),
+    )
+    .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .addOption(
+      new Option('--count', 'print how many there are').conflicts(['after', 'limit', 'output']),
+    )
+    .addOption(
+      new Option('--explain', 'print what the flags mean and how it is found').conflicts([
+        'count',
+        'output',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      `
+All flags together must match. Text is compared exactly, and case counts. In --name, * at the end means
+"starts with", at the beginning "ends with", and parts between two of them may come in any order.
+Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows tombstones, with
+the date and cause of deletion.
+
+json and ndjson: the record as the catalogue sent it. geojson: a FeatureCollection (RFC 7946). ids: one a
+line. Columns of csv, and properties of geojson: position productId productName collection platform
+productType processingLevel sensingStart sensingEnd publicationDate modificationDate sizeBytes online
+cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile processingBaseline receivedAt
+deletionDate deletionCause. Times are ISO 8601 UTC. With --explain, --json gives entity filter orderby
+narrowedBy byColumns byRecords plan.
+
+Examples:
+  $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d
+  $ earshot query products --bbox 5.5,45,11,48 --published 2026-11 --output geojson > alps.geojson
+  $ earshot query products --intersects area.geojson --type S2MSI2A --count
+  $ earshot query products --name 'S2A_MSIL2A_*T32TQM*' --output ids
+  $ earshot query products --deleted 7d --output csv
+  $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
+    )
+    .action(async (flags: QueryProductsFlags) => {
+      const { queryProducts } = await import('../products/query-products.ts');
+      await queryProducts(io, flags);
+    });
+}

@@ -1,0 +1,58 @@
+/** Reads a box on the command line: `west,south,east,north` in degrees. */
+import { InvalidArgumentError } from 'commander';
+import type { Geometry, Position, Ring } from '../../domain/geometry.ts';
+
+/** An edge of more than 180 degrees would be taken the short way round the globe; this is well below. */
+const edgeMaxDegrees = 90;
+
+/**
+ * A polygon, or a point for a box without extent. With west beyond east it crosses the antimeridian.
+ * Throws commander's InvalidArgumentError.
+ */
+export function parseBoundingBox(text: string): Geometry {
+  const numbers = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
+  const [west = 0, south = 0, east = 0, north = 0] = numbers;
+  if (numbers.length !== 4 || !numbers.every(Number.isFinite)) {
+    throw new InvalidArgumentError('Use west,south,east,north in degrees, such as 5.5,45,11,48.');
+  }
+  if (Math.abs(west) > 180 || Math.abs(east) > 180) {
+    throw new InvalidArgumentError(
+      `Longitudes are from -180 to 180${hintOfOrder(numbers)}. The order is west,south,east,north.`,
+    );
+  }
+  if (Math.abs(south) > 90 || Math.abs(north) > 90) {
+    throw new InvalidArgumentError(
+      `Latitudes are from -90 to 90${hintOfOrder(numbers)}. The order is west,south,east,north.`,
+    );
+  }
+  if (south > north) {
+    throw new InvalidArgumentError(
+      `South (${south}) lies north of north (${north}). The order is west,south,east,north.`,
+    );
+  }
+  if (west === east && south === north) return { type: 'Point', coordinates: [west, south] };
+  if (west === east || south === north) {
+    throw new InvalidArgumentError('The box has no area: make it a little wider, or a point.');
+  }
+  return { type: 'Polygon', coordinates: [outline({ west, south, east, north })] };
+}
+
+function hintOfOrder([first = 0, second = 0, third = 0, fourth = 0]: readonly number[]): string {
+  const swapped = Math.abs(second) <= 180 && Math.abs(fourth) <= 180;
+  const fits = swapped && Math.abs(first) <= 90 && Math.abs(third) <= 90;
+  return fits ? `; did you mean ${[second, first, fourth, third].join(',')}?` : '';
+}
+
+/** Counter-clockwise, closed, with points between where an edge is long. */
+function outline(box: { west: number; south: number; east: number; north: number }): Ring {
+  const { west, south, east, north } = box;
+  const width = east > west ? east - west : east + 360 - west;
+  const steps = Math.ceil(width / edgeMaxDegrees);
+  const longitudes = Array.from({ length: steps + 1 }, (_, i) => {
+    if (i === steps) return east;
+    const longitude = west + (width * i) / steps;
+    return longitude > 180 ? longitude - 360 : longitude;
+  });
+  const along = (latitude: number) => longitudes.map((one): Position => [one, latitude]);
+  return [...along(south), ...along(north).toReversed(), [west, south]];
+}

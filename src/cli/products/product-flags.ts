@@ -1,0 +1,108 @@
+/** The friendly flags that choose products, each as a condition of the filter language. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { FilterTree } from '../../domain/filter-tree.ts';
+import type { Geometry } from '../../domain/geometry.ts';
+import type { Io } from '../io.ts';
+import { parseBoundingBox } from './bounding-box.ts';
+import { anyOf, attributeBelow, attributeEquals, textEquals } from './conditions.ts';
+import { parseNamePattern } from './name-pattern.ts';
+import { parseTimeRange, type TimeRange } from './time-range.ts';
+
+export interface ProductFlags {
+  filter?: string;
+  collection?: FilterTree;
+  type?: FilterTree;
+  platform?: FilterTree;
+  tile?: FilterTree;
+  cloudBelow?: FilterTree;
+  bbox?: Geometry;
+  intersects?: string;
+  sensed?: TimeRange;
+  published?: TimeRange;
+  name?: FilterTree[];
+  /** True without a time. */
+  deleted?: true | TimeRange;
+}
+
+/** Adds the flags to a command. */
+export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Command {
+  const range = (text: string) => parseTimeRange(text, io.nowUs());
+  return command
+    .option('--filter <expression>', 'a $filter expression; joined to the other flags by "and"')
+    .option('--collection <names>', 'such as SENTINEL-2 or S2; several with commas', collections)
+    .option('--type <types>', 'product type, such as S2MSI2A; several with commas', types)
+    .option(
+      '--platform <names>',
+      'S2A, or SENTINEL-2 for all of it; several with commas',
+      platforms,
+    )
+    .option('--tile <tiles>', 'Sentinel-2 tile, 31UFR or T31UFR; several with commas', tiles)
+    .option('--cloud-below <percent>', 'less cloud cover than this', cloudBelow)
+    .option(
+      '--bbox <box>',
+      'west,south,east,north in degrees; west beyond east: across the antimeridian',
+      parseBoundingBox,
+    )
+    .option('--intersects <file>', 'the area in a GeoJSON file')
+    .option(
+      '--sensed <when>',
+      'sensing begins then: 24h, 7d, 2026-11, 2026-11-20, A..B, A.., ..B (UTC)',
+      range,
+    )
+    .option('--published <when>', 'published then', range)
+    .option(
+      '--name <pattern>',
+      'the whole name; * stands for any text at an end or between',
+      parseNamePattern,
+    )
+    .option('--deleted [when]', 'what has been deleted instead: at any time, or then', range);
+}
+
+function collections(text: string): FilterTree | undefined {
+  return anyNamed(text, (name) => {
+    const short = /^S(\d)(P?)$/i.exec(name);
+    // The catalogue writes all of its collections in capitals.
+    const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
+    return textEquals('Collection/Name', value);
+  });
+}
+
+function types(text: string): FilterTree | undefined {
+  return anyNamed(text, (type) => attributeEquals('productType', type));
+}
+
+/** The catalogue has the serial letter in an attribute of its own. */
+function platforms(text: string): FilterTree | undefined {
+  return anyNamed(text, (name) => {
+    const match = /^S(?:ENTINEL-?)?(\d)(P?)([A-Z]?)$/i.exec(name.toUpperCase());
+    if (match === null) return attributeEquals('platformShortName', name);
+    const [, number = '', p = '', serial = ''] = match;
+    const platform = attributeEquals('platformShortName', `SENTINEL-${number}${p}`);
+    if (serial === '') return platform;
+    return { node: 'and', terms: [platform, attributeEquals('platformSerialIdentifier', serial)] };
+  });
+}
+
+function tiles(text: string): FilterTree | undefined {
+  return anyNamed(text, (tile) => {
+    const [, zone = '', letters = ''] = /^T?(\d{1,2})([C-X][A-Z]{2})$/i.exec(tile) ?? [];
+    if (zone === '' || Number(zone) < 1 || Number(zone) > 60) {
+      throw new InvalidArgumentError('Use tiles such as 31UFR, with commas between several.');
+    }
+    return attributeEquals('tileId', zone.padStart(2, '0') + letters.toUpperCase());
+  });
+}
+
+function cloudBelow(text: string): FilterTree {
+  const value = Number(text.replace(/%$/, ''));
+  if (text.trim() === '' || !(value > 0 && value <= 101)) {
+    throw new InvalidArgumentError('Use a percentage above 0, such as 20.');
+  }
+  return attributeBelow('cloudCover', value);
+}
+
+function anyNamed(text: string, condition: (value: string) => FilterTree): FilterTree | undefined {
+  const values = text.split(',').map((value) => value.trim());
+  if (values.includes('')) throw new InvalidArgumentError('Use one, or several with commas.');
+  return anyOf([...new Set(values)].map(condition)) ?? undefined;
+}

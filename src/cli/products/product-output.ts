@@ -1,0 +1,193 @@
+/** Products as people and programs get them: table, JSON, NDJSON, CSV, GeoJSON, ids. */
+import { stringify } from 'csv-stringify/sync';
+import { formatDateUs } from '../../domain/notification-date.ts';
+import { printable } from '../../domain/printable.ts';
+import type { FoundProduct, ProductRow } from '../../domain/products.ts';
+import { toGeoJson } from '../../filter/geometry/geojson.ts';
+import { productView } from '../../filter/product-view.ts';
+import type { Output } from '../io.ts';
+import { type Column, printTable } from '../table.ts';
+import { writeOut } from '../write-out.ts';
+import type { ProductForm } from './product-forms.ts';
+
+/** The columns of a product in CSV, and the properties of a GeoJSON feature, in this order. */
+export const productFields = [
+  'position',
+  'productId',
+  'productName',
+  'collection',
+  'platform',
+  'productType',
+  'processingLevel',
+  'sensingStart',
+  'sensingEnd',
+  'publicationDate',
+  'modificationDate',
+  'sizeBytes',
+  'online',
+  'cloudCoverPercent',
+  'orbitNumber',
+  'relativeOrbitNumber',
+  'orbitDirection',
+  'tile',
+  'processingBaseline',
+  'receivedAt',
+  'deletionDate',
+  'deletionCause',
+] as const;
+
+type OutputProduct = ReturnType<typeof toOutputProduct>;
+
+/** The columns with times in ISO 8601 UTC; what is not known is null. */
+export function toOutputProduct(row: ProductRow) {
+  return {
+    position: row.position,
+    productId: row.productId,
+    productName: row.productName,
+    collection: row.collection,
+    platform: row.platform,
+    productType: row.productType,
+    processingLevel: row.processingLevel,
+    sensingStart: date(row.sensingStartUs),
+    sensingEnd: date(row.sensingEndUs),
+    publicationDate: date(row.publicationUs),
+    modificationDate: date(row.modificationUs),
+    sizeBytes: row.sizeBytes,
+    online: row.online,
+    cloudCoverPercent: row.cloudCoverPercent,
+    orbitNumber: row.orbitNumber,
+    relativeOrbitNumber: row.relativeOrbitNumber,
+    orbitDirection: row.orbitDirection,
+    tile: row.tile,
+    processingBaseline: row.processingBaseline,
+    receivedAt: formatDateUs(row.receivedAtUs),
+    deletionDate: date(row.deletionUs),
+    deletionCause: row.deletionCause,
+  } satisfies Record<(typeof productFields)[number], unknown>;
+}
+
+/** Writes products as they come; returns how many there were. */
+export async function writeProducts(
+  output: Output,
+  form: ProductForm,
+  products: AsyncIterable<FoundProduct>,
+): Promise<number> {
+  if (form === 'table') return writeTable(output, products);
+  const { head, between, tail, empty } = frames[form];
+  let count = 0;
+  for await (const product of products) {
+    // A file gets the text as it is; a terminal must not be steered by it.
+    const text = textOf(form, product);
+    const element = output.isTTY ? printable(text) : text;
+    await writeOut(output, `${count === 0 ? head : between}${element}`);
+    count += 1;
+  }
+  await writeOut(output, count === 0 ? empty : tail);
+  return count;
+}
+
+const header = `${productFields.join(',')}\n`;
+const lines = { head: '', between: '\n', tail: '\n', empty: '' };
+
+/** What stands around the elements. */
+const frames = {
+  json: { head: '[\n', between: ',\n', tail: '\n]\n', empty: '[]\n' },
+  ndjson: lines,
+  csv: { ...lines, head: header, empty: header },
+  geojson: {
+    head: '{"type":"FeatureCollection","features":[\n',
+    between: ',\n',
+    tail: '\n]}\n',
+    empty: '{"type":"FeatureCollection","features":[]}\n',
+  },
+  ids: lines,
+};
+
+function textOf(form: Exclude<ProductForm, 'table'>, { row, record }: FoundProduct): string {
+  switch (form) {
+    case 'json':
+    case 'ndjson':
+      return JSON.stringify(record);
+    case 'geojson':
+      return JSON.stringify(toFeature({ row, record }));
+    case 'ids':
+      return row.productId;
+    case 'csv': {
+      const values = toOutputProduct(row);
+      const cells = productFields.map((field) => values[field]);
+      const cast = { boolean: String };
+      // Names come from outside: a spreadsheet must not take one for a formula.
+      return stringify([cells], { escape_formulas: true, cast, eof: false });
+    }
+  }
+}
+
+/** RFC 7946, 3.2; a product without a footprint has the geometry null. */
+export function toFeature({ row, record }: FoundProduct) {
+  const geometry = productView(record).geometry();
+  return {
+    type: 'Feature',
+    id: row.productId,
+    geometry: geometry === null ? null : toGeoJson(geometry),
+    properties: toOutputProduct(row),
+  };
+}
+
+/** The columns follow the first product: all of one answer are alive, or all are tombstones. */
+async function writeTable(output: Output, products: AsyncIterable<FoundProduct>): Promise<number> {
+  const iterator = products[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  if (first.done) return 0;
+  const { row } = first.value;
+  const rows = async function* () {
+    yield toOutputProduct(row);
+    for await (const product of { [Symbol.asyncIterator]: () => iterator }) {
+      yield toOutputProduct(product.row);
+    }
+  };
+  const columns = row.deletionUs === null ? aliveColumns : goneColumns;
+  return printTable(output, columns, rows());
+}
+
+const name: Column<OutputProduct> = {
+  title: 'name',
+  value: ({ productName, productId }) => productName ?? productId,
+  flexible: true,
+};
+
+const aliveColumns: readonly Column<OutputProduct>[] = [
+  { title: 'sensed (UTC)', value: ({ sensingStart }) => shortTime(sensingStart) },
+  name,
+  { title: 'type', value: ({ productType }) => productType ?? '-' },
+  {
+    title: 'cloud',
+    value: ({ cloudCoverPercent }) =>
+      cloudCoverPercent === null ? '-' : `${Math.round(cloudCoverPercent)} %`,
+    align: 'right',
+  },
+  { title: 'size', value: ({ sizeBytes }) => formatSize(sizeBytes), align: 'right' },
+];
+
+const goneColumns: readonly Column<OutputProduct>[] = [
+  { title: 'deleted (UTC)', value: ({ deletionDate }) => shortTime(deletionDate) },
+  name,
+  { title: 'cause', value: ({ deletionCause }) => deletionCause ?? '-' },
+];
+
+function date(us: number | null): string | null {
+  return us === null ? null : formatDateUs(us);
+}
+
+/** To the minute: `2026-11-20 06:00`. */
+function shortTime(iso: string | null): string {
+  return iso?.slice(0, 16).replace('T', ' ') ?? '-';
+}
+
+/** In the units of the catalogue's own pages: `1.7 GB` is 1.7 thousand million bytes. */
+function formatSize(bytes: number | null): string {
+  if (bytes === null) return '-';
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
+  const value = bytes / 1000 ** step;
+  return `${value.toFixed(step === 0 || value >= 100 ? 0 : 1)} ${units[step]}`;
+}

@@ -1,0 +1,106 @@
+/** Answers `earshot query products`: rows, a number, or how they would be found. */
+import { readDataConfig } from '../../config/read-config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { FoundProduct, ProductQuery, ProductRow, Products } from '../../domain/products.ts';
+import { printFilter } from '../../filter/print.ts';
+import type { Io } from '../io.ts';
+import { writeOut } from '../write-out.ts';
+import { compileFlags } from './compile-flags.ts';
+import { withCurrentIndex } from './current-index.ts';
+import { explanationLines } from './explanation.ts';
+import { readPageKey, writePageKey } from './page-key.ts';
+import type { ProductFlags } from './product-flags.ts';
+import { formsWithRecords, type ProductForm, tableRowsDefault } from './product-forms.ts';
+import { defaultOrder, type Order, parseOrder } from './product-order.ts';
+import { writeProducts } from './product-output.ts';
+
+export interface QueryProductsFlags extends ProductFlags {
+  orderby?: string;
+  limit?: number;
+  after?: string;
+  output?: ProductForm;
+  json?: true;
+  count?: true;
+  explain?: true;
+}
+
+type Question = ProductQuery & { order: Order };
+
+export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
+  const form = flags.output ?? (flags.json ? 'json' : 'table');
+  const question = readQuestion(io, flags, form);
+  const { dataDir } = readDataConfig(io);
+  await withCurrentIndex(dataDir, io, async (products) => {
+    if (flags.explain) return explain(io, products, question, flags.json === true);
+    if (flags.count) return writeOut(io.stdout, `${await products.count(question)}\n`);
+    await list(io, products, question, form);
+  });
+}
+
+/** All that can be wrong with the flags is told before anything is opened. */
+function readQuestion(io: Io, flags: QueryProductsFlags, form: ProductForm): Question {
+  const { entity, filter } = compileFlags(flags, io);
+  const { orderby, after } = flags;
+  const order = orderby === undefined ? defaultOrder(entity) : parseOrder(orderby, entity);
+  return {
+    entity,
+    filter,
+    order,
+    after: after === undefined ? undefined : readPageKey(after, entity, order),
+    limit: flags.limit ?? (form === 'table' ? tableRowsDefault : undefined),
+    records: formsWithRecords.has(form),
+  };
+}
+
+async function list(
+  io: Io,
+  products: Products,
+  question: Question,
+  form: ProductForm,
+): Promise<void> {
+  let last: ProductRow | undefined;
+  const noted = async function* (): AsyncGenerator<FoundProduct> {
+    for await (const product of products.find(question)) {
+      if (io.signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
+      last = product.row;
+      yield product;
+    }
+  };
+  const count = await writeProducts(io.stdout, form, noted());
+  if (count === 0 && form === 'table') io.stderr.write(nothingMatches(question));
+  if (last === undefined || count !== question.limit) return;
+  const { entity, order } = question;
+  const key = writePageKey(products.keyOf(last, question), entity, order);
+  io.stderr.write(`${count} shown. For what may follow: the same with --after ${key}\n`);
+}
+
+function nothingMatches({ entity, after }: Question): string {
+  if (after !== undefined) return 'Nothing follows.\n';
+  return entity === 'Products'
+    ? 'No product matches. A --name must match as a whole, and case counts. How it was understood: --explain\n'
+    : 'No deleted product matches. How it was understood: --explain\n';
+}
+
+async function explain(
+  io: Io,
+  products: Products,
+  question: Question,
+  json: boolean,
+): Promise<void> {
+  const { entity, filter, order } = question;
+  const explanation = await products.explain(question);
+  const shown = {
+    entity,
+    filter: filter === null ? '' : printFilter(filter),
+    orderby: `${order.by} ${order.direction}`,
+    ...explanation,
+  };
+  if (json) return writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  const lines = [
+    `asked of    ${entity}`,
+    `filter      ${shown.filter === '' ? '(none: every one)' : shown.filter}`,
+    `order       ${shown.orderby}`,
+    ...explanationLines(explanation),
+  ];
+  await writeOut(io.stdout, `${lines.join('\n')}\n`);
+}

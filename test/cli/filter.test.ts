@@ -1,0 +1,247 @@
+/** `earshot filter`: what is found in a filter, its plain words, and what of the stored products it matches. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { runCommand } from './fake-io.ts';
+import { createProductWorld } from './product-samples.ts';
+
+const collection = "Collection/Name eq 'SENTINEL-2'";
+
+/** A folder whose `earshot.config.ts` names these subscriptions. */
+function folderWith(subscriptions: object): string {
+  const folder = temporaryDirectory();
+  const text = `export default ${JSON.stringify({ subscriptions })};\n`;
+  writeFileSync(join(folder, 'earshot.config.ts'), text);
+  return folder;
+}
+
+describe('filter check', () => {
+  it('is silent about a good filter but for one line, and exits 0', async () => {
+    expect(await runCommand(['filter', 'check', collection])).toMatchObject({
+      code: 0,
+      out: '',
+      err: 'The filter is valid for Products.\n',
+    });
+    const argv = ['filter', 'check', 'DeletionDate gt 2026-01-01', '--entity', 'DeletedProducts'];
+    expect(await runCommand(argv)).toMatchObject({ code: 0, out: '' });
+  });
+
+  it.each<[string, RegExp]>([
+    ["foo eq 'bar'", /^error: .*foo.*\n {2}foo eq 'bar'\n {2}\^\^\^\n/],
+    ['Collection/Name eq SENTINEL-2', /'SENTINEL-2'/],
+    [`${collection} and (Online eq true`, /\n {2}.*\n {2} +\^/],
+    ['DeletionDate gt 2026-01-01', /DeletedProducts/],
+    ["Nmae eq 'x'", /Name/],
+    ["OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((4 50,5 50,5 51,4 51))')", /clos/],
+    ["substringof('IW_GRDH',Name)", /contains/],
+    [collection.replaceAll("'", '"'), /single quotes/],
+  ])('shows the place in %s, and exits 1', async (filter, message) => {
+    const { code, out, err } = await runCommand(['filter', 'check', filter]);
+    expect(code).toBe(1);
+    expect(out).toMatch(message);
+    expect(err).toMatch(/^earshot: The filter has an? .*error: the catalogue would refuse it\.\n$/);
+  });
+
+  it('warns of a trap, and exits 0', async () => {
+    const { code, out } = await runCommand(['filter', 'check', "contains(Name,'_COG')"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^warning: /);
+  });
+
+  it('colours the severity on a terminal', async () => {
+    const { out } = await runCommand(['filter', 'check', "foo eq 'bar'"], { isTTY: true });
+    expect(out).toContain('\u001b[31merror\u001b[39m: ');
+  });
+
+  it('lets nothing of the filter steer the terminal', async () => {
+    const { out } = await runCommand(['filter', 'check', "foo\u001b[2J eq 'a\u202eb'"]);
+    expect(out).not.toMatch(/\p{Cc}(?<!\n)|\u202e/u);
+  });
+
+  it('gives programs every field of each finding', async () => {
+    const { code, out } = await runCommand(['filter', 'check', "foo eq 'bar'", '--json']);
+    expect(code).toBe(1);
+    const shown = JSON.parse(out);
+    expect(shown).toMatchObject({ valid: false, entity: 'Products', canonical: null });
+    const [finding] = shown.findings;
+    expect(Object.keys(finding)).toEqual([
+      'severity',
+      'code',
+      'message',
+      'expected',
+      'hint',
+      'start',
+      'end',
+    ]);
+    expect(finding).toMatchObject({ severity: 'error', code: 'unknown-field', start: 0, end: 3 });
+    const good = await runCommand(['filter', 'check', `(${collection})`, '--json']);
+    expect(good).toMatchObject({ code: 0, err: '' });
+    const canonical = collection;
+    expect(JSON.parse(good.out)).toMatchObject({ valid: true, canonical, findings: [] });
+  });
+
+  it('takes an empty filter for every product, and says so', async () => {
+    const { code, out } = await runCommand(['filter', 'check', '']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/every product/);
+    const { out: json } = await runCommand(['filter', 'check', '', '--json']);
+    expect(JSON.parse(json)).toMatchObject({ valid: true, canonical: '' });
+  });
+
+  it('ends a megabyte of text, and a thousand parentheses, with an error', async () => {
+    for (const text of [`Name eq '${'x'.repeat(2 ** 20)}'`, '('.repeat(1_000)]) {
+      expect(await runCommand(['filter', 'check', text])).toMatchObject({ code: 1 });
+    }
+  });
+});
+
+describe('--subscription', () => {
+  const workingDir = () =>
+    folderWith({
+      good: { filter: collection },
+      gone: { events: ['deleted'], filter: 'DeletionDate gt 2026-01-01' },
+      wrong: { filter: "foo eq 'bar'" },
+      mixed: { events: ['created', 'deleted'], filter: 'DeletionDate gt 2026-01-01' },
+    });
+
+  it('takes the filter of earshot.config.ts, for what its events are about', async () => {
+    const options = { workingDir: workingDir() };
+    const check = (...words: string[]) =>
+      runCommand(['filter', 'check', '--subscription', ...words], options);
+    expect(await check('good')).toMatchObject({ code: 0 });
+    expect((await check('gone')).err).toContain('valid for DeletedProducts');
+    expect((await check('wrong')).out).toContain("foo eq 'bar'");
+    const { code, err } = await check('mixed');
+    expect(code).toBe(2);
+    expect(err).toMatch(/--entity Products or --entity DeletedProducts/);
+    expect(await check('mixed', '--entity', 'DeletedProducts')).toMatchObject({ code: 0 });
+    expect(await check('mixed', '--entity', 'Products')).toMatchObject({ code: 1 });
+  });
+
+  it.each<[string[], RegExp]>([
+    [[], /Write the expression in quotes/],
+    [[collection, '--subscription', 'good'], /Write the expression in quotes/],
+    [['--subscription', 'god'], /no subscription "god"\. It names: .*good/],
+    [['Collection/Name', 'eq', "'SENTINEL-2'"], /too many arguments/],
+    [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
+  ])('%j is wrong usage', async (words, message) => {
+    const { code, out, err } = await runCommand(['filter', 'check', ...words], {
+      workingDir: workingDir(),
+    });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+
+  it('says that there is no file to look in', async () => {
+    const { code, err } = await runCommand(['filter', 'test', '--subscription', 'a']);
+    expect(code).toBe(2);
+    expect(err).toContain('There is no earshot.config.ts in');
+  });
+});
+
+describe('filter explain', () => {
+  const filter = `${collection} and Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'timeliness' and a/OData.CSC.StringAttribute/Value eq 'NRT')`;
+
+  it('says the filter in words, and what the index answers of it', async () => {
+    const world = await createProductWorld();
+    await world.earshot(['query', 'products', '--count']);
+    const { code, out, err } = await world.earshot(['filter', 'explain', filter]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness[\s\S]*With the product index:/);
+    expect(out).toMatch(/by records {2}.*timeliness/);
+    const { out: json } = await world.earshot(['filter', 'explain', filter, '--json']);
+    expect(JSON.parse(json)).toMatchObject({
+      entity: 'Products',
+      canonical: expect.stringContaining('timeliness'),
+      words: expect.any(Array),
+      index: { byRecords: [expect.stringContaining('timeliness')] },
+    });
+  });
+
+  it('says only the words without a data directory, and that it does', async () => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const { code, out, err } = await runCommand(['filter', 'explain', filter], { env });
+    expect(code).toBe(0);
+    expect(out).toContain('timeliness');
+    expect(out).not.toContain('product index');
+    expect(err).toMatch(/not told: there is no database in \/nonexistent\/earshot/);
+  });
+
+  it('refuses a wrong filter as wrong usage, with the place', async () => {
+    const { code, out, err } = await runCommand(['filter', 'explain', "foo eq 'bar'"]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/ {4} {2}foo eq 'bar'\n {4} {2}\^\^\^/);
+  });
+});
+
+describe('filter test', () => {
+  it('counts by day of publication, with total and share', async () => {
+    const world = await createProductWorld();
+    const { code, out } = await world.earshot(['filter', 'test', "endswith(Name,'.SAFE')"]);
+    expect(code).toBe(0);
+    expect(out.split('\n')).toEqual([
+      'day (UTC)   products',
+      '2026-04-30         1',
+      '2026-05-01         1',
+      '2026-05-02         2',
+      '4 of 4 products match (100 %)',
+      '',
+    ]);
+  });
+
+  it('counts deletions by their day, and since a time only those from then on', async () => {
+    const world = await createProductWorld();
+    const test = async (...words: string[]) =>
+      JSON.parse((await world.earshot(['filter', 'test', ...words, '--json'])).out);
+    expect(await test(collection)).toEqual({
+      entity: 'Products',
+      matching: 2,
+      total: 4,
+      share: 0.5,
+      days: [
+        { day: '2026-04-30', matching: 1 },
+        { day: '2026-05-01', matching: 1 },
+      ],
+    });
+    expect(await test(collection, '--since', '2026-05-01')).toMatchObject({
+      matching: 1,
+      total: 2,
+      days: [{ day: '2026-05-01', matching: 1 }],
+    });
+    expect(await test('', '--entity', 'DeletedProducts')).toMatchObject({
+      entity: 'DeletedProducts',
+      total: 1,
+      days: [{ day: '2026-05-02', matching: 1 }],
+    });
+  });
+
+  it('draws bars on a terminal', async () => {
+    const world = await createProductWorld();
+    const { out } = await world.earshot(['filter', 'test', "endswith(Name,'.SAFE')"], {
+      isTTY: true,
+      columns: 80,
+    });
+    const bars = [...out.matchAll(/█+/g)].map(([bar]) => bar.length);
+    expect(bars).toEqual([15, 15, 30]);
+  });
+
+  it('says so when nothing matches, and when there is nothing', async () => {
+    const world = await createProductWorld();
+    const none = await world.earshot(['filter', 'test', "Name eq 'x'"]);
+    expect(none).toMatchObject({ code: 0, out: '0 of 4 products match (0 %)\n' });
+    const since = await world.earshot(['filter', 'test', 'Online eq true', '--since', '0m']);
+    expect(since.out).toBe('There are no products here yet to try it on.\n');
+  });
+
+  it.each<[string[], number, RegExp]>([
+    [["foo eq 'bar'"], 2, /foo/],
+    [[collection, '--since', 'soon'], 2, /90m, 24h, 7d or a date/],
+    [[collection], 2, /There is no database in/],
+  ])('%j is refused', async (words, exit, message) => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const { code, out, err } = await runCommand(['filter', 'test', ...words], { env });
+    expect({ code, out }).toEqual({ code: exit, out: '' });
+    expect(err).toMatch(message);
+  });
+});

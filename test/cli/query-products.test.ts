@@ -1,0 +1,274 @@
+/** `earshot query products`: which products the flags choose, in which order, and how it pages. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { compileFlags } from '../../src/cli/products/compile-flags.ts';
+import { addProductFlags, type ProductFlags } from '../../src/cli/products/product-flags.ts';
+import { defaultOrder } from '../../src/cli/products/product-order.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import { openProducts } from '../../src/store/products/products.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { nowUs } from './fake-io.ts';
+import { createProductWorld, guid, told } from './product-samples.ts';
+
+// These tests only read: they share one world and one open index, as most of a command's time is opening it.
+let world: Awaited<ReturnType<typeof createProductWorld>>;
+let products: ReturnType<typeof openProducts>;
+beforeAll(async () => {
+  let cleanUp: () => void = () => undefined;
+  world = await createProductWorld((remove) => {
+    cleanUp = remove;
+  });
+  await catchUpIndex({ dataDir: world.dataDir });
+  products = openProducts(world.dataDir);
+  return async () => {
+    await products.close();
+    cleanUp();
+  };
+});
+
+/** The last digits of what the flags choose, newest received first: what the command asks the index. */
+async function chosen(words: readonly string[]): Promise<string> {
+  const nothing = { write: () => true, once: () => undefined };
+  const io = { stderr: nothing, env: {}, readFile: (path: string) => readFileSync(path, 'utf8') };
+  const command = addProductFlags(new Command(), { nowUs: () => nowUs }).exitOverride();
+  command.parse(words, { from: 'user' });
+  const question = compileFlags(command.opts<ProductFlags>(), io);
+  const order = defaultOrder(question.entity);
+  const found = await collect(products.find({ ...question, order, records: false }));
+  return found.map(({ row }) => row.productId.slice(-1)).join('');
+}
+
+describe('query products', () => {
+  it.each([
+    ['', '4321'],
+    ['--collection SENTINEL-2', '21'],
+    ['--collection sentinel-2', '21'],
+    ['--collection S1', '3'],
+    ['--collection S1,S2', '321'],
+    ['--type S2MSI1C', '2'],
+    ['--type S2MSI1C,IW_GRDH_1S', '32'],
+    ['--platform S2A', '1'],
+    ['--platform SENTINEL-2', '21'],
+    ['--platform sentinel-1a,S2B', '32'],
+    ['--tile 31UFR', '1'],
+    ['--tile T32TQM', '2'],
+    ['--tile t32tqm,31ufr', '21'],
+    ['--cloud-below 20', '1'],
+    ['--cloud-below 80', '1'],
+    ['--cloud-below 80.5%', '21'],
+    ['--bbox 5.5,51.5,6,52', '1'],
+    ['--bbox -10,40,20,60', '21'],
+    ['--bbox 5.5,51.5,5.5,51.5', '1'],
+    ['--bbox 170,0,-170,20', '3'],
+    ['--bbox 20,0,-179.5,20', '3'],
+    ['--bbox -170,0,170,60', '21'],
+    ['--bbox -180,-90,180,90', '321'],
+    ['--sensed 24h', '3'],
+    ['--sensed 2d', '31'],
+    ['--sensed 2026', '321'],
+    ['--sensed 2026-05', '31'],
+    ['--sensed 2026-05-01', '1'],
+    ['--sensed 2026-04-30..2026-05-01', '21'],
+    ['--sensed 2026-04..2026-04-30', '2'],
+    ['--sensed 2026-05-01T10:30:21Z..', '31'],
+    ['--sensed ..2026-05-01T10:30:21Z', '2'],
+    ['--sensed 3d..1d', '21'],
+    ['--published 2026-05-01', '1'],
+    ['--published ..2026-05-01', '21'],
+    ['--name S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE', '1'],
+    ['--name S2A_MSIL2A', ''],
+    ['--name S2A_*', '1'],
+    ['--name *_T31UFR_*', '1'],
+    ['--name S2*T32TQM*', '2'],
+    ['--name *.SAFE', '4321'],
+    ['--name S1*_ABCD.SAFE', '3'],
+    ['--name s1*', ''],
+    ['--name *_2026050*T31*', '1'],
+    ['--deleted', '5'],
+    ['--deleted 2026-05-02', '5'],
+    ['--deleted 1h', ''],
+    ['--deleted --tile 31UFR', '5'],
+    ['--deleted --bbox 5,51,6,52 --collection S2', '5'],
+    ['--collection S2 --cloud-below 20 --sensed 7d', '1'],
+  ])('%s chooses %s', async (line, digits) => {
+    expect(await chosen(line.split(' ').filter(Boolean))).toBe(digits);
+  });
+
+  it.each([
+    [['--filter', "Collection/Name eq 'SENTINEL-2'"], '21'],
+    [['--filter', 'Online eq true', '--tile', '32TQM'], '2'],
+    [['--filter', "Name eq 'x' or Online eq true", '--platform', 'S1A'], '3'],
+    [['--filter', ' '], '4321'],
+    [['--filter', 'DeletionDate ge 2026-05-02', '--deleted'], '5'],
+  ])('%j chooses %s', async (words, digits) => {
+    expect(await chosen(words)).toBe(digits);
+  });
+
+  it('chooses by the area of a GeoJSON file', async () => {
+    const file = join(temporaryDirectory(), 'area.geojson');
+    const coordinates = [
+      [
+        [11.2, 45.2],
+        [11.4, 45.2],
+        [11.4, 45.4],
+        [11.2, 45.2],
+      ],
+    ];
+    const geometry = { type: 'Polygon', coordinates };
+    const feature = { type: 'Feature', properties: {}, geometry };
+    for (const value of [geometry, feature, { type: 'FeatureCollection', features: [feature] }]) {
+      writeFileSync(file, JSON.stringify(value));
+      expect(await chosen(['--intersects', file])).toBe('2');
+    }
+  });
+
+  it.each<[string[], string]>([
+    [['--limit', '2'], '43'],
+    [['--orderby', 'contentdate/start', '--collection', 'S1,S2'], '213'],
+    [['--orderby', 'PublicationDate  DESC', '--filter', 'Online eq true'], '312'],
+    [['--deleted', '2026-05-02', '--tile', '31UFR'], '5'],
+  ])('as a command with %j prints %s', async (words, digits) => {
+    expect(await world.digits(words)).toBe(digits);
+  });
+
+  it('counts instead', async () => {
+    const counted = await world.earshot(['query', 'products', '--collection', 'S2', '--count']);
+    expect(counted).toMatchObject({ code: 0, out: '2\n', err: '' });
+    const gone = await world.earshot(['query', 'products', '--deleted', '--count']);
+    expect(gone.out).toBe('1\n');
+  });
+
+  it('tells what the flags mean, and how it is found', async () => {
+    const argv = ['query', 'products', '--platform', 'S2A', '--sensed', '2026-05', '--explain'];
+    const { code, out } = await world.earshot([...argv, '--json']);
+    expect(code).toBe(0);
+    const told = JSON.parse(out);
+    expect(Object.keys(told)).toEqual([
+      'entity',
+      'filter',
+      'orderby',
+      'narrowedBy',
+      'byColumns',
+      'byRecords',
+      'plan',
+    ]);
+    expect(told.filter).toContain("'platformSerialIdentifier'");
+    expect(told.filter).toMatch(/ContentDate\/Start ge 2026-05-01.* lt 2026-06-01/);
+    expect(told).toMatchObject({ entity: 'Products', orderby: 'received desc', byRecords: [] });
+    const text = (await world.earshot(argv)).out;
+    expect(text).toContain(told.filter);
+    expect(text).toMatch(/^plan {8}/m);
+  });
+
+  it('finds what arrived since it last looked', async () => {
+    const own = await createProductWorld();
+    expect(await own.digits(['--limit', '1'])).toBe('4');
+    await own.fill([told({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
+    expect(await own.digits(['--limit', '1'])).toBe('6');
+  });
+
+  it.each([
+    ['received desc', '4321'],
+    // A product without a date counts as the oldest.
+    ['ContentDate/Start asc', '4213'],
+  ])('pages by the key that it prints, ordered by %s', async (orderby, digits) => {
+    const page = (...words: string[]) =>
+      world.earshot(['query', 'products', '--orderby', orderby, '--output', 'ids', ...words]);
+    const first = await page('--limit', '1');
+    const keyOf = ({ err }: { err: string }) =>
+      /the same with --after (\S+)\n$/.exec(err)?.[1] ?? '';
+    const rest = await page('--limit', '3', '--after', keyOf(first));
+    const ids = (first.out + rest.out).trimEnd().split('\n');
+    expect(ids.map((id) => id.slice(-1)).join('')).toBe(digits);
+    const beyond = await page('--output', 'table', '--after', keyOf(rest));
+    expect(beyond).toMatchObject({ code: 0, out: '', err: 'Nothing follows.\n' });
+  });
+
+  it('says on stderr that nothing matches, and is done', async () => {
+    const { code, out, err } = await world.earshot(['query', 'products', '--name', 'S2A_MSI']);
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toMatch(/^No product matches\..*--explain\n$/);
+  });
+});
+
+describe('wrong words', () => {
+  it.each<[string, RegExp]>([
+    ['--bbox 1,2,3', /west,south,east,north in degrees, such as/],
+    ['--bbox 45,120,48,130', /Latitudes are from -90 to 90; did you mean 120,45,130,48\?/],
+    ['--bbox 5,48,11,45', /South \(48\) lies north of north \(45\)/],
+    ['--bbox 200,0,210,1', /Longitudes are from -180 to 180\./],
+    ['--bbox 5,45,5,48', /no area/],
+    ['--bbox ,,,', /west,south,east,north/],
+    ['--intersects nowhere.geojson', /nowhere\.geojson cannot be read: .*ENOENT/],
+    ['--name S2?_*', /no "\?"\. Use \* for any text: 'S2\*_\*'/],
+    ['--name *', /leave --name out/],
+    ['--sensed yesterday', /24h or 7d .*2026-11/],
+    ['--sensed 2026-13', /24h or 7d/],
+    ['--sensed ..', /24h or 7d/],
+    ['--sensed 2026-05-02..2026-05-01', /It ends before it begins: put 2026-05-01 first/],
+    ['--sensed 2026-05-01T10:00:00Z', /A moment is no span of time: use 2026-05-01T10:00:00Z\.\./],
+    ['--tile 31U', /tiles such as 31UFR/],
+    ['--tile 99UFR', /tiles such as 31UFR/],
+    ['--collection ,', /several with commas/],
+    ['--cloud-below many', /percentage above 0/],
+    ['--deleted --published 7d', /no publication date of deleted products: use --deleted 7d/],
+    ['--orderby Name', /no order of products: use one of received, ContentDate\/Start/],
+    ['--orderby DeletionDate', /no order of products/],
+    ['--deleted --orderby PublicationDate', /no order of deleted products: .*DeletionDate/],
+    ['--orderby received,down', /no order of products/],
+    ['--after nonsense', /--after nonsense is no key/],
+    ['--limit 0', /whole number from 1/],
+    ['--output xml', /Allowed choices are table, json, ndjson, csv, geojson, ids/],
+    ['--count --limit 3', /cannot be used with/],
+    ['--count --output csv', /cannot be used with/],
+    ['--explain --count', /cannot be used with/],
+    ['--cloudy 3', /unknown option '--cloudy'/],
+  ])('%s exits 2 and says what would be right', async (line, message) => {
+    const { code, out, err } = await world.earshot(['query', 'products', ...line.split(' ')]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ["Nam eq 'x'", [], /Nam eq 'x'\n +\^/],
+    ["Name eq 'x", [], /Name eq 'x\n +/],
+    ['DeletionDate gt 2026-01-01', [], /DeletedProducts/],
+    ['Online eq true', ['--deleted'], /Online/],
+    ['Collection/Name eq SENTINEL-2', [], /'SENTINEL-2'/],
+  ])('the filter %s is refused with the place', async (filter, words, message) => {
+    const argv = ['query', 'products', '--filter', filter, ...words];
+    const { code, out, err } = await world.earshot(argv);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/^earshot: The filter cannot be used for (Deleted)?Products\.\n {2}- /);
+    expect(err).toMatch(message);
+  });
+
+  it('a key of another order is refused with the order it belongs to', async () => {
+    const first = await world.earshot(['query', 'products', '--limit', '1']);
+    const key = /--after (\S+)/.exec(first.err)?.[1] ?? '';
+    const argv = ['query', 'products', '--orderby', 'received asc', '--after', key];
+    const { code, err } = await world.earshot(argv);
+    expect(code).toBe(2);
+    expect(err).toContain('belongs to --orderby "received desc"');
+  });
+
+  it.each<[string, string, RegExp]>([
+    ['no JSON', 'Polygon', /cannot be read: .*JSON/],
+    ['no GeoJSON', '{"type":"Circle"}', /cannot be read: /],
+    ['a line', '{"type":"LineString","coordinates":[[1,2],[3,4]]}', /cannot be read: /],
+    [
+      'an open ring',
+      '{"type":"Polygon","coordinates":[[[4,50],[5,50],[5,51],[4,51]]]}',
+      /area in .* cannot be used\.\n {2}- /,
+    ],
+  ])('a file with %s is refused with the reason', async (_title, text, message) => {
+    const file = join(temporaryDirectory(), 'area.geojson');
+    writeFileSync(file, text);
+    const { code, out, err } = await world.earshot(['query', 'products', '--intersects', file]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+});

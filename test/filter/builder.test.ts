@@ -1,0 +1,148 @@
+/** Filters written in code. */
+import { describe, expect, it } from 'vitest';
+import { publishedAttributes } from '../../src/filter/attribute-names.ts';
+import {
+  and,
+  attribute,
+  cloudCover,
+  collection,
+  deleted,
+  deletionCause,
+  id,
+  intersects,
+  modified,
+  name,
+  not,
+  online,
+  or,
+  productType,
+  published,
+  sensed,
+} from '../../src/filter/builder.ts';
+import { namesByKind } from '../../src/filter/builder-names.ts';
+import { parseFilter } from '../../src/filter/parse.ts';
+
+const any = (kind: string, attributeName: string, rest: string) =>
+  `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${attributeName}' and att/OData.CSC.${kind}Attribute/Value ${rest})`;
+
+describe('an expression', () => {
+  it('is the tree of its own text', () => {
+    const built = and(
+      collection('SENTINEL-2'),
+      or(productType.eq('S2MSI1C'), and(productType.eq('S2MSI2A'), not(name.contains("it's")))),
+      cloudCover.lt(20),
+      sensed.from('2024-05-01'),
+      sensed.until(new Date('2024-06-01T00:00:00Z')),
+      online,
+      intersects({
+        type: 'Polygon',
+        coordinates: [
+          [
+            [4, 50],
+            [5, 50],
+            [5, 51],
+            [4, 50],
+          ],
+        ],
+      }),
+    );
+    expect(parseFilter(String(built)).tree).toEqual(built.tree);
+    expect(JSON.parse(JSON.stringify({ filter: built }))).toEqual({ filter: String(built) });
+  });
+
+  it.each([
+    [collection('SENTINEL-2'), "Collection/Name eq 'SENTINEL-2'"],
+    [name.startsWith('S2B_'), "startswith(Name,'S2B_')"],
+    [name.endsWith('.SAFE'), "endswith(Name,'.SAFE')"],
+    [id.eq('0CE0'), "Id eq '0CE0'"],
+    [deletionCause.ne('x'), "DeletionCause ne 'x'"],
+    [deleted.from('2024-05-01'), 'DeletionDate ge 2024-05-01T00:00:00.000000Z'],
+    [published.gt('2024-05-01'), 'PublicationDate gt 2024-05-01T00:00:00.000000Z'],
+    [modified.until('2024-05-01'), 'ModificationDate lt 2024-05-01T00:00:00.000000Z'],
+    [sensed.end.le('2024-05-01'), 'ContentDate/End le 2024-05-01T00:00:00.000000Z'],
+    [sensed.start.ge('2024-05-01'), 'ContentDate/Start ge 2024-05-01T00:00:00.000000Z'],
+    [cloudCover.le(-0), any('Double', 'cloudCover', 'le 0')],
+    [attribute('orbitNumber').eq(20), any('Integer', 'orbitNumber', 'eq 20')],
+    [
+      attribute('processingDate').lt('2024-05-01'),
+      any('DateTimeOffset', 'processingDate', 'lt 2024-05-01T00:00:00.000000Z'),
+    ],
+    [attribute('sliceProductFlag').eq(false), any('Boolean', 'sliceProductFlag', 'eq false')],
+    [attribute('newCover', 'Double').ge(5), any('Double', 'newCover', 'ge 5')],
+    [
+      attribute('relativeOrbitNumber', 'String').eq('15'),
+      any('String', 'relativeOrbitNumber', "eq '15'"),
+    ],
+    [and(online), 'Online eq true'],
+    [and(and(online, online), online), 'Online eq true and Online eq true and Online eq true'],
+  ])('%s is written as %s', (built, text) => {
+    expect(String(built)).toBe(text);
+    expect(parseFilter(text).tree).toEqual(built.tree);
+  });
+
+  it('knows the kinds of all published attributes', () => {
+    const typed = Object.entries(namesByKind).flatMap(([kind, names]) =>
+      names.split(' ').map((one) => [one, kind]),
+    );
+    expect(new Map(typed as [string, string][])).toEqual(
+      new Map(publishedAttributes.map((one) => [one.name, one.kind])),
+    );
+    expect(typed).toHaveLength(publishedAttributes.length);
+  });
+
+  it.each([
+    [
+      'a number that is none',
+      () => cloudCover.lt(Number.NaN),
+      /cloudCover cannot be compared with "NaN"\. Give it a number/,
+    ],
+    ['an invalid date', () => sensed.from(new Date('x')), /an invalid Date\. Give it a valid Date/],
+    [
+      'a text that is no date',
+      () => published.from('soon'),
+      /PublicationDate cannot be compared with "soon"/,
+    ],
+    ['no terms', () => and(), /and\(\) has no terms/],
+    [
+      'a line',
+      () =>
+        intersects({
+          type: 'LineString',
+          coordinates: [
+            [0, 0],
+            [1, 1],
+          ],
+        }),
+      /LineString/,
+    ],
+    [
+      'a ring that is not closed',
+      () =>
+        intersects({
+          type: 'Polygon',
+          coordinates: [
+            [
+              [4, 50],
+              [5, 50],
+              [5, 51],
+              [4, 51],
+            ],
+          ],
+        }),
+      /would refuse this geometry/,
+    ],
+    // What the type checker refuses must be refused without it, too.
+    // @ts-expect-error a text where a number belongs
+    ['a text for a number', () => cloudCover.lt('20'), /Give it a number/],
+    // @ts-expect-error no kind, and not published
+    ['an unknown name', () => attribute('cloudcover'), /Is it cloudCover\?.*name its kind/],
+    // @ts-expect-error not an expression
+    ['a text for an expression', () => and("Name eq 'a'"), /built of expressions/],
+    // @ts-expect-error a number where a text belongs
+    ['a number for a text', () => name.contains(5), /Give it a text/],
+  ] as const)('refuses %s and says what to do', (_what, build, message) => {
+    expect(build).toThrow(
+      expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),
+    );
+  });
+});

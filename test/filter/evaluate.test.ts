@@ -1,0 +1,130 @@
+/** What a filter says of a product: the semantics, line by line. */
+import { describe, expect, it } from 'vitest';
+import type { FilterTree } from '../../src/domain/filter-tree.ts';
+import { compileFilter } from '../../src/filter/evaluate.ts';
+import { parseFilter } from '../../src/filter/parse.ts';
+import { productView } from '../../src/filter/product-view.ts';
+
+const attribute = (name: string, kind: string, value: unknown) => ({
+  '@odata.type': `#OData.CSC.${kind}Attribute`,
+  Name: name,
+  Value: value,
+});
+const record = {
+  Id: '0CE0AAF7-9708-44e5-a35f-5171947aa748',
+  Name: 'S2A_MSIL2A_\u{1f6f0}',
+  Online: true,
+  PublicationDate: '2024-05-01T12:00:00.5',
+  ContentDate: { Start: '2024-05-01T10:00:00.000001+00:00', End: '9999-12-31T23:59:59.999999Z' },
+  Footprint: "geography'SRID=4326;POLYGON ((10 40, 20 40, 20 50, 10 50, 10 40))'",
+  Attributes: [
+    attribute('cloudCover', 'Double', 12),
+    attribute('cloudCover', 'Double', 99),
+    attribute('orbitNumber', 'String', 15),
+    attribute('tileId', 'String', '33UUU'),
+    attribute('level', 'String', '10'),
+    attribute('processingDate', 'DateTimeOffset', '2024-05-01T11:00:00+00:00'),
+    attribute('sliceProductFlag', 'Boolean', false),
+    attribute('flagText', 'Boolean', 'true'),
+    attribute('nothing', 'String', null),
+    attribute('thing', 'String', { a: 1 }),
+  ],
+};
+const any = (name: string, kind: string, rest: string, valueKind = kind) =>
+  `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${name}' and att/OData.CSC.${valueKind}Attribute/Value ${rest})`;
+const area = (wkt: string) => `OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`;
+const matches = (filter: string, product: object = record) =>
+  compileFilter(parseFilter(filter).tree)(productView({ ...product }));
+
+describe('a filter on a product', () => {
+  it.each([
+    ['texts are compared exactly', "Name eq 'S2A_MSIL2A_\u{1f6f0}'", true],
+    ['case matters', "Name eq 's2a_msil2a_\u{1f6f0}'", false],
+    ['case matters in parts', "contains(Name,'msil')", false],
+    ['contains', "contains(Name,'MSIL')", true],
+    ['startswith', "startswith(Name,'S2A_')", true],
+    ['endswith', "endswith(Name,'S2A_')", false],
+    ['texts go by code points', "Name gt 'S2A_MSIL2A_\uffee'", true],
+    ['a text that goes on is greater', "Name gt 'S2A_MSIL2A_'", true],
+    ['names of fields in any case', "contains(name,'MSIL')", true],
+    ['ids in any case', "Id eq '0ce0aaf7-9708-44E5-a35f-5171947aa748'", true],
+    ['the collection is derived', "Collection/Name eq 'SENTINEL-2'", true],
+    ['in', "Name in ('x','S2A_MSIL2A_\u{1f6f0}')", true],
+    ['online', 'Online eq true', true],
+    ['online, not', 'Online ne true', false],
+    ['dates without a zone are UTC', 'PublicationDate eq 2024-05-01T12:00:00.500Z', true],
+    ['dates in another zone', 'PublicationDate eq 2024-05-01T14:00:00.5+02:00', true],
+    ['dates in quotes', "PublicationDate ge '2024-05-01'", true],
+    ['microseconds count', 'ContentDate/Start gt 2024-05-01T10:00:00.000000Z', true],
+    ['dates after the last are the last', 'ContentDate/End ge 3000-01-01T00:00:00Z', true],
+    ['numbers', any('cloudCover', 'Double', 'lt 20'), true],
+    ['the first of two attributes counts', any('cloudCover', 'Double', 'gt 20'), false],
+    ['the kind must be the stored one', any('cloudCover', 'Integer', 'lt 20'), false],
+    ['a number stored as text', any('orbitNumber', 'String', 'eq 15', 'Integer'), true],
+    ['a number stored as text, as text', any('orbitNumber', 'String', "eq '15'"), true],
+    ['a text that is a number', any('level', 'String', 'lt 9', 'Integer'), false],
+    ['a text compared as text', any('level', 'String', "lt '9'"), true],
+    ['a text that is no number', any('tileId', 'String', 'ne 5', 'Integer'), false],
+    ['case matters in attribute names', any('TileId', 'String', "eq '33UUU'"), false],
+    [
+      'the short form',
+      "Attributes/OData.CSC.StringAttribute/any(i0:i0/Name eq 'tileId' and i0/Value eq '33UUU')",
+      true,
+    ],
+    [
+      'dates of attributes',
+      any('processingDate', 'DateTimeOffset', 'eq 2024-05-01T11:00:00Z'),
+      true,
+    ],
+    [
+      'dates of attributes in quotes',
+      any('processingDate', 'DateTimeOffset', "lt '2024-05-02'"),
+      true,
+    ],
+    ['boolean attributes', any('sliceProductFlag', 'Boolean', 'eq false'), true],
+    ['boolean attributes as text', any('flagText', 'Boolean', 'eq true'), true],
+    ['ne of another value', any('tileId', 'String', "ne 'x'"), true],
+    ['ne of an absent attribute', any('missing', 'String', "ne 'x'"), false],
+    ['not any of an absent attribute', `not (${any('missing', 'String', "eq 'x'")})`, true],
+    ['an attribute without a value', any('nothing', 'String', "ne 'x'"), false],
+    ['an object as a value', any('thing', 'String', "ne 'x'"), false],
+    ['an absent field', "DeletionCause eq 'x'", false],
+    ['an absent field compared by order', 'DeletionDate lt 2030-01-01', false],
+    ['an absent field is not equal', "DeletionCause ne 'x'", true],
+    ['not simply negates', "not (DeletionCause eq 'x')", true],
+    ['an absent field in a list', "DeletionCause in ('x')", false],
+    ['a function of an absent field', "contains(DeletionCause,'')", false],
+    ['an unknown field is absent', "Foo eq 'x'", false],
+    ['and before or', 'Online eq true or Online eq true and Online eq false', true],
+    ['a point inside', area('POINT(15 45)'), true],
+    ['touching is enough', area('POLYGON((20 50,21 50,21 51,20 50))'), true],
+    ['a place apart', area('POINT(20.1 50)'), false],
+  ])('%s: %s', (_rule, filter, expected) => {
+    expect(matches(filter)).toBe(expected);
+  });
+
+  it('a null footprint meets nothing', () => {
+    const filter = area('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))');
+    expect(matches(filter)).toBe(true);
+    expect(matches(filter, { ...record, Footprint: null })).toBe(false);
+    expect(matches(`not (${filter})`, { ...record, Footprint: null })).toBe(true);
+  });
+
+  it('a literal of another type equals nothing', () => {
+    const comparing = (operator: 'eq' | 'ne' | 'lt'): FilterTree => ({
+      node: 'comparison',
+      field: 'PublicationDate',
+      operator,
+      literal: { type: 'number', value: 5 },
+    });
+    const product = productView(record);
+    expect(
+      (['eq', 'ne', 'lt'] as const).map((operator) => compileFilter(comparing(operator))(product)),
+    ).toEqual([false, true, false]);
+  });
+
+  it('trees as deep as a text can be are evaluated', () => {
+    const filter = `${'not ('.repeat(90)}Online eq true${')'.repeat(90)}`;
+    expect(matches(filter)).toBe(true);
+  });
+});

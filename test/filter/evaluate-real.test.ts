@@ -20,7 +20,7 @@ interface Product {
   PublicationDate: string;
   ContentDate: { Start: string; End: string };
   Attributes?: Attribute[];
-  GeoFootprint: { coordinates: number[][][] } | null;
+  Footprint: string | null;
 }
 
 const records = (): Product[] =>
@@ -28,12 +28,13 @@ const records = (): Product[] =>
     .trim()
     .split('\n')
     .map((line): Product => JSON.parse(line));
-const valueOf = ({ Attributes = [] }: Product, name: string) =>
+const attributeValue = ({ Attributes = [] }: Product, name: string) =>
   Attributes.find((item) => item.Name === name)?.Value;
 const any = (name: string, kind: string, rest: string) =>
   `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${name}' and att/OData.CSC.${kind}Attribute/Value ${rest})`;
-const xs = ({ GeoFootprint: place }: Product) =>
-  place?.coordinates.flat().map(([x = 0]) => x) ?? [];
+/** The first of each two numbers of a footprint. */
+const longitudes = ({ Footprint: text }: Product) =>
+  [...(text ?? '').matchAll(/(-?[\d.]+) -?[\d.]+/g)].map(([, x]) => Number(x));
 
 /** Filters, and what they mean in plain code over the plain records. */
 const meanings: readonly (readonly [string, (product: Product) => boolean])[] = [
@@ -51,19 +52,19 @@ const meanings: readonly (readonly [string, (product: Product) => boolean])[] = 
   ],
   [
     any('productType', 'String', "eq 'S2MSI1C'"),
-    (product) => valueOf(product, 'productType') === 'S2MSI1C',
+    (product) => attributeValue(product, 'productType') === 'S2MSI1C',
   ],
   [
     any('cloudCover', 'Double', 'lt 20'),
-    (product) => Number(valueOf(product, 'cloudCover') ?? 100) < 20,
+    (product) => Number(attributeValue(product, 'cloudCover') ?? 100) < 20,
   ],
   [
     any('orbitDirection', 'String', "ne 'ASCENDING'"),
-    (product) => valueOf(product, 'orbitDirection') === 'DESCENDING',
+    (product) => attributeValue(product, 'orbitDirection') === 'DESCENDING',
   ],
   [
     "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,0 -90,0 90,-180 90,-180 -90))')",
-    (product) => xs(product).some((x) => x <= 0),
+    (product) => longitudes(product).some((x) => x <= 0),
   ],
 ];
 

@@ -5,6 +5,9 @@ import type { GeometryFault } from './geometry-fault.ts';
 import { nestingFaults } from './nesting.ts';
 import type { RingPath } from './ring-path.ts';
 
+/** Rings in a tangle cross in millions of places; after this many there is nothing new to learn. */
+const brokenMax = 1000;
+
 /** Faults of rings whose form is right. Where rings cross, nothing is said of what is inside of what. */
 export function ringFaults(
   paths: readonly RingPath[],
@@ -14,9 +17,11 @@ export function ringFaults(
   const faults: GeometryFault[] = [];
   const touches: Touch[] = [];
   const told = new Map<RingPath, Set<RingPath>>();
+  let broken = 0;
   findContacts(paths, (contact) => {
     const { a, b } = contact;
     const fault = contactFault(contact);
+    if (fault !== null) broken += 1;
     if (fault === null) {
       touches.push({ a, b, place: placeKey(contact) });
     } else if (told.get(a)?.has(b) !== true) {
@@ -29,7 +34,7 @@ export function ringFaults(
         told.set(ring, (told.get(ring) ?? new Set()).add(other));
       }
     }
-    return faults.length < faultsMax;
+    return faults.length < faultsMax && broken < brokenMax;
   });
   if (faults.length > 0) return faults;
   return nestingFaults(paths, parts, touches).slice(0, faultsMax);

@@ -1,6 +1,6 @@
 /**
  * The units of the box index. It splits its nodes along the longest side, so times and positions must be
- * of the size of degrees: then a node covers a few degrees, a few days. SQLite keeps 32 bits of each and
+ * of the size of degrees: then a node covers a few degrees, a few days, some tens of percent of cloud. SQLite keeps 32 bits of each and
  * widens what they cannot hold, by some seconds or positions; the columns decide.
  */
 
@@ -18,4 +18,9 @@ export function sensingDays(us: number): number {
 /** A position of the log, which is a product's id. */
 export function heardUnits(position: number): number {
   return position / positionsPerUnit;
+}
+
+/** Cloud cover in tenths of its range. What has none is far from all that has. */
+export function cloudUnits(percent: number | null): number {
+  return (percent ?? 1_000) / 10;
 }

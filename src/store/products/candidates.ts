@@ -2,25 +2,24 @@
 import type { Database } from 'better-sqlite3';
 import type { ProductKey } from '../../domain/products.ts';
 import { allIds, type Choice, chooseDriver, fewCandidatesMax } from './choose-driver.ts';
-import type { IdWindow } from './drivers.ts';
+import type { Driver, IdWindow } from './drivers.ts';
 import { type Order, type OrderPart, partsAfter } from './product-order.ts';
 import { rowColumns, type SelectedRow } from './product-rows.ts';
 import type { SearchPlan } from './search-plan.ts';
+import type { SqlCondition } from './sql-condition.ts';
 
 /** With the stored footprint, where the plan needs it. */
 export type Candidate = SelectedRow & { footprint?: string | null };
 
+/** A whole statement with its parameters. */
+export type Statement = SqlCondition;
+
+/** Either a statement that gives rows in order, or a window of ids, whose rows are read one by one. */
+type Step = { rows: Statement } | { driver: Driver; window: IdWindow; row: Statement };
+
 /** The first window of a walk; each next one is larger, so that rare matches are found soon too. */
 const firstWindow = 8_192;
 const windowGrowth = 4;
-
-/** A statement with its parameters. */
-export interface Statement {
-  sql: string;
-  values: readonly (string | number)[];
-}
-
-type Part = Omit<OrderPart, 'orderBy'> & { orderBy: string | null };
 
 /** Yields the rows after a key. Stopping early costs nothing. */
 export function* candidatesOf(
@@ -30,12 +29,21 @@ export function* candidatesOf(
   after: ProductKey | undefined,
 ): Generator<Candidate> {
   const choice = chooseDriver(database, plan.drivers, fewCandidatesMax);
-  for (const { sql, values } of statementsOf(database, plan, order, after, choice)) {
-    yield* database.prepare<unknown[], Candidate>(sql).iterate(...values);
+  for (const step of stepsOf(database, plan, order, after, choice)) {
+    if ('rows' in step) {
+      const { sql, values } = step.rows;
+      yield* database.prepare<unknown[], Candidate>(sql).iterate(...values);
+      continue;
+    }
+    const row = database.prepare<unknown[], Candidate>(step.row.sql);
+    for (const id of idsIn(database, step.driver, step.window, order)) {
+      const candidate = row.get(id, ...step.row.values);
+      if (candidate !== undefined) yield candidate;
+    }
   }
 }
 
-/** The statements that give the candidates, one after the other. */
+/** All statements of a search, for `explain`. */
 export function* statementsOf(
   database: Database,
   plan: SearchPlan,
@@ -43,19 +51,12 @@ export function* statementsOf(
   after: ProductKey | undefined,
   choice: Choice | null,
 ): Generator<Statement> {
-  const parts = partsAfter(order, after);
-  const isFew = choice !== null && choice.candidates !== null;
-  for (const part of parts) {
-    if (choice !== null && !isFew && order.column === 'id' && order.direction === 'desc') {
-      if (choice.driver.windowed) {
-        const last = after?.position ?? lastId(database) + 1;
-        for (const window of windowsBelow(last)) yield narrowed(plan, part, choice, window);
-        continue;
-      }
+  for (const step of stepsOf(database, plan, order, after, choice)) {
+    if ('rows' in step) yield step.rows;
+    else {
+      yield step.driver.ids(step.window);
+      yield { sql: step.row.sql, values: [0, ...step.row.values] };
     }
-    // Many candidates: some of them will be met soon on a walk along the order.
-    const sorts = isFew || (choice?.driver.windowed && order.index !== null);
-    yield choice !== null && sorts ? narrowed(plan, part, choice, allIds) : walk(plan, part, order);
   }
 }
 
@@ -65,51 +66,85 @@ export function everyCandidate(
   choice: Choice | null,
   what: 'rows' | 'count',
 ): Statement {
-  const part = { condition: { sql: 'TRUE', values: [] }, orderBy: null };
   const columns = what === 'count' ? 'count(*)' : selected(plan);
-  if (choice !== null) return narrowed(plan, part, choice, allIds, columns);
-  return walk(plan, part, { index: null }, columns);
-}
-
-function narrowed(
-  plan: SearchPlan,
-  part: Part,
-  { driver }: Choice,
-  window: IdWindow,
-  columns = selected(plan),
-): Statement {
-  const ids = driver.ids(window);
+  const driver = choice?.driver ?? null;
   const condition = plan.conditionBeside(driver);
-  const inWindow =
-    window === allIds
-      ? { sql: 'TRUE', values: [] }
-      : { sql: 'p.id > ? AND p.id < ?', values: [window.after, window.before] };
+  const ids = driver?.ids(allIds);
+  const source = ids ? `(${ids.sql}) d CROSS JOIN product p ON p.id = d.id` : 'product p';
   return {
-    sql: `SELECT ${columns} FROM (${ids.sql}) d CROSS JOIN product p ON p.id = d.id
-      ${footprintJoin(plan)} WHERE ${inWindow.sql} AND ${part.condition.sql}
-      AND ${condition.sql} ${inOrder(part)}`,
-    values: [...ids.values, ...inWindow.values, ...part.condition.values, ...condition.values],
+    sql: `SELECT ${columns} FROM ${source} ${footprintJoin(plan)} WHERE ${condition.sql}`,
+    values: [...(ids?.values ?? []), ...condition.values],
   };
 }
 
-function walk(
+function* stepsOf(
+  database: Database,
   plan: SearchPlan,
-  part: Part,
-  { index }: Pick<Order, 'index'>,
-  columns = selected(plan),
-): Statement {
-  const condition = plan.conditionBeside(null);
+  order: Order,
+  after: ProductKey | undefined,
+  choice: Choice | null,
+): Generator<Step> {
+  const isFew = choice !== null && choice.candidates !== null;
+  if (choice !== null && order.column === 'id') {
+    const { driver } = choice;
+    const row = rowOf(plan, driver);
+    if (isFew) return yield { driver, window: idsAfter(order, after), row };
+    if (driver.windowed && order.direction === 'desc') {
+      const top = after?.position ?? lastId(database) + 1;
+      for (const window of windowsBelow(top)) yield { driver, window, row };
+      return;
+    }
+  }
+  // Of many candidates some will be met soon on a walk along the order; but there, ids help nothing.
+  const sorts = choice !== null && (isFew || choice.driver.windowed);
+  for (const part of partsAfter(order, after)) {
+    const ordered = sorts && order.index !== null ? choice.driver : null;
+    yield { rows: rowsOf(plan, part, order, ordered) };
+  }
+}
+
+/** The ids that a driver gives for a window, in order. Boxes may give some beyond it. */
+function idsIn(
+  database: Database,
+  driver: Driver,
+  window: IdWindow,
+  { direction }: Order,
+): Float64Array {
+  const { sql, values } = driver.ids(window);
+  const ids = database
+    .prepare(sql)
+    .pluck()
+    .all(...values) as number[];
+  const sorted = Float64Array.from(ids.filter((id) => id > window.after && id < window.before));
+  sorted.sort();
+  return direction === 'desc' ? sorted.reverse() : sorted;
+}
+
+/** One row by its id, if it fulfils the rest of the plan. */
+function rowOf(plan: SearchPlan, driver: Driver): Statement {
+  const { sql, values } = plan.conditionBeside(driver);
   return {
-    sql: `SELECT ${columns}
-      FROM product p ${index === null ? 'NOT INDEXED' : `INDEXED BY ${index}`}
-      ${footprintJoin(plan)} WHERE ${part.condition.sql} AND ${condition.sql}
-      ${inOrder(part)}`,
-    values: [...part.condition.values, ...condition.values],
+    sql: `SELECT ${selected(plan)} FROM product p ${footprintJoin(plan)} WHERE p.id = ? AND ${sql}`,
+    values,
   };
 }
 
-function inOrder({ orderBy }: Part): string {
-  return orderBy === null ? '' : `ORDER BY ${orderBy}`;
+/** Rows of a part of the order: sorted from a driver's, or met on a walk along the order itself. */
+function rowsOf(
+  plan: SearchPlan,
+  { condition: part, orderBy }: OrderPart,
+  { index }: Order,
+  driver: Driver | null,
+): Statement {
+  const ids = driver?.ids(allIds);
+  const condition = plan.conditionBeside(driver);
+  const path = index === null ? 'NOT INDEXED' : `INDEXED BY ${index}`;
+  const source = ids ? `(${ids.sql}) d CROSS JOIN product p ON p.id = d.id` : `product p ${path}`;
+  return {
+    sql: `SELECT ${selected(plan)} FROM ${source} ${footprintJoin(plan)}
+      WHERE ${part.sql} AND ${condition.sql} ORDER BY ${orderBy}`,
+    values: [...(ids?.values ?? []), ...part.values, ...condition.values],
+  };
 }
 
 function selected({ needs }: SearchPlan): string {
@@ -118,6 +153,13 @@ function selected({ needs }: SearchPlan): string {
 
 function footprintJoin({ needs }: SearchPlan): string {
   return needs === 'footprint' ? 'LEFT JOIN product_footprint f ON f.id = p.id' : '';
+}
+
+function idsAfter({ direction }: Order, after: ProductKey | undefined): IdWindow {
+  if (after === undefined) return allIds;
+  return direction === 'desc'
+    ? { ...allIds, before: after.position }
+    : { ...allIds, after: after.position };
 }
 
 function* windowsBelow(before: number): Generator<IdWindow> {

@@ -5,7 +5,7 @@
 import type { FilterTree, IntersectsNode, TextNode } from '../../domain/filter-tree.ts';
 import { boxesOf } from '../../filter/geometry/boxes.ts';
 import { toShape } from '../../filter/geometry/shape.ts';
-import { heardUnits, sensingDays } from './box-units.ts';
+import { cloudUnits, heardUnits, sensingDays } from './box-units.ts';
 import { type ColumnRange, rangeCondition, rangesOf } from './ranges.ts';
 import type { SqlCondition } from './sql-condition.ts';
 
@@ -54,7 +54,7 @@ export function driversOf(filter: FilterTree | null): Driver[] {
   });
   const others = terms.flatMap((term) => {
     if (term.node === 'text') return nameDriver(term) ?? [];
-    if (term.node === 'intersects') return boxDriver(term, ranges.get('sensing_start_us')) ?? [];
+    if (term.node === 'intersects') return boxDriver(term, ranges) ?? [];
     return term.node === 'or' ? (unionDriver(term.terms) ?? []) : [];
   });
   return [...byColumn, ...others];
@@ -99,42 +99,49 @@ function nameDriver(term: TextNode): Driver | null {
     ids: ({ after, before }) => ({
       sql: `SELECT rowid AS id FROM product_name
         WHERE product_name MATCH ? AND rowid > ? AND rowid < ?`,
-      values: [match, after, before],
+      // FTS5 takes no notice of a bound that is a double, as plain numbers are.
+      values: [match, BigInt(after), BigInt(before)],
     }),
   };
 }
 
-function boxDriver(term: IntersectsNode, sensed: ColumnRange | undefined): Driver | null {
+function boxDriver(term: IntersectsNode, ranges: ReadonlyMap<string, ColumnRange>): Driver | null {
   const boxes = boxesOf(toShape(term.geometry));
   if (boxes.length === 0) return null;
-  const [from, to] = sensingBounds(sensed);
+  const sensed = ranges.get('sensing_start_us');
+  const cloud = ranges.get('cloud_cover');
   // A product with two boxes comes once.
   const one = `SELECT DISTINCT id >> 1 AS id FROM product_box
     WHERE west <= ? AND east >= ? AND south <= ? AND north >= ?
-    AND sensed_from <= ? AND sensed_to >= ? AND heard_to >= ? AND heard_from <= ?`;
+    AND sensed_from <= ? AND sensed_to >= ? AND cloud_from <= ? AND cloud_to >= ?
+    AND heard_to >= ? AND heard_from <= ?`;
+  const limits = [...boundsOf(sensed, sensingDays), ...boundsOf(cloud, cloudUnits)];
   return {
     name: 'product_box',
-    terms: [term, ...(sensed?.terms ?? [])],
+    terms: [term, ...(sensed?.terms ?? []), ...(cloud?.terms ?? [])],
     covers: [term],
     windowed: true,
     ids: ({ after, before }) => ({
       sql: boxes.map(() => one).join(' UNION '),
       values: boxes.flatMap(({ west, south, east, north }) => [
-        ...[east, west, north, south, to, from],
+        ...[east, west, north, south, ...limits],
         ...[heardUnits(after + 1), heardUnits(before - 1)],
       ]),
     }),
   };
 }
 
-/** Days since 2000; the largest numbers of 32 bits where there is no bound. */
-function sensingBounds(sensed: ColumnRange | undefined): [from: number, to: number] {
-  const values = sensed?.values?.map(Number);
-  const from = values ? Math.min(...values) : sensed?.from;
-  const to = values ? Math.max(...values) : sensed?.to;
+/** The highest and the lowest value of a range in the index's units; of 32 bits where it is open. */
+function boundsOf(
+  range: ColumnRange | undefined,
+  toUnits: (value: number) => number,
+): [to: number, from: number] {
+  const values = range?.values?.map(Number);
+  const from = values ? Math.min(...values) : range?.from;
+  const to = values ? Math.max(...values) : range?.to;
   return [
-    from === undefined ? -3e38 : sensingDays(Number(from)),
-    to === undefined ? 3e38 : sensingDays(Number(to)),
+    to === undefined ? 3e38 : toUnits(Number(to)),
+    from === undefined ? -3e38 : toUnits(Number(from)),
   ];
 }
 

@@ -77,9 +77,10 @@ export const derivedColumns = [
   'processing_baseline',
 ] as const;
 
-export type DerivedColumns = Record<(typeof derivedColumns)[number], ColumnValue> & {
+export interface DerivedColumns extends Record<(typeof derivedColumns)[number], ColumnValue> {
   name: string | null;
-};
+  cloud_cover: number | null;
+}
 
 /** Derives the columns from a record. `name` is the notification's own, for a record without one. */
 export function deriveColumns(
@@ -115,13 +116,18 @@ export function deriveColumns(
 
 // Read as evaluation reads them, so that a column never answers otherwise.
 const asText = attributeReading('String', { type: 'text', value: '' }).read;
-const asNumber = attributeReading('Double', { type: 'number', value: 0 }).read;
+const readNumber = attributeReading('Double', { type: 'number', value: 0 }).read;
 
-function attributeValue(
+function asNumber(value: unknown): number | null {
+  const read = readNumber(value);
+  return typeof read === 'number' ? read : null;
+}
+
+function attributeValue<Value extends ColumnValue>(
   view: ProductView,
   name: string,
-  read: (value: unknown) => ColumnValue,
-): ColumnValue {
+  read: (value: unknown) => Value | null,
+): Value | null {
   const attribute = view.attribute(name);
   if (attribute === null || columnOfAttribute(name, attribute.kind) === undefined) return null;
   return read(attribute.value);

@@ -18,8 +18,8 @@ import { completeRecord, type ProductRecord, recordIn } from './product-record.t
 import { toProductRow } from './product-rows.ts';
 import { planSearch, type SearchPlan } from './search-plan.ts';
 
-/** So many candidates are looked at in one go, so that other questions get their turn. */
-const examinedMax = 2_000;
+/** So many candidates are looked at in one go, some 100 ms, so that other questions get their turn. */
+const examinedMax = { footprint: 10_000, record: 1_000 };
 
 /** Two connections, since products and the log are two files. */
 export interface ProductDatabases {
@@ -46,7 +46,7 @@ export function productPage(
   let examined = 0;
   for (const candidate of candidatesOf(databases.index, plan, orderOf(query), query.after)) {
     const row = toProductRow(candidate);
-    examined += plan.needs === 'nothing' ? 0 : 1;
+    examined += 1;
     if (matches(databases, plan, candidate)) {
       if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
       else
@@ -55,7 +55,7 @@ export function productPage(
           record: query.records === false ? {} : recordOf(databases, candidate),
         });
     }
-    if (page.found.length >= rowsMax || examined >= examinedMax) {
+    if (page.found.length >= rowsMax || examined >= examinedAtOnce(plan)) {
       return { ...page, next: keyOf(row, query) };
     }
   }
@@ -77,7 +77,7 @@ export async function countProducts(
   for (const candidate of databases.index.prepare<unknown[], Candidate>(sql).iterate(...values)) {
     if (matches(databases, plan, candidate)) count += 1;
     examined += 1;
-    if (examined % examinedMax === 0) await giveWay();
+    if (examined % examinedAtOnce(plan) === 0) await giveWay();
   }
   return count;
 }
@@ -118,6 +118,10 @@ function countRows(index: Database, plan: SearchPlan, choice: Choice | null): nu
       .pluck()
       .get(...values),
   );
+}
+
+function examinedAtOnce({ needs }: SearchPlan): number {
+  return needs === 'nothing' ? Number.POSITIVE_INFINITY : examinedMax[needs];
 }
 
 function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candidate): boolean {

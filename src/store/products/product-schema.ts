@@ -13,7 +13,7 @@ export const productSchemaVersion = 1;
  *
  * `product_name` finds any three letters of a name: without positions (detail=none) it is a third of the
  * size, and names are compared anyway. `product_box` finds boxes on the globe, sensed at a time, among a
- * range of ids, all three in units of alike size (box-units.ts): two boxes for a footprint that crosses
+ * range of ids, under so many clouds, all in units of alike size (box-units.ts): two boxes for a footprint that crosses
  * the antimeridian, with ids 2n and 2n+1.
  */
 export const productSchema = `
@@ -76,6 +76,6 @@ export const productSchema = `
     name, content='', contentless_delete=1, detail='none', tokenize='trigram case_sensitive 1'
   );
   CREATE VIRTUAL TABLE product_box USING rtree(
-    id, west, east, south, north, sensed_from, sensed_to, heard_from, heard_to
+    id, west, east, south, north, sensed_from, sensed_to, heard_from, heard_to, cloud_from, cloud_to
   );
 `;

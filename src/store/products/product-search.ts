@@ -2,13 +2,21 @@
 import type { Database } from 'better-sqlite3';
 import { boxesOf } from '../../filter/geometry/boxes.ts';
 import type { ProductView } from '../../filter/product-view.ts';
-import { heardUnits, sensingDays } from './box-units.ts';
+import { cloudUnits, heardUnits, sensingDays } from './box-units.ts';
+
+export interface ProductPlace {
+  view: ProductView;
+  /** Percent. */
+  cloudCover: number | null;
+  /** True where there cannot be an old one. */
+  isNew: boolean;
+}
 
 export interface ProductSearchWriter {
   /** Makes a product found by its name, and no longer by the one before. */
   writeName(id: number, old: string | null, name: string | null): void;
-  /** Makes a product found by its footprint; `isNew` where there cannot be an old one. */
-  writePlace(id: number, view: ProductView, isNew: boolean): void;
+  /** Makes a product found by its footprint. */
+  writePlace(id: number, place: ProductPlace): void;
 }
 
 /** Prepares the statements, once for a connection. */
@@ -17,7 +25,9 @@ export function createProductSearchWriter(database: Database): ProductSearchWrit
   const dropName = database.prepare('DELETE FROM product_name WHERE rowid = ?');
   const addFootprint = database.prepare('INSERT INTO product_footprint VALUES (?, ?)');
   const dropFootprint = database.prepare('DELETE FROM product_footprint WHERE id = ?');
-  const addBox = database.prepare('INSERT INTO product_box VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const addBox = database.prepare(
+    'INSERT INTO product_box VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  );
   const dropBoxes = database.prepare('DELETE FROM product_box WHERE id IN (?, ?)');
   return {
     writeName: (id, old, name) => {
@@ -25,7 +35,7 @@ export function createProductSearchWriter(database: Database): ProductSearchWrit
       if (old !== null) dropName.run(id);
       if (name !== null) addName.run(id, name);
     },
-    writePlace: (id, view, isNew) => {
+    writePlace: (id, { view, cloudCover, isNew }) => {
       if (!isNew) {
         dropFootprint.run(id);
         dropBoxes.run(2 * id, 2 * id + 1);
@@ -36,8 +46,10 @@ export function createProductSearchWriter(database: Database): ProductSearchWrit
       // Without a sensing time no question about one can be meant for it.
       const days = sensingDays(view.dateUs('ContentDate/Start') ?? 0);
       const heard = heardUnits(id);
+      const clouds = cloudUnits(cloudCover);
+      const others = [days, days, heard, heard, clouds, clouds];
       boxesOf(shape).forEach(({ west, east, south, north }, part) => {
-        addBox.run(2 * id + part, west, east, south, north, days, days, heard, heard);
+        addBox.run(2 * id + part, west, east, south, north, ...others);
       });
     },
   };

@@ -62,7 +62,9 @@ export function createProductWriter(
     if (known === undefined) rows.insert.run(...all, position, productId, receivedAtUs);
     else rows.update.run(...all, known.id);
     search.writeName(known?.id ?? position, known?.name ?? null, columns.name);
-    search.writePlace(known?.id ?? position, view, known === undefined);
+    const { cloud_cover: cloudCover } = columns;
+    const isNew = known === undefined;
+    search.writePlace(known?.id ?? position, { view, cloudCover, isNew });
   };
 
   /** A name without a record is better than none; which of several must not hang on the order. */

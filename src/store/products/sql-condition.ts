@@ -2,7 +2,7 @@
 
 export interface SqlCondition {
   sql: string;
-  values: readonly (string | number)[];
+  values: readonly (string | number | bigint)[];
 }
 
 /**

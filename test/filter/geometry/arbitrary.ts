@@ -1,5 +1,5 @@
 /** Made-up geometries on a coarse grid, where touching, sharing edges and degenerate rings are common. */
-import * as fc from 'fast-check';
+import fc from 'fast-check';
 import type { Geometry, Position, Ring, Rings } from '../../../src/domain/geometry.ts';
 
 /** Positions with whole degrees from 0 to `size`, shifted. */

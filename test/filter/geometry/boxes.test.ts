@@ -1,5 +1,5 @@
 /** The boxes that an index finds shapes by. */
-import * as fc from 'fast-check';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Box, Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
 import { boxesOf } from '../../../src/filter/geometry/boxes.ts';

@@ -1,0 +1,26 @@
+/** Places in few words, and whether they meet. */
+import { expect } from 'vitest';
+import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
+import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
+import { toShape } from '../../../src/filter/geometry/shape.ts';
+
+export const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates });
+export const point = (...coordinates: Position): Geometry => ({ type: 'Point', coordinates });
+export const box = (west: number, south: number, east: number, north: number): Ring => [
+  [west, south],
+  [east, south],
+  [east, north],
+  [west, north],
+  [west, south],
+];
+/** A ring right round the globe at a latitude. */
+export const parallel = (latitude: number, step = 30): Ring =>
+  Array.from({ length: 360 / step + 1 }, (_, i) => [((i * step + 180) % 360) - 180, latitude]);
+
+/** Asked both ways. */
+export function meet(a: Geometry, b: Geometry): boolean {
+  const [one, other] = [toShape(a), toShape(b)];
+  const answer = shapesIntersect(one, other);
+  expect(shapesIntersect(other, one)).toBe(answer);
+  return answer;
+}

@@ -5,9 +5,11 @@ import { type Cleanup, createCleanup } from './cleanup.ts';
 import { type Comparison, runComparison } from './comparison.ts';
 import { createEndpoint } from './endpoint.ts';
 import { type Growth, runGrowth } from './growth.ts';
+import { type Indexing, runIndexing } from './indexing.ts';
 import { describeMachine } from './machine.ts';
 import { type BenchSetting, faultsOf, type RunFigures } from './measure.ts';
-import { type BenchOptions, helpText, parseOptions, UsageError } from './options.ts';
+import { UsageError } from './option-values.ts';
+import { type BenchOptions, helpText, parseOptions } from './options.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { type BenchReport, renderReport } from './report.ts';
 import { judge } from './targets.ts';
@@ -74,21 +76,28 @@ async function measureAll(
   const growth = options.growth
     ? await runGrowth(setting, { ...options, bodyBytes: options.prefillBodyBytes }, progress)
     : null;
+  const indexing = options.index ? await runIndexing(setting, rounds, progress) : null;
   return {
     machine: describeMachine(parentFolder),
     command: ['npm run bench --', ...argv].join(' '),
     setting: { ...{ rounds, ackIdForm, connections, warmUpMs, measureMs }, bodyBytes },
     comparison,
     growth,
-    targets: judge(comparison, growth),
-    faults: [...runsOf(comparison, growth).flatMap(faultsOf), ...probeFaults(growth)],
+    indexing,
+    targets: judge(comparison, growth, indexing),
+    faults: [...runsOf(comparison, growth, indexing).flatMap(faultsOf), ...probeFaults(growth)],
   };
 }
 
-function runsOf(comparison: Comparison | null, growth: Growth | null): RunFigures[] {
+function runsOf(
+  comparison: Comparison | null,
+  growth: Growth | null,
+  indexing: Indexing | null,
+): RunFigures[] {
   return [
     ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
     ...(growth?.rounds ?? []).flatMap((round) => [round.small, round.large]),
+    ...(indexing?.rounds ?? []).flatMap((round) => [round.off, round.on]),
   ];
 }
 

@@ -35,27 +35,32 @@ export function createBodyTemplates(
   const subscriptionId = createRandom(seed).uuid();
   return Array.from({ length: count }, (_, index) => {
     const publishedMs = firstProductMs + index * productIntervalMs;
-    const product: Record<string, unknown> = { ...generator.next(publishedMs) };
-    return createTemplate(
-      product,
+    return createBodyTemplate({
+      product: generator.next(publishedMs),
+      event: 'created',
       subscriptionId,
-      placeholder,
-      new Date(publishedMs).toISOString(),
-    );
+      ackId: placeholder,
+      notificationDate: new Date(publishedMs).toISOString(),
+    });
   });
 }
 
-function createTemplate(
-  product: Record<string, unknown>,
-  subscriptionId: string,
-  placeholderAckId: string,
-  notificationDate: string,
-): BodyTemplate {
-  const productId = String(product.Id);
+/** What a template is made of; the ids in it are overwritten later. */
+export interface BodyContent {
+  readonly product: { readonly Id: string; readonly Name: string };
+  readonly event: string;
+  readonly subscriptionId: string;
+  readonly ackId: string;
+  /** ISO 8601, UTC. */
+  readonly notificationDate: string;
+}
+
+/** Makes the template of one body, as the catalogue sends it. */
+export function createBodyTemplate(content: BodyContent): BodyTemplate {
+  const { product, event, subscriptionId, ackId, notificationDate } = content;
+  const { Id: productId, Name: productName } = product;
   if (productId.length !== productIdLength)
     throw new Error(`product id ${productId} is not a UUID`);
-  const productName = String(product.Name);
-  const event = 'created';
   const text = JSON.stringify({
     '@odata.context': '$metadata#Notification/$entity',
     SubscriptionEvent: event,
@@ -63,13 +68,13 @@ function createTemplate(
     ProductName: productName,
     SubscriptionId: subscriptionId,
     NotificationDate: notificationDate,
-    AckId: placeholderAckId,
+    AckId: ackId,
     value: product,
   });
   const bytes = Buffer.from(text);
   return {
     bytes,
-    ackIdOffset: bytes.indexOf(placeholderAckId),
+    ackIdOffset: bytes.indexOf(ackId),
     productIdOffsets: offsetsOf(bytes, productId),
     productName,
     subscriptionId,

@@ -2,9 +2,10 @@
 import { cpSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createBodyTemplates, meanBodyBytes } from './bodies.ts';
+import { flushToDisk } from './log-writer.ts';
 import { type BenchSetting, measureServer, type RunFigures } from './measure.ts';
 import { median } from './median.ts';
-import { flushToDisk, prefillDatabase } from './prefill.ts';
+import { prefillDatabase } from './prefill.ts';
 import { type ProbeFigures, probe, startScans } from './probe.ts';
 import { readCpuMs } from './process-status.ts';
 import type { Progress } from './progress.ts';
@@ -62,10 +63,14 @@ export async function runGrowth(
     progress.show(`${where}: ${options.smallRows} rows`);
     // A copy each round: the load itself adds many times the rows that the small one begins with.
     const small = copyFolder(setting, smallMaster);
-    const smallFigures = await measureServer(setting, 'earshot', small, waitUntilQuiet);
+    const smallFigures = await measureServer(setting, 'earshot', small, {
+      prepare: waitUntilQuiet,
+    });
     setting.cleanup.removeFolder(small);
     progress.show(`${where}: ${options.largeRows} rows`);
-    const largeFigures = await measureServer(setting, 'earshot', large, waitUntilQuiet);
+    const largeFigures = await measureServer(setting, 'earshot', large, {
+      prepare: waitUntilQuiet,
+    });
     rounds.push({ small: smallFigures, large: largeFigures });
   }
   const probes = await runProbes(setting, options, large, progress);

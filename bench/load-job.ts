@@ -12,6 +12,8 @@ export interface LoadJob {
   readonly password: string;
   readonly ackIdForm: AckIdForm;
   readonly connections: number;
+  /** Different bodies that are sent in turn, at least one for each connection. */
+  readonly templateCount: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
   /** 0 to 65,535; makes the ids of this run unlike those of any other. */

@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 import { createHistogram, performance } from 'node:perf_hooks';
 import { json } from 'node:stream/consumers';
 import { createAnsweredSet } from './answered-ranges.ts';
-import { createBodyTemplates, templateCount } from './bodies.ts';
+import { createBodyTemplates } from './bodies.ts';
 import { keepBusy } from './load-connection.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { readCpuMs } from './process-status.ts';
@@ -14,7 +14,7 @@ const lastAnswersMs = 10_000;
 
 /** Runs one job to its end. Rejects when nothing could be sent at all. */
 export async function runLoad(job: LoadJob): Promise<LoadResult> {
-  const templates = createBodyTemplates(job.ackIdForm, Math.max(templateCount, job.connections));
+  const templates = createBodyTemplates(job.ackIdForm, job.templateCount);
   const source = createRequestSource(job, templates);
   const tally = createTally(job);
   const work = Array.from({ length: job.connections }, (_, connection) => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { countInRanges } from './answered-ranges.ts';
+import { templateCount } from './bodies.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
@@ -22,6 +23,8 @@ export interface BenchSetting {
   readonly connections: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
+  /** Different bodies that are sent in turn; undefined: `templateCount` of bodies.ts. */
+  readonly templateCount?: number;
   /** A number below 65,536 that no other run has. */
   nextRun(): number;
 }
@@ -44,20 +47,31 @@ export interface RunFigures extends Omit<LoadResult, 'answered'> {
 
 const sampleIntervalMs = 100;
 
+/** What a run does beside the load. */
+export interface RunSteps {
+  /** Variables of earshot beside those that every run has. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Called before the load. */
+  readonly prepare?: (running: RunningServer) => Promise<void>;
+  /** Called when the load has ended and the server still runs. */
+  readonly loaded?: () => void;
+}
+
 /** Starts a server on `dataFolder`, measures it, stops it cleanly and checks its file. */
 export async function measureServer(
   setting: BenchSetting,
   server: ServerName,
   dataFolder: string,
-  prepare: (running: RunningServer) => Promise<void> = async () => {},
+  { environment = {}, prepare, loaded }: RunSteps = {},
 ): Promise<RunFigures> {
   const { endpoint, cleanup } = setting;
-  const running = await startServer(server, { endpoint, dataFolder, cleanup });
-  await prepare(running);
+  const running = await startServer(server, { endpoint, dataFolder, cleanup, environment });
+  await prepare?.(running);
   const run = setting.nextRun();
   const sampler = sampleMemory(running.processId);
   const { answered, ...load } = await applyLoad(setting, running, run);
   const memory = sampler.stop();
+  loaded?.();
   await running.stop();
   const file = databaseFile(server, dataFolder);
   const verified = file === undefined ? undefined : verifyDatabase(file, run, answered);
@@ -94,12 +108,14 @@ async function applyLoad(
   run: number,
 ): Promise<LoadResult> {
   const { endpoint, ackIdForm, connections, warmUpMs, measureMs } = setting;
+  const templates = Math.max(setting.templateCount ?? templateCount, connections);
   const { authorityPem, username, password } = endpoint;
   const job: LoadJob = {
     host: '127.0.0.1',
     port: server.port,
     path: '/notifications/bench',
     ...{ authorityPem, username, password, ackIdForm, connections, warmUpMs, measureMs, run },
+    templateCount: templates,
     serverProcessId: server.processId,
   };
   const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts')]);

@@ -1,5 +1,6 @@
 /** The benchmark's command line. */
 import { parseArgs } from 'node:util';
+import { integerOf, numberOf, rowsOf, UsageError } from './option-values.ts';
 import { type AckIdForm, ackIdForms } from './request-ids.ts';
 
 /** The command line, read and with its defaults. */
@@ -17,6 +18,8 @@ export interface BenchOptions {
   /** Measure the three servers against each other. */
   readonly comparison: boolean;
   readonly growth: boolean;
+  /** Measure the intake with the product index on against off. */
+  readonly index: boolean;
   readonly smallRows: number;
   readonly largeRows: number;
   /** Undefined: the real size. */
@@ -24,9 +27,6 @@ export interface BenchOptions {
   /** Undefined: the system's folder for temporary files. */
   readonly folder: string | undefined;
 }
-
-/** A command line that makes no sense; its message is for the person who typed it. */
-export class UsageError extends Error {}
 
 export const helpText = `Usage: npm run bench -- [options]
 
@@ -46,7 +46,9 @@ Afterwards every notification that was answered with 200 is looked for in the da
   --growth-rows A,B        rows of the small and the large database (10000,1000000)
   --prefill-body-bytes N   size of the bodies they are filled with (the real one, about 5 kB each)
   --probe-seconds S        time of the probe, idle and again during scans (10)
-  --no-comparison          leave the comparison out, with --growth
+  --index                  also: intake with the product index on and off in turn, and how many
+                           notifications are indexed a second while they come in at full speed
+  --no-comparison          leave the comparison out, with --growth or --index
   --dir FOLDER             where the databases are written (the system's temporary folder)
   --quick                  one round of 2 s after 1 s of warm-up, 2 s of probe
   --check                  exit 1 when a target is missed
@@ -60,11 +62,11 @@ Examples:
   npm run bench -- --quick
   npm run bench -- --rounds 3 --seconds 5 --json > bench.json
   npm run bench -- --growth --no-comparison --dir /mnt/disk
+  npm run bench -- --index --no-comparison
   npm run bench -- --growth --growth-rows 1000,50000 --quick
 `;
 
 const secondsMax = 600;
-const rowsMax = 100_000_000;
 
 /** Reads the command line, without the program's name. Throws UsageError. */
 export function parseOptions(argv: readonly string[]): BenchOptions {
@@ -72,9 +74,10 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
   const quick = values.quick;
   const seconds = (flag: string, text: string | undefined, byDefault: number) =>
     numberOf(flag, text, byDefault, { min: 0.1, max: secondsMax }) * 1_000;
-  const [smallRows, largeRows] = rowsOf(values['growth-rows']);
+  const [smallRows, largeRows] = rowsOf('growth-rows', values['growth-rows']);
   const comparison = !values['no-comparison'];
-  if (!comparison && !values.growth) throw new UsageError('--no-comparison leaves nothing to do');
+  if (!comparison && !values.growth && !values.index)
+    throw new UsageError('--no-comparison leaves nothing to do');
   const bodyBytes = values['prefill-body-bytes'];
   return {
     help: values.help,
@@ -88,6 +91,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
     probeMs: seconds('probe-seconds', values['probe-seconds'], quick ? 2 : 10),
     comparison,
     growth: values.growth,
+    index: values.index,
     smallRows,
     largeRows,
     prefillBodyBytes:
@@ -108,6 +112,7 @@ function parseFlags(argv: readonly string[]) {
         check: { type: 'boolean', default: false },
         quick: { type: 'boolean', default: false },
         growth: { type: 'boolean', default: false },
+        index: { type: 'boolean', default: false },
         'no-comparison': { type: 'boolean', default: false },
         rounds: { type: 'string' },
         connections: { type: 'string' },
@@ -126,37 +131,8 @@ function parseFlags(argv: readonly string[]) {
   }
 }
 
-interface Range {
-  readonly min: number;
-  readonly max: number;
-}
-
 function ackIdFormOf(text: string): AckIdForm {
   const form = ackIdForms.find((known) => known === text);
   if (form === undefined) throw new UsageError(`--ack-ids wants observed or guid, not ${text}`);
   return form;
-}
-
-function rowsOf(text: string): [number, number] {
-  const [small, large, ...rest] = text.split(',');
-  if (large === undefined || rest.length > 0) {
-    throw new UsageError(`--growth-rows wants two numbers with a comma between them, not ${text}`);
-  }
-  const range = { min: 1, max: rowsMax };
-  return [integerOf('growth-rows', small, 0, range), integerOf('growth-rows', large, 0, range)];
-}
-
-function integerOf(flag: string, text: string | undefined, byDefault: number, range: Range) {
-  const value = numberOf(flag, text, byDefault, range);
-  if (!Number.isInteger(value)) throw new UsageError(`--${flag} wants a whole number, not ${text}`);
-  return value;
-}
-
-function numberOf(flag: string, text: string | undefined, byDefault: number, range: Range) {
-  if (text === undefined) return byDefault;
-  const value = Number(text);
-  if (text.trim() === '' || !(value >= range.min && value <= range.max)) {
-    throw new UsageError(`--${flag} wants a number from ${range.min} to ${range.max}, not ${text}`);
-  }
-  return value;
 }

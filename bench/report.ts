@@ -2,6 +2,7 @@
 import type { Comparison } from './comparison.ts';
 import { runsByServer } from './comparison.ts';
 import type { Growth, ProbeRound } from './growth.ts';
+import type { Indexing } from './indexing.ts';
 import type { Machine } from './machine.ts';
 import type { RunFigures } from './measure.ts';
 import { median } from './median.ts';
@@ -27,6 +28,7 @@ export interface BenchReport {
   };
   readonly comparison: Comparison | null;
   readonly growth: Growth | null;
+  readonly indexing: Indexing | null;
   readonly targets: readonly TargetResult[];
   /** What makes the benchmark invalid: lost notifications, failed requests. */
   readonly faults: readonly string[];
@@ -37,6 +39,7 @@ export function renderReport(report: BenchReport): string {
   const parts = [renderMachine(report)];
   if (report.comparison !== null) parts.push(renderComparison(report.comparison));
   if (report.growth !== null) parts.push(renderGrowth(report.growth), renderProbes(report.growth));
+  if (report.indexing !== null) parts.push(renderIndexing(report.indexing));
   parts.push(...cautions(report));
   parts.push(renderTargets(report.targets), renderFaults(report), `Repeat: ${report.command}`);
   return `${parts.join('\n\n')}\n`;
@@ -44,14 +47,18 @@ export function renderReport(report: BenchReport): string {
 
 function renderMachine({ machine, setting }: BenchReport): string {
   const { rounds, ackIdForm, connections, warmUpMs, measureMs, bodyBytes } = setting;
-  const lines = [
-    `${machine.cores} cores, ${machine.cpuModel}, ${megabytes(machine.memoryBytes)} MB; ${machine.system}; Node ${machine.node}`,
-    `${connections} keep-alive connections, bodies of ${figure(bodyBytes)} bytes with AckIds as ${ackIdForm === 'guid' ? 'specified (GUID)' : 'observed'}, ${measureMs / 1_000} s after ${warmUpMs / 1_000} s of warm-up; median of ${rounds} round(s)`,
-  ];
-  if (machine.dataInMemory) {
-    lines.push('Caution: the databases are in memory (tmpfs), where no commit waits for a disk.');
-  }
-  return lines.join('\n');
+  const [about = '', ...others] = machineLines(machine);
+  const load = `${connections} keep-alive connections, bodies of ${figure(bodyBytes)} bytes with AckIds as ${ackIdForm === 'guid' ? 'specified (GUID)' : 'observed'}, ${measureMs / 1_000} s after ${warmUpMs / 1_000} s of warm-up; median of ${rounds} round(s)`;
+  return [about, load, ...others].join('\n');
+}
+
+/** The machine in a line, and what must be known of it in others. */
+export function machineLines(machine: Machine): string[] {
+  const { cores, cpuModel, memoryBytes, system, node } = machine;
+  const about = `${cores} cores, ${cpuModel}, ${megabytes(memoryBytes)} MB; ${system}; Node ${node}`;
+  return machine.dataInMemory
+    ? [about, 'Caution: the databases are in memory (tmpfs), where no commit waits for a disk.']
+    : [about];
 }
 
 /** Above this share of a core, a generator is too near its own limit to judge a server. */
@@ -122,10 +129,11 @@ function loadStatement(comparison: Comparison): string {
 }
 
 /** Warns when other programs took processor time away, which lowers some figures more than others. */
-function cautions({ comparison, growth }: BenchReport): string[] {
+function cautions({ comparison, growth, indexing }: BenchReport): string[] {
   const runs = [
     ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
     ...(growth?.rounds ?? []).flatMap((round) => Object.values(round)),
+    ...(indexing?.rounds ?? []).flatMap(({ off, on }) => [off, on]),
   ];
   const most = Math.max(...runs.map((run) => run.otherCores ?? 0));
   return most > otherCoresMax
@@ -179,7 +187,29 @@ function renderProbes(growth: Growth): string {
   ].join('\n');
 }
 
-function renderTargets(targets: readonly TargetResult[]): string {
+function renderIndexing({ rounds, speedRatio, indexedPerSecond }: Indexing): string {
+  const behind = median(rounds.map((round) => round.behind));
+  return [
+    'Intake with the product index off and on in turn, each notification of a product of its own',
+    alignTable([
+      ['index', ...runHeader],
+      runRow(
+        'off',
+        rounds.map((round) => round.off),
+      ),
+      runRow(
+        'on',
+        rounds.map((round) => round.on),
+      ),
+    ]),
+    '',
+    `requests/s, on / off: ${figure(speedRatio, 2)}`,
+    `indexed/s meanwhile:  ${figure(indexedPerSecond)} (${figure(behind)} behind when the load ended)`,
+  ].join('\n');
+}
+
+/** The promises and what became of them. */
+export function renderTargets(targets: readonly TargetResult[]): string {
   const verdict = (met: boolean | null) => (met === null ? 'not measured' : met ? 'met' : 'missed');
   const rows = targets.map(({ name, bound, value, met }) => [
     name,

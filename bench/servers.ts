@@ -27,6 +27,8 @@ export interface ServerStart {
   /** Where the server keeps its database; the folder exists. */
   readonly dataFolder: string;
   readonly cleanup: Cleanup;
+  /** Variables of earshot beside those that every run has, or in their place. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 const readyTimeoutMs = 60_000;
@@ -95,6 +97,7 @@ export function earshotEnvironment(
   return {
     PATH: process.env.PATH,
     EARSHOT_LISTEN: `127.0.0.1:${port}`,
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
     EARSHOT_DATA_DIR: dataFolder,
     EARSHOT_ENDPOINT_USERNAME: endpoint.username,
     EARSHOT_ENDPOINT_PASSWORD: endpoint.password,
@@ -117,7 +120,9 @@ function readyPath(name: ServerName): string {
 
 function environmentOf(name: ServerName, start: ServerStart, port: number): NodeJS.ProcessEnv {
   const { endpoint, dataFolder } = start;
-  if (name === 'earshot') return earshotEnvironment(endpoint, dataFolder, port);
+  if (name === 'earshot') {
+    return { ...earshotEnvironment(endpoint, dataFolder, port), ...start.environment };
+  }
   return {
     PATH: process.env.PATH,
     PORT: String(port),
@@ -129,7 +134,8 @@ function environmentOf(name: ServerName, start: ServerStart, port: number): Node
   };
 }
 
-async function freePort(): Promise<number> {
+/** A port of loopback that nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -1,6 +1,7 @@
 /** The speeds, sizes and latencies that earshot promises, and whether a benchmark met them. */
 import { type Comparison, runsByServer } from './comparison.ts';
 import type { Growth } from './growth.ts';
+import type { Indexing } from './indexing.ts';
 import { median } from './median.ts';
 
 /** One promise and what became of it. */
@@ -13,7 +14,8 @@ export interface TargetResult {
   readonly met: boolean | null;
 }
 
-interface Bound {
+/** What a figure must reach or keep below. */
+export interface Bound {
   readonly min?: number;
   readonly max?: number;
 }
@@ -21,10 +23,15 @@ interface Bound {
 const peakMegabytes = 300;
 
 /** Judges what was measured; what was not run has no entry. */
-export function judge(comparison: Comparison | null, growth: Growth | null): TargetResult[] {
+export function judge(
+  comparison: Comparison | null,
+  growth: Growth | null,
+  indexing: Indexing | null,
+): TargetResult[] {
   return [
     ...(comparison === null ? [] : judgeComparison(comparison)),
     ...(growth === null ? [] : judgeGrowth(growth)),
+    ...(indexing === null ? [] : judgeIndexing(indexing)),
   ];
 }
 
@@ -50,7 +57,15 @@ function judgeGrowth(growth: Growth): TargetResult[] {
   ];
 }
 
-function target(name: string, value: number | null, { min, max }: Bound): TargetResult {
+function judgeIndexing({ speedRatio, indexedPerSecond }: Indexing): TargetResult[] {
+  return [
+    target('requests/s, index on / off', speedRatio, { min: 0.8 }),
+    target('notifications indexed/s while they come in', indexedPerSecond, { min: 2_000 }),
+  ];
+}
+
+/** Judges one figure. */
+export function target(name: string, value: number | null, { min, max }: Bound): TargetResult {
   const bound = min === undefined ? `at most ${short(max)}` : `at least ${short(min)}`;
   if (value === null) return { name, bound, value, met: null };
   return { name, bound, value, met: value >= (min ?? -Infinity) && value <= (max ?? Infinity) };

@@ -1,7 +1,7 @@
 /** The rows that a search must look at, in the order that was asked for, read as they are needed. */
 import type { Database } from 'better-sqlite3';
 import type { ProductKey } from '../../domain/products.ts';
-import { allIds, type Choice, chooseDriver, fewCandidatesMax } from './choose-driver.ts';
+import { allIds, type Choice, chooseForPage } from './choose-driver.ts';
 import type { Driver, IdWindow } from './drivers.ts';
 import { type Order, type OrderPart, partsAfter } from './product-order.ts';
 import { rowColumns, type SelectedRow } from './product-rows.ts';
@@ -28,7 +28,7 @@ export function* candidatesOf(
   order: Order,
   after: ProductKey | undefined,
 ): Generator<Candidate> {
-  const choice = chooseDriver(database, plan.drivers, fewCandidatesMax);
+  const choice = chooseForPage(database, plan.drivers);
   for (const step of stepsOf(database, plan, order, after, choice)) {
     if ('rows' in step) {
       const { sql, values } = step.rows;

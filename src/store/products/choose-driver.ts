@@ -2,8 +2,10 @@
 import type { Database } from 'better-sqlite3';
 import type { Driver, IdWindow } from './drivers.ts';
 
-/** Up to so many candidates are sorted at once; with more, the search walks along its order. */
+/** Up to so many candidates are read and sorted at once; with more, the search walks along its order. */
 export const fewCandidatesMax = 2_000;
+/** For an index that cannot narrow a walk: reading so many ids takes some milliseconds. */
+const fewForColumnsMax = 20_000;
 
 export const allIds: IdWindow = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
@@ -17,7 +19,7 @@ export interface Choice {
  * The driver with the fewest ids, counting no more than `countMax` for each. Null when there is none.
  * Counting so many takes a millisecond or so, which a wrong choice would cost many times over.
  */
-export function chooseDriver(
+function chooseDriver(
   database: Database,
   drivers: readonly Driver[],
   countMax: number,
@@ -39,7 +41,18 @@ export function chooseDriver(
   return best;
 }
 
-/** As above, counting further until one driver has been counted out: for work on all candidates. */
+/** The driver for a search that wants the first few matches. */
+export function chooseForPage(database: Database, drivers: readonly Driver[]): Choice | null {
+  const choice = chooseDriver(database, drivers, fewCandidatesMax);
+  if (choice === null || choice.candidates !== null) return choice;
+  const ofColumns = drivers.filter(({ windowed }) => !windowed);
+  const further = chooseDriver(database, ofColumns, fewForColumnsMax);
+  if (further !== null && further.candidates !== null) return further;
+  const windowed = drivers.find((driver) => driver.windowed);
+  return windowed === undefined ? choice : { driver: windowed, candidates: null };
+}
+
+/** The driver for work on all candidates: counts until one of them has been counted out. */
 export function chooseExactly(database: Database, drivers: readonly Driver[]): Choice | null {
   for (let countMax = fewCandidatesMax; ; countMax *= 10) {
     const choice = chooseDriver(database, drivers, countMax);

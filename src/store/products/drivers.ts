@@ -85,11 +85,19 @@ function columnDriver(
   };
 }
 
-/** Names that hold all runs of three characters that the text has: few others do. */
+/**
+ * Names that hold every third run of three characters of the text, and its last: few others do. More
+ * runs would only cost more, as names are compared afterwards.
+ */
 function nameDriver(term: TextNode): Driver | null {
   const characters = Array.from(term.text);
   if (term.field !== 'Name' || characters.length < 3) return null;
-  const runs = new Set(characters.slice(2).map((_, i) => characters.slice(i, i + 3).join('')));
+  const starts = characters
+    .map((_, i) => i)
+    .filter((i) => i % 3 === 0 && i + 3 < characters.length);
+  const runs = new Set(
+    [...starts, characters.length - 3].map((i) => characters.slice(i, i + 3).join('')),
+  );
   const match = [...runs].map((run) => `"${run.replaceAll('"', '""')}"`).join(' AND ');
   return {
     name: 'product_name',

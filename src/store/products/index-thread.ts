@@ -16,6 +16,7 @@ import {
   isDamage,
   openBuildingFile,
   openProductFile,
+  replaceProductFile,
 } from './product-file.ts';
 
 /** What is being filled, and the connections it is filled with. */
@@ -82,6 +83,11 @@ function workOn(target: IndexTarget, log: Database): Work {
   closeIndex();
   const index = target === 'current' ? openProductFile(dataDir) : openBuildingFile(dataDir);
   work = { target, log, index, batches: createIndexBatches(log, index) };
+  if (work.batches.fitsLog()) return work;
+  // A restored backup, or a log that was begun anew: what the index knows is another story.
+  closeIndex();
+  const empty = replaceProductFile(dataDir);
+  work = { target, log, index: empty, batches: createIndexBatches(log, empty) };
   return work;
 }
 

@@ -21,15 +21,17 @@ export function currentProductFile(dataDir: string): string | null {
   return generation === 0 ? null : fileOf(dataDir, generation);
 }
 
-/** Opens the file that counts for indexing, or makes the first one. */
+/** Opens the file that counts for indexing, or makes the first one. One that is no use is replaced. */
 export function openProductFile(dataDir: string): Database {
   const file = currentProductFile(dataDir) ?? fileOf(dataDir, 1);
-  const database = openIfOurs(file);
-  if (database !== null) return database;
-  // Of an older or newer program, or damaged: this one makes its own, which then counts.
-  const [generation = 0] = generationsIn(dataDir);
+  return openIfOurs(file) ?? replaceProductFile(dataDir);
+}
+
+/** Makes an empty file the one that counts: the old one is of another program or log, or damaged. */
+export function replaceProductFile(dataDir: string): Database {
+  const [generation = 0, ...others] = generationsIn(dataDir);
   const next = openForIndexing(fileOf(dataDir, generation + 1));
-  removeFile(file);
+  for (const old of [generation, ...others]) removeFile(fileOf(dataDir, old));
   return next;
 }
 
@@ -77,14 +79,16 @@ function notIndexed(): AppError {
 function openForIndexing(file: string): Database {
   const database = new Sqlite(file, { timeout: busyTimeoutMs });
   try {
-    if (version(database) === 0) database.pragma('page_size = 8192');
+    // Most pages that are written hold one new entry of an index.
+    if (version(database) === 0) database.pragma('page_size = 4096');
     database.pragma('journal_mode = WAL');
     // All of it can be built again, and the cursor lies in the same file: a power cut only costs time.
     database.pragma('synchronous = NORMAL');
-    database.pragma('wal_autocheckpoint = 4000');
-    database.pragma(`journal_size_limit = ${64 * 2 ** 20}`);
+    // 64 MB: pages that are written again and again are taken into the file seldom.
+    database.pragma('wal_autocheckpoint = 16000');
+    database.pragma(`journal_size_limit = ${128 * 2 ** 20}`);
     // In KiB, because negative: the indexes by name, id and place are written at random places.
-    database.pragma('cache_size = -65536');
+    database.pragma('cache_size = -32768');
     database.transaction(() => createTables(database)).immediate();
     return database;
   } catch (error) {

@@ -11,7 +11,7 @@ import { printFilter } from '../../filter/print.ts';
 import { productView } from '../../filter/product-view.ts';
 import { lastPosition } from '../log-queries.ts';
 import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';
-import { type Choice, chooseDriver, chooseExactly, fewCandidatesMax } from './choose-driver.ts';
+import { type Choice, chooseExactly, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
 import { footprintView } from './footprint-view.ts';
 import { keyOf, orderOf } from './product-order.ts';
 import { completeRecord, type ProductRecord, recordIn } from './product-record.ts';
@@ -85,7 +85,7 @@ export async function countProducts(
 export function explainSearch({ index }: ProductDatabases, query: ProductQuery): QueryExplanation {
   const plan = planSearch(query);
   const order = orderOf(query);
-  const choice = chooseDriver(index, plan.drivers, fewCandidatesMax);
+  const choice = chooseForPage(index, plan.drivers);
   const statements = [...statementsOf(index, plan, order, query.after, choice)];
   const steps = statements.map(({ sql, values }) =>
     index.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values),

@@ -4,6 +4,9 @@
 export const productSchemaVersion = 1;
 
 /*
+ * `progress` is the cursor, with the key of the notification there: should another log take the place of
+ * the one that was indexed, such as a restored backup, that tells.
+ *
  * `product` holds one narrow row for each product, in the order in which they were first heard of: its id
  * is the position of the first notification. What filters rarely ask for, and footprints, lie elsewhere.
  *
@@ -20,9 +23,10 @@ export const productSchema = `
   CREATE TABLE progress (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     position INTEGER NOT NULL,
+    dedupe_key BLOB,
     skipped INTEGER NOT NULL
   ) STRICT;
-  INSERT INTO progress VALUES (1, 0, 0);
+  INSERT INTO progress VALUES (1, 0, NULL, 0);
 
   CREATE TABLE product (
     id INTEGER PRIMARY KEY,

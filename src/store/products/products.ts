@@ -13,7 +13,7 @@ import { keyOf } from './product-order.ts';
 import type { ProductPage } from './product-questions.ts';
 
 /** Rows of one message: records are some 5 kB each, and the main thread has answers to give meanwhile. */
-const pageRowsMax = { withRecords: 50, withoutRecords: 1_000 };
+const pageRowsMax = { withRecords: 64, withoutRecords: 1_000 };
 
 /** Opens the index for questions; nothing is opened before the first. */
 export function openProducts(dataDir: string): Products & { close(): Promise<void> } {

@@ -1,7 +1,7 @@
 /** The index can be lost, damaged, built anew, and filled by several programs: the log makes it good. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -145,6 +145,22 @@ describe('the index', () => {
       expect(await countsOf(world), harm.name).toEqual(expectedCounts(40));
       expect(indexFiles(world.dataDir), harm.name).toHaveLength(1);
     }
+  });
+
+  it('is made anew when a backup of the log was restored, also when that has grown since', async () => {
+    const world = await openProductWorld();
+    await world.index(...newsOf(40));
+    const other = await openProductWorld();
+    await other.deliver({ event: 'created', record: { Id: 'of the other log' } }, ...newsOf(60));
+    await world.store.close();
+    await other.store.close();
+    for (const name of readdirSync(world.dataDir)) {
+      if (name.startsWith('earshot.db')) rmSync(join(world.dataDir, name));
+    }
+    copyFileSync(join(other.dataDir, 'earshot.db'), join(world.dataDir, 'earshot.db'));
+    await catchUpIndex({ dataDir: world.dataDir });
+    const { alive, ...others } = expectedCounts(60);
+    expect(await countsOf(world)).toEqual({ alive: alive + 1, ...others });
   });
 
   it('says what to do while there is none', async () => {

@@ -41,7 +41,8 @@ export async function openProductWorld(): Promise<ProductWorld> {
     // Sent at once; they are stored in this order.
     const receipts = news.map((one) => {
       count += 1;
-      const body = Buffer.from(JSON.stringify(notificationOf(one, count)));
+      const ackId = `${dataDir}-${count}`;
+      const body = Buffer.from(JSON.stringify(notificationOf(one, ackId)));
       const receivedAtUs = Date.UTC(2026, 0, 1) * 1000 + count;
       const delivery = { body, subscription: 'test', source: 'push', headers: [] } as const;
       return store.accept({ ...delivery, receivedAtUs });
@@ -72,10 +73,10 @@ export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return list;
 }
 
-function notificationOf(news: TestNews, count: number) {
+function notificationOf(news: TestNews, ackId: string) {
   const { event, record, productId = record?.Id, productName = record?.Name } = news;
   return {
-    AckId: `ack-${count}`,
+    AckId: ackId,
     ProductId: productId,
     ProductName: productName,
     SubscriptionId: '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d',

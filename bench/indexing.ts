@@ -1,0 +1,104 @@
+/** What the product index costs the intake, and how fast it follows while notifications come in. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { type BenchSetting, measureServer, type RunFigures } from './measure.ts';
+import { median } from './median.ts';
+import type { Progress } from './progress.ts';
+
+/** Intake with the index on and off in turn. */
+export interface Indexing {
+  readonly rounds: readonly IndexingRound[];
+  /** Requests per second, on to off: median of the rounds' ratios. */
+  readonly speedRatio: number | null;
+  /** Notifications indexed per second of load: the median. */
+  readonly indexedPerSecond: number | null;
+}
+
+export interface IndexingRound {
+  readonly off: RunFigures;
+  readonly on: RunFigures;
+  /** Null when the index was not seen to move. */
+  readonly indexedPerSecond: number | null;
+  /** How many notifications the index was behind when the load ended. */
+  readonly behind: number;
+}
+
+/** Different bodies: each with a name, a footprint and attributes of its own, so that nothing is alike. */
+const templateCount = 4_096;
+
+/** Measures on empty data folders; which of the two comes first changes from round to round. */
+export async function runIndexing(
+  setting: BenchSetting,
+  roundCount: number,
+  progress: Progress,
+): Promise<Indexing> {
+  const rounds: IndexingRound[] = [];
+  for (let round = 1; round <= roundCount; round += 1) {
+    const measure = async (state: 'on' | 'off') => {
+      progress.show(`index, round ${round} of ${roundCount}: ${state}`);
+      const dataFolder = setting.cleanup.temporaryFolder(setting.parentFolder);
+      const sampler = sampleIndex(dataFolder);
+      const figures = await measureServer({ ...setting, templateCount }, 'earshot', dataFolder, {
+        environment: { EARSHOT_INDEX: state },
+        loaded: () => sampler.stop(),
+      });
+      setting.cleanup.removeFolder(dataFolder);
+      return { figures, ...sampler.result() };
+    };
+    const offFirst = round % 2 === 1 ? await measure('off') : undefined;
+    const on = await measure('on');
+    const off = offFirst ?? (await measure('off'));
+    const { indexedPerSecond, indexed } = on;
+    const behind = Math.max(0, on.figures.answered - indexed);
+    rounds.push({ off: off.figures, on: on.figures, indexedPerSecond, behind });
+  }
+  return {
+    rounds,
+    speedRatio: median(rounds.map(({ on, off }) => on.requestsPerSecond / off.requestsPerSecond)),
+    indexedPerSecond: median(rounds.map((round) => round.indexedPerSecond)),
+  };
+}
+
+const sampleIntervalMs = 100;
+
+/** Watches the position of the index, from its first step to the end of the load. */
+function sampleIndex(dataFolder: string) {
+  let database: Database.Database | undefined;
+  let first: { atMs: number; position: number } | undefined;
+  let last: { atMs: number; position: number } | undefined;
+  const sample = () => {
+    try {
+      database ??= openIndex(dataFolder);
+      const position = Number(
+        database?.prepare('SELECT position FROM progress').pluck().get() ?? 0,
+      );
+      if (position === 0) return;
+      last = { atMs: performance.now(), position };
+      first ??= last;
+    } catch {
+      // The file has been created and its tables have not.
+    }
+  };
+  const timer = setInterval(sample, sampleIntervalMs);
+  return {
+    stop() {
+      clearInterval(timer);
+      sample();
+      database?.close();
+    },
+    result() {
+      const indexed = last?.position ?? 0;
+      if (first === undefined || last === undefined || last === first) {
+        return { indexed, indexedPerSecond: null };
+      }
+      const seconds = (last.atMs - first.atMs) / 1_000;
+      return { indexed, indexedPerSecond: (last.position - first.position) / seconds };
+    },
+  };
+}
+
+function openIndex(dataFolder: string): Database.Database | undefined {
+  const name = readdirSync(dataFolder).find((file) => /^products-\d+\.db$/.test(file));
+  return name === undefined ? undefined : new Database(join(dataFolder, name), { readonly: true });
+}

@@ -1,0 +1,178 @@
+/** The kinds of query that are measured, each with many values that existing products suggest. */
+import type { Entity } from '../src/domain/filter-tree.ts';
+import type { FoundProduct, ProductOrder, Products } from '../src/domain/products.ts';
+import {
+  and,
+  cloudCover,
+  collection,
+  deleted,
+  type Expression,
+  intersects,
+  name,
+  productType,
+  sensed,
+} from '../src/filter/builder.ts';
+import { toNameTime } from '../src/sandbox/products/timestamp.ts';
+import { createRandom, type Random } from '../src/sandbox/random.ts';
+
+/** One kind of query; the order is the newest first, unless it is measured with others too. */
+export interface QueryCase {
+  readonly name: string;
+  readonly entity: Entity;
+  readonly filters: readonly Expression[];
+}
+
+/** An order that is measured and stated. */
+export interface StatedOrder {
+  readonly by: ProductOrder;
+  readonly direction: 'asc' | 'desc';
+}
+
+export const statedOrders: readonly StatedOrder[] = [
+  { by: 'PublicationDate', direction: 'desc' },
+  { by: 'ContentDate/Start', direction: 'desc' },
+  { by: 'ContentDate/Start', direction: 'asc' },
+];
+
+const hourMs = 3_600_000;
+const windowMs = 6 * hourMs;
+const box = { halfWidthDegrees: 5, halfHeightDegrees: 4 };
+const polygon = { corners: 7, radiusDegrees: 3 };
+/** Places nearer to the antimeridian or a pole are passed over: shapes around them would need a cut. */
+const farthest = { longitude: 170, latitude: 78 };
+
+/** Parts that many names have. */
+const commonParts = ['MSIL2A', 'MSIL1C', 'IW_GRDH', 'IW_SLC', 'OL_1_EFR', 'S5P_NRTI', 'N0511'];
+
+/** A product as a question needs it. */
+interface Sample {
+  readonly name: string;
+  /** Ms since 1970. */
+  readonly startMs: number;
+  readonly collection: string;
+  readonly productType: string;
+  readonly tile: string | null;
+  readonly place: readonly [longitude: number, latitude: number];
+}
+
+/** Makes `count` filters of each kind from products drawn at random; the same index gives the same ones. */
+export async function createQueryCases(
+  products: Products,
+  lastPosition: number,
+  count: number,
+): Promise<QueryCase[]> {
+  const random = createRandom(5);
+  const samples = await drawSamples(products, lastPosition, count, random);
+  const newestMs = await newestReceiptMs(products);
+  const ofProducts = (title: string, filterOf: (sample: Sample, index: number) => Expression) =>
+    ({ name: title, entity: 'Products', filters: samples.map(filterOf) }) satisfies QueryCase;
+  const within = ({ startMs }: Sample) => {
+    const fromMs = startMs - Math.floor(random.between(0, windowMs));
+    return and(sensed.from(new Date(fromMs)), sensed.until(new Date(fromMs + windowMs)));
+  };
+  return [
+    ofProducts('name exact', (sample) => name.eq(sample.name)),
+    ofProducts('name contains', (sample) => name.contains(rarePartOf(sample))),
+    ofProducts('name contains, common', (_, index) =>
+      name.contains(commonParts[index % commonParts.length] ?? ''),
+    ),
+    ofProducts('collection, type, 6 h', (sample) =>
+      and(collection(sample.collection), productType.eq(sample.productType), within(sample)),
+    ),
+    ofProducts('box, 6 h', (sample) => and(intersects(boxAround(sample)), within(sample))),
+    ofProducts('polygon, cloud cover', (sample) =>
+      and(intersects(polygonAround(sample)), cloudCover.le(random.integer(5, 40))),
+    ),
+    {
+      name: 'deleted since',
+      entity: 'DeletedProducts',
+      // From ten minutes to a day: how long a program may have been away.
+      filters: samples.map(() =>
+        deleted.from(new Date(newestMs - Math.floor((hourMs / 6) * 144 ** random.next()))),
+      ),
+    },
+  ];
+}
+
+async function drawSamples(
+  products: Products,
+  lastPosition: number,
+  count: number,
+  random: Random,
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  for (let tries = 0; samples.length < count; tries += 1) {
+    if (tries > 100 * count + 1_000) throw new Error('too few products to make questions of');
+    const after = { value: null, position: random.integer(1, lastPosition) };
+    const query = { entity: 'Products', filter: null, after, limit: 1 } as const;
+    for await (const found of products.find(query)) {
+      const sample = sampleOf(found);
+      if (sample !== null) samples.push(sample);
+    }
+  }
+  return samples;
+}
+
+function sampleOf({ row, record }: FoundProduct): Sample | null {
+  const { productName, sensingStartUs, collection: from, productType: type, tile } = row;
+  const place = firstPosition(record.GeoFootprint);
+  if (productName === null || sensingStartUs === null || from === null || type === null)
+    return null;
+  if (place === null) return null;
+  const [longitude, latitude] = place;
+  if (Math.abs(longitude) > farthest.longitude || Math.abs(latitude) > farthest.latitude)
+    return null;
+  const startMs = Math.floor(sensingStartUs / 1_000);
+  return { name: productName, startMs, collection: from, productType: type, tile, place };
+}
+
+/** The first position in a GeoJSON geometry of any depth. */
+function firstPosition(geometry: unknown): readonly [number, number] | null {
+  let inner: unknown = geometry;
+  if (typeof inner !== 'object' || inner === null || !('coordinates' in inner)) return null;
+  inner = inner.coordinates;
+  while (Array.isArray(inner) && Array.isArray(inner[0])) inner = inner[0];
+  if (!Array.isArray(inner)) return null;
+  const [longitude, latitude] = inner;
+  return typeof longitude === 'number' && typeof latitude === 'number'
+    ? [longitude, latitude]
+    : null;
+}
+
+/** What people look for in a name: a tile, or the time of a scene. */
+function rarePartOf({ tile, name: whole, startMs }: Sample): string {
+  if (tile !== null) return `_T${tile}_`;
+  return /\d{8}T\d{6}/.exec(whole)?.[0] ?? toNameTime(startMs);
+}
+
+function boxAround({ place: [longitude, latitude] }: Sample) {
+  const [west, east] = [longitude - box.halfWidthDegrees, longitude + box.halfWidthDegrees];
+  const [south, north] = [latitude - box.halfHeightDegrees, latitude + box.halfHeightDegrees];
+  const ring = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  return { type: 'Polygon', coordinates: [ring] };
+}
+
+function polygonAround({ place: [longitude, latitude] }: Sample) {
+  const { corners, radiusDegrees } = polygon;
+  const ring = Array.from({ length: corners + 1 }, (_, corner) => {
+    const angle = (2 * Math.PI * (corner % corners)) / corners;
+    return [
+      longitude + radiusDegrees * Math.cos(angle),
+      latitude + radiusDegrees * Math.sin(angle),
+    ];
+  });
+  return { type: 'Polygon', coordinates: [ring] };
+}
+
+async function newestReceiptMs(products: Products): Promise<number> {
+  for await (const { row } of products.find({ entity: 'Products', filter: null, limit: 1 })) {
+    return Math.floor(row.receivedAtUs / 1_000);
+  }
+  throw new Error('the index is empty');
+}

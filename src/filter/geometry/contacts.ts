@@ -84,7 +84,12 @@ function selfContact(first: PathEdge, second: PathEdge): Contact | null {
 function contactOf(first: PathEdge, second: PathEdge): Contact | null {
   const met = meeting(first, second);
   if (met === null || isSeam(first) || isSeam(second)) return null;
-  const contact = { a: first.path, b: second.path, corner: second.i, place: met.place };
+  const [a, b] = [first.path, second.path];
+  const contact = { a, b, corner: second.i, place: met.place };
+  if (isCutThere(first, second)) {
+    // Outlines lie outside of each other, and on the inner side of holes.
+    return { ...contact, kind: 'touch', bInsideA: a.place !== 0, aInsideB: b.place !== 0 };
+  }
   if (met.kind !== 'touch') {
     return { ...contact, kind: met.kind, bInsideA: false, aInsideB: false };
   }
@@ -99,6 +104,13 @@ function contactOf(first: PathEdge, second: PathEdge): Contact | null {
     bInsideA: isBLeft === first.path.leftIsInside,
     aInsideB: isALeft === second.path.leftIsInside,
   };
+}
+
+/** Two parts that end on either side of the antimeridian: how a polygon is cut there (RFC 7946, 3.1.9). */
+function isCutThere(first: PathEdge, second: PathEdge): boolean {
+  const isWritten = ({ path }: PathEdge) => path.west >= -180 && path.east <= 180;
+  if (first.path.part === second.path.part || first.shift === second.shift) return false;
+  return isWritten(first) && isWritten(second);
 }
 
 /** A side of a rectangle round the globe that lies on its other end: no border. */

@@ -81,14 +81,25 @@ function workOn(target: IndexTarget, log: Database): Work {
     (target === 'current' && work.index.name !== currentProductFile(dataDir));
   if (work !== undefined && !isStale) return work;
   closeIndex();
-  const index = target === 'current' ? openProductFile(dataDir) : openBuildingFile(dataDir);
-  work = { target, log, index, batches: createIndexBatches(log, index) };
-  if (work.batches.fitsLog()) return work;
+  const begun = begin(target, log, openTarget(target));
+  if (begun.batches.fitsLog()) return begun;
   // A restored backup, or a log that was begun anew: what the index knows is another story.
   closeIndex();
-  const empty = replaceProductFile(dataDir);
-  work = { target, log, index: empty, batches: createIndexBatches(log, empty) };
-  return work;
+  return begin(target, log, replaceProductFile(dataDir));
+}
+
+function openTarget(target: IndexTarget): Database {
+  return target === 'current' ? openProductFile(dataDir) : openBuildingFile(dataDir);
+}
+
+function begin(target: IndexTarget, log: Database, index: Database): Work {
+  try {
+    work = { target, log, index, batches: createIndexBatches(log, index) };
+    return work;
+  } catch (error) {
+    index.close();
+    throw error;
+  }
 }
 
 function indexFor(budgetMs: number, { log, index, batches }: Work): WorkDone {

@@ -81,7 +81,10 @@ function regionsOf(rings: Rings): Region[] {
   const outlines = rings.filter((ring) => ring.length > 0).map(outlineOf);
   const northInside = isOdd(outlines, (outline) => outline.northInside);
   const southInside = isOdd(outlines, (outline) => outline.southInside);
-  const edges = Float64Array.from(outlines.flatMap((outline) => outline.edges));
+  const [only, ...more] = outlines.map((outline) => outline.edges);
+  const edges = new Float64Array(
+    more.length === 0 ? (only ?? []) : [...(only ?? []), ...more.flat()],
+  );
   if (edges.length === 0 && !northInside) return [];
   const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
   for (let i = 0; i < edges.length; i += 2) {

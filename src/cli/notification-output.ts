@@ -1,6 +1,6 @@
 /** The rows of the log as people and programs get them: table, JSON, NDJSON, CSV. */
 import { stringify } from 'csv-stringify/sync';
-import { formatDateUs } from '../domain/notification-date.ts';
+import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import { printable } from '../domain/printable.ts';
 import type { Output } from './io.ts';
@@ -10,40 +10,7 @@ import { writeOut } from './write-out.ts';
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
 
-/** The fields of a row in every machine-readable form, in this order. */
-export const rowFields = [
-  'position',
-  'ackId',
-  'productId',
-  'productName',
-  'event',
-  'subscription',
-  'subscriptionId',
-  'notificationDate',
-  'receivedAt',
-  'source',
-  'timesSeen',
-] as const;
-
-export type OutputRow = ReturnType<typeof toOutputRow>;
-
-/** A row with the names and forms of the interface contract: times ISO 8601 UTC, absent ones null. */
-export function toOutputRow(row: NotificationRow) {
-  const { notificationDateUs: date } = row;
-  return {
-    position: row.position,
-    ackId: row.ackId,
-    productId: row.productId,
-    productName: row.productName,
-    event: row.event,
-    subscription: row.subscription,
-    subscriptionId: row.subscriptionId,
-    notificationDate: date === null ? null : formatDateUs(date),
-    receivedAt: formatDateUs(row.receivedAtUs),
-    source: row.source,
-    timesSeen: row.timesSeen,
-  } satisfies Record<(typeof rowFields)[number], unknown>;
-}
+type OutputRow = ReturnType<typeof toNotificationJson>;
 
 const columns: readonly Column<OutputRow>[] = [
   { title: 'position', value: (row) => String(row.position), align: 'right' },
@@ -64,7 +31,7 @@ export async function writeRows(
   if (form === 'table') return printTable(output, columns, outputRows);
   if (form === 'json') return writeJson(output, outputRows);
   let count = 0;
-  if (form === 'csv') await writeOut(output, `${rowFields.join(',')}\n`);
+  if (form === 'csv') await writeOut(output, `${notificationFields.join(',')}\n`);
   for await (const row of outputRows) {
     count += 1;
     const line = lineOf(form, row);
@@ -91,11 +58,11 @@ export async function writeJson<Row>(
 function lineOf(form: 'ndjson' | 'csv', row: OutputRow): string {
   if (form === 'ndjson') return `${JSON.stringify(row)}\n`;
   // Names come from outside: a spreadsheet must not take one for a formula.
-  return stringify([rowFields.map((field) => row[field])], { escape_formulas: true });
+  return stringify([notificationFields.map((field) => row[field])], { escape_formulas: true });
 }
 
 async function* mapped(rows: AsyncIterable<NotificationRow>): AsyncGenerator<OutputRow> {
-  for await (const row of rows) yield toOutputRow(row);
+  for await (const row of rows) yield toNotificationJson(row);
 }
 
 /** To the second: `2026-11-20 06:00:00`. */

@@ -1,7 +1,8 @@
 /** `/api/notifications`: what was received, notification by notification. */
 import { z } from 'zod';
-import { formatDateUs, parseDate } from '../domain/notification-date.ts';
-import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
+import { toNotificationJson } from '../domain/json-rows.ts';
+import { parseDate } from '../domain/notification-date.ts';
+import type { NotificationLog } from '../domain/ports.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -81,28 +82,11 @@ export function notificationsRoute(log: NotificationLog, line: QueryLine): ApiRo
       const last = rows.length > limit ? page.at(-1) : undefined;
       const goOn = asked.order === 'oldest' ? 'after' : 'before';
       const next = last === undefined ? null : withParameter(url, goOn, last.position);
-      return { body: { notifications: page.map(toJson), next } };
+      return { body: { notifications: page.map(toNotificationJson), next } };
     },
   });
 }
 
 function dateUs(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDate(text)?.us;
-}
-
-function toJson(row: NotificationRow): z.output<typeof notificationFields> {
-  const { notificationDateUs: date } = row;
-  return {
-    position: row.position,
-    ackId: row.ackId,
-    productId: row.productId,
-    productName: row.productName,
-    event: row.event,
-    subscription: row.subscription,
-    subscriptionId: row.subscriptionId,
-    notificationDate: date === null ? null : formatDateUs(date),
-    receivedAt: formatDateUs(row.receivedAtUs),
-    source: row.source,
-    timesSeen: row.timesSeen,
-  };
 }

@@ -1,7 +1,7 @@
 /** `/api/products`: the products that notifications told of, each in its newest state. */
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import { formatDateUs } from '../domain/notification-date.ts';
+import { toProductJson } from '../domain/json-rows.ts';
 import {
   type FoundProduct,
   type ProductKey,
@@ -128,30 +128,5 @@ function toJson(
   { row, record }: FoundProduct,
   withRecord: boolean,
 ): z.output<typeof productFields> {
-  const time = (us: number | null) => (us === null ? null : formatDateUs(us));
-  return {
-    position: row.position,
-    productId: row.productId,
-    productName: row.productName,
-    collection: row.collection,
-    platform: row.platform,
-    productType: row.productType,
-    processingLevel: row.processingLevel,
-    sensingStart: time(row.sensingStartUs),
-    sensingEnd: time(row.sensingEndUs),
-    publicationDate: time(row.publicationUs),
-    modificationDate: time(row.modificationUs),
-    sizeBytes: row.sizeBytes,
-    online: row.online,
-    cloudCoverPercent: row.cloudCoverPercent,
-    orbitNumber: row.orbitNumber,
-    relativeOrbitNumber: row.relativeOrbitNumber,
-    orbitDirection: row.orbitDirection,
-    tile: row.tile,
-    processingBaseline: row.processingBaseline,
-    receivedAt: formatDateUs(row.receivedAtUs),
-    deletionDate: time(row.deletionUs),
-    deletionCause: row.deletionCause,
-    ...(withRecord ? { record } : {}),
-  };
+  return { ...toProductJson(row), ...(withRecord ? { record } : {}) };
 }

@@ -1,6 +1,6 @@
 /** `/api/notifications` and `/api/products`, as a program uses them. */
 import { describe, expect, it } from 'vitest';
-import { rowFields } from '../../src/cli/notification-output.ts';
+import { notificationFields } from '../../src/domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
 import {
   type Answer,
@@ -34,7 +34,7 @@ describe('/api/notifications', () => {
   it('gives the fields of the command line’s rows, in its form', async () => {
     const world = await openConsole({ notifications: createMemoryLog(rows) });
     const { json } = await world.get('/api/notifications?limit=2');
-    expect(Object.keys(json.notifications[0])).toEqual(rowFields);
+    expect(Object.keys(json.notifications[0])).toEqual(notificationFields);
     expect(json.notifications[1]).toEqual({
       position: 24,
       ackId: null,

@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { followLog } from '../../domain/follow-log.ts';
+import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
@@ -12,7 +13,6 @@ import {
   warnOfUnknownEvents,
 } from '../filter-options.ts';
 import type { Io } from '../io.ts';
-import { toOutputRow } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { pause } from '../until-aborted.ts';
 import { writeOut } from '../write-out.ts';
@@ -114,7 +114,7 @@ async function print(
 }
 
 function lineOf(row: NotificationRow, form: TailFlags['output']): string {
-  const output = toOutputRow(row);
+  const output = toNotificationJson(row);
   if (form === 'ndjson') return `${JSON.stringify(output)}\n`;
   const time = output.receivedAt.slice(0, 19).replace('T', ' ');
   const product = printable(row.productName ?? row.productId);

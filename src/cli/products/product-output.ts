@@ -1,8 +1,8 @@
 /** Products as people and programs get them: table, JSON, NDJSON, CSV, GeoJSON, ids. */
 import { stringify } from 'csv-stringify/sync';
-import { formatDateUs } from '../../domain/notification-date.ts';
+import { productFields, toProductJson } from '../../domain/json-rows.ts';
 import { printable } from '../../domain/printable.ts';
-import type { FoundProduct, ProductRow } from '../../domain/products.ts';
+import type { FoundProduct } from '../../domain/products.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { productView } from '../../filter/product-view.ts';
 import type { Output } from '../io.ts';
@@ -10,61 +10,7 @@ import { type Column, printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';
 import type { ProductForm } from './product-forms.ts';
 
-/** The columns of a product in CSV, and the properties of a GeoJSON feature, in this order. */
-export const productFields = [
-  'position',
-  'productId',
-  'productName',
-  'collection',
-  'platform',
-  'productType',
-  'processingLevel',
-  'sensingStart',
-  'sensingEnd',
-  'publicationDate',
-  'modificationDate',
-  'sizeBytes',
-  'online',
-  'cloudCoverPercent',
-  'orbitNumber',
-  'relativeOrbitNumber',
-  'orbitDirection',
-  'tile',
-  'processingBaseline',
-  'receivedAt',
-  'deletionDate',
-  'deletionCause',
-] as const;
-
-type OutputProduct = ReturnType<typeof toOutputProduct>;
-
-/** The columns with times in ISO 8601 UTC; what is not known is null. */
-export function toOutputProduct(row: ProductRow) {
-  return {
-    position: row.position,
-    productId: row.productId,
-    productName: row.productName,
-    collection: row.collection,
-    platform: row.platform,
-    productType: row.productType,
-    processingLevel: row.processingLevel,
-    sensingStart: date(row.sensingStartUs),
-    sensingEnd: date(row.sensingEndUs),
-    publicationDate: date(row.publicationUs),
-    modificationDate: date(row.modificationUs),
-    sizeBytes: row.sizeBytes,
-    online: row.online,
-    cloudCoverPercent: row.cloudCoverPercent,
-    orbitNumber: row.orbitNumber,
-    relativeOrbitNumber: row.relativeOrbitNumber,
-    orbitDirection: row.orbitDirection,
-    tile: row.tile,
-    processingBaseline: row.processingBaseline,
-    receivedAt: formatDateUs(row.receivedAtUs),
-    deletionDate: date(row.deletionUs),
-    deletionCause: row.deletionCause,
-  } satisfies Record<(typeof productFields)[number], unknown>;
-}
+type OutputProduct = ReturnType<typeof toProductJson>;
 
 /** Writes products as they come; returns how many there were. */
 export async function writeProducts(
@@ -113,7 +59,7 @@ function textOf(form: Exclude<ProductForm, 'table'>, { row, record }: FoundProdu
     case 'ids':
       return row.productId;
     case 'csv': {
-      const values = toOutputProduct(row);
+      const values = toProductJson(row);
       const cells = productFields.map((field) => values[field]);
       const cast = { boolean: String };
       // Names come from outside: a spreadsheet must not take one for a formula.
@@ -129,7 +75,7 @@ export function toFeature({ row, record }: FoundProduct) {
     type: 'Feature',
     id: row.productId,
     geometry: geometry === null ? null : toGeoJson(geometry),
-    properties: toOutputProduct(row),
+    properties: toProductJson(row),
   };
 }
 
@@ -140,9 +86,9 @@ async function writeTable(output: Output, products: AsyncIterable<FoundProduct>)
   if (first.done) return 0;
   const { row } = first.value;
   const rows = async function* () {
-    yield toOutputProduct(row);
+    yield toProductJson(row);
     for await (const product of { [Symbol.asyncIterator]: () => iterator }) {
-      yield toOutputProduct(product.row);
+      yield toProductJson(product.row);
     }
   };
   const columns = row.deletionUs === null ? aliveColumns : goneColumns;
@@ -173,10 +119,6 @@ const goneColumns: readonly Column<OutputProduct>[] = [
   name,
   { title: 'cause', value: ({ deletionCause }) => deletionCause ?? '-' },
 ];
-
-function date(us: number | null): string | null {
-  return us === null ? null : formatDateUs(us);
-}
 
 /** To the minute: `2026-11-20 06:00`. */
 function shortTime(iso: string | null): string {

@@ -55,6 +55,11 @@ export const productOrders = [
 ] as const;
 export type ProductOrder = (typeof productOrders)[number];
 
+/** The order of a query that names none. */
+export function defaultOrderOf(entity: Entity): { by: ProductOrder; direction: Direction } {
+  return { by: entity === 'Products' ? 'received' : 'DeletionDate', direction: 'desc' };
+}
+
 /** Where a page ended: the value it was ordered by (null counts as the smallest) and the position. */
 export interface ProductKey {
   value: number | null;
@@ -66,7 +71,7 @@ export interface ProductQuery {
   entity: Entity;
   /** Must have passed the check for the entity; null for all. */
   filter: FilterTree | null;
-  /** Newest first unless told: by `received`, or by `DeletionDate` for tombstones. Ties by position. */
+  /** `defaultOrderOf` the entity unless told. Ties by position. */
   order?: { by: ProductOrder; direction: Direction } | undefined;
   /** Only what comes after this key in the order. */
   after?: ProductKey | undefined;
@@ -90,7 +95,7 @@ export interface QueryExplanation {
 
 /** How far the index has got. */
 export interface IndexState {
-  /** The position of the log that is indexed. */
+  /** The position of the log that is indexed; 0 where the index was made from another log. */
   indexedPosition: number;
   /** The log's last position. */
   lastPosition: number;
@@ -100,11 +105,14 @@ export interface IndexState {
   skipped: number;
 }
 
-/** The products, to be asked. None of these calls ever delays the intake or the indexing. */
+/**
+ * The products, to be asked. None of these calls ever delays the intake or the indexing. All reject with
+ * `unavailable` when the index cannot be read, and with `cancelled` soon after the signal is aborted.
+ */
 export interface Products {
-  /** Streams what matches, page by page. Rejects with `unavailable` when the index cannot be read. */
-  find(query: ProductQuery): AsyncIterable<FoundProduct>;
-  count(query: Pick<ProductQuery, 'entity' | 'filter'>): Promise<number>;
+  /** Streams what matches, page by page. Rejects with `invalid` for an order that the entity lacks. */
+  find(query: ProductQuery, signal?: AbortSignal): AsyncIterable<FoundProduct>;
+  count(query: Pick<ProductQuery, 'entity' | 'filter'>, signal?: AbortSignal): Promise<number>;
   /** The key of a row that `find` gave, to go on from there. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
   explain(query: ProductQuery): Promise<QueryExplanation>;

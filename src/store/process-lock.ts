@@ -17,6 +17,7 @@ const busyMessages: Record<LockName, string> = {
     'Another earshot program is changing the subscriptions of this account. Wait until it has finished, then run this again.',
   certificate:
     'Another earshot program is getting a certificate. Wait until it has finished, then run this again.',
+  index: 'Another earshot program is building the product index anew. Wait until it has finished.',
 };
 
 /**

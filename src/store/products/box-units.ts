@@ -1,7 +1,8 @@
 /**
  * The units of the box index. It splits its nodes along the longest side, so times and positions must be
- * of the size of degrees: then a node covers a few degrees, a few days, some tens of percent of cloud. SQLite keeps 32 bits of each and
- * widens what they cannot hold, by some seconds or positions; the columns decide.
+ * of the size of degrees: then a node covers a few degrees, a few days, some tens of percent of cloud.
+ * SQLite keeps 32 bits of each and widens what they cannot hold, by some seconds or positions; the
+ * columns decide.
  */
 
 const epochUs = Date.UTC(2000, 0, 1) * 1000;
@@ -20,7 +21,11 @@ export function heardUnits(position: number): number {
   return position / positionsPerUnit;
 }
 
-/** Cloud cover in tenths of its range. What has none is far from all that has. */
+/** What lies beyond stands at the end of the scale, as bounds do: 32 bits do not reach everywhere. */
+const cloudUnitsMax = 1_000;
+
+/** Cloud cover in tens of percent. What has none is far from all that has. */
 export function cloudUnits(percent: number | null): number {
-  return (percent ?? 1_000) / 10;
+  if (percent === null) return cloudUnitsMax;
+  return Math.min(cloudUnitsMax, Math.max(-cloudUnitsMax, percent / 10));
 }

@@ -162,8 +162,9 @@ function idsAfter({ direction }: Order, after: ProductKey | undefined): IdWindow
     : { ...allIds, after: after.position };
 }
 
-function* windowsBelow(before: number): Generator<IdWindow> {
-  for (let top = before, size = firstWindow; top > 1; size *= windowGrowth) {
+/** Windows from the newest id below a bound down to the first, each id in one of them. */
+export function* windowsBelow(before: number, first = firstWindow): Generator<IdWindow> {
+  for (let top = before, size = first; top > 1; size *= windowGrowth) {
     const after = Math.max(0, top - 1 - size);
     yield { after, before: top };
     top = after + 1;

@@ -32,7 +32,9 @@ export function columnCondition(tree: FilterTree): SqlCondition | null {
       return { sql: `p.${column.name} IN (${values.map(() => '?').join(', ')})`, values };
     }
     case 'text':
-      return tree.field === 'Name' ? nameCondition(tree.function, tree.text) : null;
+      return tree.field === 'Name' && isWholeInSql(tree.text)
+        ? nameCondition(tree.function, tree.text)
+        : null;
     default:
       return null;
   }
@@ -43,7 +45,7 @@ export function sqlValue({ type }: Column, literal: Literal): string | number | 
   switch (type) {
     case 'text':
     case 'guid':
-      return literal.type === 'text' ? literal.value : undefined;
+      return literal.type === 'text' && isWholeInSql(literal.value) ? literal.value : undefined;
     case 'number':
       return literal.type === 'number' ? literal.value : undefined;
     case 'boolean':
@@ -51,6 +53,11 @@ export function sqlValue({ type }: Column, literal: Literal): string | number | 
     case 'date':
       return literalDate(literal) ?? undefined;
   }
+}
+
+/** SQLite's functions end a text at a NUL, and half a surrogate pair becomes another character. */
+export function isWholeInSql(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
 }
 
 function compared(

@@ -6,6 +6,7 @@ import type { FilterTree, IntersectsNode, TextNode } from '../../domain/filter-t
 import { boxesOf } from '../../filter/geometry/boxes.ts';
 import { toShape } from '../../filter/geometry/shape.ts';
 import { cloudUnits, heardUnits, sensingDays } from './box-units.ts';
+import { isWholeInSql } from './column-condition.ts';
 import { type ColumnRange, rangeCondition, rangesOf } from './ranges.ts';
 import type { SqlCondition } from './sql-condition.ts';
 
@@ -91,7 +92,7 @@ function columnDriver(
  */
 function nameDriver(term: TextNode): Driver | null {
   const characters = Array.from(term.text);
-  if (term.field !== 'Name' || characters.length < 3) return null;
+  if (term.field !== 'Name' || characters.length < 3 || !isWholeInSql(term.text)) return null;
   const starts = characters
     .map((_, i) => i)
     .filter((i) => i % 3 === 0 && i + 3 < characters.length);

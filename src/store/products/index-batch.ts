@@ -1,7 +1,8 @@
 /** Works through the log: a batch of notifications into the index, together with how far it has got. */
 import type { Database } from 'better-sqlite3';
 import { isEnvironmentFailure } from '../sqlite-error.ts';
-import { recordIn } from './product-record.ts';
+import { dedupeKeyAt, fitsLog, indexProgress, readLog } from './index-progress.ts';
+import { bodyDocument, type ProductRecord, recordIn } from './product-record.ts';
 import { createProductWriter, type LoggedNotification } from './product-writer.ts';
 
 /**
@@ -19,57 +20,40 @@ export interface IndexBatches {
   next(): number;
 }
 
-interface Progress {
-  position: number;
-  dedupeKey: Buffer | null;
-}
-
 const columns = `position, product_id AS productId, product_name AS productName, event,
   notification_date_us AS notificationDateUs, received_at_us AS receivedAtUs,
-  body_index AS bodyIndex, bytes AS body`;
+  body_index AS bodyIndex, body_id AS bodyId`;
+
+type LogRow = Omit<LoggedNotification, 'record'> & { bodyIndex: number; bodyId: number };
 
 /**
  * Prepares the work. The log has a connection of its own, for reading: a write transaction would lock
  * every file attached to its connection, the log too.
  */
 export function createIndexBatches(log: Database, index: Database): IndexBatches {
-  const rowsAfter = log.prepare<[number, number], LoggedNotification>(
-    `SELECT ${columns} FROM notification CROSS JOIN body ON body.id = body_id
-     WHERE position > ? ORDER BY position LIMIT ?`,
-  );
-  const rowAt = log.prepare<[number], LoggedNotification>(
-    `SELECT ${columns} FROM notification CROSS JOIN body ON body.id = body_id WHERE position = ?`,
-  );
-  const progress = index.prepare<[], Progress>(
-    'SELECT position, dedupe_key AS dedupeKey FROM progress',
-  );
-  const keyAt = log.prepare<[number], { dedupeKey: Buffer }>(
-    'SELECT dedupe_key AS dedupeKey FROM notification WHERE position = ?',
-  );
+  const rows = createLogRows(log);
   const skip = index.prepare('UPDATE progress SET skipped = skipped + 1');
   const advance = index.prepare('UPDATE progress SET position = ?, dedupe_key = ?');
-  const write = createProductWriter(index, (position) => {
-    const row = rowAt.get(position);
-    return row === undefined ? null : recordIn(row.body, row.bodyIndex);
-  });
-  const batch = index.transaction((writeRow: (row: LoggedNotification) => void): number => {
+  const writeProduct = createProductWriter(index, rows.recordAt);
+  const write = (row: LogRow) => writeProduct({ ...row, record: rows.recordOf(row) });
+  const batch = index.transaction((writeRow: (row: LogRow) => void): number => {
     // Read within the transaction: another program may index at the same time.
-    const first = progress.get()?.position ?? 0;
+    const { position: first } = indexProgress(index);
     let count = 0;
     let position = first;
     for (let reads = 0; reads < batchReadsMax; reads += 1) {
-      const rows = rowsAfter.all(position, readRowsMax);
-      for (const row of rows) writeRow(row);
-      count += rows.length;
-      position = rows.at(-1)?.position ?? position;
-      if (rows.length < readRowsMax) break;
+      const next = rows.after(position);
+      for (const row of next) writeRow(row);
+      count += next.length;
+      position = next.at(-1)?.position ?? position;
+      if (next.length < readRowsMax) break;
     }
-    if (position > first) advance.run(position, keyAt.get(position)?.dedupeKey ?? null);
+    if (position > first) advance.run(position, dedupeKeyAt(log, position));
     return count;
   });
   const attempt = index.transaction(write);
   /** What our own code fails on is passed over and counted, so that the rest is not held up. */
-  const writeOrSkip = (row: LoggedNotification) => {
+  const writeOrSkip = (row: LogRow) => {
     try {
       attempt(row);
     } catch (error) {
@@ -78,11 +62,7 @@ export function createIndexBatches(log: Database, index: Database): IndexBatches
     }
   };
   return {
-    fitsLog: () => {
-      const { position = 0, dedupeKey = null } = progress.get() ?? {};
-      if (dedupeKey === null) return true;
-      return keyAt.get(position)?.dedupeKey.equals(dedupeKey) ?? false;
-    },
+    fitsLog: () => fitsLog(log, index),
     next: () => {
       try {
         return batch.immediate(write);
@@ -90,6 +70,37 @@ export function createIndexBatches(log: Database, index: Database): IndexBatches
         if (isEnvironmentFailure(error)) throw error;
         return batch.immediate(writeOrSkip);
       }
+    },
+  };
+}
+
+/** Reads the log, each body once. */
+function createLogRows(log: Database) {
+  const rowsAfter = log.prepare<[number, number], LogRow>(
+    `SELECT ${columns} FROM notification WHERE position > ? ORDER BY position LIMIT ?`,
+  );
+  const rowAt = log.prepare<[number], LogRow>(
+    `SELECT ${columns} FROM notification WHERE position = ?`,
+  );
+  const bodyOf = log.prepare<[number], { bytes: Uint8Array }>(
+    'SELECT bytes FROM body WHERE id = ?',
+  );
+  // Of a body with many notifications: it is read once.
+  let last: { bodyId: number; document: unknown } | undefined;
+  const recordOf = ({ bodyId, bodyIndex }: LogRow): ProductRecord | null => {
+    if (last?.bodyId !== bodyId) {
+      const body = readLog(() => bodyOf.get(bodyId));
+      if (body === undefined) return null;
+      last = { bodyId, document: bodyDocument(body.bytes) };
+    }
+    return recordIn(last.document, bodyIndex);
+  };
+  return {
+    after: (position: number) => readLog(() => rowsAfter.all(position, readRowsMax)),
+    recordOf,
+    recordAt: (position: number) => {
+      const row = readLog(() => rowAt.get(position));
+      return row === undefined ? null : recordOf(row);
     },
   };
 }

@@ -2,6 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
+import { requireDatabase } from '../database.ts';
+import { createTakeLock } from '../process-lock.ts';
 import { StoreThread, threadFile } from '../store-thread.ts';
 import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
 
@@ -57,20 +59,29 @@ export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgr
 
 /**
  * Builds the index anew from the log; it replaces the old one when it is complete. Until then, and when
- * the signal is aborted, all goes on with the old one. Rejects as `catchUpIndex` does.
+ * the signal is aborted, all goes on with the old one. Rejects as `catchUpIndex` does, and with `conflict`
+ * while another program rebuilds.
  */
 export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
-  return withThread(options.dataDir, async (thread) => {
-    try {
-      const progress = await fill(thread, 'building', options);
-      const op = options.signal?.aborted ? 'discard' : 'install';
-      await thread.call<void>((id) => ({ op, id }));
-      return progress;
-    } catch (error) {
-      await thread.call<void>((id) => ({ op: 'discard', id })).catch(() => undefined);
-      throw error;
-    }
-  });
+  requireDatabase(options.dataDir);
+  const release = await createTakeLock(options.dataDir)('index', { waitMs: 0 });
+  try {
+    return await withThread(options.dataDir, (thread) => rebuild(thread, options));
+  } finally {
+    release();
+  }
+}
+
+async function rebuild(thread: IndexThread, options: IndexingOptions): Promise<IndexProgress> {
+  try {
+    const progress = await fill(thread, 'building', options);
+    const op = options.signal?.aborted ? 'discard' : 'install';
+    await thread.call<void>((id) => ({ op, id }));
+    return progress;
+  } catch (error) {
+    await thread.call<void>((id) => ({ op: 'discard', id })).catch(() => undefined);
+    throw error;
+  }
 }
 
 async function fill(

@@ -2,13 +2,14 @@
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
 import { lastPosition } from '../log-queries.ts';
 import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
+import { requireRoom } from './disk-reserve.ts';
 import { createIndexBatches, type IndexBatches } from './index-batch.ts';
 import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
+import { indexProgress, readLog } from './index-progress.ts';
 import {
   currentProductFile,
   discardBuildingFile,
@@ -58,19 +59,32 @@ function lowerPriority(): void {
 }
 
 function answer(request: IndexRequest, log: () => Database): Settled {
-  const { id } = request;
   try {
-    if (request.op === 'work') {
-      return { id, value: indexFor(request.budgetMs, workOn(request.target, log())) };
-    }
-    closeIndex();
-    if (request.op === 'install') installBuildingFile(dataDir);
-    if (request.op === 'discard') discardBuildingFile(dataDir);
-    return { id, value: undefined };
+    return { id: request.id, value: perform(request, log) };
   } catch (error) {
     closeIndex();
-    return { id, error: sentError(isDamage(error) ? damaged(error) : error) };
+    return { id: request.id, error: sentError(error) };
   }
+}
+
+function perform(request: IndexRequest, log: () => Database): WorkDone | undefined {
+  if (request.op === 'work') {
+    const { target, budgetMs } = request;
+    requireRoom(dataDir);
+    try {
+      return indexFor(budgetMs, workOn(target, log()));
+    } catch (error) {
+      if (!isDamage(error) || target !== 'current') throw error;
+      // A damaged index is nothing that the log could not make good.
+      closeIndex();
+      replaceProductFile(dataDir).close();
+      return indexFor(budgetMs, workOn(target, log()));
+    }
+  }
+  closeIndex();
+  if (request.op === 'install') installBuildingFile(dataDir);
+  if (request.op === 'discard') discardBuildingFile(dataDir);
+  return undefined;
 }
 
 /** The connections for a target; opened anew when the log or the file that counts is another one. */
@@ -110,19 +124,11 @@ function indexFor(budgetMs: number, { log, index, batches }: Work): WorkDone {
     indexed += count;
     if (count === 0 || performance.now() >= endMs) break;
   }
-  const indexedPosition = Number(index.prepare('SELECT position FROM progress').pluck().get());
-  return { indexed, indexedPosition, lastPosition: lastPosition(log) };
+  const { position: indexedPosition } = indexProgress(index);
+  return { indexed, indexedPosition, lastPosition: readLog(() => lastPosition(log)) };
 }
 
 function closeIndex(): void {
   work?.index.close();
   work = undefined;
-}
-
-function damaged(cause: unknown): AppError {
-  return new AppError(
-    'unavailable',
-    'The product index is damaged. Run `earshot index rebuild`: it is made anew from the log, which is safe.',
-    { cause },
-  );
 }

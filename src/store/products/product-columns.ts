@@ -93,7 +93,8 @@ export function deriveColumns(
   const fullName = view.text('Name') ?? name;
   const { ContentLength: size } = record;
   return {
-    name: fullName,
+    // SQLite's functions would end it at a NUL.
+    name: fullName?.replaceAll('\0', '\ufffd') ?? null,
     collection: view.text('Collection/Name'),
     platform_name: text('platformShortName'),
     platform_serial: text('platformSerialIdentifier'),

@@ -8,4 +8,6 @@ export type ProductRequest =
   | { op: 'count'; id: number; query: Counted }
   | { op: 'explain'; id: number; query: ProductQuery }
   | { op: 'state'; id: number }
+  /** Gives up the question with this id, if it is still being answered. */
+  | { op: 'cancel'; id: number; question: number }
   | { op: 'close'; id: number };

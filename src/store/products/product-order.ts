@@ -1,6 +1,13 @@
 /** The orders in which products are walked, and where a walk goes on. */
-import type { Direction, Entity } from '../../domain/filter-tree.ts';
-import type { ProductKey, ProductOrder, ProductQuery, ProductRow } from '../../domain/products.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { Direction } from '../../domain/filter-tree.ts';
+import {
+  defaultOrderOf,
+  type ProductKey,
+  type ProductOrder,
+  type ProductQuery,
+  type ProductRow,
+} from '../../domain/products.ts';
 import type { SqlCondition } from './sql-condition.ts';
 
 const orderColumns = {
@@ -42,7 +49,10 @@ export interface Order {
 
 /** The order of a query, or the one for its entity. */
 export function orderOf({ entity, order }: Pick<ProductQuery, 'entity' | 'order'>): Order {
-  const { by, direction } = order ?? defaultOrder(entity);
+  const { by, direction } = order ?? defaultOrderOf(entity);
+  if (by === 'DeletionDate' && entity === 'Products') {
+    throw new AppError('invalid', 'Products that are not deleted have no order by DeletionDate.');
+  }
   const { column, index } = orderColumns[by];
   return { by, direction, column, index };
 }
@@ -90,9 +100,4 @@ export function partsAfter(order: Order, after: ProductKey | undefined): OrderPa
     values: [after.value, after.position],
   });
   return direction === 'desc' ? [rest, allEmpty] : [rest];
-}
-
-function defaultOrder(entity: Entity) {
-  const by = entity === 'Products' ? 'received' : 'DeletionDate';
-  return { by, direction: 'desc' } as const;
 }

@@ -13,8 +13,9 @@ import { lastPosition } from '../log-queries.ts';
 import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';
 import { type Choice, chooseExactly, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
 import { footprintView } from './footprint-view.ts';
+import { fitsLog } from './index-progress.ts';
 import { keyOf, orderOf } from './product-order.ts';
-import { completeRecord, type ProductRecord, recordIn } from './product-record.ts';
+import { bodyDocument, completeRecord, type ProductRecord, recordIn } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
 import { planSearch, type SearchPlan } from './search-plan.ts';
 
@@ -107,7 +108,8 @@ export function indexState({ index, log }: ProductDatabases): IndexState {
     )
     .get();
   if (state === undefined) throw new Error('The index has no progress.');
-  return { ...state, lastPosition: lastPosition(log) };
+  const indexedPosition = fitsLog(log, index) ? state.indexedPosition : 0;
+  return { ...state, indexedPosition, lastPosition: lastPosition(log) };
 }
 
 function countRows(index: Database, plan: SearchPlan, choice: Choice | null): number {
@@ -134,7 +136,7 @@ function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candi
 function recordOf({ log }: ProductDatabases, candidate: Candidate): ProductRecord {
   const { recordPosition, productId, productName: name, deletionUs, deletionCause } = candidate;
   const logged = recordPosition === null ? undefined : bodyOf(log, recordPosition);
-  const record = logged === undefined ? null : recordIn(logged.body, logged.bodyIndex);
+  const record = logged ? recordIn(bodyDocument(logged.body), logged.bodyIndex) : null;
   return completeRecord(record, { productId, name, deletionUs, deletionCause });
 }
 

@@ -5,9 +5,13 @@ export type ProductRecord = Readonly<Record<string, unknown>>;
 
 const decoder = new TextDecoder('utf-8');
 
+/** The JSON of a body. It could be read when it was stored. */
+export function bodyDocument(body: Uint8Array): unknown {
+  return JSON.parse(decoder.decode(body));
+}
+
 /** The record in a body (`value`, or `Value` as in old ones), or null when it came without one. */
-export function recordIn(body: Uint8Array, index: number): ProductRecord | null {
-  const document: unknown = JSON.parse(decoder.decode(body));
+export function recordIn(document: unknown, index: number): ProductRecord | null {
   const item: unknown = Array.isArray(document) ? document[index] : document;
   if (!isRecord(item)) return null;
   const { value, Value } = item;

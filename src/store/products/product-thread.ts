@@ -5,6 +5,7 @@ import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
 import { createIndexConnection } from './index-connection.ts';
+import { isDamage } from './product-file.ts';
 import type { ProductRequest } from './product-messages.ts';
 import {
   countProducts,
@@ -21,12 +22,13 @@ const port = parentPort;
 // Given by the store's own code, on the other side of the thread.
 const { dataDir } = workerData as { dataDir: string };
 const post = (message: ThreadMessage) => port.postMessage(message);
-let isClosing = false;
+/** The questions that are being answered. */
+const underWay = new Set<number>();
 
-/** Lets other questions be answered; a count that is under way ends with the thread. */
-async function giveWay(): Promise<void> {
+/** Lets other questions be answered; ends the one that was given up meanwhile. */
+async function giveWay(question: number): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
-  if (isClosing) throw new AppError('unavailable', 'The index is closed.');
+  if (!underWay.has(question)) throw new AppError('cancelled', 'The question was given up.');
 }
 
 try {
@@ -34,13 +36,14 @@ try {
   const index = createIndexConnection(dataDir);
   const answer = async (request: Question): Promise<Settled> => {
     const { id } = request;
+    underWay.add(id);
     try {
-      return {
-        id,
-        value: await perform({ index: index.database(), log: log.database() }, request),
-      };
+      const databases = { index: index.database(), log: log.database() };
+      return { id, value: await perform(databases, request) };
     } catch (error) {
-      return { id, error: sentError(error) };
+      return { id, error: sentError(isDamage(error) ? damaged(error) : error) };
+    } finally {
+      underWay.delete(id);
     }
   };
   port.on('message', (request: ProductRequest) => {
@@ -48,7 +51,7 @@ try {
       void answer(request).then((settled) => post({ kind: 'settled', settled: [settled] }));
       return;
     }
-    isClosing = true;
+    underWay.clear();
     index.close();
     log.close();
     post({ kind: 'settled', settled: [{ id: request.id, value: undefined }] });
@@ -64,10 +67,20 @@ function perform(databases: ProductDatabases, request: Question): unknown {
     case 'page':
       return productPage(databases, request.query, request.rowsMax);
     case 'count':
-      return countProducts(databases, request.query, giveWay);
+      return countProducts(databases, request.query, () => giveWay(request.id));
     case 'explain':
       return explainSearch(databases, request.query);
     case 'state':
       return indexState(databases);
+    case 'cancel':
+      return void underWay.delete(request.question);
   }
+}
+
+function damaged(cause: unknown): AppError {
+  return new AppError(
+    'unavailable',
+    'The product index is damaged. Run `earshot index rebuild`: it is made anew from the log, which is safe.',
+    { cause },
+  );
 }

@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { productView } from '../../filter/product-view.ts';
 import { deriveColumns, derivedColumns } from './product-columns.ts';
-import { completeRecord, type ProductRecord, recordIn, stateUsOf } from './product-record.ts';
+import { completeRecord, type ProductRecord, stateUsOf } from './product-record.ts';
 import { createProductSearchWriter } from './product-search.ts';
 import {
   currentOf,
@@ -13,7 +13,7 @@ import {
   withNews,
 } from './product-state.ts';
 
-/** A row of the log with its body, as the index needs it. */
+/** A row of the log with its record, as the index needs it. */
 export interface LoggedNotification {
   position: number;
   productId: string;
@@ -21,8 +21,8 @@ export interface LoggedNotification {
   event: string;
   notificationDateUs: number | null;
   receivedAtUs: number;
-  bodyIndex: number;
-  body: Uint8Array;
+  /** Null for one that came without. */
+  record: ProductRecord | null;
 }
 
 /** What the row of a product says of its state. */
@@ -79,10 +79,10 @@ export function createProductWriter(
   };
 
   return (notification) => {
-    const record = recordIn(notification.body, notification.bodyIndex);
+    const { record } = notification;
     const known = rows.find.get(notification.productId);
     const isLarger = (held: number) => textOf(record) > textOf(recordAt(held));
-    const state = withNews(known ?? unknownState, newsOf(notification, record), isLarger);
+    const state = withNews(known ?? unknownState, newsOf(notification), isLarger);
     const { recordPosition } = currentOf(state);
     if (recordPosition === notification.position && record !== null) {
       return writeRecord(known, record, notification, state);
@@ -99,8 +99,8 @@ function stateValues(state: ProductState) {
   return [...registers, recordPosition, Number(deleted), deletionUsOf(state)];
 }
 
-function newsOf(notification: LoggedNotification, record: ProductRecord | null): StateNews {
-  const { position, notificationDateUs, receivedAtUs } = notification;
+function newsOf(notification: LoggedNotification): StateNews {
+  const { position, record, notificationDateUs, receivedAtUs } = notification;
   const deleted = notification.event === 'deleted';
   const notifiedUs = notificationDateUs ?? receivedAtUs;
   const statedUs = record === null ? null : stateUsOf(record, deleted);

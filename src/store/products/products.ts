@@ -1,4 +1,5 @@
 /** The products of a data directory, to be asked from the main thread. */
+import { AppError } from '../../domain/app-error.ts';
 import type {
   FoundProduct,
   IndexState,
@@ -23,9 +24,9 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
   return {
-    find: (query) => find(thread, query),
-    count: ({ entity, filter }) =>
-      thread.call<number>((id) => ({ op: 'count', id, query: { entity, filter } })),
+    find: (query, signal) => find(thread, query, signal),
+    count: ({ entity, filter }, signal) =>
+      ask<number>(thread, signal, (id) => ({ op: 'count', id, query: { entity, filter } })),
     keyOf,
     explain: (query) => thread.call<QueryExplanation>((id) => ({ op: 'explain', id, query })),
     indexState: () => thread.call<IndexState>((id) => ({ op: 'state', id })),
@@ -36,6 +37,7 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
 async function* find(
   thread: StoreThread<ProductRequest>,
   query: ProductQuery,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<FoundProduct> {
   const { withRecords, withoutRecords } = pageRowsMax;
   const pageMax = query.records === false ? withoutRecords : withRecords;
@@ -45,7 +47,7 @@ async function* find(
   while (left > 0) {
     const rowsMax = Math.min(left, pageMax);
     const question = { ...query, skip, after };
-    const page = await thread.call<ProductPage>((id) => ({
+    const page = await ask<ProductPage>(thread, signal, (id) => ({
       op: 'page',
       id,
       query: question,
@@ -57,4 +59,34 @@ async function* find(
     skip -= page.skipped;
     after = page.next;
   }
+}
+
+/** Asks, and gives up when the signal is aborted: a count under way ends at its next pause. */
+async function ask<Value>(
+  thread: StoreThread<ProductRequest>,
+  signal: AbortSignal | undefined,
+  request: (id: number) => ProductRequest,
+): Promise<Value> {
+  if (signal === undefined) return thread.call<Value>(request);
+  if (signal.aborted) throw cancelled();
+  const gaveUp = Promise.withResolvers<never>();
+  let question = 0;
+  const giveUp = () => {
+    gaveUp.reject(cancelled());
+    thread.call<void>((id) => ({ op: 'cancel', id, question })).catch(() => undefined);
+  };
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    const answer = thread.call<Value>((id) => {
+      question = id;
+      return request(id);
+    });
+    return await Promise.race([answer, gaveUp.promise]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}
+
+function cancelled(): AppError {
+  return new AppError('cancelled', 'The question was given up before it was answered.');
 }

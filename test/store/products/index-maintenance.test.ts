@@ -1,10 +1,11 @@
 /** The index can be lost, damaged, built anew, and filled by several programs: the log makes it good. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseFilter } from '../../../src/filter/parse.ts';
 import {
   catchUpIndex,
   rebuildIndex,
@@ -31,18 +32,12 @@ function newsOf(count: number): TestNews[] {
   }).flat();
 }
 
+const online = parseFilter('Online eq true').tree;
+
 async function countsOf({ products }: ProductWorld) {
-  const { tree } = {
-    tree: {
-      node: 'comparison',
-      field: 'Online',
-      operator: 'eq',
-      literal: { type: 'boolean', value: true },
-    } as const,
-  };
   return {
     alive: await products.count({ entity: 'Products', filter: null }),
-    online: await products.count({ entity: 'Products', filter: tree }),
+    online: await products.count({ entity: 'Products', filter: online }),
     gone: await products.count({ entity: 'DeletedProducts', filter: null }),
   };
 }
@@ -163,6 +158,48 @@ describe('the index', () => {
     expect(await countsOf(world)).toEqual({ alive: alive + 1, ...others });
   });
 
+  it('is built anew by one program at a time', async () => {
+    const world = await openProductWorld();
+    await world.index(...newsOf(300));
+    const { dataDir } = world;
+    const results = await Promise.allSettled([
+      rebuildIndex({ dataDir }),
+      rebuildIndex({ dataDir }),
+    ]);
+    const refused = results.filter((result) => result.status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'conflict' } }]);
+    expect(await countsOf(world)).toEqual(expectedCounts(300));
+  });
+
+  it('is made anew where damage is found in the middle of the file', async () => {
+    const world = await openProductWorld();
+    await world.index(...newsOf(400));
+    damageInside(join(world.dataDir, 'products-1.db'));
+    await world.index(...newsOf(420).slice(newsOf(400).length));
+    expect(await countsOf(world)).toEqual(expectedCounts(420));
+  });
+
+  it('reads a body with very many notifications once', async () => {
+    const world = await openProductWorld();
+    const count = 3_000;
+    const items = Array.from({ length: count }, (_, i) => ({
+      AckId: `many-${i}`,
+      ProductId: `many-${i}`,
+      SubscriptionEvent: 'created',
+      value: { Id: `many-${i}`, Name: `${i}.SAFE` },
+    }));
+    const body = Buffer.from(JSON.stringify(items));
+    const delivery = {
+      subscription: 'test',
+      source: 'push',
+      headers: [],
+      receivedAtUs: 1,
+    } as const;
+    await world.store.accept({ ...delivery, body });
+    await catchUpIndex({ dataDir: world.dataDir });
+    expect(await world.products.indexState()).toMatchObject({ products: count, skipped: 0 });
+  }, 10_000);
+
   it('says what to do while there is none', async () => {
     const world = await openProductWorld();
     await expect(world.products.indexState()).rejects.toThrow(/earshot index rebuild/);
@@ -182,6 +219,16 @@ describe('the index', () => {
 function damage(file: string): void {
   rmSync(`${file}-wal`, { force: true });
   writeFileSync(file, Buffer.alloc(20_000, 'x'));
+}
+
+/** All pages but the first: the file still opens. */
+function damageInside(file: string): void {
+  const index = new Sqlite(file);
+  index.pragma('wal_checkpoint(TRUNCATE)');
+  index.close();
+  const bytes = readFileSync(file);
+  bytes.fill(0x5a, 4096 * 4);
+  writeFileSync(file, bytes);
 }
 
 function giveOtherVersion(file: string): void {

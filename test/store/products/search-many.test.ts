@@ -81,6 +81,12 @@ describe('searching 12,000 products', () => {
     const world = await openProductWorld();
     await world.index(...records.map((record) => ({ event: 'created', record })));
     const views = records.map((record, i) => ({ view: productView(record), position: i + 1 }));
+    // Over the edge of the first window, where each of them matches.
+    const newestFirst = { by: 'received', direction: 'desc' } as const;
+    const everything = { filter: text('MSIL'), order: newestFirst, limit: count + 1 };
+    expect(await inPages(world, everything)).toEqual(
+      views.map(({ position }) => position).toReversed(),
+    );
     const property = fc.asyncProperty(
       filter,
       order,

@@ -1,0 +1,111 @@
+/** Cases in which the index would find something else than evaluation does, were it careless. */
+import { describe, expect, it } from 'vitest';
+import type { FilterTree } from '../../../src/domain/filter-tree.ts';
+import { parseFilter } from '../../../src/filter/parse.ts';
+import { windowsBelow } from '../../../src/store/products/candidates.ts';
+import { all, openProductWorld, type TestRecord } from './product-world.ts';
+
+const world =
+  "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')";
+const place = "geography'SRID=4326;POLYGON ((1 2, 3 2, 3 4, 1 2))'";
+
+const created = (...records: TestRecord[]) =>
+  records.map((record) => ({ event: 'created', record }));
+
+const cloudy = (Id: string, Value: number): TestRecord => ({
+  Id,
+  Name: `S2A_${Id}`,
+  Footprint: place,
+  Attributes: [{ Name: 'cloudCover', Value, ValueType: 'Double' }],
+});
+
+const nameTree = (operation: 'contains' | 'endswith', text: string): FilterTree => ({
+  node: 'text',
+  function: operation,
+  field: 'Name',
+  text,
+});
+
+describe('the index finds', () => {
+  it('products with an absurd cloud cover by their place, and by that value', async () => {
+    const { index, find } = await openProductWorld();
+    await index(...created(cloudy('a', 1e300), cloudy('b', -1e300), cloudy('c', 20)));
+    const ids = async (filter: string) =>
+      (await find('Products', filter)).map(({ row }) => row.productId).toSorted();
+    const cover = (condition: string) =>
+      `Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/Value ${condition})`;
+    expect(await ids(world)).toEqual(['a', 'b', 'c']);
+    expect(await ids(`${world} and ${cover('gt 100')}`)).toEqual(['a']);
+    expect(await ids(`${world} and ${cover('lt 0')}`)).toEqual(['b']);
+    expect(await ids(`${world} and ${cover('le 20')}`)).toEqual(['b', 'c']);
+  });
+
+  it('names that hold a NUL or half a character, or are asked for with one', async () => {
+    const { index, products } = await openProductWorld();
+    await index(...created({ Id: 'a', Name: 'one\0two' }, { Id: 'b', Name: 'half \ud83d end' }));
+    const ids = async (filter: FilterTree) =>
+      (await all(products.find({ entity: 'Products', filter }))).map(({ row }) => row.productId);
+    expect(await ids(nameTree('endswith', 'two'))).toEqual(['a']);
+    expect(await ids(nameTree('contains', 'e\0t'))).toEqual(['a']);
+    expect(await ids(nameTree('contains', 'half \ud83d'))).toEqual(['b']);
+  });
+
+  it('by an index each product once, page by page in both directions', async () => {
+    const { index, find, products } = await openProductWorld();
+    const ids = Array.from({ length: 10 }, (_, i) => `product-${i}`);
+    await index(...created(...ids.map((Id) => cloudy(Id, 5))));
+    for (const direction of ['asc', 'desc'] as const) {
+      const query = { entity: 'Products', order: { by: 'received', direction } } as const;
+      const found: string[] = [];
+      let after: ReturnType<typeof products.keyOf> | undefined;
+      for (let pages = 0; pages < 4; pages += 1) {
+        const page = await find('Products', "contains(Name,'product')", {
+          ...query,
+          after,
+          limit: 3,
+        });
+        found.push(...page.map(({ row }) => row.productId));
+        const last = page.at(-1);
+        if (last !== undefined) after = products.keyOf(last.row, query);
+      }
+      expect(found, direction).toEqual(direction === 'asc' ? ids : ids.toReversed());
+    }
+  });
+
+  it('nothing by an order that products do not have', async () => {
+    const { index, find } = await openProductWorld();
+    await index(...created(cloudy('a', 5)));
+    const order = { by: 'DeletionDate', direction: 'asc' } as const;
+    await expect(find('Products', '', { order })).rejects.toMatchObject({ code: 'invalid' });
+    expect(await find('DeletedProducts', '', { order })).toEqual([]);
+  });
+});
+
+describe('a question that is given up', () => {
+  it('ends, whether rows are read or counted, and the next one is answered', async () => {
+    const { index, products } = await openProductWorld();
+    const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
+    await index(...created(...records));
+    // Only records can answer it, and none does.
+    const filter = parseFilter('OriginDate gt 2030-01-01').tree;
+    const stop = new AbortController();
+    const counted = products.count({ entity: 'Products', filter }, stop.signal);
+    const listed = all(products.find({ entity: 'Products', filter }, stop.signal));
+    stop.abort();
+    await expect(counted).rejects.toMatchObject({ code: 'cancelled' });
+    await expect(listed).rejects.toMatchObject({ code: 'cancelled' });
+    await expect(products.count({ entity: 'Products', filter }, stop.signal)).rejects.toThrow();
+    expect(await products.count({ entity: 'Products', filter: null })).toBe(records.length);
+  });
+});
+
+describe('the windows of a walk', () => {
+  it('hold each id once, the newest first', () => {
+    for (const before of [1, 2, 7, 50, 1_000, 20_001]) {
+      const ids = [...windowsBelow(before, 3)].flatMap((window) =>
+        Array.from({ length: window.before - window.after - 1 }, (_, i) => window.before - 1 - i),
+      );
+      expect(ids).toEqual(Array.from({ length: before - 1 }, (_, i) => before - 1 - i));
+    }
+  });
+});

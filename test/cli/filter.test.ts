@@ -121,7 +121,7 @@ describe('--subscription', () => {
 
   it.each<[string[], RegExp]>([
     [[], /Write the expression in quotes/],
-    [[collection, '--subscription', 'good'], /Write the expression in quotes/],
+    [[collection, '--subscription', 'good'], /either an expression or --subscription/],
     [['--subscription', 'god'], /no subscription "god"\. It names: .*good/],
     [['Collection/Name', 'eq', "'SENTINEL-2'"], /too many arguments/],
     [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
@@ -231,7 +231,7 @@ describe('filter test', () => {
     const none = await world.earshot(['filter', 'test', "Name eq 'x'"]);
     expect(none).toMatchObject({ code: 0, out: '0 of 4 products match (0 %)\n' });
     const since = await world.earshot(['filter', 'test', 'Online eq true', '--since', '0m']);
-    expect(since.out).toBe('There are no products here yet to try it on.\n');
+    expect(since.out).toBe('None of the products here are of that time: see --since.\n');
   });
 
   it.each<[string[], number, RegExp]>([

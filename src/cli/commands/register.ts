@@ -97,11 +97,16 @@ async function register(io: Io, flags: RegisterFlags): Promise<void> {
     const desired = file ?? (isStated ? [stated(flags, before)] : before);
     if (desired.length === 0 && file === null) throw nothingWanted();
     warnOfMixedEvents(desired, io);
+    if (flags.filter?.trim() === '')
+      io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
     await carryOutRegister(desired, flags, account, config, io);
   } finally {
     await account.close();
   }
 }
+
+const emptyFilter =
+  '--filter is empty: that is every product of the catalogue, tens of thousands a day.';
 
 async function carryOutRegister(
   desired: readonly DesiredSubscription[],

@@ -77,8 +77,9 @@ const helpText = `
 Without --endpoint it waits until somebody registers a subscription. It has one account: its name and
 password are EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD (or …_FILE), else sandbox and
 sandbox. With a shared secret in EARSHOT_ACCOUNT_TOTP a login needs a one-time code. A filter that
-is wrong is refused; a subscription is sent what matches its filter. The last 12,000 products published
-and the last 12,000 deleted are served at /odata/v1/Products and /odata/v1/DeletedProducts, to anybody.
+is wrong is refused; a subscription is sent what matches its filter, and "published" in the last line
+counts the notifications that were owed to subscriptions. The last 12,000 products published, and the
+last 12,000 deleted, are served at /odata/v1/Products and /odata/v1/DeletedProducts, to anybody.
 
 With --endpoint, credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD (or
 …_FILE). The certificate of an endpoint is checked as the real service does; a self-signed one is

@@ -16,7 +16,10 @@ export async function readFilterArgument(
   { subscription, entity }: { subscription?: string; entity?: Entity },
   io: Pick<Io, 'workingDir'>,
 ): Promise<FilterArgument> {
-  if ((expression === undefined) === (subscription === undefined)) {
+  if (expression !== undefined && subscription !== undefined) {
+    throw new AppError('usage', 'Give either an expression or --subscription, not both.');
+  }
+  if (expression === undefined && subscription === undefined) {
     throw new AppError(
       'usage',
       `Write the expression in quotes, or name a subscription of ${subscriptionsFileName}: earshot filter check "Collection/Name eq 'SENTINEL-2'"`,

@@ -24,7 +24,7 @@ export function refuseFilters(
   io: Pick<Io, 'env' | 'stderr'>,
 ): void {
   const toBeMade = namesToBeMade(plan);
-  const reports = desired.flatMap(checkSubscriptionFilter);
+  const reports = desired.flatMap((one) => withoutRepeats(checkSubscriptionFilter(one)));
   const refused = reports.filter((report) => hasErrors(report) && toBeMade.has(report.name));
   for (const report of reports) if (!refused.includes(report)) warn(report, io);
   if (refused.length === 0) return;
@@ -33,6 +33,18 @@ export function refuseFilters(
     'The catalogue would refuse a filter, so nothing was changed. If you know better than this check: --skip-filter-check.',
     { details: refused.flatMap(errorTexts) },
   );
+}
+
+/** What is wrong for one kind of product is told once, though it is wrong for the other too. */
+function withoutRepeats(reports: readonly FilterReport[]): FilterReport[] {
+  const told = new Set<string>();
+  return reports.flatMap((report) => {
+    const findings = report.findings.filter(({ start, message }) => {
+      const key = `${start} ${message}`;
+      return !told.has(key) && told.add(key);
+    });
+    return findings.length === 0 ? [] : [{ ...report, findings }];
+  });
 }
 
 function errorTexts({ name, entity, filter, findings }: FilterReport): string[] {

@@ -23,7 +23,7 @@ export async function testFilter(
     const matches = await matchesByDay(products, { entity, filter, sinceUs: since }, io);
     if (json) return writeOut(io.stdout, `${JSON.stringify(matches, null, 2)}\n`);
     await printTable(io.stdout, columnsOf(matches.days, io), matches.days);
-    await writeOut(io.stdout, `${summary(matches)}\n`);
+    await writeOut(io.stdout, `${summary(matches, since !== undefined)}\n`);
   });
 }
 
@@ -37,8 +37,9 @@ function columnsOf(days: readonly Day[], { stdout }: Pick<Io, 'stdout'>): Column
   ];
 }
 
-function summary({ entity, matching, total, share }: Matches): string {
+function summary({ entity, matching, total, share }: Matches, isBounded: boolean): string {
   const what = entity === 'Products' ? 'products' : 'deleted products';
+  if (total === 0 && isBounded) return `None of the ${what} here are of that time: see --since.`;
   if (total === 0) return `There are no ${what} here yet to try it on.`;
   const percent = (share * 100).toFixed(share === 1 || share === 0 ? 0 : 1);
   const verb = matching === 1 ? 'matches' : 'match';

@@ -82,8 +82,8 @@ function createLogRows(log: Database) {
   const rowAt = log.prepare<[number], LogRow>(
     `SELECT ${columns} FROM notification WHERE position = ?`,
   );
-  const bodyOf = log.prepare<[number], { bytes: Uint8Array }>(
-    'SELECT bytes FROM body WHERE id = ?',
+  const bodyOf = log.prepare<[number], { text: string }>(
+    'SELECT CAST(bytes AS TEXT) AS text FROM body WHERE id = ?',
   );
   // Of a body with many notifications: it is read once.
   let last: { bodyId: number; document: unknown } | undefined;
@@ -91,7 +91,7 @@ function createLogRows(log: Database) {
     if (last?.bodyId !== bodyId) {
       const body = readLog(() => bodyOf.get(bodyId));
       if (body === undefined) return null;
-      last = { bodyId, document: bodyDocument(body.bytes) };
+      last = { bodyId, document: bodyDocument(body.text) };
     }
     return recordIn(last.document, bodyIndex);
   };

@@ -136,14 +136,14 @@ function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candi
 function recordOf({ log }: ProductDatabases, candidate: Candidate): ProductRecord {
   const { recordPosition, productId, productName: name, deletionUs, deletionCause } = candidate;
   const logged = recordPosition === null ? undefined : bodyOf(log, recordPosition);
-  const record = logged ? recordIn(bodyDocument(logged.body), logged.bodyIndex) : null;
+  const record = logged ? recordIn(bodyDocument(logged.text), logged.bodyIndex) : null;
   return completeRecord(record, { productId, name, deletionUs, deletionCause });
 }
 
 function bodyOf(log: Database, position: number) {
   return log
-    .prepare<[number], { body: Uint8Array; bodyIndex: number }>(
-      `SELECT bytes AS body, body_index AS bodyIndex
+    .prepare<[number], { text: string; bodyIndex: number }>(
+      `SELECT CAST(bytes AS TEXT) AS text, body_index AS bodyIndex
        FROM notification JOIN body ON body.id = body_id WHERE position = ?`,
     )
     .get(position);

@@ -3,11 +3,13 @@ import { formatDateUs, parseDate } from '../../domain/notification-date.ts';
 
 export type ProductRecord = Readonly<Record<string, unknown>>;
 
-const decoder = new TextDecoder('utf-8');
-
-/** The JSON of a body. It could be read when it was stored. */
-export function bodyDocument(body: Uint8Array): unknown {
-  return JSON.parse(decoder.decode(body));
+/**
+ * The JSON of a body, which SQLite has made a text (`CAST(bytes AS TEXT)`): so no bytes outside of the heap
+ * wait to be freed. It could be read when it was stored.
+ */
+export function bodyDocument(text: string): unknown {
+  // A byte order mark is no part of JSON.
+  return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
 }
 
 /** The record in a body (`value`, or `Value` as in old ones), or null when it came without one. */

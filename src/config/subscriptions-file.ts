@@ -85,10 +85,13 @@ async function defaultExportOf(path: string): Promise<unknown> {
   }
 }
 
-/** With the line, which Node tells of faults of form only, and only above the stack. */
+/** With the line: of a fault of form it stands above the stack, of what is thrown within it. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  const line = /^.*earshot\.config\.ts.*:(\d+)\n/.exec(cause.stack ?? '')?.[1];
+  const stack = cause.stack ?? '';
+  const line =
+    /^.*earshot\.config\.ts.*:(\d+)\n/.exec(stack)?.[1] ??
+    /earshot\.config\.ts\?digest=[^:]*:(\d+):\d+/.exec(stack)?.[1];
   const reason = cause.message.replace(/\.$/, '');
   return line === undefined ? reason : `line ${line}: ${reason}`;
 }
@@ -100,5 +103,9 @@ function describe(issue: z.core.$ZodIssue): string {
   if (issue.path.length === 0 && issue.code === 'invalid_type') {
     return 'it has no such form: export default defineConfig({ subscriptions: { … } }).';
   }
+  if (where === 'subscriptions' && issue.code === 'invalid_type') {
+    return 'subscriptions: there are none. Write subscriptions: { <name>: { filter: … } }.';
+  }
+  if (issue.code === 'invalid_value') return `${where}: use one of ${issue.values.join(', ')}.`;
   return `${where}: ${(inner ?? issue).message}`;
 }

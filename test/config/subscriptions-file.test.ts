@@ -190,7 +190,7 @@ describe('a file with faults', () => {
     ['null', 'export default null;', [form]],
     ['a function', 'export default () => ({ subscriptions: {} });', [form]],
     ['no subscriptions', exporting({}), ['subscriptions: .*']],
-    ['a list', exporting({ subscriptions: [] }), ['subscriptions: .*record.*']],
+    ['a list', exporting({ subscriptions: [] }), ['subscriptions: there are none.*']],
     [
       'unknown fields',
       exporting({ subscriptions: { a: { filtr: '' } }, limits: {} }),
@@ -206,7 +206,7 @@ describe('a file with faults', () => {
     [
       'an event that is none',
       exporting({ subscriptions: { a: { events: ['created', 'Deleted'] } } }),
-      ['subscriptions\\.a\\.events\\.1: .*"created"\\|"modified"\\|"deleted"'],
+      ['subscriptions\\.a\\.events\\.1: use one of created, modified, deleted\\.'],
     ],
     [
       'one event as a text',
@@ -226,7 +226,7 @@ describe('a file with faults', () => {
     [
       'a status that nobody can ask for',
       exporting({ subscriptions: { a: { status: 'cancelled' } } }),
-      ['subscriptions\\.a\\.status: .*"running"\\|"paused"'],
+      ['subscriptions\\.a\\.status: use one of running, paused\\.'],
     ],
     [
       'faults in two subscriptions, all told at once',
@@ -262,6 +262,11 @@ describe('a file that cannot be loaded', () => {
   const good = exporting({ subscriptions: {} });
   it.each<[string, string, RegExp]>([
     ['has a fault of form', 'export default {\n  subscriptions: {\n    a: {\n};\n', /line 4: ./],
+    [
+      'calls what is none',
+      'export default {\n  a: nothing,\n};\n',
+      /line 2: nothing is not defined/,
+    ],
     ['forgets a comma', "export default {\n  a: 'x'\n  b: 1 };\n", /line 3: .*','/],
     ['needs more than its types taken out', `enum A { B }\n${good}`, /enum is not supported/],
     ['throws', `throw new Error('no filter today.');\n${good}`, /: no filter today\. Put it right/],

@@ -15,7 +15,9 @@ export type Candidate = SelectedRow & { footprint?: string | null };
 export type Statement = SqlCondition;
 
 /** Either a statement that gives rows in order, or a window of ids, whose rows are read one by one. */
-type Step = { rows: Statement } | { driver: Driver; window: IdWindow; row: Statement };
+type Step =
+  | { rows: Statement }
+  | { driver: Driver; ids: readonly number[] | null; window: IdWindow; row: Statement };
 
 /** The first window of a walk; each next one is larger, so that rare matches are found soon too. */
 const firstWindow = 8_192;
@@ -36,7 +38,8 @@ export function* candidatesOf(
       continue;
     }
     const row = database.prepare<unknown[], Candidate>(step.row.sql);
-    for (const id of idsIn(database, step.driver, step.window, order)) {
+    const ids = step.ids ?? idsOf(database, step.driver, step.window);
+    for (const id of sorted(ids, step.window, order)) {
       const candidate = row.get(id, ...step.row.values);
       if (candidate !== undefined) yield candidate;
     }
@@ -63,11 +66,10 @@ export function* statementsOf(
 /** One statement for all candidates, in no order; or for their number. */
 export function everyCandidate(
   plan: SearchPlan,
-  choice: Choice | null,
+  driver: Driver | null,
   what: 'rows' | 'count',
 ): Statement {
   const columns = what === 'count' ? 'count(*)' : selected(plan);
-  const driver = choice?.driver ?? null;
   const condition = plan.conditionBeside(driver);
   const ids = driver?.ids(allIds);
   const source = ids ? `(${ids.sql}) d CROSS JOIN product p ON p.id = d.id` : 'product p';
@@ -84,14 +86,14 @@ function* stepsOf(
   after: ProductKey | undefined,
   choice: Choice | null,
 ): Generator<Step> {
-  const isFew = choice !== null && choice.candidates !== null;
+  const isFew = choice !== null && choice.ids !== null;
   if (choice !== null && order.column === 'id') {
-    const { driver } = choice;
+    const { driver, ids } = choice;
     const row = rowOf(plan, driver);
-    if (isFew) return yield { driver, window: idsAfter(order, after), row };
+    if (isFew) return yield { driver, ids, window: idsAfter(order, after), row };
     if (driver.windowed && order.direction === 'desc') {
       const top = after?.position ?? lastId(database) + 1;
-      for (const window of windowsBelow(top)) yield { driver, window, row };
+      for (const window of windowsBelow(top)) yield { driver, ids: null, window, row };
       return;
     }
   }
@@ -103,21 +105,19 @@ function* stepsOf(
   }
 }
 
-/** The ids that a driver gives for a window, in order. Boxes may give some beyond it. */
-function idsIn(
-  database: Database,
-  driver: Driver,
-  window: IdWindow,
-  { direction }: Order,
-): Float64Array {
+/** The ids that a driver gives for a window; boxes may give some beyond it. */
+function idsOf(database: Database, driver: Driver, window: IdWindow): number[] {
   const { sql, values } = driver.ids(window);
-  const ids = database
+  return database
     .prepare(sql)
     .pluck()
     .all(...values) as number[];
-  const sorted = Float64Array.from(ids.filter((id) => id > window.after && id < window.before));
-  sorted.sort();
-  return direction === 'desc' ? sorted.reverse() : sorted;
+}
+
+function sorted(ids: readonly number[], window: IdWindow, { direction }: Order): Float64Array {
+  const inWindow = ids.filter((id) => id > window.after && id < window.before);
+  const ascending = Float64Array.from(inWindow).sort();
+  return direction === 'desc' ? ascending.reverse() : ascending;
 }
 
 /** One row by its id, if it fulfils the rest of the plan. */

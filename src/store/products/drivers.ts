@@ -7,6 +7,7 @@ import { boxesOf } from '../../filter/geometry/boxes.ts';
 import { toShape } from '../../filter/geometry/shape.ts';
 import { cloudUnits, heardUnits, sensingDays } from './box-units.ts';
 import { isWholeInSql } from './column-condition.ts';
+import type { NameSample } from './name-sample.ts';
 import { type ColumnRange, rangeCondition, rangesOf } from './ranges.ts';
 import type { SqlCondition } from './sql-condition.ts';
 
@@ -45,7 +46,7 @@ const columnIndexes = [
 ] as const;
 
 /** All drivers for a filter, without order; none where no index can help. */
-export function driversOf(filter: FilterTree | null): Driver[] {
+export function driversOf(filter: FilterTree | null, names: NameSample): Driver[] {
   if (filter === null) return [];
   const terms = filter.node === 'and' ? filter.terms : [filter];
   const ranges = rangesOf(terms);
@@ -54,9 +55,9 @@ export function driversOf(filter: FilterTree | null): Driver[] {
     return range === undefined ? [] : [columnDriver(index, range, ranges)];
   });
   const others = terms.flatMap((term) => {
-    if (term.node === 'text') return nameDriver(term) ?? [];
+    if (term.node === 'text') return nameDriver(term, names) ?? [];
     if (term.node === 'intersects') return boxDriver(term, ranges) ?? [];
-    return term.node === 'or' ? (unionDriver(term.terms) ?? []) : [];
+    return term.node === 'or' ? (unionDriver(term.terms, names) ?? []) : [];
   });
   return [...byColumn, ...others];
 }
@@ -86,20 +87,12 @@ function columnDriver(
   };
 }
 
-/**
- * Names that hold every third run of three characters of the text, and its last: few others do. More
- * runs would only cost more, as names are compared afterwards.
- */
-function nameDriver(term: TextNode): Driver | null {
-  const characters = Array.from(term.text);
-  if (term.field !== 'Name' || characters.length < 3 || !isWholeInSql(term.text)) return null;
-  const starts = characters
-    .map((_, i) => i)
-    .filter((i) => i % 3 === 0 && i + 3 < characters.length);
-  const runs = new Set(
-    [...starts, characters.length - 3].map((i) => characters.slice(i, i + 3).join('')),
-  );
-  const match = [...runs].map((run) => `"${run.replaceAll('"', '""')}"`).join(' AND ');
+/** Names that hold the rarest runs of three characters of the text; names are compared afterwards. */
+function nameDriver(term: TextNode, names: NameSample): Driver | null {
+  if (term.field !== 'Name' || Array.from(term.text).length < 3) return null;
+  if (!isWholeInSql(term.text)) return null;
+  const runs = names.rareRunsOf(term.text);
+  const match = runs.map((run) => `"${run.replaceAll('"', '""')}"`).join(' AND ');
   return {
     name: 'product_name',
     terms: [term],
@@ -155,8 +148,8 @@ function boundsOf(
 }
 
 /** An `or` is narrowed when each of its terms is. */
-function unionDriver(terms: readonly FilterTree[]): Driver | null {
-  const drivers = terms.map((term) => driversOf(term)[0]);
+function unionDriver(terms: readonly FilterTree[], names: NameSample): Driver | null {
+  const drivers = terms.map((term) => driversOf(term, names)[0]);
   const known = drivers.filter((driver) => driver !== undefined);
   // SQLite joins at most 500 queries.
   if (known.length < drivers.length || known.length > 100) return null;

@@ -1,27 +1,31 @@
 /** The reading connection to the index: opened anew when another file has become the one that counts. */
 import type { Database } from 'better-sqlite3';
+import { createNameSample, type NameSample } from './name-sample.ts';
 import { currentProductFile, openProductsForReading } from './product-file.ts';
 
 export interface IndexConnection {
   /** Throws `unavailable` while there is no index. */
-  database(): Database;
+  open(): { index: Database; names: NameSample };
   close(): void;
 }
 
 /** Opens nothing before it is asked. */
 export function createIndexConnection(dataDir: string): IndexConnection {
-  let open: Database | undefined;
+  let opened: { index: Database; names: NameSample } | undefined;
   return {
-    database: () => {
-      if (open !== undefined && open.name !== currentProductFile(dataDir)) {
-        closeUnlessRead(open);
-        open = undefined;
+    open: () => {
+      if (opened !== undefined && opened.index.name !== currentProductFile(dataDir)) {
+        closeUnlessRead(opened.index);
+        opened = undefined;
       }
-      open ??= openProductsForReading(dataDir);
-      return open;
+      if (opened === undefined) {
+        const index = openProductsForReading(dataDir);
+        opened = { index, names: createNameSample(index) };
+      }
+      return opened;
     },
     close: () => {
-      if (open !== undefined) closeUnlessRead(open);
+      if (opened !== undefined) closeUnlessRead(opened.index);
     },
   };
 }

@@ -11,9 +11,11 @@ import { printFilter } from '../../filter/print.ts';
 import { productView } from '../../filter/product-view.ts';
 import { lastPosition } from '../log-queries.ts';
 import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';
-import { type Choice, chooseExactly, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
+import { type Choice, chooseForAll, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
+import type { Driver } from './drivers.ts';
 import { footprintView } from './footprint-view.ts';
 import { fitsLog } from './index-progress.ts';
+import type { NameSample } from './name-sample.ts';
 import { keyOf, orderOf } from './product-order.ts';
 import { bodyDocument, completeRecord, type ProductRecord, recordIn } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
@@ -25,6 +27,8 @@ const examinedMax = { footprint: 10_000, record: 1_000 };
 /** Two connections, since products and the log are two files. */
 export interface ProductDatabases {
   index: Database;
+  /** Of the index. */
+  names: NameSample;
   log: Database;
 }
 
@@ -42,7 +46,7 @@ export function productPage(
   query: ProductQuery,
   rowsMax: number,
 ): ProductPage {
-  const plan = planSearch(query);
+  const plan = planSearch(query, databases.names);
   const page: ProductPage = { found: [], skipped: 0, next: null };
   let examined = 0;
   for (const candidate of candidatesOf(databases.index, plan, orderOf(query), query.after)) {
@@ -69,10 +73,10 @@ export async function countProducts(
   query: Pick<ProductQuery, 'entity' | 'filter'>,
   giveWay: () => Promise<void>,
 ): Promise<number> {
-  const plan = planSearch(query);
-  const choice = chooseExactly(databases.index, plan.drivers);
-  if (plan.needs === 'nothing') return countRows(databases.index, plan, choice);
-  const { sql, values } = everyCandidate(plan, choice, 'rows');
+  const plan = planSearch(query, databases.names);
+  const driver = chooseForAll(databases.index, plan.drivers);
+  if (plan.needs === 'nothing') return countRows(databases.index, plan, driver);
+  const { sql, values } = everyCandidate(plan, driver, 'rows');
   let count = 0;
   let examined = 0;
   for (const candidate of databases.index.prepare<unknown[], Candidate>(sql).iterate(...values)) {
@@ -83,8 +87,11 @@ export async function countProducts(
   return count;
 }
 
-export function explainSearch({ index }: ProductDatabases, query: ProductQuery): QueryExplanation {
-  const plan = planSearch(query);
+export function explainSearch(
+  { index, names }: ProductDatabases,
+  query: ProductQuery,
+): QueryExplanation {
+  const plan = planSearch(query, names);
   const order = orderOf(query);
   const choice = chooseForPage(index, plan.drivers);
   const statements = [...statementsOf(index, plan, order, query.after, choice)];
@@ -112,8 +119,8 @@ export function indexState({ index, log }: ProductDatabases): IndexState {
   return { ...state, indexedPosition, lastPosition: lastPosition(log) };
 }
 
-function countRows(index: Database, plan: SearchPlan, choice: Choice | null): number {
-  const { sql, values } = everyCandidate(plan, choice, 'count');
+function countRows(index: Database, plan: SearchPlan, driver: Driver | null): number {
+  const { sql, values } = everyCandidate(plan, driver, 'count');
   return Number(
     index
       .prepare(sql)
@@ -149,8 +156,8 @@ function bodyOf(log: Database, position: number) {
     .get(position);
 }
 
-function describeChoice({ driver, candidates }: Choice): string {
+function describeChoice({ driver, ids }: Choice): string {
   const terms = driver.terms.map(printFilter).join(' and ');
-  const count = candidates === null ? `more than ${fewCandidatesMax}` : String(candidates);
+  const count = ids === null ? `more than ${fewCandidatesMax}` : String(ids.length);
   return `${driver.name} (${terms}): ${count} candidates`;
 }

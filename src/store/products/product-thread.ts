@@ -38,7 +38,7 @@ try {
     const { id } = request;
     underWay.add(id);
     try {
-      const databases = { index: index.database(), log: log.database() };
+      const databases = { ...index.open(), log: log.database() };
       return { id, value: await perform(databases, request) };
     } catch (error) {
       return { id, error: sentError(isDamage(error) ? damaged(error) : error) };

@@ -5,6 +5,7 @@ import { compileFilter } from '../../filter/evaluate.ts';
 import type { ProductView } from '../../filter/product-view.ts';
 import { type Driver, driversOf } from './drivers.ts';
 import { boundOf } from './filter-bound.ts';
+import type { NameSample } from './name-sample.ts';
 import { joined, type SqlCondition } from './sql-condition.ts';
 
 export interface SearchPlan {
@@ -19,10 +20,10 @@ export interface SearchPlan {
   matches(view: ProductView): boolean;
 }
 
-export function planSearch({
-  entity,
-  filter,
-}: Pick<ProductQuery, 'entity' | 'filter'>): SearchPlan {
+export function planSearch(
+  { entity, filter }: Pick<ProductQuery, 'entity' | 'filter'>,
+  names: NameSample,
+): SearchPlan {
   const terms = filter === null ? [] : filter.node === 'and' ? filter.terms : [filter];
   const bounds = terms.map((term) => ({ term, bound: boundOf(term) }));
   const byColumns = bounds.filter(({ bound }) => bound?.exact === true).map(({ term }) => term);
@@ -35,7 +36,7 @@ export function planSearch({
       const left = bounds.filter(({ term }) => !driver?.covers.includes(term));
       return joined('AND', [ofEntity, ...left.flatMap(({ bound }) => bound ?? [])]);
     },
-    drivers: driversOf(filter),
+    drivers: driversOf(filter, names),
     byColumns,
     byRecords,
     needs: needsOf(byRecords),

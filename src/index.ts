@@ -15,15 +15,16 @@ import type {
   Quarantine,
   Receipt,
 } from './domain/ports.ts';
-import type { FoundProduct, ProductKey, ProductQuery, ProductRow } from './domain/products.ts';
-import type { Expression } from './filter/builder.ts';
-import { requireFilter } from './filter/check.ts';
+import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
 import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
 import { guardLog, guardObserve } from './receiver/guarded-callbacks.ts';
 import { createMountableReceiver } from './receiver/mountable-receiver.ts';
 import type { Outcome } from './receiver/receiver-app.ts';
-import { catchUpIndex } from './store/products/index-maintenance.ts';
-import { openProducts } from './store/products/products.ts';
+import {
+  openStoredProducts,
+  type ProductsQuestion,
+  type StoredProducts,
+} from './store/products/stored-products.ts';
 import { openStore as openStoreAt } from './store/store.ts';
 
 export { geojsonFile } from './config/geojson-file.ts';
@@ -70,8 +71,10 @@ export type {
   Outcome,
   ProductKey,
   ProductRow,
+  ProductsQuestion,
   Quarantine,
   Receipt,
+  StoredProducts,
 };
 
 /** How often the end of the log is looked at by those who follow it. */
@@ -85,26 +88,6 @@ export interface FollowOptions {
   query?: Omit<NotificationQuery, 'order' | 'limit' | 'afterPosition' | 'beforePosition'>;
   /** Ends the stream. */
   signal: AbortSignal;
-}
-
-/** A question about products. Without a field of it, all of them, newest first. */
-export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
-  /** `Products`, unless `DeletedProducts` are asked for. */
-  entity?: Entity | undefined;
-  /** A `$filter` expression, as a text or built with `and`, `collection`, … */
-  filter?: string | Expression | undefined;
-}
-
-/**
- * The products that notifications told of. Each call brings the index up to date first. Rejects with
- * `invalid` for a filter with a fault, `unavailable` when the index cannot be read or written.
- */
-export interface StoredProducts {
-  /** Streams what matches, each with its record. */
-  find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
-  count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
-  /** The key of a row that `find` gave, to go on after it with `after`. */
-  keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
 }
 
 /** The store of one data directory. All times are microseconds since 1970, UTC. */
@@ -144,46 +127,6 @@ export async function openStore(options: { dataDir: string }): Promise<Store> {
     retry: (quarantineId) => store.retry(quarantineId, nowUs()),
     follow: (follow) => followLog({ log: store, wait, ...follow }),
   };
-}
-
-function openStoredProducts(
-  dataDir: string,
-  log: Pick<NotificationLog, 'lastPosition'>,
-): {
-  products: StoredProducts;
-  close: () => Promise<void>;
-} {
-  const index = openProducts(dataDir);
-  const closing = new AbortController();
-  const compiled = <Question extends Pick<ProductsQuestion, 'entity' | 'filter'>>(
-    question: Question,
-  ) => {
-    const { entity = 'Products', filter = '' } = question;
-    return { ...question, entity, filter: requireFilter(String(filter), entity) };
-  };
-  let indexedPosition = -1;
-  const catchUp = async () => {
-    if ((await log.lastPosition()) <= indexedPosition) return;
-    ({ indexedPosition } = await catchUpIndex({ dataDir, signal: closing.signal }));
-  };
-  const products: StoredProducts = {
-    find: async function* (question = {}) {
-      const query = compiled(question);
-      await catchUp();
-      yield* index.find(query);
-    },
-    count: async (question = {}) => {
-      const query = compiled(question);
-      await catchUp();
-      return index.count(query);
-    },
-    keyOf: (row, { entity = 'Products', order } = {}) => index.keyOf(row, { entity, order }),
-  };
-  const close = async () => {
-    closing.abort();
-    await index.close();
-  };
-  return { products, close };
 }
 
 export interface CreateReceiverOptions {

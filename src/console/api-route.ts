@@ -19,8 +19,8 @@ export interface ApiRoute {
   answer: z.ZodType;
   /** Headers that an answer may carry, each with what it says. */
   headers: Readonly<Record<string, string>>;
-  /** Rejects with `invalid` when a parameter is not as its schema says. */
-  respond(url: URL): Promise<ApiAnswer>;
+  /** Rejects with `invalid` when a parameter is not as its schema says; stops when the signal is aborted. */
+  respond(url: URL, signal: AbortSignal): Promise<ApiAnswer>;
 }
 
 /** Parameters that may come several times, or as one with commas. */
@@ -31,21 +31,27 @@ export function apiRoute<Query extends z.ZodObject, Answer extends z.ZodType<obj
   row: Omit<ApiRoute, 'respond' | 'query' | 'answer'> & {
     query: Query;
     answer: Answer;
-    respond(query: z.output<Query>, url: URL): Promise<ApiAnswer<z.output<Answer>>>;
+    respond(
+      query: z.output<Query>,
+      url: URL,
+      signal: AbortSignal,
+    ): Promise<ApiAnswer<z.output<Answer>>>;
   },
 ): ApiRoute {
-  return { ...row, respond: (url) => row.respond(readParameters(row.query, url), url) };
+  return {
+    ...row,
+    respond: async (url, signal) => row.respond(readParameters(row.query, url), url, signal),
+  };
 }
 
 function readParameters<Query extends z.ZodObject>(schema: Query, url: URL): z.output<Query> {
-  const texts: Record<string, string | string[]> = {};
-  for (const name of new Set(url.searchParams.keys())) {
+  const names = [...new Set(url.searchParams.keys())];
+  const texts = names.map((name) => {
     const all = url.searchParams.getAll(name);
-    const [only = ''] = all;
-    if (listParameters.includes(name)) texts[name] = all.flatMap((text) => text.split(','));
-    else texts[name] = all.length === 1 ? only : all;
-  }
-  const read = schema.safeParse(texts);
+    if (listParameters.includes(name)) return [name, all.flatMap((text) => text.split(','))];
+    return [name, all.length === 1 ? all[0] : all];
+  });
+  const read = schema.safeParse(Object.fromEntries(texts));
   if (read.success) return read.data;
   throw new AppError(
     'invalid',

@@ -1,6 +1,6 @@
 /** How the private listener says no: problem JSON for programs, the catalogue's form below `/odata`. */
 import { isAppError } from '../domain/app-error.ts';
-import { type ODataRefusal, refusalBody } from '../filter/odata/refusal.ts';
+import { invalidPath, type ODataRefusal, refusalBody } from '../filter/odata/refusal.ts';
 import { problemResponse } from '../http/problem.ts';
 
 /** Seconds after which it may be tried again. */
@@ -9,20 +9,45 @@ const retryAfterSeconds = 5;
 const unavailableDetail =
   'The query cannot be answered at the moment, or took too long. Try again later, or narrow it.';
 
+const wherePathsLead =
+  'There is nothing here. What there is: /api/openapi.json, /odata/v1/Products, /odata/v1/DeletedProducts.';
+
+const allowed = 'GET, HEAD';
+
 /** For requests that right credentials alone would not make welcome. */
-export function forbidden(detail: string, requestId: string): Response {
-  const body = { type: 'about:blank', title: 'Forbidden', status: 403, detail, requestId };
-  return problemJson(body);
+export function forbidden(path: string, detail: string, requestId: string): Response {
+  return refused(path, { title: 'Forbidden', status: 403, detail, requestId });
+}
+
+/** For a path that leads nowhere. */
+export function nothingThere(path: string, requestId: string): Response {
+  const detail = isODataPath(path) ? invalidPath : wherePathsLead;
+  return refused(path, { title: 'Not found', status: 404, detail, requestId });
+}
+
+/** For requests that would change something; nothing for others. */
+export function refusedMethod(
+  { method, path }: { method: string; path: string },
+  newRequestId: () => string,
+): Response | undefined {
+  if (['GET', 'HEAD'].includes(method)) return undefined;
+  const title = 'Method not allowed';
+  const detail = `Use one of ${allowed}.`;
+  const problem = { title, status: 405, detail, requestId: newRequestId() };
+  return refused(path, problem, { Allow: allowed });
+}
+
+/** True for `/odata` and all below it. */
+export function isODataPath(path: string): boolean {
+  return /^\/odata(?:\/|$)/.test(path);
 }
 
 /** An error of `/api`. The store's own words stay in the log. */
 export function apiProblem(error: unknown, requestId: string): Response {
   if (!isAppError(error, 'unavailable')) return problemResponse(error, requestId);
   const title = 'Service unavailable';
-  return problemJson(
-    { type: 'about:blank', title, status: 503, detail: unavailableDetail, requestId },
-    { 'Retry-After': String(retryAfterSeconds) },
-  );
+  const problem = { title, status: 503, detail: unavailableDetail, requestId };
+  return problemJson(problem, { 'Retry-After': String(retryAfterSeconds) });
 }
 
 /** A refusal of `/odata`, whose header `request-id` repeats the id of its body. */
@@ -44,12 +69,23 @@ export function odataFailure(error: unknown, requestId: string): Response {
   return odataRefusal({ status, message }, requestId);
 }
 
-function problemJson(
-  body: { status: number; [member: string]: unknown },
-  headers: Record<string, string> = {},
-): Response {
-  return new Response(JSON.stringify(body), {
-    status: body.status,
+interface Problem {
+  title: string;
+  status: number;
+  detail: string;
+  requestId: string;
+}
+
+/** Refuses a request for what it is, in the form of the path that it came to. */
+function refused(path: string, problem: Problem, headers: Record<string, string> = {}): Response {
+  if (!isODataPath(path)) return problemJson(problem, headers);
+  const { status, detail, requestId } = problem;
+  return Response.json({ detail }, { status, headers: { 'request-id': requestId, ...headers } });
+}
+
+function problemJson(problem: Problem, headers: Record<string, string>): Response {
+  return new Response(JSON.stringify({ type: 'about:blank', ...problem }), {
+    status: problem.status,
     headers: { 'Content-Type': 'application/problem+json', ...headers },
   });
 }

@@ -14,6 +14,9 @@ export interface GuardOptions {
   newRequestId: () => string;
 }
 
+const wrongName =
+  'Without a password this answers to localhost and its own address only. Use http://localhost, or set EARSHOT_CONSOLE_PASSWORD.';
+
 const ownNames = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
@@ -23,20 +26,18 @@ const ownNames = ['localhost', '127.0.0.1', '[::1]'];
  */
 export function createConsoleGuard({ letIn, listenHost, newRequestId }: GuardOptions) {
   const listenName = hostInUrl(listenHost).toLowerCase();
-  return (incoming: IncomingMessage): Response | undefined => {
+  return (incoming: IncomingMessage, path: string): Response | undefined => {
     const { host, 'sec-fetch-site': site } = incoming.headers;
     // Fetch Metadata: browsers set it, and pages cannot.
     if (site === 'cross-site') {
-      return forbidden('Requests from pages of other sites are not answered.', newRequestId());
+      const reason = 'Requests from pages of other sites are not answered.';
+      return forbidden(path, reason, newRequestId());
     }
     if (letIn !== null) return letIn(incoming).refusal;
     if (host === undefined) return undefined;
     const name = host.replace(/:\d*$/, '').toLowerCase();
     const address = hostInUrl((incoming.socket.localAddress ?? '').replace(/^::ffff:/, ''));
     if ([...ownNames, listenName, address].includes(name)) return undefined;
-    return forbidden(
-      'Without a password this answers to localhost and its own address only. Use http://localhost, or set EARSHOT_CONSOLE_PASSWORD.',
-      newRequestId(),
-    );
+    return forbidden(path, wrongName, newRequestId());
   };
 }

@@ -13,8 +13,7 @@ import {
   timeField,
   withParameter,
 } from './api-route.ts';
-import { collect } from './product-page.ts';
-import type { QueryLine } from './query-line.ts';
+import { collect } from './collect.ts';
 
 /** The fields of the command line's JSON rows, in their order. */
 export const notificationFields = z.object({
@@ -54,7 +53,7 @@ const query = z.strictObject({
 });
 
 /** Builds the row of the table. */
-export function notificationsRoute(log: NotificationLog, line: QueryLine): ApiRoute {
+export function notificationsRoute(log: NotificationLog): ApiRoute {
   return apiRoute({
     path: '/api/notifications',
     operationId: 'listNotifications',
@@ -64,20 +63,18 @@ export function notificationsRoute(log: NotificationLog, line: QueryLine): ApiRo
     query,
     answer: z.object({ notifications: z.array(notificationFields), next: nextField }),
     headers: {},
-    respond: async (asked, url) => {
+    respond: async (asked, url, signal) => {
       const { event, since, until, after, before, limit, ...same } = asked;
-      const rows = await line((signal) => {
-        const found = log.find({
-          ...same,
-          events: event,
-          sinceUs: dateUs(since),
-          untilUs: dateUs(until),
-          afterPosition: after,
-          beforePosition: before,
-          limit: limit + 1,
-        });
-        return collect(found, signal);
+      const found = log.find({
+        ...same,
+        events: event,
+        sinceUs: dateUs(since),
+        untilUs: dateUs(until),
+        afterPosition: after,
+        beforePosition: before,
+        limit: limit + 1,
       });
+      const rows = await collect(found, signal);
       const page = rows.slice(0, limit);
       const last = rows.length > limit ? page.at(-1) : undefined;
       const goOn = asked.order === 'oldest' ? 'after' : 'before';

@@ -5,38 +5,37 @@ import { formatDateUs } from '../domain/notification-date.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
 import { listAnswer, recordAnswer } from '../filter/odata/answer.ts';
 import { nextLink } from '../filter/odata/next-link.ts';
+import { readProductPath, unknownProduct } from '../filter/odata/product-path.ts';
 import { type QueryOptions, readQueryOptions, skipMax } from '../filter/odata/query-options.ts';
-import { invalidPathBody } from '../filter/odata/refusal.ts';
 import { askedUrl } from './asked-url.ts';
-import { odataRefusal } from './console-errors.ts';
+import { nothingThere, odataRefusal } from './console-errors.ts';
 import { jsonAnswer } from './json-answer.ts';
 import { cursorText, readCursor } from './page-cursor.ts';
 import { readProductPage } from './product-page.ts';
-import type { QueryLine } from './query-line.ts';
 
 export const odataPath = '/odata/v1';
 
-export interface ODataOptions {
+export interface ODataSource {
   products: Products;
-  line: QueryLine;
-  newRequestId: () => string;
+  /** Ends the search for an answer. */
+  signal: AbortSignal;
 }
 
-/** What a path asks for; an id stands bare, without quotes. */
-const resource = /^\/(Products|DeletedProducts)(?:(?:\(|%28)([\w-]{1,100})(?:\)|%29))?$/;
-
 /** Answers a GET of any path below `odataPath`. */
-export async function answerOData(context: Context, options: ODataOptions): Promise<Response> {
-  const requestId = options.newRequestId();
-  const [, name, id] = resource.exec(context.req.path.slice(odataPath.length)) ?? [];
-  if (name !== 'Products' && name !== 'DeletedProducts') {
-    return Response.json(invalidPathBody, { status: 404, headers: { 'request-id': requestId } });
-  }
+export async function answerOData(
+  context: Context,
+  requestId: string,
+  source: ODataSource,
+): Promise<Response> {
+  const { path } = context.req;
+  const target = readProductPath(path.slice(odataPath.length));
+  if (target === null) return nothingThere(path, requestId);
+  const { entity, id } = target;
   const url = askedUrl(context);
-  const read = readQueryOptions(url.searchParams, name);
-  if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
-  const asked: Asked = { entity: name, options: read.options, url, requestId };
-  return id === undefined ? answerList(asked, options) : answerOne(id, asked, options);
+  const { options, refusal } = readQueryOptions(url.searchParams, entity);
+  if (refusal !== undefined) return odataRefusal(refusal, requestId);
+  const asked: Asked = { entity, options, url, requestId };
+  return id === null ? answerList(asked, source) : answerOne(id, asked, source);
 }
 
 interface Asked {
@@ -48,7 +47,7 @@ interface Asked {
 
 async function answerList(
   { entity, options, url, requestId }: Asked,
-  source: ODataOptions,
+  source: ODataSource,
 ): Promise<Response> {
   const { filter, orderby, top, skip, skiptoken } = options;
   const after = skiptoken === null ? undefined : readCursor(skiptoken);
@@ -79,7 +78,7 @@ function linkAfter(skiptoken: string, { top, skip, skiptoken: former }: QueryOpt
 async function answerOne(
   id: string,
   { entity, options, requestId }: Asked,
-  source: ODataOptions,
+  source: ODataSource,
 ): Promise<Response> {
   const byId: FilterTree = {
     node: 'comparison',
@@ -90,8 +89,7 @@ async function answerOne(
   const page = await readProductPage(source, { entity, filter: byId, limit: 1 }, false);
   const [found] = page.found;
   if (found === undefined) {
-    const message = `Product with id ${id} not found.`;
-    return odataRefusal({ status: 404, message }, requestId, page.headers);
+    return odataRefusal({ status: 404, message: unknownProduct(id) }, requestId, page.headers);
   }
   const body = recordAnswer(entity, options, recordOf(found, entity));
   return jsonAnswer(body, { 'request-id': requestId, ...page.headers });

@@ -1,6 +1,6 @@
-/** One page of products, with all that an answer needs, under the limits of the private listener. */
+/** One page of products, with all that an answer needs. */
 import type { FoundProduct, ProductKey, ProductQuery, Products } from '../domain/products.ts';
-import type { QueryLine } from './query-line.ts';
+import { collect } from './collect.ts';
 
 export interface ProductPage {
   found: FoundProduct[];
@@ -14,38 +14,29 @@ export interface ProductPage {
 /** Tells how many notifications the index has yet to read; absent when it has read all. */
 export const lagHeader = 'earshot-index-lag';
 
-/** Reads at most `limit` products, and counts all that match where `count` is true. */
-export function readProductPage(
-  { products, line }: { products: Products; line: QueryLine },
+/**
+ * Reads at most `limit` products, and counts all that match where `count` is true. Rejects with
+ * `cancelled` soon after the signal is aborted.
+ */
+export async function readProductPage(
+  { products, signal }: { products: Products; signal: AbortSignal },
   { limit, ...query }: ProductQuery & { limit: number },
   count: boolean,
 ): Promise<ProductPage> {
-  return line(async (signal) => {
-    // First: should the index catch up meanwhile, the answer is better than its header says.
-    const headers = await lagHeaders(products);
-    const rows = products.find({ ...query, limit: limit + 1 });
-    const [found, matching] = await Promise.all([
-      limit === 0 ? [] : collect(rows, signal),
-      count ? products.count(query) : null,
-    ]);
-    const last = found.length > limit ? found.at(limit - 1) : undefined;
-    const next = last === undefined ? null : products.keyOf(last.row, query);
-    return { found: found.slice(0, limit), next, count: matching, headers };
-  });
+  // First: should the index catch up meanwhile, the answer is better than its header says.
+  const headers = await lagHeaders(products);
+  const rows = products.find({ ...query, limit: limit + 1 }, signal);
+  const [found, matching] = await Promise.all([
+    limit === 0 ? [] : collect(rows, signal),
+    count ? products.count(query, signal) : null,
+  ]);
+  const last = found.length > limit ? found.at(limit - 1) : undefined;
+  const next = last === undefined ? null : products.keyOf(last.row, query);
+  return { found: found.slice(0, limit), next, count: matching, headers };
 }
 
 async function lagHeaders(products: Products): Promise<Record<string, string>> {
   const { indexedPosition, lastPosition } = await products.indexState();
   const lag = lastPosition - indexedPosition;
   return lag > 0 ? { [lagHeader]: String(lag) } : {};
-}
-
-/** All of a stream, unless the signal ends it before. */
-export async function collect<Row>(rows: AsyncIterable<Row>, signal: AbortSignal): Promise<Row[]> {
-  const collected: Row[] = [];
-  for await (const row of rows) {
-    signal.throwIfAborted();
-    collected.push(row);
-  }
-  return collected;
 }

@@ -1,15 +1,19 @@
 /** `/api/products`: the products that notifications told of, each in its newest state. */
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
+import type { Entity } from '../domain/filter-tree.ts';
 import { toProductJson } from '../domain/json-rows.ts';
 import {
+  defaultOrderOf,
   type FoundProduct,
   type ProductKey,
+  type ProductOrder,
   type ProductQuery,
   type Products,
   productOrders,
 } from '../domain/products.ts';
 import { requireFilter } from '../filter/check.ts';
+import { orderableFields } from '../filter/fields.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -21,7 +25,6 @@ import {
 } from './api-route.ts';
 import { cursorText, readCursor } from './page-cursor.ts';
 import { lagHeader, readProductPage } from './product-page.ts';
-import type { QueryLine } from './query-line.ts';
 
 /** The columns of the index; null where the record does not say. */
 export const productFields = z.object({
@@ -53,7 +56,7 @@ export const productFields = z.object({
     .describe('Its JSON in the form of the catalogue; there when `record=true`.'),
 });
 
-const query = z.strictObject({
+const parameters = z.strictObject({
   filter: z
     .string()
     .default('')
@@ -62,12 +65,22 @@ const query = z.strictObject({
   orderby: z
     .enum(productOrders)
     .optional()
-    .describe('`received`, the order in which they were first heard of; DeletionDate if deleted.'),
+    .describe(
+      '`received`, the order in which they were first heard of, unless told; with `deleted=true` DeletionDate. PublicationDate and ModificationDate are orders of those that are not deleted, DeletionDate of those that are.',
+    ),
   direction: z.enum(['asc', 'desc']).default('desc'),
   limit: limitParameter,
   cursor: z.string().optional().describe('Out of a link to a next page, with the same order.'),
   record: flagParameter.describe('`true`: with the record of each.'),
   count: flagParameter.describe('`true`: count all that match, too.'),
+});
+
+const query = parameters.superRefine(({ orderby, deleted }, context) => {
+  const entity = entityOf({ deleted });
+  const orders: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
+  if (orderby === undefined || orders.includes(orderby)) return;
+  const message = `${entity} have no such order: use one of ${orders.join(', ')}`;
+  context.addIssue({ code: 'custom', path: ['orderby'], message });
 });
 
 const answer = z.object({
@@ -77,7 +90,7 @@ const answer = z.object({
 });
 
 /** Builds the row of the table. */
-export function productsRoute(products: Products, line: QueryLine): ApiRoute {
+export function productsRoute(products: Products): ApiRoute {
   return apiRoute({
     path: '/api/products',
     operationId: 'listProducts',
@@ -90,12 +103,9 @@ export function productsRoute(products: Products, line: QueryLine): ApiRoute {
       [lagHeader]:
         'How many notifications the index has yet to read; absent when it has read all of them.',
     },
-    respond: async (asked, url) => {
-      const page = await readProductPage(
-        { products, line },
-        toQuery(asked),
-        asked.count === 'true',
-      );
+    respond: async (asked, url, signal) => {
+      const source = { products, signal };
+      const page = await readProductPage(source, toQuery(asked), asked.count === 'true');
       const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
       const rows = page.found.map((found) => toJson(found, asked.record === 'true'));
       const count = page.count === null ? {} : { count: page.count };
@@ -106,8 +116,8 @@ export function productsRoute(products: Products, line: QueryLine): ApiRoute {
 
 function toQuery(asked: z.output<typeof query>): ProductQuery & { limit: number } {
   const { orderby, direction, limit } = asked;
-  const entity = asked.deleted === 'true' ? 'DeletedProducts' : 'Products';
-  const by = orderby ?? (entity === 'Products' ? 'received' : 'DeletionDate');
+  const entity = entityOf(asked);
+  const by = orderby ?? defaultOrderOf(entity).by;
   return {
     entity,
     filter: requireFilter(asked.filter, entity),
@@ -116,6 +126,10 @@ function toQuery(asked: z.output<typeof query>): ProductQuery & { limit: number 
     limit,
     records: asked.record === 'true',
   };
+}
+
+function entityOf({ deleted }: { deleted: 'true' | 'false' }): Entity {
+  return deleted === 'true' ? 'DeletedProducts' : 'Products';
 }
 
 function keyOf(cursor: string | undefined): ProductKey | undefined {

@@ -1,4 +1,5 @@
 /** Lets a few queries run at a time, the others wait in line, and none take longer than they may. */
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import { AppError } from '../domain/app-error.ts';
 
 export interface QueryLineOptions {
@@ -10,10 +11,14 @@ export interface QueryLineOptions {
 }
 
 /**
- * Runs the work, which should stop when the signal is aborted. Rejects with `unavailable` when
- * the line is full or the time is up; work that goes on regardless keeps its place until it ends.
+ * Runs the work, which must end soon after its signal is aborted: the time is up, or `gone` is, as
+ * nobody waits for the answer any more. Then it rejects at once, with `unavailable` or `cancelled`; the
+ * place is free when the work has ended. Rejects with `unavailable` when the line is full.
  */
-export type QueryLine = <Result>(work: (signal: AbortSignal) => Promise<Result>) => Promise<Result>;
+export type QueryLine = <Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  gone: AbortSignal,
+) => Promise<Result>;
 
 /** A page of 1,000 records takes some 10 MB while it is answered: few at a time are enough. */
 export const queryLineDefaults: QueryLineOptions = {
@@ -25,6 +30,7 @@ export const queryLineDefaults: QueryLineOptions = {
 export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineOptions): QueryLine {
   let running = 0;
   const waiting = new Set<() => void>();
+  let turn: Promise<void> = Promise.resolve();
 
   async function enter(signal: AbortSignal): Promise<void> {
     if (running < atOnceMax) {
@@ -35,7 +41,7 @@ export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineO
     const { promise, resolve } = Promise.withResolvers<void>();
     waiting.add(resolve);
     try {
-      await Promise.race([promise, timeUp(signal)]);
+      await Promise.race([promise, aborted(signal)]);
     } catch (error) {
       // Not in the line any more: its turn came in the same moment, and goes to the next.
       if (!waiting.delete(resolve)) leave();
@@ -54,17 +60,33 @@ export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineO
     next();
   }
 
-  return async (work) => {
-    const signal = AbortSignal.timeout(timeoutMs);
-    await enter(signal);
-    const working = work(signal).finally(leave);
-    return await Promise.race([working, timeUp(signal)]);
+  /** Work begins with a filter that is checked on this thread: no two in one turn of its loop. */
+  function nextTurn(): Promise<void> {
+    turn = turn.then(() => othersTurn());
+    return turn;
+  }
+
+  return async (work, gone) => {
+    const timeUp = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.any([gone, timeUp]);
+    const run = async () => {
+      await nextTurn();
+      signal.throwIfAborted();
+      return work(signal);
+    };
+    try {
+      await enter(signal);
+      return await Promise.race([run().finally(leave), aborted(signal)]);
+    } catch (error) {
+      if (gone.aborted) throw new AppError('cancelled', 'Nobody waits for the answer any more.');
+      throw timeUp.aborted ? unavailable('The query took too long.') : error;
+    }
   };
 }
 
-function timeUp(signal: AbortSignal): Promise<never> {
+function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const refuse = () => reject(unavailable('The query took too long.'));
+    const refuse = () => reject(signal.reason);
     if (signal.aborted) refuse();
     else signal.addEventListener('abort', refuse, { once: true });
   });

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { compileFlags } from '../../src/cli/products/compile-flags.ts';
 import { addProductFlags, type ProductFlags } from '../../src/cli/products/product-flags.ts';
-import { defaultOrder } from '../../src/cli/products/product-order.ts';
+import { defaultOrderOf } from '../../src/domain/products.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { collect } from '../helpers/deliveries.ts';
@@ -36,7 +36,7 @@ async function chosen(words: readonly string[]): Promise<string> {
   const command = addProductFlags(new Command(), { nowUs: () => nowUs }).exitOverride();
   command.parse(words, { from: 'user' });
   const question = compileFlags(command.opts<ProductFlags>(), io);
-  const order = defaultOrder(question.entity);
+  const order = defaultOrderOf(question.entity);
   const found = await collect(products.find({ ...question, order, records: false }));
   return found.map(({ row }) => row.productId.slice(-1)).join('');
 }
@@ -63,6 +63,7 @@ describe('query products', () => {
     ['--bbox -10,40,20,60', '21'],
     ['--bbox 5.5,51.5,5.5,51.5', '1'],
     ['--bbox 170,0,-170,20', '3'],
+    ['--bbox 180,10.5,-180,10.5', '3'],
     ['--bbox 20,0,-179.5,20', '3'],
     ['--bbox -170,0,170,60', '21'],
     ['--bbox -180,-90,180,90', '321'],
@@ -187,6 +188,12 @@ describe('query products', () => {
     expect(beyond).toMatchObject({ code: 0, out: '', err: 'Nothing follows.\n' });
   });
 
+  it.each([['--count'], ['--name', 'none']])('ends when the user says so: %s', async (...words) => {
+    const asking = world.start(['query', 'products', ...words]);
+    asking.stop();
+    expect(await asking.ended).toMatchObject({ code: 1, out: '' });
+  });
+
   it('says on stderr that nothing matches, and is done', async () => {
     const { code, out, err } = await world.earshot(['query', 'products', '--name', 'S2A_MSI']);
     expect({ code, out }).toEqual({ code: 0, out: '' });
@@ -201,8 +208,11 @@ describe('wrong words', () => {
     ['--bbox 5,48,11,45', /South \(48\) lies north of north \(45\)/],
     ['--bbox 200,0,210,1', /Longitudes are from -180 to 180\./],
     ['--bbox 5,45,5,48', /no area/],
+    ['--bbox 5,45,6,45', /no area/],
+    ['--bbox 180,0,-180,10', /same meridian\. For all the way round use -180,0,180,10\./],
+    ['--bbox 0,0,1e-320,1', /too small/],
     ['--bbox ,,,', /west,south,east,north/],
-    ['--intersects nowhere.geojson', /nowhere\.geojson cannot be read: .*ENOENT/],
+    ['--intersects nowhere.geojson', /nowhere\.geojson cannot be used: .*ENOENT/],
     ['--name S2?_*', /no "\?"\. Use \* for any text: 'S2\*_\*'/],
     ['--name *', /leave --name out/],
     ['--sensed yesterday', /24h or 7d .*2026-11/],
@@ -256,13 +266,13 @@ describe('wrong words', () => {
   });
 
   it.each<[string, string, RegExp]>([
-    ['no JSON', 'Polygon', /cannot be read: .*JSON/],
-    ['no GeoJSON', '{"type":"Circle"}', /cannot be read: /],
-    ['a line', '{"type":"LineString","coordinates":[[1,2],[3,4]]}', /cannot be read: /],
+    ['no JSON', 'Polygon', /cannot be used: .*JSON/],
+    ['no GeoJSON', '{"type":"Circle"}', /cannot be used: .*Circle/],
+    ['a line', '{"type":"LineString","coordinates":[[1,2],[3,4]]}', /cannot be used: .*LineString/],
     [
       'an open ring',
       '{"type":"Polygon","coordinates":[[[4,50],[5,50],[5,51],[4,51]]]}',
-      /area in .* cannot be used\.\n {2}- /,
+      /area in .* cannot be used: .*\n {2}- /,
     ],
   ])('a file with %s is refused with the reason', async (_title, text, message) => {
     const file = join(temporaryDirectory(), 'area.geojson');

@@ -150,6 +150,23 @@ describe('/api/products', () => {
     expect(namesIn(answers)).toEqual(world.published.map(({ Name }) => Name));
   });
 
+  it('refuses an order that only the others have, and says which there are', async () => {
+    const world = await openFilled();
+    const refused = [
+      ['orderby=DeletionDate', /^orderby: .*received.*PublicationDate, ModificationDate$/],
+      ['deleted=true&orderby=PublicationDate', /^orderby: .*received.*DeletionDate$/],
+      ['deleted=true&orderby=ModificationDate', /^orderby: .*received.*DeletionDate$/],
+    ] as const;
+    for (const [search, errors] of refused) {
+      const { status, json } = await world.get(`/api/products?${search}`);
+      expect({ search, status }).toEqual({ search, status: 400 });
+      expect(json.errors.join()).toMatch(errors);
+    }
+    for (const search of ['orderby=ModificationDate', 'orderby=DeletionDate&deleted=true']) {
+      expect(await world.get(`/api/products?${search}`)).toMatchObject({ status: 200 });
+    }
+  });
+
   it('has the record when asked, and the deleted ones', async () => {
     const world = await openFilled();
     const plain = await world.get('/api/products?limit=1');
@@ -174,7 +191,7 @@ describe('/api/products', () => {
     expect(json.errors.join('\n')).toMatch(/Naem eq 'x'\n\s*\^+/);
   });
 
-  it.each(['cursor=x', 'deleted=yes', 'orderby=Name', 'limit=5000', '$filter=x'])(
+  it.each(['cursor=x', 'deleted=yes', 'orderby=Name', 'limit=5000', '$filter=x', '__proto__=x'])(
     'refuses %s',
     async (search) => {
       const world = await openConsole();

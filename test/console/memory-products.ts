@@ -1,13 +1,14 @@
 /** The port `Products` over arrays, each query answered by evaluating every record. */
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import { parseDate } from '../../src/domain/notification-date.ts';
-import type {
-  FoundProduct,
-  IndexState,
-  ProductKey,
-  ProductQuery,
-  ProductRow,
-  Products,
+import {
+  defaultOrderOf,
+  type FoundProduct,
+  type IndexState,
+  type ProductKey,
+  type ProductQuery,
+  type ProductRow,
+  type Products,
 } from '../../src/domain/products.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { productView } from '../../src/filter/product-view.ts';
@@ -61,7 +62,7 @@ function matching(all: readonly FoundProduct[], filter: ProductQuery['filter']):
 }
 
 function keyOf(row: ProductRow, { entity, order }: Pick<ProductQuery, 'entity' | 'order'>) {
-  const by = order?.by ?? (entity === 'Products' ? 'received' : 'DeletionDate');
+  const by = order?.by ?? defaultOrderOf(entity).by;
   const values = {
     received: row.position,
     'ContentDate/Start': row.sensingStartUs,

@@ -56,6 +56,12 @@ describe('a query is refused', () => {
     ['$orderby=PublicationDate%20down', /order by clause/],
     ['$orderby=PublicationDate%20asc,ContentDate/Start%20asc', /order by clause/],
     ['$orderby=DeletionDate', /order by clause/],
+    ['$orderby=PublicationDate%20constructor', /order by clause/],
+    ['$orderby=PublicationDate%20__proto__', /order by clause/],
+    ['$orderby=constructor', /order by clause/],
+    ['$select=constructor', /^Invalid field in select: constructor$/],
+    ['$expand=__proto__', /^Expand parameter only accepts/],
+    ['$filter=constructor%20eq%201', /^Invalid field: /],
     ['$select=Id,Attributes', /^Invalid field in select: Attributes$/],
     ['$expand=attributes', /^Expand parameter only accepts/],
     ['$filter=&$filter=Online', /^Invalid value: \$filter is given more than once\.$/],
@@ -93,9 +99,12 @@ describe('a query is refused', () => {
       'Products(x)/$value',
       'Products/',
       '$metadata',
+      '',
+      '../v2/Products',
     ]) {
-      const { status, text } = await world.get(`/odata/v1/${path}`);
+      const { status, text, headers } = await world.get(`/odata/v1/${path}`);
       expect({ status, text }).toEqual({ status: 404, text: '{"detail":"Invalid odata path"}' });
+      expect(headers['request-id']).toMatch(idForm);
     }
   });
 });

@@ -1,4 +1,6 @@
 /** Queries as public clients of the catalogue send them, over real sockets. */
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import { type Answer, follow, generatedProducts, openConsole } from './console-world.ts';
@@ -15,6 +17,13 @@ async function openFilled(count = 45) {
 
 function idsOf(answers: readonly Answer[]): string[] {
   return answers.flatMap(({ json }) => json.value.map(({ Id }: { Id: string }) => Id));
+}
+
+/** Sends a request as it stands, and gives all that comes back. */
+async function sendLines(port: number, lines: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.end(`${lines.join('\r\n')}\r\n\r\n`);
+  return text(socket);
 }
 
 const query = (entity: string, options: Record<string, string>) =>
@@ -146,6 +155,17 @@ describe('links', () => {
     expect(json['@odata.nextLink']).toBe(
       'https://localhost:9999/odata/v1/Products?%24top=1&%24skip=1',
     );
+  });
+
+  it('lead to the Host that was let in, whatever name the request line has', async () => {
+    const world = await openFilled();
+    for (const path of ['/odata/v1/Products?$top=1', '/api/products?limit=1']) {
+      const lines = [`GET http://evil.example${path} HTTP/1.1`, 'Host: localhost:9999'];
+      const answer = await sendLines(world.port, [...lines, 'Connection: close']);
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+      expect(answer).toMatch(/"http:\/\/localhost:9999\/(odata|api)\/[^"]+"\}$/);
+      expect(answer).not.toContain('evil');
+    }
   });
 
   it('with a token that is not ours are refused', async () => {

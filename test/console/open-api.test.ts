@@ -113,6 +113,24 @@ describe('the OpenAPI document', () => {
     });
   });
 
+  it('tells of each order which products have it', async () => {
+    const world = await openFilled();
+    const { operations } = await readDocument(world);
+    const parameters = operations.flatMap(({ operation }) => operation.parameters);
+    const orderby = parameters.find(({ name }) => name === 'orderby');
+    const orders = Object(orderby?.schema.enum) as string[];
+    expect(orders).toHaveLength(6);
+    for (const order of orders) {
+      const asked = ['false', 'true'].map((deleted) =>
+        world.get(`/api/products?orderby=${order}&deleted=${deleted}`),
+      );
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      expect(statuses).toContain(200);
+      if (statuses.includes(400))
+        expect(Reflect.get(orderby ?? {}, 'description')).toContain(order);
+    }
+  });
+
   it('describes answers as they are: every field, of its type, and none that is not told', async () => {
     const world = await openFilled();
     const { operations } = await readDocument(world);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { createGate } from '../../src/receiver/gate.ts';
-import { createMemoryLog, openConsole } from './console-world.ts';
+import { type Answer, createMemoryLog, openConsole } from './console-world.ts';
 
 const paths = ['/odata/v1/Products', '/api/products', '/api/notifications', '/api/openapi.json'];
 const silent = () => undefined;
@@ -16,6 +16,14 @@ function openWithPassword() {
     silent,
   );
   return openConsole({ letIn });
+}
+
+/** Below `/odata` the catalogue's form, with the id in a header; problem JSON elsewhere. */
+function expectFormOf(path: string, { json, headers }: Answer) {
+  const isOData = path.startsWith('/odata');
+  expect(headers['content-type']).toBe(isOData ? 'application/json' : 'application/problem+json');
+  if (isOData) expect(json).toEqual({ detail: expect.any(String) });
+  expect(isOData ? headers['request-id'] : json.requestId).toMatch(/^[\da-f-]{36}$/);
 }
 
 const basic = (words: string) => ({ authorization: `Basic ${btoa(words)}` });
@@ -56,7 +64,9 @@ describe('the private listener without a password', () => {
     for (const path of paths) {
       const answer = await world.get(path, { headers: { host } });
       expect(answer.status).toBe(403);
-      expect(answer.json.detail).not.toMatch(/product/i);
+      expect(answer.json.detail).toMatch(/http:\/\/localhost/);
+      expect(answer.text).not.toMatch(/product/i);
+      expectFormOf(path, answer);
     }
   });
 });
@@ -103,6 +113,7 @@ describe('every request', () => {
       for (const path of paths) {
         const answer = await world.get(path, { method });
         expect(answer).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+        expectFormOf(path, answer);
       }
     }
   });
@@ -120,6 +131,8 @@ describe('every request', () => {
     const ask = (site: string) =>
       world.get('/api/products', { headers: { 'sec-fetch-site': site } });
     expect(await ask('cross-site')).toMatchObject({ status: 403 });
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    expectFormOf('/odata', await world.get('/odata/v1/Products', { headers }));
     for (const site of ['same-origin', 'none'])
       expect(await ask(site)).toMatchObject({ status: 200 });
   });

@@ -87,7 +87,7 @@ describe('a product', () => {
     const unknown = await ask('/Products(7ca682c3-7b21-4e9b-952e-874798101340)');
     expect(unknown.status).toBe(404);
     const request_id = unknown.headers.get('request-id');
-    const message = 'Products with id 7ca682c3-7b21-4e9b-952e-874798101340 not found.';
+    const message = 'Product with id 7ca682c3-7b21-4e9b-952e-874798101340 not found.';
     expect(unknown.json).toEqual({ detail: { message, request_id } });
     const none = await ask('/Products()');
     expect([none.status, none.json]).toEqual([404, { detail: 'Invalid odata path' }]);
@@ -163,6 +163,15 @@ describe('a query', () => {
       const { status, json, headers } = await ask('/Products', { $filter });
       expect([status, json.detail.request_id]).toEqual([400, headers.get('request-id')]);
       expect(json.detail.message).toMatch(/^Invalid (field|value): /);
+    }
+  });
+
+  it('is refused when its order is none', async () => {
+    const { ask } = await startWorld();
+    for (const direction of ['constructor', '__proto__', 'toString', 'up']) {
+      const $orderby = `PublicationDate ${direction}`;
+      const { status, json } = await ask('/Products', { $orderby });
+      expect([status, json.detail.message]).toEqual([400, expect.stringMatching(/order by/)]);
     }
   });
 

@@ -1,10 +1,12 @@
 /** Joins the flags that choose products to one tree of the filter language. */
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
+import type { Geometry } from '../../domain/geometry.ts';
+import { intersects } from '../../filter/builder.ts';
 import { readFilter } from '../filter/read-filter.ts';
 import type { Io } from '../io.ts';
 import { readAreaFile } from './area-file.ts';
-import { allOf, during, intersectsArea } from './conditions.ts';
+import { allOf, during } from './conditions.ts';
 import type { ProductFlags } from './product-flags.ts';
 
 /** The flags as a question about products or tombstones. Throws `usage`; warns on stderr. */
@@ -12,7 +14,7 @@ export function compileFlags(
   flags: ProductFlags,
   io: Pick<Io, 'stderr' | 'env' | 'readFile'>,
 ): { entity: Entity; filter: FilterTree | null } {
-  const { deleted, published, intersects, filter } = flags;
+  const { deleted, published, bbox, intersects: areaFile, filter } = flags;
   const entity = deleted === undefined ? 'Products' : 'DeletedProducts';
   if (deleted !== undefined && published !== undefined) {
     throw new AppError(
@@ -21,11 +23,11 @@ export function compileFlags(
     );
   }
   const written = filter === undefined ? null : readFilter(filter, entity, io);
-  const area = intersects === undefined ? undefined : readAreaFile(intersects, io);
-  const { collection, type, platform, tile, cloudBelow, bbox } = flags;
+  const area = areaFile === undefined ? undefined : readAreaFile(areaFile, io);
+  const box = bbox === undefined ? undefined : intersectsBox(bbox);
+  const { collection, type, platform, tile, cloudBelow } = flags;
   const terms = [
-    ...[collection, type, platform, tile, cloudBelow],
-    ...[bbox, area].map((one) => (one === undefined ? undefined : intersectsArea(one))),
+    ...[collection, type, platform, tile, cloudBelow, box, area],
     ...during('ContentDate/Start', flags.sensed),
     ...during('PublicationDate', published),
     ...during('DeletionDate', deleted === true ? undefined : deleted),
@@ -33,4 +35,15 @@ export function compileFlags(
     written,
   ];
   return { entity, filter: allOf(terms.filter((term) => term !== undefined && term !== null)) };
+}
+
+function intersectsBox(box: Geometry): FilterTree {
+  try {
+    return intersects(box).tree;
+  } catch (error) {
+    if (!isAppError(error, 'invalid')) throw error;
+    const { details } = error;
+    const message = '--bbox: the box is too small to be one. Make it wider, or a point.';
+    throw new AppError('usage', message, { cause: error, details });
+  }
 }

@@ -1,6 +1,7 @@
 /** Turns a name with `*` into conditions of the filter language. */
 import { InvalidArgumentError } from 'commander';
-import type { FilterTree, TextFunction } from '../../domain/filter-tree.ts';
+import type { FilterTree } from '../../domain/filter-tree.ts';
+import { textField } from '../../filter/builder-operands.ts';
 
 /**
  * Conditions that must all be met: `Name eq` without a `*`; else startswith for what stands before the
@@ -19,16 +20,12 @@ export function parseNamePattern(text: string): FilterTree[] {
   }
   const [first = '', ...rest] = parts;
   const last = rest.pop();
-  if (last === undefined) {
-    const literal = { type: 'text', value: text } as const;
-    return [{ node: 'comparison', field: 'Name', operator: 'eq', literal }];
-  }
-  const conditions: [TextFunction, string][] = [
-    ['startswith', first],
-    ...rest.map((part): [TextFunction, string] => ['contains', part]),
-    ['endswith', last],
+  const name = textField('Name');
+  if (last === undefined) return [name.eq(text).tree];
+  const conditions = [
+    ...(first === '' ? [] : [name.startsWith(first)]),
+    ...rest.filter((part) => part !== '').map(name.contains),
+    ...(last === '' ? [] : [name.endsWith(last)]),
   ];
-  return conditions
-    .filter(([, part]) => part !== '')
-    .map(([name, part]) => ({ node: 'text', function: name, field: 'Name', text: part }));
+  return conditions.map(({ tree }) => tree);
 }

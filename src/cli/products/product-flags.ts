@@ -2,9 +2,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import type { Geometry } from '../../domain/geometry.ts';
+import { attributeOf, textField } from '../../filter/builder-operands.ts';
 import type { Io } from '../io.ts';
 import { parseBoundingBox } from './bounding-box.ts';
-import { anyOf, attributeBelow, attributeEquals, textEquals } from './conditions.ts';
+import { anyOf } from './conditions.ts';
 import { parseNamePattern } from './name-pattern.ts';
 import { parseTimeRange, type TimeRange } from './time-range.ts';
 
@@ -63,7 +64,7 @@ function collections(text: string): FilterTree | undefined {
     const short = /^S(\d)(P?)$/i.exec(name);
     // The catalogue writes all of its collections in capitals.
     const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
-    return textEquals('Collection/Name', value);
+    return textField('Collection/Name').eq(value).tree;
   });
 }
 
@@ -98,7 +99,11 @@ function cloudBelow(text: string): FilterTree {
   if (text.trim() === '' || !(value > 0 && value <= 101)) {
     throw new InvalidArgumentError('Use a percentage above 0, such as 20.');
   }
-  return attributeBelow('cloudCover', value);
+  return attributeOf('cloudCover', 'Double').lt(value).tree;
+}
+
+function attributeEquals(name: string, value: string): FilterTree {
+  return attributeOf(name, 'String').eq(value).tree;
 }
 
 function anyNamed(text: string, condition: (value: string) => FilterTree): FilterTree | undefined {

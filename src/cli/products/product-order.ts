@@ -1,18 +1,10 @@
 /** Reads the order of products on the command line, such as `PublicationDate desc`. */
 import { AppError } from '../../domain/app-error.ts';
-import type { Direction, Entity } from '../../domain/filter-tree.ts';
-import type { ProductOrder } from '../../domain/products.ts';
+import type { Entity } from '../../domain/filter-tree.ts';
+import type { ProductOrder, ProductQuery } from '../../domain/products.ts';
 import { orderableFields } from '../../filter/fields.ts';
 
-export interface Order {
-  by: ProductOrder;
-  direction: Direction;
-}
-
-/** The order unless one is named: what was heard of last comes first. */
-export function defaultOrder(entity: Entity): Order {
-  return { by: entity === 'Products' ? 'received' : 'DeletionDate', direction: 'desc' };
-}
+export type Order = NonNullable<ProductQuery['order']>;
 
 /** Reads a field in any case and a direction, ascending unless told. Throws `usage`. */
 export function parseOrder(text: string, entity: Entity): Order {

@@ -1,7 +1,13 @@
 /** Answers `earshot query products`: rows, a number, or how they would be found. */
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import type { FoundProduct, ProductQuery, ProductRow, Products } from '../../domain/products.ts';
+import {
+  defaultOrderOf,
+  type FoundProduct,
+  type ProductQuery,
+  type ProductRow,
+  type Products,
+} from '../../domain/products.ts';
 import { printFilter } from '../../filter/print.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../write-out.ts';
@@ -11,7 +17,7 @@ import { explanationLines } from './explanation.ts';
 import { readPageKey, writePageKey } from './page-key.ts';
 import type { ProductFlags } from './product-flags.ts';
 import { formsWithRecords, type ProductForm, tableRowsDefault } from './product-forms.ts';
-import { defaultOrder, type Order, parseOrder } from './product-order.ts';
+import { type Order, parseOrder } from './product-order.ts';
 import { writeProducts } from './product-output.ts';
 
 export interface QueryProductsFlags extends ProductFlags {
@@ -32,7 +38,9 @@ export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<
   const { dataDir } = readDataConfig(io);
   await withCurrentIndex(dataDir, io, async (products) => {
     if (flags.explain) return explain(io, products, question, flags.json === true);
-    if (flags.count) return writeOut(io.stdout, `${await products.count(question)}\n`);
+    if (flags.count) {
+      return writeOut(io.stdout, `${await products.count(question, io.signal)}\n`);
+    }
     await list(io, products, question, form);
   });
 }
@@ -41,7 +49,7 @@ export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<
 function readQuestion(io: Io, flags: QueryProductsFlags, form: ProductForm): Question {
   const { entity, filter } = compileFlags(flags, io);
   const { orderby, after } = flags;
-  const order = orderby === undefined ? defaultOrder(entity) : parseOrder(orderby, entity);
+  const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
   return {
     entity,
     filter,
@@ -60,7 +68,7 @@ async function list(
 ): Promise<void> {
   let last: ProductRow | undefined;
   const noted = async function* (): AsyncGenerator<FoundProduct> {
-    for await (const product of products.find(question)) {
+    for await (const product of products.find(question, io.signal)) {
       if (io.signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
       last = product.row;
       yield product;

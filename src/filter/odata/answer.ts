@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
 type Shape = Pick<QueryOptions, 'expand' | 'select'>;
 
 /** What stands around a page of records. */
-export interface Page {
+interface Page {
   readonly entity: Entity;
   readonly options: QueryOptions;
   /** In the catalogue's own form, as they were received or published. */

@@ -1,6 +1,6 @@
 /** Reads the options of a query of Products or DeletedProducts, and refuses as the catalogue does. */
 import type { Direction, Entity, FilterTree } from '../../domain/filter-tree.ts';
-import { checkFilter } from '../check.ts';
+import { checkFilter, isBlankFilter } from '../check.ts';
 import { findOrderableField, type OrderableField } from '../fields.ts';
 import type { FilterFinding } from '../finding.ts';
 import { type EntityProperties, type Expandable, entityProperties } from './entity-properties.ts';
@@ -8,8 +8,8 @@ import type { ODataRefusal, ValidationItem } from './refusal.ts';
 import { readTruth, readWhole } from './validated-values.ts';
 
 /** The catalogue's limits (facts, filters 1). */
-export const topMax = 1_000;
-export const topDefault = 20;
+const topMax = 1_000;
+const topDefault = 20;
 export const skipMax = 10_000;
 
 export interface QueryOptions {
@@ -27,7 +27,7 @@ export interface QueryOptions {
 }
 
 /** What was asked for, or why it is refused. */
-export type ReadOptions =
+type ReadOptions =
   | { readonly options: QueryOptions; readonly refusal?: never }
   | { readonly options?: never; readonly refusal: ODataRefusal };
 
@@ -83,19 +83,20 @@ function readExpand(
   return new Set(known.filter((name) => name !== undefined));
 }
 
+const directions: readonly Direction[] = ['asc', 'desc'];
+
 /** One field: nothing tells that the catalogue takes several. Ties are put in order by the server. */
 function readOrder(text: string, entity: Entity) {
   if (text.trim() === '') return null;
-  const [name = '', direction = 'asc', ...rest] = text.trim().split(/\s+/);
+  const [name = '', word = 'asc', ...rest] = text.trim().split(/\s+/);
   const field = findOrderableField(entity, name);
-  const directions: Readonly<Record<string, Direction>> = { asc: 'asc', desc: 'desc' };
-  const known = directions[direction.toLowerCase()];
-  if (field === undefined || known === undefined || rest.length > 0) {
+  const direction = directions.find((one) => one === word.toLowerCase());
+  if (field === undefined || direction === undefined || rest.length > 0) {
     throw new Refused(
       "Invalid value: Invalid field name in the order by clause. Please use only 'asc' or 'desc' for sorting.",
     );
   }
-  return { field, direction: known };
+  return { field, direction };
 }
 
 function readSelect(names: readonly string[], { selectable }: EntityProperties) {
@@ -110,7 +111,7 @@ function spelling(name: string, selectable: readonly string[]): string {
 }
 
 function readFilter(text: string, entity: Entity): FilterTree | null {
-  if (text.trim() === '') return null;
+  if (isBlankFilter(text)) return null;
   const { tree, findings } = checkFilter(text, entity);
   const error = findings.find(({ severity }) => severity === 'error');
   if (error !== undefined) throw new Refused(filterRefusal(error));

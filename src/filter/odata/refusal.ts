@@ -14,7 +14,7 @@ export type ODataRefusal =
   | { readonly status: 400 | 404 | 500 | 503; readonly message: string }
   | { readonly status: 422; readonly items: readonly ValidationItem[] };
 
-export interface RefusalBody {
+interface RefusalBody {
   detail: { message: string; request_id: string } | readonly ValidationItem[];
 }
 
@@ -24,5 +24,5 @@ export function refusalBody(refusal: ODataRefusal, requestId: string): RefusalBo
   return { detail: { message: refusal.message, request_id: requestId } };
 }
 
-/** The body for a path below `/odata/v1` that leads nowhere; its status was not recorded. */
-export const invalidPathBody = { detail: 'Invalid odata path' } as const;
+/** The detail for a path below `/odata/v1` that leads nowhere; its status was not recorded. */
+export const invalidPath = 'Invalid odata path';

@@ -1,6 +1,6 @@
 /** A FilterParam: checked for the products of its subscription's events, then ready to judge them. */
 
-import { checkFilter } from '../../filter/check.ts';
+import { checkFilter, isBlankFilter } from '../../filter/check.ts';
 import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
 import type { FilterFinding } from '../../filter/finding.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
@@ -16,7 +16,7 @@ export function readFilter(
   events: readonly NotificationEvent[],
   refusal: string | null,
 ): ProductTest {
-  if (filter.trim() === '') return () => true;
+  if (isBlankFilter(filter)) return () => true;
   if (refusal !== null) refuse(refusal);
   const isDeletion = (event: NotificationEvent) => event === 'deleted';
   const checked = [

@@ -2,6 +2,7 @@
 import { compileFilter } from '../../filter/evaluate.ts';
 import { listAnswer, recordAnswer } from '../../filter/odata/answer.ts';
 import { nextLink } from '../../filter/odata/next-link.ts';
+import { readProductPath, unknownProduct } from '../../filter/odata/product-path.ts';
 import { type QueryOptions, readQueryOptions, skipMax } from '../../filter/odata/query-options.ts';
 import { refusalBody } from '../../filter/odata/refusal.ts';
 import type { HeldProduct, Holdings } from '../publishing/holdings.ts';
@@ -22,12 +23,10 @@ export interface ProductQuery {
   readonly requestId: string;
 }
 
-/** Reads a path below `/odata/v1`; null when it is none of these. An id stands bare. */
+/** Reads a path below `/odata/v1`; null when it is none of these. */
 export function productTargetOf(resource: string): ProductTarget | null {
-  const path = /^\/(Products|DeletedProducts)(?:(?:\(|%28)([\da-z-]+)(?:\)|%29))?$/i;
-  const [, set, id = null] = path.exec(resource) ?? [];
-  const kind = (['Products', 'DeletedProducts'] as const).find((name) => name === set);
-  return kind === undefined ? null : { kind, id };
+  const path = readProductPath(resource);
+  return path === null ? null : { kind: path.entity, id: path.id };
 }
 
 /** Answers a query with the limits, orders and refusals of the catalogue. */
@@ -45,7 +44,7 @@ function answerOne(
 ): CatalogueAnswer {
   const held = holdings.find(kind, id);
   if (held !== undefined) return { status: 200, body: recordAnswer(kind, options, held.record) };
-  return formedError(404, `${kind} with id ${id} not found.`, settings, requestId);
+  return formedError(404, unknownProduct(id), settings, requestId);
 }
 
 function answerList({ url, target, holdings }: ProductQuery, options: QueryOptions) {

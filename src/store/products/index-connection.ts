@@ -1,5 +1,6 @@
 /** The reading connection to the index: opened anew when another file has become the one that counts. */
 import type { Database } from 'better-sqlite3';
+import { inodeOf } from '../database.ts';
 import { createNameSample, type NameSample } from './name-sample.ts';
 import { currentProductFile, openProductsForReading } from './product-file.ts';
 
@@ -11,16 +12,16 @@ export interface IndexConnection {
 
 /** Opens nothing before it is asked. */
 export function createIndexConnection(dataDir: string): IndexConnection {
-  let opened: { index: Database; names: NameSample } | undefined;
+  let opened: { index: Database; names: NameSample; inode: number } | undefined;
   return {
     open: () => {
-      if (opened !== undefined && opened.index.name !== currentProductFile(dataDir)) {
+      if (opened !== undefined && !isCurrent(dataDir, opened)) {
         closeUnlessRead(opened.index);
         opened = undefined;
       }
       if (opened === undefined) {
         const index = openProductsForReading(dataDir);
-        opened = { index, names: createNameSample(index) };
+        opened = { index, names: createNameSample(index), inode: inodeOf(index.name) };
       }
       return opened;
     },
@@ -28,6 +29,11 @@ export function createIndexConnection(dataDir: string): IndexConnection {
       if (opened !== undefined) closeUnlessRead(opened.index);
     },
   };
+}
+
+/** The file that counts by its name, and still the one that was opened under it. */
+function isCurrent(dataDir: string, { index, inode }: { index: Database; inode: number }): boolean {
+  return index.name === currentProductFile(dataDir) && inodeOf(index.name) === inode;
 }
 
 /** A file that a long count still reads from goes with the thread. */

@@ -2,6 +2,7 @@
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
+import { inodeOf } from '../database.ts';
 import { lastPosition } from '../log-queries.ts';
 import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
@@ -25,6 +26,7 @@ interface Work {
   target: IndexTarget;
   log: Database;
   index: Database;
+  inode: number;
   batches: IndexBatches;
 }
 
@@ -92,7 +94,8 @@ function workOn(target: IndexTarget, log: Database): Work {
   const isStale =
     work?.target !== target ||
     work.log !== log ||
-    (target === 'current' && work.index.name !== currentProductFile(dataDir));
+    (target === 'current' && work.index.name !== currentProductFile(dataDir)) ||
+    inodeOf(work.index.name) !== work.inode;
   if (work !== undefined && !isStale) return work;
   closeIndex();
   const begun = begin(target, log, openTarget(target));
@@ -108,7 +111,8 @@ function openTarget(target: IndexTarget): Database {
 
 function begin(target: IndexTarget, log: Database, index: Database): Work {
   try {
-    work = { target, log, index, batches: createIndexBatches(log, index) };
+    const batches = createIndexBatches(log, index);
+    work = { target, log, index, inode: inodeOf(index.name), batches };
     return work;
   } catch (error) {
     index.close();

@@ -46,16 +46,23 @@ try {
       underWay.delete(id);
     }
   };
-  port.on('message', (request: ProductRequest) => {
-    if (request.op !== 'close') {
-      void answer(request).then((settled) => post({ kind: 'settled', settled: [settled] }));
-      return;
-    }
+  const answers = new Set<Promise<void>>();
+  const close = async (id: number) => {
     underWay.clear();
+    // No connection is closed while a statement of it still runs.
+    await Promise.all(answers);
     index.close();
     log.close();
-    post({ kind: 'settled', settled: [{ id: request.id, value: undefined }] });
+    post({ kind: 'settled', settled: [{ id, value: undefined }] });
     port.close();
+  };
+  port.on('message', (request: ProductRequest) => {
+    if (request.op === 'close') return void close(request.id);
+    const answered = answer(request).then((settled) => {
+      answers.delete(answered);
+      post({ kind: 'settled', settled: [settled] });
+    });
+    answers.add(answered);
   });
   post({ kind: 'started' });
 } catch (error) {

@@ -135,6 +135,8 @@ describe('the index', () => {
     for (const harm of [damage, giveOtherVersion, remove]) {
       const world = await openProductWorld();
       await world.index(...newsOf(40));
+      // Also for those who have the old file open.
+      expect(await countsOf(world), harm.name).toEqual(expectedCounts(40));
       harm(join(world.dataDir, 'products-1.db'));
       await catchUpIndex({ dataDir: world.dataDir });
       expect(await countsOf(world), harm.name).toEqual(expectedCounts(40));

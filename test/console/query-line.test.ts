@@ -1,0 +1,124 @@
+/** Queries that take long, or that nobody waits for any more, do not hold up the others. */
+import { request } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createQueryLine, queryLineDefaults } from '../../src/console/query-line.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import type { Products } from '../../src/domain/products.ts';
+import { type Console, generatedProducts, openConsole } from './console-world.ts';
+import { createMemoryProducts } from './memory-products.ts';
+
+const slowPaths = [
+  '/api/products?filter=Online%20eq%20false',
+  '/odata/v1/Products?$filter=Online%20eq%20false',
+  '/odata/v1/Products?$top=0&$count=true&$filter=Online%20eq%20false',
+];
+
+/** Products of which a search with a filter reads on and on, as one that matches nothing does. */
+function slowProducts() {
+  const memory = createMemoryProducts();
+  memory.add('Products', ...generatedProducts(3).products);
+  const searching = new Set<AbortSignal>();
+  const search = async (signal = AbortSignal.abort()): Promise<never> => {
+    searching.add(signal);
+    return new Promise((_, reject) => {
+      signal.addEventListener('abort', () => {
+        searching.delete(signal);
+        reject(new AppError('cancelled', 'given up'));
+      });
+    });
+  };
+  const products: Products = {
+    ...memory,
+    async *find(query, signal) {
+      if (query.filter !== null) await search(signal);
+      yield* memory.find(query);
+    },
+    count: (query, signal) => (query.filter === null ? memory.count(query) : search(signal)),
+  };
+  return { products, searching };
+}
+
+/** Asks, and hangs up when told. */
+function ask({ origin }: Console, path: string): { hangUp(): void } {
+  const outgoing = request(new URL(path, origin), { agent: false }).on('error', () => undefined);
+  outgoing.end();
+  return { hangUp: () => void outgoing.destroy() };
+}
+
+describe('a query whose client hangs up', () => {
+  it.each(slowPaths)('thirty times does not hold up the next one: %s', async (path) => {
+    const { products, searching } = slowProducts();
+    const world = await openConsole({ products });
+    const clients = Array.from({ length: 30 }, () => ask(world, path));
+    await expect.poll(() => searching.size).toBe(queryLineDefaults.atOnceMax);
+    for (const { hangUp } of clients) hangUp();
+    expect((await world.get('/api/products')).status).toBe(200);
+    await expect.poll(() => searching.size).toBe(0);
+  });
+});
+
+describe('a query whose time is up', () => {
+  it.each(slowPaths)('is 503 with Retry-After, and leaves its place: %s', async (path) => {
+    const { products, searching } = slowProducts();
+    const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 300 };
+    const world = await openConsole({ products, limits });
+    const slow = world.get(path);
+    await expect.poll(() => searching.size).toBe(1);
+    expect(await slow).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+    expect(searching.size).toBe(0);
+    expect((await world.get('/api/products')).status).toBe(200);
+  });
+});
+
+it('queries of products do not hold up those of notifications', async () => {
+  const { products, searching } = slowProducts();
+  const limits = { atOnceMax: 1, waitingMax: 0 };
+  const world = await openConsole({ products, limits });
+  const slow = ask(world, slowPaths[0] ?? '');
+  await expect.poll(() => searching.size).toBe(1);
+  expect((await world.get('/api/products')).status).toBe(503);
+  expect((await world.get('/api/notifications')).status).toBe(200);
+  slow.hangUp();
+});
+
+describe('work in the line', () => {
+  const present = new AbortController().signal;
+
+  it('begins in another turn of the event loop than any other, so that none checks after another', async () => {
+    let turn = 0;
+    let immediate = setImmediate(function next() {
+      turn += 1;
+      immediate = setImmediate(next);
+    });
+    onTestFinished(() => clearImmediate(immediate));
+    const line = createQueryLine({ atOnceMax: 5, waitingMax: 5, timeoutMs: 5_000 });
+    const began = Array.from({ length: 10 }, () => line(async () => turn, present));
+    expect(new Set(await Promise.all(began)).size).toBe(10);
+  });
+
+  it('does not begin for one who is gone', async () => {
+    const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000 });
+    const gone = new AbortController();
+    const free = Promise.withResolvers<void>();
+    const first = line(() => free.promise, present);
+    const second = line(() => Promise.reject(new Error('It began.')), gone.signal);
+    gone.abort();
+    await expect(second).rejects.toMatchObject({ code: 'cancelled' });
+    const third = line(async () => 'third', present);
+    free.resolve();
+    await first;
+    expect(await third).toBe('third');
+    const late = line(() => Promise.reject(new Error('It began.')), gone.signal);
+    await expect(late).rejects.toMatchObject({ code: 'cancelled' });
+    expect(await line(async () => 'after', present)).toBe('after');
+  });
+
+  it('that fails says so, and leaves its place', async () => {
+    const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000 });
+    for (let i = 0; i < 3; i += 1) {
+      await expect(line(() => Promise.reject(new Error('broken')), present)).rejects.toThrow(
+        'broken',
+      );
+    }
+  });
+});

@@ -201,6 +201,15 @@ describe('query products', () => {
   });
 });
 
+describe('a collection that is none', () => {
+  it('is warned about, with the one that may be meant', async () => {
+    const argv = ['query', 'products', '--collection', 'SENTINEL2', '--count'];
+    const { code, out, err } = await world.earshot(argv);
+    expect({ code, out }).toEqual({ code: 0, out: '0\n' });
+    expect(err).toMatch(/^warning: .*SENTINEL2[\s\S]*SENTINEL-2/);
+  });
+});
+
 describe('wrong words', () => {
   it.each<[string, RegExp]>([
     ['--bbox 1,2,3', /west,south,east,north in degrees, such as/],

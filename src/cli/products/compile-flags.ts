@@ -3,6 +3,7 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
 import type { Geometry } from '../../domain/geometry.ts';
 import { intersects } from '../../filter/builder.ts';
+import { printFilter } from '../../filter/print.ts';
 import { readFilter } from '../filter/read-filter.ts';
 import type { Io } from '../io.ts';
 import { readAreaFile } from './area-file.ts';
@@ -26,6 +27,8 @@ export function compileFlags(
   const area = areaFile === undefined ? undefined : readAreaFile(areaFile, io);
   const box = bbox === undefined ? undefined : intersectsBox(bbox);
   const { collection, type, platform, tile, cloudBelow } = flags;
+  // Warns of a collection that is none, as for one in --filter.
+  if (collection !== undefined) readFilter(printFilter(collection), entity, io);
   const terms = [
     ...[collection, type, platform, tile, cloudBelow, box, area],
     ...during('ContentDate/Start', flags.sensed),

@@ -85,7 +85,7 @@ async function list(
 function nothingMatches({ entity, after }: Question): string {
   if (after !== undefined) return 'Nothing follows.\n';
   return entity === 'Products'
-    ? 'No product matches. A --name must match as a whole, and case counts. How it was understood: --explain\n'
+    ? 'No product matches. Texts must match as a whole, and case counts. How it was understood: --explain\n'
     : 'No deleted product matches. How it was understood: --explain\n';
 }
 

@@ -3,6 +3,7 @@ import type { Direction, Entity, FilterTree } from '../../domain/filter-tree.ts'
 import { checkFilter, isBlankFilter } from '../check.ts';
 import { findOrderableField, type OrderableField } from '../fields.ts';
 import type { FilterFinding } from '../finding.ts';
+import { nearestName } from '../hints/nearest-name.ts';
 import { type EntityProperties, type Expandable, entityProperties } from './entity-properties.ts';
 import type { ODataRefusal, ValidationItem } from './refusal.ts';
 import { readTruth, readWhole } from './validated-values.ts';
@@ -33,8 +34,11 @@ type ReadOptions =
 
 const single = ['$filter', '$orderby', '$top', '$skip', '$count', '$skiptoken'] as const;
 
+const known = [...single, '$expand', '$select'] as const;
+
 /**
- * Unknown options are ignored, as by the catalogue. `$expand` and `$select` may come as a list and
+ * Unknown options are ignored, as by the catalogue; but one that is a slip of a known one is refused, as
+ * everything would be answered instead of what was meant. `$expand` and `$select` may come as a list and
  * several times; any other twice is refused (OData 4.01, part 1, 11.2.1), as one would be lost.
  * Numbers and truth values come first and together (422), then the rest, one at a time (400).
  */
@@ -48,6 +52,7 @@ export function readQueryOptions(params: URLSearchParams, entity: Entity): ReadO
   const count = readTruth(option('$count'), { name: '$count', items });
   if (items.length > 0) return { refusal: { status: 422, items } };
   try {
+    refuseSlips(params);
     const twice = single.find((name) => params.getAll(name).length > 1);
     if (twice !== undefined) throw new Refused(`Invalid value: ${twice} is given more than once.`);
     const properties = entityProperties[entity];
@@ -65,6 +70,14 @@ export function readQueryOptions(params: URLSearchParams, entity: Entity): ReadO
 
 /** Ends the reading of an option with the message for the one who asked. */
 class Refused extends Error {}
+
+function refuseSlips(params: URLSearchParams): void {
+  for (const name of params.keys()) {
+    if (known.some((one) => one === name)) continue;
+    const meant = known.find((one) => one === `$${name}`) ?? nearestName(name, known);
+    if (meant !== null) throw new Refused(`Invalid option: ${name}. Did you mean ${meant}?`);
+  }
+}
 
 function listOf(params: URLSearchParams, name: string): string[] {
   const entries = params.getAll(name).flatMap((text) => text.split(','));

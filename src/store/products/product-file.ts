@@ -72,7 +72,7 @@ export function openProductsForReading(dataDir: string): Database {
 function notIndexed(): AppError {
   return new AppError(
     'unavailable',
-    'There is no product index yet. The receiver makes it when it starts (`npm start`), or run `earshot index rebuild`.',
+    'There is no product index yet. Run `earshot index rebuild`; the receiver makes it too when it starts, unless EARSHOT_INDEX=off.',
   );
 }
 

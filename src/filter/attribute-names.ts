@@ -154,12 +154,7 @@ export const publishedCollections: readonly string[] = [
 
 const attributeByName = new Map(publishedAttributes.map((one) => [one.name, one]));
 
-/** The attribute of this name; case matters. */
-export function findAttribute(name: string): PublishedAttribute | undefined {
-  return attributeByName.get(name);
-}
-
-/** The kind that an attribute is published with; undefined for names that are not published. */
+/** The kind that an attribute is published with; undefined for names that are not. Case matters. */
 export function attributeKindOf(name: string): AttributeKind | undefined {
   return attributeByName.get(name)?.kind;
 }

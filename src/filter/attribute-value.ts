@@ -4,7 +4,7 @@ import type { Comparable } from './comparison.ts';
 import { readFilterDate } from './parse-date.ts';
 
 /** How values are read for one condition; `literal` is null when nothing can equal or differ from it. */
-export interface AttributeReading {
+interface AttributeReading {
   readonly literal: Comparable | null;
   /** Null for a value that is absent, an object, or not of the literal's type. */
   readonly read: (value: unknown) => Comparable | null;
@@ -41,7 +41,8 @@ function asDate(value: unknown): number | null {
   return typeof value === 'string' ? readFilterDate(value) : null;
 }
 
-const numeral = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+// No two parts share a digit: it fails after one way along the text.
+const numeral = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 function asNumber(value: unknown): number | null {
   const isNumeral = typeof value === 'number' || (typeof value === 'string' && numeral.test(value));

@@ -45,7 +45,7 @@ export interface DateField extends Comparisons<Moment> {
 }
 
 /** What attributes of a kind are compared with. */
-export interface ValueOfKind {
+interface ValueOfKind {
   String: string;
   Double: number;
   Integer: number;

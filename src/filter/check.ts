@@ -7,7 +7,7 @@ import { filterLengthMax } from './limits.ts';
 import { type ParsedFilter, parseFilter } from './parse.ts';
 import { showFinding } from './show-finding.ts';
 
-export interface CheckedFilter {
+interface CheckedFilter {
   /** Null when there is an error, and for a blank text, which is every product. */
   readonly tree: FilterTree | null;
   /** By their place in the text. */
@@ -23,7 +23,7 @@ const shownMax = 20;
  * stands for every product (facts, filters), and is warned about.
  */
 export function checkFilter(text: string, entity: Entity): CheckedFilter {
-  if (isBlank(text)) return { tree: null, findings: [emptyFinding(text)] };
+  if (isBlankFilter(text)) return { tree: null, findings: [emptyFinding(text)] };
   let parsed: ParsedFilter;
   try {
     parsed = parseFilter(text);
@@ -52,8 +52,11 @@ export function requireFilter(text: string, entity: Entity): FilterTree | null {
   throw new AppError('invalid', `${count} in the filter for ${entity}.`, { details });
 }
 
-/** Blanks as the filter language knows them; more than a filter may hold are an error. */
-function isBlank(text: string): boolean {
+/**
+ * True for a text that says nothing, and so stands for every product: blanks as the filter language
+ * knows them, which other white space is not; more than a filter may hold are an error.
+ */
+export function isBlankFilter(text: string): boolean {
   return text.length <= filterLengthMax && /^[ \t\r\n]*$/.test(text);
 }
 

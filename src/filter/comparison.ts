@@ -30,7 +30,7 @@ function order(value: Comparable, other: Comparable): number {
 }
 
 /** Negative, 0 or positive. JavaScript itself orders by UTF-16 units, SQLite by code points. */
-export function codePointOrder(a: string, b: string): number {
+function codePointOrder(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i += 1) {
     const [unit, other] = [a.charCodeAt(i), b.charCodeAt(i)];

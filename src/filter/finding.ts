@@ -7,53 +7,53 @@ export interface Span {
 }
 
 /** What can be found, closed so that programs may act on it. */
-export const findingCodes = [
+export type FindingCode =
   // the text cannot be read
-  'too-long',
-  'too-deep',
-  'too-many-conditions',
-  'unexpected',
-  'missing-parenthesis',
-  'missing-condition',
-  'missing-joint',
-  'missing-operator',
-  'missing-value',
-  'unclosed-text',
-  'unquoted-text',
-  'wrong-quotes',
-  'wrong-operator',
-  'wrong-character',
-  'invalid-number',
-  'invalid-date',
-  'invalid-wkt',
-  'invalid-attribute-condition',
-  'unknown-function',
-  'retired-form',
-  'not-a-filter',
+  | 'too-long'
+  | 'too-deep'
+  | 'too-many-conditions'
+  | 'unexpected'
+  | 'missing-parenthesis'
+  | 'missing-condition'
+  | 'missing-joint'
+  | 'missing-operator'
+  | 'missing-value'
+  | 'unclosed-text'
+  | 'unquoted-text'
+  | 'wrong-quotes'
+  | 'wrong-operator'
+  | 'wrong-character'
+  | 'invalid-number'
+  | 'invalid-date'
+  | 'invalid-wkt'
+  | 'invalid-attribute-condition'
+  | 'unknown-function'
+  | 'retired-form'
+  | 'not-a-filter'
   // the text can be read, but the catalogue would refuse it
-  'unknown-field',
-  'field-of-other-entity',
-  'not-comparable',
-  'wrong-type',
-  'unknown-reference-system',
-  'invalid-geometry',
+  | 'unknown-field'
+  | 'field-of-other-entity'
+  | 'not-comparable'
+  | 'wrong-type'
+  | 'unknown-reference-system'
+  | 'invalid-geometry'
   // accepted, but a trap
-  'empty',
-  'capitals',
-  'precedence',
-  'undocumented-operator',
-  'undocumented-attribute-kind',
-  'unknown-attribute',
-  'attribute-kind',
-  'attribute-cast',
-  'unknown-collection',
-  'name-without-collection',
-  'fine-date',
-  'odd-id',
-  'odd-order',
-  'wide-edge',
-] as const;
-export type FindingCode = (typeof findingCodes)[number];
+  | 'empty'
+  | 'capitals'
+  | 'precedence'
+  | 'undocumented-operator'
+  | 'undocumented-attribute-kind'
+  | 'unknown-attribute'
+  | 'attribute-kind'
+  | 'attribute-cast'
+  | 'unknown-collection'
+  | 'name-without-collection'
+  | 'fine-date'
+  | 'far-date'
+  | 'large-number'
+  | 'odd-id'
+  | 'odd-order'
+  | 'wide-edge';
 
 /** A text with an error is no filter; one with warnings is. */
 export interface FilterFinding extends Span {

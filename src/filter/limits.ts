@@ -12,5 +12,8 @@ export const filterLengthMax = 100_000;
  */
 export const filterDepthMax = 100;
 
-/** Conditions joined by `and` and `or`. Each costs the evaluation, and the SQL that is made of it. */
+/**
+ * Conditions joined by `and` and `or`, and values of `in`. Each costs the evaluation, and the SQL that is
+ * made of it.
+ */
 export const filterTermsMax = 5_000;

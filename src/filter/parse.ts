@@ -19,14 +19,20 @@ export interface ParsedFilter {
 
 /**
  * Reads a filter. Groups flatten: `(a and b) and c` is one `and` of three. Throws FilterSyntaxError
- * at the first place that cannot be read, and for a text beyond the limits. Whether the fields exist
- * is not asked here.
+ * at the first place that cannot be read, for a text beyond the limits, and for any NUL: databases end
+ * texts there. Whether the fields exist is not asked here.
  */
 export function parseFilter(text: string): ParsedFilter {
   if (text.length > filterLengthMax) {
     const message = `The filter has ${text.length} characters; ${filterLengthMax} are the most.`;
     const place = { start: filterLengthMax, end: text.length };
     throw new FilterSyntaxError({ severity: 'error', code: 'too-long', message, ...place });
+  }
+  const nul = text.indexOf('\0');
+  if (nul >= 0) {
+    const message = 'The filter holds a NUL character (U+0000), which no name has.';
+    const fault = { code: 'wrong-character', message, hint: 'Leave it out.' } as const;
+    throw new FilterSyntaxError({ severity: 'error', ...fault, start: nul, end: nul + 1 });
   }
   const wrapping = wrappingFault(text);
   if (wrapping !== null) throw new FilterSyntaxError({ severity: 'error', ...wrapping });

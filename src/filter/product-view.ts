@@ -2,12 +2,13 @@
 import { type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
 import type { Geometry } from '../domain/geometry.ts';
 import { collectionOf } from './collection.ts';
-import { readFootprintObject, readFootprintText } from './footprint.ts';
+import { readFootprintObject } from './footprint-object.ts';
+import { readFootprintText } from './footprint-text.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
 import { readFilterDate } from './parse-date.ts';
 import { type ProductRecord, partOf, textOrNull } from './record-parts.ts';
 
-export interface StoredAttribute {
+interface StoredAttribute {
   kind: AttributeKind;
   /** As in the record: a String attribute may hold a number. Never undefined. */
   value: unknown;

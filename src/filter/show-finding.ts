@@ -1,5 +1,6 @@
 /** Shows a finding as a compiler would: the message, the filter, a caret under the place, a hint. */
 import { printable } from '../domain/printable.ts';
+import { cellWidth } from './cell-width.ts';
 import type { FilterFinding } from './finding.ts';
 
 /** How much of a long filter is shown, in characters. */
@@ -25,8 +26,9 @@ function showPlace(text: string, { start, end }: FilterFinding): string[] {
   const before = from > 0 ? cut : '';
   const after = to < text.length ? cut : '';
   const shown = `${before}${oneLine(text.slice(from, to))}${after}`;
-  const indent = ' '.repeat(before.length + start - from);
-  const carets = '^'.repeat(Math.max(1, Math.min(end, to) - start));
+  const widthOf = (first: number, last: number) => cellWidth(oneLine(text.slice(first, last)));
+  const indent = ' '.repeat(before.length + widthOf(from, start));
+  const carets = '^'.repeat(Math.max(1, widthOf(start, Math.min(end, to))));
   return [`  ${shown}`, `  ${indent}${carets}`];
 }
 
@@ -38,7 +40,7 @@ function clipFrom(text: string, start: number): number {
   return /[\udc00-\udfff]/.test(text[from] ?? '') ? from + 1 : from;
 }
 
-/** Line breaks and tabs as blanks, so that the carets stand under their place. */
+/** Printable, with line breaks and tabs as blanks, so that the carets stand under their place. */
 function oneLine(text: string): string {
-  return text.replaceAll(/[\t\r\n]/g, ' ');
+  return printable(text.toWellFormed().replaceAll(/[\t\r\n]/g, ' '));
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/domain/app-error.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
-import { checkFilter, requireFilter } from '../../src/filter/check.ts';
+import { checkFilter, isBlankFilter, requireFilter } from '../../src/filter/check.ts';
 import type { FilterFinding } from '../../src/filter/finding.ts';
 
 /** Checks a filter with marks around the place of its only finding. */
@@ -120,6 +120,19 @@ describe('a trap is warned about', () => {
     ['Online «gt» true', 'odd-order', /no order/],
     ['ContentDate/Start gt «2024-01-01T00:00:00.1234567Z»', 'fine-date', /six/],
     ["ContentDate/Start gt «'2024-01-01T00:00:00.1234567Z'»", 'fine-date', /six/],
+    ['ContentDate/Start lt «9999-12-31»', 'far-date', /after 2255-06-05T23:47:34.740991Z count as/],
+    ["ContentDate/Start lt «'9999-12-31'»", 'far-date', /after 2255/],
+    ['ContentDate/End gt «0001-01-01T00:00:00Z»', 'far-date', /before 1684-07-28T00:12:25.259009Z/],
+    [
+      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value eq «9007199254740993»"),
+      'large-number',
+      /counts as 9007199254740992 here/,
+    ],
+    [
+      attribute('DateTimeOffset', "a/Name eq 'processingDate' and a/Value lt «3000-01-01»"),
+      'far-date',
+      /after 2255/,
+    ],
     ["Collection/Name eq «'SENTINEL2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
     ["Collection/Name eq «'Sentinel-1'»", 'unknown-collection', /Did you mean 'SENTINEL-1'/],
     ["«contains(Name,'a')»", 'name-without-collection', /Collection\/Name eq/],
@@ -172,6 +185,9 @@ describe('a trap is warned about', () => {
       place('POLYGON((-90 10,90 10,0 20,-90 10))'),
       place('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))'),
       attribute('Double', "a/Name eq 'cloudCover' and a/Value lt 20"),
+      'ContentDate/Start lt 2255-06-05',
+      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value lt -9007199254740991"),
+      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt 1e300"),
     ]) {
       expect(checkFilter(text, 'Products').findings, text).toEqual([]);
     }
@@ -222,4 +238,21 @@ it('an empty filter is required as every product', () => {
   expect(requireFilter('', 'Products')).toBeNull();
   expect(requireFilter(' \t\n', 'DeletedProducts')).toBeNull();
   expect(requireFilter("Name eq 'a'", 'Products')).toMatchObject({ node: 'comparison' });
+});
+
+it('blank are the blanks of the language alone, as many as a filter may have', () => {
+  expect(['', ' ', '\r\n\t'].map(isBlankFilter)).toEqual([true, true, true]);
+  expect(['\u00a0', '\f', '\0', ' '.repeat(100_001)].map(isBlankFilter)).not.toContain(true);
+});
+
+it('a filter with several intricate places is refused soon, and each of them alone is taken', () => {
+  const part = (i: number) => `((0 0,${i + 1} 50,${i + 1.5} 50,0 0))`;
+  const fan = place(`MULTIPOLYGON(${Array.from({ length: 60 }, (_, i) => part(i)).join(',')})`);
+  expect(checkFilter(fan, 'Products').findings).toEqual([]);
+  const startMs = performance.now();
+  const { tree, findings } = checkFilter(Array(60).fill(fan).join(' or '), 'Products');
+  expect(performance.now() - startMs).toBeLessThan(1500);
+  expect(tree).toBeNull();
+  expect(findings[0]).toMatchObject({ severity: 'error', code: 'invalid-geometry' });
+  expect(findings[0]?.message).toMatch(/too intricate to check.*Simplify it/);
 });

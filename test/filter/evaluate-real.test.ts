@@ -80,8 +80,8 @@ describe('real filters', () => {
     }
   });
 
-  it.each(meanings)('%s matches what it should', (filter, isMeant) => {
-    if (missing) return;
+  it.for(meanings)('%s matches what it should', ([filter, isMeant], context) => {
+    if (missing) context.skip(missing);
     const test = compileFilter(parseFilter(filter).tree);
     const found = records().filter((record) => test(productView({ ...record })));
     const wanted = records().filter(isMeant);

@@ -46,6 +46,10 @@ const hostile: [string, string][] = [
   ],
   ['digits in a geometry', full('1', "OData.CSC.Intersects(area=geography'SRID=4326;POINT(")],
   [
+    'digits in a geometry that ends',
+    full('1', "OData.CSC.Intersects(area=geography'SRID=4326;POINT(", "x 2)')"),
+  ],
+  [
     'parentheses in a geometry',
     full('(', "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON", "'"),
   ],
@@ -109,6 +113,13 @@ describe('the limits', () => {
     const many = (count: number) => Array(count).fill(name).join(' or ');
     expect(codeOf(many(filterTermsMax))).toBeUndefined();
     expect(codeOf(many(filterTermsMax + 1))).toBe('too-many-conditions');
+  });
+
+  it('count each value of `in` as a condition', () => {
+    const list = (count: number) => `Name in (${Array(count).fill("'a'").join(',')})`;
+    expect(codeOf(list(filterTermsMax))).toBe('undocumented-operator');
+    expect(codeOf(list(filterTermsMax + 1))).toBe('too-many-conditions');
+    expect(codeOf(`${name} or ${list(filterTermsMax)}`)).toBe('too-many-conditions');
   });
 
   it('count the parentheses that printing adds, so that what is printed can be read', () => {

@@ -56,6 +56,20 @@ describe('a finding', () => {
     expect(filter.slice(caret.indexOf('^'), caret.lastIndexOf('^') + 1)).toBe('foo');
   });
 
+  it.each([
+    ['Chinese and Japanese signs', '哨兵二号データ', 14],
+    ['Korean signs and full-width letters', '위성Ａ１', 8],
+    ['emoji', '🚀😀', 4],
+    ['a flag', '🇪🇺', 2],
+    ['narrow signs of other alphabets', 'Ωжｱ½', 4],
+    ['accents of their own, and signs without width', 'e\u0301\u200b\ufeff', 1],
+  ])('stands under its place behind %s', (_name, name, cells) => {
+    const [, , caret = ''] = shown(`Name eq '${name}' and foo eq 1`);
+    expect(caret).toBe(`${' '.repeat(2 + "Name eq ''".length + cells + ' and '.length)}^^^`);
+    const [, , wide = ''] = shown(`Id eq '${name}'`);
+    expect(wide.trim().length).toBe(cells + 2);
+  });
+
   it('holds printable characters only, also in its words', () => {
     const lines = shown('Name eq "a\u001b\ud83d"');
     for (const line of lines) expect(line).not.toMatch(/[\p{Cc}\p{Cs}]/u);

@@ -43,6 +43,8 @@ describe('a slip is named', () => {
     ['Name eq «‘a’»', 'wrong-quotes', /single quotes.*`'a'`/],
     ['Name eq «"»a', 'wrong-quotes', /single quotes/],
     ["Name eq «'»a", 'unclosed-text', /never closed/],
+    ["Name eq 'a«\0»b'", 'wrong-character', /NUL character.*Leave it out/],
+    ["Name eq 'a'«\0»", 'wrong-character', /NUL character/],
     ['Collection/Name eq «SENTINEL-2»', 'unquoted-text', /single quotes: `'SENTINEL-2'`/],
     ['Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0»', 'unquoted-text', /single quotes: `'79d7807b/],
     ['contains(Name,«GRD»)', 'unquoted-text', /single quotes: `'GRD'`/],

@@ -1,7 +1,7 @@
 /** Checks the filters of subscriptions before the catalogue is asked to take them. */
 import type { Entity } from '../../domain/filter-tree.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
-import { checkFilter } from '../../filter/check.ts';
+import { checkFilter, isBlankFilter } from '../../filter/check.ts';
 import type { FilterFinding } from '../../filter/finding.ts';
 import type { Plan } from './plan.ts';
 
@@ -26,7 +26,7 @@ export function checkSubscriptionFilter({
   events,
   filter,
 }: Pick<DesiredSubscription, 'name' | 'events' | 'filter'>): FilterReport[] {
-  if (filter.trim() === '') return [];
+  if (isBlankFilter(filter)) return [];
   return entitiesOf(events)
     .map((entity) => ({ name, entity, filter, findings: checkFilter(filter, entity).findings }))
     .filter(({ findings }) => findings.length > 0);

@@ -1,19 +1,17 @@
 /** Checks conditions on attributes: name, kind, cast, and the type of the value. */
-import type { AttributeKind, AttributeNode, Literal } from '../../domain/filter-tree.ts';
+import type { AttributeKind, AttributeNode } from '../../domain/filter-tree.ts';
 import { attributeKindOf, publishedAttributes } from '../attribute-names.ts';
 import { nearestName } from '../hints/nearest-name.ts';
-import { type Fault, named } from '../hints/unexpected.ts';
-import { readFilterDate } from '../parse-date.ts';
-import { showText } from '../syntax/show-literal.ts';
-import { warnFineDate } from './dates.ts';
+import { named } from '../hints/unexpected.ts';
 import type { Findings } from './findings.ts';
+import { warnInexactDate, warnInexactNumber } from './precision.ts';
+import { checkOperator, checkType, typeWords, type ValueType } from './values.ts';
 
 const publishedNames = publishedAttributes.map(({ name }) => name);
 
 export function checkAttribute(findings: Findings, node: AttributeNode): void {
   checkKind(findings, node);
   checkCast(findings, node);
-  checkOperator(findings, node);
   checkValue(findings, node);
 }
 
@@ -45,67 +43,29 @@ function checkCast(findings: Findings, node: AttributeNode): void {
   findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message, hint });
 }
 
-function checkOperator(findings: Findings, node: AttributeNode): void {
-  const { operator, valueKind } = node;
-  const span = findings.spanOf(node, 'operator');
-  if (operator === 'ne') {
-    const message = "`ne` is not in the catalogue's documentation; it may be refused.";
-    const hint = 'Write not (Attributes/…/any(… eq …)).';
-    findings.warn(span, { code: 'undocumented-operator', message, hint });
-  } else if (valueKind === 'Boolean' && operator !== 'eq') {
-    const message = 'There is no order between true and false.';
-    findings.warn(span, { code: 'odd-order', message, hint: 'Compare it with `eq`.' });
-  }
+function checkValue(findings: Findings, node: AttributeNode): void {
+  const { valueKind, literal, operator } = node;
+  const type = valueTypes[valueKind];
+  checkOperator(findings, findings.spanOf(node, 'operator'), operator, {
+    subject: 'The value',
+    type,
+    insteadOfNe: 'Write not (Attributes/…/any(… eq …)).',
+  });
+  const isOfType = checkType(
+    findings,
+    type,
+    literal,
+    (written) => `The value is read as ${valueKind}, and ${written} is ${typeWords[literal.type]}.`,
+  );
+  if (!isOfType) return;
+  if (type === 'date') warnInexactDate(findings, literal);
+  else warnInexactNumber(findings, literal);
 }
 
-function checkValue(findings: Findings, { valueKind, literal }: AttributeNode): void {
-  const span = findings.spanOfObject(literal);
-  if (valueKind === 'DateTimeOffset') warnFineDate(findings, span);
-  if (fits(valueKind, literal)) return;
-  const written = findings.written(span);
-  const message = `The value is read as ${valueKind}, and ${named(written)} is ${typeWords[literal.type]}.`;
-  const fault: Fault = { code: 'wrong-type', message, expected: samples[valueKind] };
-  const hint = typeHint(valueKind, literal, written);
-  findings.error(span, hint === null ? fault : { ...fault, hint });
-}
-
-const typeWords = {
-  text: 'a text',
-  number: 'a number',
-  boolean: 'true or false',
-  date: 'a date',
-} as const;
-
-const samples = {
-  String: 'a text in single quotes',
-  Double: 'a number',
-  Integer: 'a number',
-  DateTimeOffset: 'a date such as 2024-05-01T00:00:00.000Z',
-  Boolean: 'true or false, without quotes',
-} as const;
-
-/** A date may stand in quotes (facts, filters 1). */
-function fits(kind: AttributeKind, literal: Literal): boolean {
-  switch (kind) {
-    case 'String':
-      return literal.type === 'text';
-    case 'Double':
-    case 'Integer':
-      return literal.type === 'number';
-    case 'Boolean':
-      return literal.type === 'boolean';
-    case 'DateTimeOffset':
-      return (
-        literal.type === 'date' ||
-        (literal.type === 'text' && readFilterDate(literal.value) !== null)
-      );
-  }
-}
-
-function typeHint(kind: AttributeKind, literal: Literal, written: string): string | null {
-  if (kind === 'String') return `Put it in single quotes: ${named(showText(written))}`;
-  if (literal.type !== 'text' || kind === 'DateTimeOffset') return null;
-  const numeric = literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
-  const bare = kind === 'Boolean' ? /^(?:true|false)$/i.test(literal.value) : numeric;
-  return bare ? 'Leave out the quotes.' : null;
-}
+const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
+  String: 'text',
+  Double: 'number',
+  Integer: 'number',
+  DateTimeOffset: 'date',
+  Boolean: 'boolean',
+};

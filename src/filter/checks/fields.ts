@@ -4,28 +4,24 @@ import { type Field, fieldsOf, findField, incomparableFields } from '../fields.t
 import { counterpartHint, unknownFieldHint } from '../hints/fields.ts';
 import { attributeForm } from '../hints/retired.ts';
 import { type Fault, named } from '../hints/unexpected.ts';
-import { readFilterDate } from '../parse-date.ts';
-import { showText } from '../syntax/show-literal.ts';
-import { warnFineDate } from './dates.ts';
 import type { Findings } from './findings.ts';
+import { warnInexactDate } from './precision.ts';
+import { checkOperator, checkType, samples, typeWords, warnUndocumented } from './values.ts';
 
 const guid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export function checkComparison(findings: Findings, node: ComparisonNode | InNode): void {
-  const operatorSpan = findings.spanOf(node, 'operator');
-  const operator = node.node === 'in' ? 'in' : node.operator;
-  if (operator === 'in' || operator === 'ne') {
-    const message = `\`${operator}\` is not in the catalogue's documentation; it may be refused.`;
-    const hint =
-      operator === 'ne' ? 'Write not (… eq …).' : 'Write comparisons with `eq`, joined by `or`.';
-    findings.warn(operatorSpan, { code: 'undocumented-operator', message, hint });
+  const span = findings.spanOf(node, 'operator');
+  if (node.node === 'in') {
+    warnUndocumented(findings, span, 'in', 'Write comparisons with `eq`, joined by `or`.');
   }
   const field = checkField(findings, node);
-  if (field === null) return;
-  if (field.type === 'boolean' && !['eq', 'ne', 'in'].includes(operator)) {
-    const message = `${field.name} is true or false; there is no order between them.`;
-    findings.warn(operatorSpan, { code: 'odd-order', message, hint: 'Compare it with `eq`.' });
+  if (node.node === 'comparison') {
+    const { name: subject = node.field, type = 'text' } = field ?? {};
+    const insteadOfNe = 'Write not (… eq …).';
+    checkOperator(findings, span, node.operator, { subject, type, insteadOfNe });
   }
+  if (field === null) return;
   const literals = node.node === 'in' ? node.literals : [node.literal];
   for (const literal of literals) checkLiteral(findings, field, literal);
 }
@@ -81,55 +77,12 @@ function withHint(fault: Fault, hint: string | null): Fault {
 }
 
 function checkLiteral(findings: Findings, field: Field, literal: Literal): void {
+  const { name, type } = field;
+  const messageOf = (written: string) => `${name} is ${typeWords[type]}, and ${written} is not.`;
+  if (!checkType(findings, type, literal, messageOf)) return;
+  if (type === 'date') warnInexactDate(findings, literal);
+  if (type !== 'guid' || literal.type !== 'text' || guid.test(literal.value)) return;
   const span = findings.spanOfObject(literal);
-  const written = findings.written(span);
-  if (!fits(field, literal)) {
-    const message = `${field.name} is ${typeWords[field.type]}, and ${named(written)} is not.`;
-    const fault: Fault = { code: 'wrong-type', message, expected: samples[field.type] };
-    findings.error(span, withHint(fault, typeHint(field, literal, written)));
-    return;
-  }
-  if (field.type === 'date') warnFineDate(findings, span);
-  if (field.type === 'guid' && literal.type === 'text' && !guid.test(literal.value)) {
-    const message = `${named(written)} is not the id of a product (a GUID): nothing will match.`;
-    findings.warn(span, { code: 'odd-id', message, expected: samples.guid });
-  }
-}
-
-const typeWords = {
-  text: 'a text',
-  guid: 'an id',
-  date: 'a date',
-  boolean: 'true or false',
-} as const;
-
-const samples = {
-  text: 'a text in single quotes',
-  guid: "an id such as '79d7807b-66e5-41d2-a586-1628eb82c3e0'",
-  date: 'a date such as 2024-05-01T00:00:00.000Z',
-  boolean: 'true or false, without quotes',
-} as const;
-
-/** A date may stand in quotes (facts, filters 1). */
-function fits(field: Field, literal: Literal): boolean {
-  switch (field.type) {
-    case 'text':
-    case 'guid':
-      return literal.type === 'text';
-    case 'boolean':
-      return literal.type === 'boolean';
-    case 'date':
-      return (
-        literal.type === 'date' ||
-        (literal.type === 'text' && readFilterDate(literal.value) !== null)
-      );
-  }
-}
-
-function typeHint(field: Field, literal: Literal, written: string): string | null {
-  if (field.type === 'text' || field.type === 'guid') {
-    return `Put texts in single quotes: ${named(showText(written))}`;
-  }
-  const bare = literal.type === 'text' && /^(?:true|false)$/i.test(literal.value);
-  return field.type === 'boolean' && bare ? 'Leave out the quotes.' : null;
+  const message = `${named(findings.written(span))} is not the id of a product (a GUID): nothing will match.`;
+  findings.warn(span, { code: 'odd-id', message, expected: samples.guid });
 }

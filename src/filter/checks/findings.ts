@@ -1,6 +1,7 @@
 /** Gathers what a check finds, and knows where each part of the filter stands. */
 import type { Entity } from '../../domain/filter-tree.ts';
 import type { FilterFinding, Span } from '../finding.ts';
+import { type Effort, newEffort } from '../geometry/effort.ts';
 import type { Fault } from '../hints/unexpected.ts';
 import type { ParsedFilter } from '../parse.ts';
 import type { ConditionParts } from '../syntax/cursor.ts';
@@ -8,6 +9,8 @@ import type { ConditionParts } from '../syntax/cursor.ts';
 export interface Findings {
   readonly entity: Entity;
   readonly found: FilterFinding[];
+  /** For all geometries of the filter together. */
+  readonly effort: Effort;
   error(span: Span, fault: Fault): void;
   warn(span: Span, fault: Fault): void;
   /** Where a part of a condition stands. */
@@ -28,6 +31,7 @@ export function createFindings(text: string, parsed: ParsedFilter, entity: Entit
   return {
     entity,
     found,
+    effort: newEffort(),
     error: (span, fault) => add('error', span, fault),
     warn: (span, fault) => add('warning', span, fault),
     spanOf: (node, part) => parsed.parts.get(node)?.[part] ?? spanOfObject(node),

@@ -17,7 +17,7 @@ export function checkIntersects(findings: Findings, node: IntersectsNode): void 
     // Whether numbers of another system lie on the globe cannot be said.
     return;
   }
-  const faults = geometryFaults(geometry);
+  const faults = geometryFaults(geometry, findings.effort);
   for (const { message, at } of faults) {
     const swapped = at !== undefined && looksSwapped(at);
     const hint = swapped ? { hint: 'Longitude comes first, then latitude.' } : {};

@@ -5,7 +5,7 @@ import { enclosedPole } from './outline.ts';
 import { clampedLatitude, isClosed, type UnwrappedRing, unwrapRing } from './unwrap.ts';
 
 /** What a cut leaves: rings that were not cut, in their order, and rings made of what was. */
-export interface CutRings {
+interface CutRings {
   readonly whole: readonly Ring[];
   readonly pieces: readonly Ring[];
 }
@@ -28,7 +28,8 @@ export function cutRings(rings: Rings): CutRings {
     if (first === undefined || last === undefined) continue;
     if (first === last) whole.push(first);
     // The ring began in the middle of a chain.
-    else chains.push([...last, ...first.slice(1)], ...parts.slice(1, -1));
+    else
+      for (const part of [[...last, ...first.slice(1)], ...parts.slice(1, -1)]) chains.push(part);
   }
   if (poles.north) chains.push(poleSide(90));
   if (poles.south) chains.push(poleSide(-90));

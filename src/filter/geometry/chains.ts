@@ -23,7 +23,7 @@ export function joinChains(chains: readonly (readonly Position[])[]): Ring[] {
     while (!used.has(chain)) {
       used.add(chain);
       const positions = chains[chain] ?? [];
-      ring.push(...(forwards ? positions : positions.toReversed()));
+      for (const position of forwards ? positions : positions.toReversed()) ring.push(position);
       const partner = partners.get(keyOf(chain, forwards));
       if (partner === undefined) break;
       chain = partner.chain;

@@ -1,5 +1,6 @@
 /** Where the rings of a geometry cross, run along or touch each other and themselves. */
 import { orient2d } from 'robust-predicates';
+import { type Effort, spend } from './effort.ts';
 import { areNeighbours, cornerAt, type RingPath } from './ring-path.ts';
 import { sweepEdges } from './sweep.ts';
 
@@ -37,15 +38,25 @@ interface PathEdge {
   readonly y2: number;
 }
 
-/** Gives every contact to `report`, some of them more than once, until it gives false. */
+/** What looking at two edges takes, and what a contact does, in steps. */
+const [meetingSteps, contactSteps] = [30, 600];
+
+/**
+ * Gives every contact to `report`, some of them more than once, until it gives false. Throws
+ * EffortExhausted.
+ */
 export function findContacts(
   paths: readonly RingPath[],
+  effort: Effort,
   report: (contact: Contact) => boolean,
 ): void {
-  sweepEdges(paths.flatMap(edgesOf), (first, second) => {
+  sweepEdges(paths.flatMap(edgesOf), effort, (first, second) => {
+    spend(effort, meetingSteps);
     const contact =
       first.path === second.path ? selfContact(first, second) : contactOf(first, second);
-    return contact === null || report(contact);
+    if (contact === null) return true;
+    spend(effort, contactSteps);
+    return report(contact);
   });
 }
 

@@ -1,5 +1,6 @@
 /** What is wrong with a geometry, so that the catalogue would refuse it (OGC 06-103r4, 6.1.11). */
 import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import { type Effort, newEffort } from './effort.ts';
 import type { GeometryFault } from './geometry-fault.ts';
 import { ringFaults } from './ring-faults.ts';
 import { ringPath } from './ring-path.ts';
@@ -14,9 +15,10 @@ const faultsMax = 20;
  * The faults of a geometry, at most 20; none for one that can be used. First its form: whether there are
  * positions, on the globe, and rings closed. Only where that is right, how the rings lie: a ring
  * must not cross or touch itself; holes must be inside their outline, and may touch it and each
- * other in single places that do not divide the inside; parts may touch in single places.
+ * other in single places that do not divide the inside; parts may touch in single places. A geometry
+ * that takes more than the effort is at fault, too: the catalogue would have the same trouble with it.
  */
-export function geometryFaults(geometry: Geometry): GeometryFault[] {
+export function geometryFaults(geometry: Geometry, effort: Effort = newEffort()): GeometryFault[] {
   const form = formFaults(geometry).slice(0, faultsMax);
   if (form.length > 0) return form;
   const parts = polygonsOf(geometry);
@@ -25,7 +27,7 @@ export function geometryFaults(geometry: Geometry): GeometryFault[] {
   if (flat.length > 0) {
     return flat.slice(0, faultsMax).map(({ corners: [at] }) => tooFewPoints(at));
   }
-  return ringFaults(paths, parts, faultsMax);
+  return ringFaults(paths, parts, faultsMax, effort);
 }
 
 function formFaults(geometry: Geometry): GeometryFault[] {

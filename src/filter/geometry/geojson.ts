@@ -2,7 +2,7 @@
 import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
 import { cutRings } from './antimeridian-cut.ts';
 import { shapesIntersect } from './intersects.ts';
-import { toShape } from './shape.ts';
+import { type Shape, toShape } from './shape.ts';
 import { clampedLatitude, snappedLongitude } from './unwrap.ts';
 
 export { readGeoJson } from './read-geojson.ts';
@@ -38,9 +38,12 @@ function partsOf(rings: Rings): Rings[] {
   const { whole, pieces } = cutRings(filled);
   const isOutlineCut = pieces.length > 0;
   const outlines = isOutlineCut ? [...pieces] : whole.slice(0, 1);
+  const inner = isOutlineCut ? whole : whole.slice(1);
   const holes: Ring[][] = outlines.map(() => []);
-  for (const ring of isOutlineCut ? whole : whole.slice(1)) {
-    const place = outlines.length === 1 ? 0 : outlines.findIndex((outline) => holds(outline, ring));
+  const isChoice = outlines.length > 1 && inner.length > 0;
+  const areas = (isChoice ? outlines : []).map(areaOf);
+  for (const ring of inner) {
+    const place = isChoice ? areas.findIndex((area) => holds(area, ring)) : 0;
     holes[place]?.push(ring);
   }
   return outlines.map((outline, i) => [
@@ -49,8 +52,11 @@ function partsOf(rings: Rings): Rings[] {
   ]);
 }
 
-function holds(outline: Ring, hole: Ring): boolean {
-  const area = toShape({ type: 'Polygon', coordinates: [outline] });
+function areaOf(outline: Ring): Shape {
+  return toShape({ type: 'Polygon', coordinates: [outline] });
+}
+
+function holds(area: Shape, hole: Ring): boolean {
   return hole.every((coordinates) =>
     shapesIntersect(area, toShape({ type: 'Point', coordinates })),
   );

@@ -1,16 +1,24 @@
 /** Whether two shapes have a place in common; touching is enough. */
+
 import { someEdge } from './edge-index.ts';
+import { type Effort, spend } from './effort.ts';
 import { edgesMeet, sideOf } from './segments.ts';
 import type { Region, Shape } from './shape.ts';
 
-/** True where the shapes meet: insides, borders of outlines and holes, points, and the poles. */
-export function shapesIntersect(a: Shape, b: Shape): boolean {
+/** What looking at an edge takes, in steps. */
+const edgeSteps = 5;
+
+/**
+ * True where the shapes meet: insides, borders of outlines and holes, points, and the poles. With an
+ * effort, points take from it for each edge that is north of them, and EffortExhausted may be thrown.
+ */
+export function shapesIntersect(a: Shape, b: Shape, effort?: Effort): boolean {
   // Every longitude at a pole is the same place, which the plane does not know.
   if ((a.northPole && b.northPole) || (a.southPole && b.southPole)) return true;
   return (
     a.regions.some((region) => b.regions.some((other) => regionsMeet(region, other))) ||
-    a.regions.some((region) => holdsSome(region, b.points)) ||
-    b.regions.some((region) => holdsSome(region, a.points)) ||
+    a.regions.some((region) => holdsSome(region, b.points, effort)) ||
+    b.regions.some((region) => holdsSome(region, a.points, effort)) ||
     shareSome(a.points, b.points)
   );
 }
@@ -52,21 +60,22 @@ function bordersMeet(few: Region, many: Region, shift: number): boolean {
   return false;
 }
 
-function holdsSome(region: Region, places: readonly number[]): boolean {
+function holdsSome(region: Region, places: readonly number[], effort?: Effort): boolean {
   for (let i = 0; i < places.length; i += 2) {
-    if (holds(region, places[i] ?? 0, places[i + 1] ?? 0)) return true;
+    if (holds(region, places[i] ?? 0, places[i + 1] ?? 0, effort)) return true;
   }
   return false;
 }
 
 /** Goes north from the place to the pole, and changes the side at each edge on the way. */
-function holds(region: Region, longitude: number, y: number): boolean {
+function holds(region: Region, longitude: number, y: number, effort?: Effort): boolean {
   if (y < region.south || y > region.north) return false;
   let inside = region.northInside;
   for (const shift of shiftsOnto(region, longitude, longitude)) {
     const x = longitude + shift;
     const { edges } = region.index;
     const isOnBorder = someEdge(region.index, x, y, x, Infinity, (i) => {
+      if (effort !== undefined) spend(effort, edgeSteps);
       const [x1, y1, x2, y2] = [
         edges[i] ?? 0,
         edges[i + 1] ?? 0,
@@ -85,10 +94,12 @@ function holds(region: Region, longitude: number, y: number): boolean {
 }
 
 function shareSome(a: readonly number[], b: readonly number[]): boolean {
-  for (let i = 0; i < a.length; i += 2) {
-    for (let j = 0; j < b.length; j += 2) {
-      if (a[i] === b[j] && a[i + 1] === b[j + 1]) return true;
-    }
+  const [few, many] = a.length <= b.length ? [a, b] : [b, a];
+  if (few.length === 0) return false;
+  const places = new Set<string>();
+  for (let i = 0; i < few.length; i += 2) places.add(`${few[i]} ${few[i + 1]}`);
+  for (let i = 0; i < many.length; i += 2) {
+    if (places.has(`${many[i]} ${many[i + 1]}`)) return true;
   }
   return false;
 }

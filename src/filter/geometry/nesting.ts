@@ -1,24 +1,30 @@
 /** What lies inside of what, among rings that do not cross. */
 import type { Position, Rings } from '../../domain/geometry.ts';
 import type { Touch } from './contacts.ts';
+import { type Effort, spend } from './effort.ts';
 import type { GeometryFault } from './geometry-fault.ts';
 import { shapesIntersect } from './intersects.ts';
 import type { RingPath } from './ring-path.ts';
 import { type Shape, toShape } from './shape.ts';
 import { sweepBoxes } from './sweep.ts';
 
+/** What asking takes whether a polygon holds a corner, beside the edges that are looked at, in steps. */
+const questionSteps = 500;
+
 /**
  * Holes outside of their outline or inside of each other, parts on top of each other, and insides that
- * touching holes divide. Rings that touch are known to do so from the right side.
+ * touching holes divide. Rings that touch are known to do so from the right side. Throws
+ * EffortExhausted.
  */
 export function nestingFaults(
   paths: readonly RingPath[],
   parts: readonly Rings[],
   touches: readonly Touch[],
+  effort: Effort,
 ): GeometryFault[] {
   return [
-    ...strayHoles(paths, parts, touches),
-    ...overlaps(paths, parts, touches),
+    ...strayHoles(paths, parts, touches, effort),
+    ...overlaps(paths, parts, touches, effort),
     ...dividedInsides(touches),
   ];
 }
@@ -27,6 +33,7 @@ function strayHoles(
   paths: readonly RingPath[],
   parts: readonly Rings[],
   touches: readonly Touch[],
+  effort: Effort,
 ): GeometryFault[] {
   const touching = new Set(
     touches.flatMap(({ a, b }) =>
@@ -36,7 +43,7 @@ function strayHoles(
   const outlines = parts.map((rings) => onceShape(rings.slice(0, 1)));
   return paths
     .filter((path) => path.place > 0 && !touching.has(path))
-    .filter((path) => !holdsCorner(outlines[path.part], path))
+    .filter((path) => !holdsCorner(outlines[path.part], path, effort))
     .map(({ corners: [at] }) => ({
       code: 'hole-outside',
       message: 'A hole lies outside of its outline. Make it a part of its own, or leave it out.',
@@ -49,12 +56,13 @@ function overlaps(
   paths: readonly RingPath[],
   parts: readonly Rings[],
   touches: readonly Touch[],
+  effort: Effort,
 ): GeometryFault[] {
   const faults: GeometryFault[] = [];
   const known = new Set(touches.flatMap(({ a, b }) => [pairKey(a, b), pairKey(b, a)]));
   const polygons = parts.map((rings) => onceShape(rings));
   const holes = new Map(paths.map((path) => [path, onceShape(ringsOf(parts, path))]));
-  sweepBoxes(paths.flatMap(boxesOfPath), ({ path: a }, { path: b }) => {
+  sweepBoxes(paths.flatMap(boxesOfPath), effort, ({ path: a }, { path: b }) => {
     const areHoles = a.part === b.part && a.place > 0 && b.place > 0;
     const areOutlines = a.part !== b.part && a.place === 0 && b.place === 0;
     if (a === b || !(areHoles || areOutlines) || known.has(pairKey(a, b))) return true;
@@ -62,7 +70,11 @@ function overlaps(
     const [ofA, ofB] = areHoles
       ? [holes.get(a), holes.get(b)]
       : [polygons[a.part], polygons[b.part]];
-    const [at] = holdsCorner(ofA, b) ? b.corners : holdsCorner(ofB, a) ? a.corners : [];
+    const [at] = holdsCorner(ofA, b, effort)
+      ? b.corners
+      : holdsCorner(ofB, a, effort)
+        ? a.corners
+        : [];
     if (at === undefined) return true;
     faults.push(
       areHoles
@@ -84,6 +96,8 @@ function dividedInsides(touches: readonly Touch[]): GeometryFault[] {
   const topOf = (item: unknown) => {
     let top = item;
     while (above.has(top)) top = above.get(top);
+    // So that chains stay short.
+    if (top !== item) above.set(item, top);
     return top;
   };
   const seen = new Set<string>();
@@ -133,8 +147,13 @@ function onceShape(coordinates: Rings): () => Shape {
   };
 }
 
-function holdsCorner(shape: (() => Shape) | undefined, { corners: [corner] }: RingPath): boolean {
+function holdsCorner(
+  shape: (() => Shape) | undefined,
+  { corners: [corner] }: RingPath,
+  effort: Effort,
+): boolean {
+  spend(effort, questionSteps);
   if (shape === undefined || corner === undefined) return false;
   const point: { type: 'Point'; coordinates: Position } = { type: 'Point', coordinates: corner };
-  return shapesIntersect(shape(), toShape(point));
+  return shapesIntersect(shape(), toShape(point), effort);
 }

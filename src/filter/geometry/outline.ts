@@ -75,18 +75,24 @@ function withoutSeam(edges: readonly number[]): readonly number[] {
   }
   if (east - west !== 360) return edges;
   const kept: number[] = [];
-  const seam: { south: number; north: number }[] = [];
+  // By how many of the sides on the seam there are more, or fewer, north of a latitude.
+  const changes = new Map<number, number>();
+  const change = (latitude: number, by: number) =>
+    changes.set(latitude, (changes.get(latitude) ?? 0) + by);
   for (let i = 0; i < edges.length; i += 4) {
     const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = edges.slice(i, i + 4);
     if (x1 !== x2 || (x1 !== west && x1 !== east)) kept.push(x1, y1, x2, y2);
-    else seam.push({ south: Math.min(y1, y2), north: Math.max(y1, y2) });
+    else {
+      change(Math.min(y1, y2), 1);
+      change(Math.max(y1, y2), -1);
+    }
   }
-  const heights = [...new Set(seam.flatMap(({ south, north }) => [south, north]))];
-  heights.sort((a, b) => a - b);
-  for (const [i, north] of heights.entries()) {
-    const south = heights[i - 1] ?? north;
-    const layers = seam.filter((side) => side.south <= south && side.north >= north);
-    if (south < north && layers.length % 2 === 1) kept.push(west, south, west, north);
+  const heights = [...changes.keys()].sort((a, b) => a - b);
+  let layers = 0;
+  for (const [i, south] of heights.entries()) {
+    layers += changes.get(south) ?? 0;
+    const north = heights[i + 1] ?? south;
+    if (layers % 2 === 1) kept.push(west, south, west, north);
   }
   return kept;
 }

@@ -1,24 +1,35 @@
 /** How the rings of a geometry must not lie: to themselves, to their outline, to other parts. */
 import type { Rings } from '../../domain/geometry.ts';
 import { type Contact, findContacts, type Touch } from './contacts.ts';
+import { type Effort, EffortExhausted } from './effort.ts';
 import type { GeometryFault } from './geometry-fault.ts';
 import { nestingFaults } from './nesting.ts';
 import type { RingPath } from './ring-path.ts';
 
+const tooIntricate: GeometryFault = {
+  code: 'too-intricate',
+  message:
+    'The geometry is too intricate to check: too many edges touch or lie side by side. Simplify it, or split it into several filters.',
+};
+
 /** Rings in a tangle cross in millions of places; after this many there is nothing new to learn. */
 const brokenMax = 1000;
 
-/** Faults of rings whose form is right. Where rings cross, nothing is said of what is inside of what. */
+/**
+ * Faults of rings whose form is right. Where rings cross, nothing is said of what is inside of what.
+ * Where the effort ends first, what was found until then, or that it did.
+ */
 export function ringFaults(
   paths: readonly RingPath[],
   parts: readonly Rings[],
   faultsMax: number,
+  effort: Effort,
 ): GeometryFault[] {
   const faults: GeometryFault[] = [];
   const touches: Touch[] = [];
   const told = new Map<RingPath, Set<RingPath>>();
   let broken = 0;
-  findContacts(paths, (contact) => {
+  const report = (contact: Contact) => {
     const { a, b } = contact;
     const fault = contactFault(contact);
     if (fault !== null) broken += 1;
@@ -35,9 +46,15 @@ export function ringFaults(
       }
     }
     return faults.length < faultsMax && broken < brokenMax;
-  });
-  if (faults.length > 0) return faults;
-  return nestingFaults(paths, parts, touches).slice(0, faultsMax);
+  };
+  try {
+    findContacts(paths, effort, report);
+    if (faults.length > 0) return faults;
+    return nestingFaults(paths, parts, touches, effort).slice(0, faultsMax);
+  } catch (error) {
+    if (!(error instanceof EffortExhausted)) throw error;
+    return faults.length > 0 ? faults : [tooIntricate];
+  }
 }
 
 /** A place by its name, the same on both sides of the antimeridian. */

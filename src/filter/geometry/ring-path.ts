@@ -41,6 +41,8 @@ export function ringPath(ring: Ring, part: number, place: number): RingPath {
     ys.pop();
   }
   const pole = enclosedPole(unwrapped);
+  const [west, east] = rangeOf(unwrapped.xs);
+  const [south, north] = rangeOf(unwrapped.ys);
   return {
     part,
     place,
@@ -48,12 +50,22 @@ export function ringPath(ring: Ring, part: number, place: number): RingPath {
     xs,
     ys,
     turn: 360 * unwrapped.turns,
-    west: Math.min(...unwrapped.xs),
-    south: pole === 'south' ? -90 : Math.min(...ys),
-    east: Math.max(...unwrapped.xs),
-    north: pole === 'north' ? 90 : Math.max(...ys),
+    west,
+    south: pole === 'south' ? -90 : south,
+    east,
+    north: pole === 'north' ? 90 : north,
     leftIsInside: leftIsInside(unwrapped, pole),
   };
+}
+
+/** The least and the greatest; by a loop, as no call takes a ring's worth of arguments. */
+function rangeOf(values: Float64Array): [number, number] {
+  let [least, greatest] = [Infinity, -Infinity];
+  for (const value of values) {
+    least = Math.min(least, value);
+    greatest = Math.max(greatest, value);
+  }
+  return [least, greatest];
 }
 
 /** A corner in the plane; numbers go on before the first and after the last. */

@@ -1,7 +1,8 @@
 /** Finds the pairs of edges, or of boxes, that overlap. */
+import { type Effort, spend } from './effort.ts';
 
 /** An edge in the plane from one end to the other, or a box from one corner to the opposite one. */
-export interface Swept {
+interface Swept {
   readonly x1: number;
   readonly y1: number;
   readonly x2: number;
@@ -16,35 +17,43 @@ const slanting: readonly Direction[] = [(x, y) => x + y, (x, y) => x - y];
 
 /**
  * Visits each pair of edges whose boxes overlap once, until a visit gives false. Sweeps in the direction
- * in which the edges are shortest: so stripes of long parallel edges do not all meet each other.
+ * in which the edges are shortest: so stripes of long parallel edges do not all meet each other. Throws
+ * EffortExhausted.
  */
 export function sweepEdges<Edge extends Swept>(
   edges: readonly Edge[],
+  effort: Effort,
   visit: (edge: Edge, other: Edge) => boolean,
 ): void {
-  sweep(edges, [...straight, ...slanting], visit);
+  sweep(edges, [...straight, ...slanting], effort, visit);
 }
 
 /** The same for boxes, of which the corners alone say nothing of slanting directions. */
 export function sweepBoxes<Box extends Swept>(
   boxes: readonly Box[],
+  effort: Effort,
   visit: (box: Box, other: Box) => boolean,
 ): void {
-  sweep(boxes, straight, visit);
+  sweep(boxes, straight, effort, visit);
 }
 
 function sweep<Item extends Swept>(
   items: readonly Item[],
   directions: readonly Direction[],
+  effort: Effort,
   visit: (item: Item, other: Item) => boolean,
 ): void {
   const sorted = sortedAlong(items, bestDirection(items, directions));
+  const starts = Float64Array.from(sorted, ({ start }) => start);
+  const boxes = boxesRound(sorted);
   for (const [i, { item, end }] of sorted.entries()) {
-    for (let j = i + 1; j < sorted.length; j += 1) {
-      const next = sorted[j];
-      if (next === undefined || next.start > end) break;
-      if (boxesOverlap(item, next.item) && !visit(item, next.item)) return;
+    let j = i + 1;
+    for (; j < starts.length && (starts[j] ?? Infinity) <= end; j += 1) {
+      if (!boxesOverlap(boxes, 4 * i, 4 * j)) continue;
+      const next = sorted[j]?.item;
+      if (next !== undefined && !visit(item, next)) return;
     }
+    spend(effort, j - i);
   }
 }
 
@@ -66,11 +75,19 @@ function sortedAlong<Item extends Swept>(
   return spans.sort((a, b) => a.start - b.start);
 }
 
-function boxesOverlap(a: Swept, b: Swept): boolean {
+/** West, south, east and north of each, side by side: most of the work is to look at them in turn. */
+function boxesRound(spans: readonly { item: Swept }[]): Float64Array {
+  const boxes = new Float64Array(4 * spans.length);
+  for (const [i, { item }] of spans.entries()) {
+    const { x1, y1, x2, y2 } = item;
+    boxes.set([Math.min(x1, x2), Math.min(y1, y2), Math.max(x1, x2), Math.max(y1, y2)], 4 * i);
+  }
+  return boxes;
+}
+
+function boxesOverlap(boxes: Float64Array, a: number, b: number): boolean {
+  const at = (i: number) => boxes[i] ?? 0;
   return (
-    Math.max(a.x1, a.x2) >= Math.min(b.x1, b.x2) &&
-    Math.max(b.x1, b.x2) >= Math.min(a.x1, a.x2) &&
-    Math.max(a.y1, a.y2) >= Math.min(b.y1, b.y2) &&
-    Math.max(b.y1, b.y2) >= Math.min(a.y1, a.y2)
+    at(a + 2) >= at(b) && at(b + 2) >= at(a) && at(a + 3) >= at(b + 1) && at(b + 3) >= at(a + 1)
   );
 }

@@ -55,7 +55,7 @@ export function unwrapRing(ring: Ring): UnwrappedRing {
 }
 
 /** The width of an edge from the difference of its longitudes. */
-export function shortWay(difference: number): number {
+function shortWay(difference: number): number {
   const width = Math.abs(difference);
   if (width <= 180 || width === 360) return difference;
   return difference - 360 * Math.round(difference / 360);

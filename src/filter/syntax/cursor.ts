@@ -103,10 +103,10 @@ export class Cursor {
     this.fail(token, { ...describeUnexpected(this.text, token, fault) });
   }
 
-  /** Counts a condition of the filter and notes where it stood. */
+  /** Counts a condition of the filter, each value of `in` as one, and notes where it stood. */
   add<Node extends FilterTree>(node: Node, start: number, parts: ConditionParts): Node {
     const span = { start, end: this.lastEnd };
-    this.#terms += 1;
+    this.#terms += node.node === 'in' ? node.literals.length : 1;
     if (this.#terms > filterTermsMax) {
       const message = `The filter has more than ${filterTermsMax} conditions.`;
       this.fail(span, { code: 'too-many-conditions', message, hint: 'Split it into several.' });

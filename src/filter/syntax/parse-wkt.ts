@@ -6,7 +6,7 @@ import type { Cursor } from './cursor.ts';
 import type { Token } from './tokenize.ts';
 import { type Found, WktReader } from './wkt-reader.ts';
 
-export interface ReadWkt {
+interface ReadWkt {
   readonly srid: { readonly value: number; readonly span: Span };
   readonly geometry: Geometry;
 }

@@ -11,7 +11,8 @@ export interface Found extends Span {
 type Fault = Partial<Pick<FilterFinding, 'message' | 'expected' | 'hint'>>;
 
 const blanks = /[ \t\r\n]*/y;
-const number = /[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?![\w.])/iy;
+// No two parts share a digit: it fails after one way along the text.
+const number = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?(?![\w.])/iy;
 const integer = /[+-]?\d{1,15}(?![\w.])/y;
 const letters = /[a-z]+/iy;
 const anything = /[^\s(),;=']+|[^']/uy;

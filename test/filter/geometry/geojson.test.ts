@@ -53,8 +53,8 @@ describe('GeoJSON of a geometry', () => {
   it('is in form and the same place, wherever it lies', () => {
     const places = fc.array(
       fc.tuple(fc.integer({ min: -4, max: 30 }), fc.integer({ min: -4, max: 30 })).map(
-        // Between the corners, so that a rounded cut decides nothing.
-        ([x, y]): Position => [x / 2 + 0.25, y / 2 + 0.125],
+        // On no line between whole numbers as small as the corners', so that a rounded cut decides nothing.
+        ([x, y]): Position => [x / 2 + 0.25, y / 2 + 0.1237],
       ),
       { minLength: 5, maxLength: 10 },
     );
@@ -96,6 +96,30 @@ describe('GeoJSON of a geometry', () => {
       type: 'Polygon',
       coordinates: [ring],
     });
+  });
+
+  it('is cut at the antimeridian, and each hole stays with the part that it lies in', () => {
+    const holeAt = (west: number): Ring => [
+      [west, 4],
+      [west, 6],
+      [west + 1, 6],
+      [west + 1, 4],
+      [west, 4],
+    ];
+    const outline: Ring = [
+      [175, 0],
+      [-175, 0],
+      [-175, 10],
+      [175, 10],
+      [175, 0],
+    ];
+    const coordinates = [outline, holeAt(177), holeAt(-178)];
+    const parts = ringsOf(toGeoJson({ type: 'Polygon', coordinates }));
+    expect(parts.map((rings) => rings.length)).toEqual([2, 2]);
+    for (const [part = [], hole = []] of parts) {
+      const sides = [...part, ...hole].map(([longitude]) => Math.sign(longitude));
+      expect(new Set(sides).size).toBe(1);
+    }
   });
 
   it('is cut at the antimeridian, with each part on its side', () => {

@@ -51,6 +51,22 @@ describe('across the antimeridian', () => {
 });
 
 describe('right round the globe', () => {
+  it('the seam is a border where one end lies on it alone', () => {
+    const step = polygon([
+      [-180, 0],
+      [0, 0],
+      [180, 0],
+      [180, 9],
+      [0, 9],
+      [0, 5],
+      [-180, 5],
+      [-180, 0],
+    ]);
+    expect(meet(step, point(180, 7))).toBe(true);
+    expect(meet(step, point(-179, 7))).toBe(false);
+    expect(meet(step, point(180, 9.1))).toBe(false);
+  });
+
   it('the whole-world rectangle is the whole world, and a hole in it a hole', () => {
     const world = polygon(box(-180, -90, 180, 90));
     for (const at of [point(0, 0), point(180, 0), point(-180, 10), point(77, 90), point(3, -90)]) {

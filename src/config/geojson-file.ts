@@ -1,23 +1,40 @@
-/** Reads the area of a GeoJSON file, for a filter in `earshot.config.ts`. */
+/** Reads a GeoJSON file: for a filter in `earshot.config.ts`, and for a flag. */
 import { readFileSync } from 'node:fs';
 import { AppError } from '../domain/app-error.ts';
-import type { Geometry } from '../domain/geometry.ts';
-import { readGeoJson } from '../filter/geometry/geojson.ts';
+import { readAreas } from '../filter/geometry/read-geojson.ts';
 
 /**
  * Reads a Geometry, a Feature or a FeatureCollection, as an area for `intersects`. A path is seen from the
  * folder that the command runs in, which is that of `earshot.config.ts`; a file URL, such as
  * `new URL('./area.geojson', import.meta.url)`, from anywhere. Throws `invalid`, with the reason.
  */
-export function geojsonFile(path: string | URL): Geometry {
+export function geojsonFile(path: string | URL): object {
+  return readGeoJsonFile(path, (file) => readFileSync(file, 'utf8'));
+}
+
+/** The JSON of a file that holds GeoJSON. Throws `invalid`, with the reason. */
+export function readGeoJsonFile<Path extends string | URL>(
+  path: Path,
+  readText: (path: Path) => string,
+): object {
   try {
-    return readGeoJson(JSON.parse(readFileSync(path, 'utf8')));
+    // Some editors begin a file with a byte order mark.
+    const value: unknown = JSON.parse(readText(path).replace(/^\ufeff/, ''));
+    readAreas(value);
+    // It could not be read as GeoJSON were it none.
+    return value as object;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.replace(/\.$/, '') : String(cause);
     const details = cause instanceof AppError ? cause.details : [];
-    throw new AppError('invalid', `${path} cannot be read as GeoJSON: ${reason}`, {
+    throw new AppError('invalid', `${path} cannot be read as GeoJSON: ${reasonOf(cause)}`, {
       cause,
       details,
     });
   }
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  if ('code' in cause && cause.code === 'ENOENT') return 'there is no such file';
+  if ('code' in cause && cause.code === 'EISDIR') return 'it is a folder';
+  return cause.message.replace(/\.$/, '');
 }

@@ -16,6 +16,7 @@
  */
 import { AppError } from '../domain/app-error.ts';
 import type { AttributeKind, FilterTree } from '../domain/filter-tree.ts';
+import type { Geometry } from '../domain/geometry.ts';
 import { attributeKindOf, publishedAttributes } from './attribute-names.ts';
 import type { KindOf, PublishedName } from './builder-names.ts';
 import {
@@ -32,7 +33,7 @@ import {
   textLiteral,
 } from './builder-operands.ts';
 import { geometryFaults } from './geometry/faults.ts';
-import { readGeoJson } from './geometry/read-geojson.ts';
+import { joinAreas, readAreas } from './geometry/read-geojson.ts';
 import { nearestName } from './hints/nearest-name.ts';
 
 export type {
@@ -144,20 +145,39 @@ export function attribute(name: string, kind = attributeKindOf(name)): Attribute
 
 /**
  * The footprint has a place in common with a GeoJSON geometry: a point or points, or polygons. A
- * feature or a collection of them does as well, so a GeoJSON file can be imported. Throws AppError
- * `invalid` for a geometry that the catalogue would refuse.
+ * feature or a collection of them does as well, so a GeoJSON file can be imported; features that lie on
+ * each other are asked for one by one. Throws AppError `invalid` for what the catalogue would refuse.
  *
  * @example intersects(JSON.parse(readFileSync('area.geojson', 'utf8')))
  */
 export function intersects(geojson: unknown): Expression {
-  const geometry = readGeoJson(geojson);
-  const details = geometryFaults(geometry).map(({ message }) => message);
+  const areas = readAreas(geojson);
+  const joined = joinAreas(areas);
+  const all = joined !== null && geometryFaults(joined).length === 0 ? [joined] : areas;
+  const details = all.flatMap(faultTexts);
   if (details.length > 0) {
     throw new AppError('invalid', 'The catalogue would refuse this geometry. Mend it first.', {
-      details,
+      details: details.slice(0, faultsShownMax),
     });
   }
-  return expression({ node: 'intersects', argument: 'area', srid: 4326, geometry });
+  return group(
+    'or',
+    all.map((geometry) =>
+      expression({ node: 'intersects', argument: 'area', srid: 4326, geometry }),
+    ),
+  );
+}
+
+/** A mistake in a file is often made in each of its features. */
+const faultsShownMax = 10;
+
+/** What is wrong with a geometry, with its place among several. */
+function faultTexts(geometry: Geometry, i: number, all: readonly Geometry[]): string[] {
+  const which = all.length === 1 ? '' : `Geometry ${i + 1}: `;
+  return geometryFaults(geometry).map(({ code, message }) => {
+    const hint = code === 'outside-globe' ? ' Longitude comes first, then latitude.' : '';
+    return `${which}${message}${hint}`;
+  });
 }
 
 /** Groups of the same kind become one, as in the tree of a text. */

@@ -221,7 +221,10 @@ describe('wrong words', () => {
     ['--bbox 180,0,-180,10', /same meridian\. For all the way round use -180,0,180,10\./],
     ['--bbox 0,0,1e-320,1', /too small/],
     ['--bbox ,,,', /west,south,east,north/],
-    ['--intersects nowhere.geojson', /nowhere\.geojson cannot be used: .*ENOENT/],
+    [
+      '--intersects nowhere.geojson',
+      /: nowhere\.geojson cannot be read as GeoJSON: there is no such file/,
+    ],
     ['--name S2?_*', /no "\?"\. Use \* for any text: 'S2\*_\*'/],
     ['--name *', /leave --name out/],
     ['--sensed yesterday', /24h or 7d .*2026-11/],
@@ -275,13 +278,17 @@ describe('wrong words', () => {
   });
 
   it.each<[string, string, RegExp]>([
-    ['no JSON', 'Polygon', /cannot be used: .*JSON/],
-    ['no GeoJSON', '{"type":"Circle"}', /cannot be used: .*Circle/],
-    ['a line', '{"type":"LineString","coordinates":[[1,2],[3,4]]}', /cannot be used: .*LineString/],
+    ['no JSON', 'Polygon', /cannot be read as GeoJSON: .*JSON/],
+    ['no GeoJSON', '{"type":"Circle"}', /cannot be read as GeoJSON: .*Circle/],
+    [
+      'a line',
+      '{"type":"LineString","coordinates":[[1,2],[3,4]]}',
+      /cannot be read as GeoJSON: .*LineString/,
+    ],
     [
       'an open ring',
       '{"type":"Polygon","coordinates":[[[4,50],[5,50],[5,51],[4,51]]]}',
-      /area in .* cannot be used: .*\n {2}- /,
+      /area\.geojson cannot be used: .*\n {2}- /,
     ],
   ])('a file with %s is refused with the reason', async (_title, text, message) => {
     const file = join(temporaryDirectory(), 'area.geojson');

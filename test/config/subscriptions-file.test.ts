@@ -135,7 +135,7 @@ describe('a filter in code', () => {
   });
 
   it.each<[string, string, RegExp]>([
-    ['no file', 'gone.geojson', /gone\.geojson cannot be read as GeoJSON: .*ENOENT/],
+    ['no file', 'gone.geojson', /gone\.geojson cannot be read as GeoJSON: there is no such file/],
     ['no JSON', 'text.geojson', /text\.geojson cannot be read as GeoJSON: .*JSON/],
     ['another geometry', 'line.geojson', /line\.geojson cannot be read as GeoJSON: .*LineString/],
     ['an open ring', 'open.geojson', /The catalogue would refuse this geometry/],

@@ -146,3 +146,54 @@ describe('an expression', () => {
     );
   });
 });
+
+describe('an area of several features', () => {
+  const square = (west: number, south: number) => ({
+    type: 'Feature',
+    properties: {},
+    geometry: {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [west, south],
+          [west + 2, south],
+          [west + 2, south + 2],
+          [west, south + 2],
+          [west, south],
+        ],
+      ],
+    },
+  });
+  const features = (...all: unknown[]) => ({ type: 'FeatureCollection', features: all });
+
+  it('is one geometry where they lie apart, and asks for each where they do not', () => {
+    expect(intersects(features(square(0, 0), square(5, 5))).tree).toMatchObject({
+      node: 'intersects',
+      geometry: { type: 'MultiPolygon' },
+    });
+    for (const other of [square(2, 0), square(1, 1)]) {
+      expect(intersects(features(square(0, 0), other)).tree).toMatchObject({
+        node: 'or',
+        terms: [{ node: 'intersects' }, { node: 'intersects' }],
+      });
+    }
+  });
+
+  it('may hold points too', () => {
+    const point = { type: 'Point', coordinates: [10, 10] };
+    expect(
+      intersects(features(square(0, 0), { ...square(0, 0), geometry: point })).tree,
+    ).toMatchObject({
+      node: 'or',
+    });
+  });
+
+  it('names the one with a fault, and the order of longitude and latitude', () => {
+    const swapped = { ...square(0, 0), geometry: { type: 'Point', coordinates: [45, 120] } };
+    expect(() => intersects(features(square(0, 0), swapped))).toThrow(
+      expect.objectContaining({
+        details: [expect.stringMatching(/^Geometry 2: .*Longitude comes first/)],
+      }),
+    );
+  });
+});

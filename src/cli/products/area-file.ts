@@ -1,4 +1,5 @@
 /** Reads the area in a GeoJSON file that a flag names. */
+import { readGeoJsonFile } from '../../config/geojson-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { intersects } from '../../filter/builder.ts';
@@ -10,11 +11,11 @@ import type { Io } from '../io.ts';
  */
 export function readAreaFile(path: string, { readFile }: Pick<Io, 'readFile'>): FilterTree {
   try {
-    return intersects(JSON.parse(readFile(path))).tree;
+    return intersects(readGeoJsonFile(path, readFile)).tree;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.replace(/\.$/, '') : String(cause);
-    const details = cause instanceof AppError ? cause.details : [];
-    const message = `--intersects: the area in ${path} cannot be used: ${reason}.`;
-    throw new AppError('usage', message, { cause, details });
+    if (!(cause instanceof AppError)) throw cause;
+    const { message: reason, details } = cause;
+    const which = reason.startsWith(path) ? '' : `${path} cannot be used: `;
+    throw new AppError('usage', `--intersects: ${which}${reason}`, { cause, details });
   }
 }

@@ -49,18 +49,28 @@ const depthMax = 4;
  * in order is for `geometryFaults` to say. Throws AppError `invalid`.
  */
 export function readGeoJson(value: unknown): Geometry {
+  const joined = joinAreas(readAreas(value));
+  if (joined !== null) return joined;
+  return refuse(
+    'The GeoJSON holds points and polygons. A filter takes the ones or the others: split it.',
+  );
+}
+
+/** The geometries of a GeoJSON value, at least one, each by itself. Throws AppError `invalid`. */
+export function readAreas(value: unknown): Geometry[] {
   const found = geometriesOf(value, 0);
-  const polygons = found.flatMap(polygonsOf);
-  const points = found.flatMap(pointsOf);
-  if (polygons.length > 0 && points.length > 0) {
-    refuse(
-      'The GeoJSON holds points and polygons. A filter takes the ones or the others: split it.',
-    );
-  }
-  if (found.length === 1 && found[0] !== undefined) return found[0];
-  if (polygons.length > 0) return { type: 'MultiPolygon', coordinates: polygons };
-  if (points.length > 0) return { type: 'MultiPoint', coordinates: points };
+  if (found.length > 0) return found;
   return refuse('The GeoJSON holds no geometry. Give it one with a place, such as a Polygon.');
+}
+
+/** Geometries of one kind as one; null for points and polygons together. */
+export function joinAreas(areas: readonly Geometry[]): Geometry | null {
+  const polygons = areas.flatMap(polygonsOf);
+  const points = areas.flatMap(pointsOf);
+  if (polygons.length > 0 && points.length > 0) return null;
+  if (areas.length === 1 && areas[0] !== undefined) return areas[0];
+  if (polygons.length > 0) return { type: 'MultiPolygon', coordinates: polygons };
+  return { type: 'MultiPoint', coordinates: points };
 }
 
 function geometriesOf(value: unknown, depth: number): Geometry[] {

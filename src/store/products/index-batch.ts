@@ -1,8 +1,10 @@
 /** Works through the log: a batch of notifications into the index, together with how far it has got. */
+
 import type { Database } from 'better-sqlite3';
+import type { ProductRecord } from '../../filter/record-parts.ts';
 import { isEnvironmentFailure } from '../sqlite-error.ts';
 import { dedupeKeyAt, fitsLog, indexProgress, readLog } from './index-progress.ts';
-import { bodyDocument, type ProductRecord, recordIn } from './product-record.ts';
+import { bodyDocument, recordIn } from './product-record.ts';
 import { createProductWriter, type LoggedNotification } from './product-writer.ts';
 
 /**

@@ -1,4 +1,5 @@
 /** Answers questions about products on the connections of one thread. */
+
 import type { Database } from 'better-sqlite3';
 import type {
   FoundProduct,
@@ -9,6 +10,7 @@ import type {
 } from '../../domain/products.ts';
 import { printFilter } from '../../filter/print.ts';
 import { productView } from '../../filter/product-view.ts';
+import type { ProductRecord } from '../../filter/record-parts.ts';
 import { lastPosition } from '../log-queries.ts';
 import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';
 import { type Choice, chooseForAll, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
@@ -17,7 +19,7 @@ import { footprintView } from './footprint-view.ts';
 import { fitsLog } from './index-progress.ts';
 import type { NameSample } from './name-sample.ts';
 import { keyOf, orderOf } from './product-order.ts';
-import { bodyDocument, completeRecord, type ProductRecord, recordIn } from './product-record.ts';
+import { bodyDocument, completeRecord, recordIn } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
 import { planSearch, type SearchPlan } from './search-plan.ts';
 

@@ -1,7 +1,6 @@
 /** Finds a product's record in the body of a notification, and completes it with what the index knows. */
 import { formatDateUs, parseDate } from '../../domain/notification-date.ts';
-
-export type ProductRecord = Readonly<Record<string, unknown>>;
+import type { ProductRecord } from '../../filter/record-parts.ts';
 
 /**
  * The JSON of a body, which SQLite has made a text (`CAST(bytes AS TEXT)`): so no bytes outside of the heap

@@ -1,8 +1,10 @@
 /** Brings one notification after the other into the index, within a transaction of the caller's. */
+
 import type { Database } from 'better-sqlite3';
 import { productView } from '../../filter/product-view.ts';
+import type { ProductRecord } from '../../filter/record-parts.ts';
 import { deriveColumns, derivedColumns } from './product-columns.ts';
-import { completeRecord, type ProductRecord, stateUsOf } from './product-record.ts';
+import { completeRecord, stateUsOf } from './product-record.ts';
 import { createProductSearchWriter } from './product-search.ts';
 import {
   currentOf,

@@ -5,7 +5,7 @@ import type { NotificationLog } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { compileFilter } from '../../filter/evaluate.ts';
 import { productView } from '../../filter/product-view.ts';
-import { recordIn } from '../../store/products/product-record.ts';
+import { bodyDocument, recordIn } from '../../store/products/product-record.ts';
 import type { RunningReceiver } from '../serve.ts';
 import { demoCollection, demoPlace, demoTree } from './demo-filter.ts';
 
@@ -72,7 +72,8 @@ async function verdictsOf(
   const verdicts = new Map<string, Set<boolean>>();
   const strays: string[] = [];
   for await (const { position, productId, subscription } of log.find({})) {
-    const record = recordIn(await log.body(position), 0);
+    const text = new TextDecoder().decode(await log.body(position));
+    const record = recordIn(bodyDocument(text), 0);
     if (record === null) continue;
     const verdict = verdicts.get(productId) ?? new Set();
     const isMatch = matches(productView(record));

@@ -1,11 +1,9 @@
-/** Geometries as GeoJSON (RFC 7946): what users have, and what maps can show. */
+/** Geometries as GeoJSON (RFC 7946), as maps can show them. */
 import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
 import { cutRings } from './antimeridian-cut.ts';
 import { shapesIntersect } from './intersects.ts';
 import { type Shape, toShape } from './shape.ts';
 import { clampedLatitude, snappedLongitude } from './unwrap.ts';
-
-export { readGeoJson } from './read-geojson.ts';
 
 /**
  * The geometry as valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut

@@ -44,19 +44,10 @@ const longitudeFirst = /(?:CRS:?84|EPSG:{1,2}4326|WGS ?84)$/i;
 const depthMax = 4;
 
 /**
- * The geometry of a GeoJSON value: Point, MultiPoint, Polygon or MultiPolygon, a feature with one, or a
- * collection whose geometries are all points or all polygons, which become one. Whether its rings are
- * in order is for `geometryFaults` to say. Throws AppError `invalid`.
+ * The geometries of a GeoJSON value, at least one, each by itself: Point, MultiPoint, Polygon or
+ * MultiPolygon, of a feature, or of a collection. Whether rings are in order is for `geometryFaults` to
+ * say. Throws AppError `invalid`.
  */
-export function readGeoJson(value: unknown): Geometry {
-  const joined = joinAreas(readAreas(value));
-  if (joined !== null) return joined;
-  return refuse(
-    'The GeoJSON holds points and polygons. A filter takes the ones or the others: split it.',
-  );
-}
-
-/** The geometries of a GeoJSON value, at least one, each by itself. Throws AppError `invalid`. */
 export function readAreas(value: unknown): Geometry[] {
   const found = geometriesOf(value, 0);
   if (found.length > 0) return found;

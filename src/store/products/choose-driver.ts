@@ -35,8 +35,8 @@ export function chooseForAll(database: Database, drivers: readonly Driver[]): Dr
 }
 
 /**
- * The driver with the fewest ids, reading no more than `idsMax` of each. That takes a millisecond or so,
- * which a wrong choice would cost many times over.
+ * The driver with the fewest ids, reading no more than `idsMax` of each. A wrong choice would cost many
+ * times what that takes.
  */
 function chooseDriver(
   database: Database,

@@ -14,10 +14,10 @@ export const productSchemaVersion = 1;
  * derived from the record at `record_position`. Attributes are REAL, since nothing makes an Integer
  * attribute whole. Ids are GUIDs, in which case does not matter.
  *
- * `product_name` finds any three letters of a name: without positions (detail=none) it is a third of the
- * size, and names are compared anyway. `product_box` finds boxes on the globe, sensed at a time, among a
- * range of ids, under so many clouds, all in units of alike size (box-units.ts): two boxes for a footprint that crosses
- * the antimeridian, with ids 2n and 2n+1.
+ * `product_name` finds any three letters of a name, without positions (detail=none), as names are compared
+ * anyway. `product_box` finds boxes on the globe, sensed at a time, among a range of ids, under so many
+ * clouds, all in units of alike size (box-units.ts): two boxes for a footprint that crosses the
+ * antimeridian, with ids 2n and 2n+1.
  */
 export const productSchema = `
   CREATE TABLE progress (

@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
 import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
-import { readGeoJson, toGeoJson } from '../../../src/filter/geometry/geojson.ts';
+import { toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
+import { joinAreas, readAreas } from '../../../src/filter/geometry/read-geojson.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
 import { arbitraryAreas, turnedBy } from './arbitrary.ts';
 
@@ -197,27 +198,35 @@ describe('GeoJSON of a geometry', () => {
 
 describe('reading GeoJSON', () => {
   const feature = (geometry: unknown) => ({ type: 'Feature', properties: { a: 1 }, geometry });
+  const joined = (value: unknown) => joinAreas(readAreas(value));
+
+  it('keeps points and polygons apart, as no geometry of a filter holds both', () => {
+    const point = { type: 'Point', coordinates: [0, 0] };
+    const both = { type: 'GeometryCollection', geometries: [polygon, point] };
+    expect(readAreas(both)).toEqual([polygon, point]);
+    expect(joined(both)).toBeNull();
+  });
 
   it('takes geometries, features and collections of one kind', () => {
-    expect(readGeoJson(polygon)).toEqual(polygon);
-    expect(readGeoJson(feature(polygon))).toEqual(polygon);
+    expect(joined(polygon)).toEqual(polygon);
+    expect(joined(feature(polygon))).toEqual(polygon);
     expect(
-      readGeoJson({ type: 'FeatureCollection', features: [feature(polygon), feature(null)] }),
+      joined({ type: 'FeatureCollection', features: [feature(polygon), feature(null)] }),
     ).toEqual(polygon);
     expect(
-      readGeoJson({ type: 'FeatureCollection', features: [feature(polygon), feature(polygon)] }),
+      joined({ type: 'FeatureCollection', features: [feature(polygon), feature(polygon)] }),
     ).toEqual({
       type: 'MultiPolygon',
       coordinates: [[square], [square]],
     });
     expect(
-      readGeoJson({
+      joined({
         type: 'GeometryCollection',
         geometries: [{ type: 'Point', coordinates: [1, 2, 300] }],
       }),
     ).toEqual({ type: 'Point', coordinates: [1, 2] });
     expect(
-      readGeoJson({
+      joined({
         type: 'Point',
         coordinates: [1, 2],
         crs: { type: 'name', properties: { name: 'urn:ogc:def:crs:OGC:1.3:CRS84' } },
@@ -249,16 +258,12 @@ describe('reading GeoJSON', () => {
     [{ type: 'Point', coordinates: ['1', '2'] }, /Point of the GeoJSON cannot be read/],
     [{ type: 'Point', coordinates: [Number.NaN, 2] }, /cannot be read/],
     [{ type: 'FeatureCollection', features: [] }, /holds no geometry/],
-    [
-      { type: 'GeometryCollection', geometries: [polygon, { type: 'Point', coordinates: [0, 0] }] },
-      /points and polygons/,
-    ],
     [{ ...polygon, crs: { properties: { name: 'EPSG:3857' } } }, /EPSG:3857/],
     [null, /no GeoJSON/],
     ['POINT (1 2)', /no GeoJSON/],
     [[], /no GeoJSON/],
   ])('refuses %j and says why', (value, message) => {
-    expect(() => readGeoJson(value)).toThrow(
+    expect(() => readAreas(value)).toThrow(
       expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),
     );
   });
@@ -266,6 +271,6 @@ describe('reading GeoJSON', () => {
   it('refuses collections that nest without end', () => {
     let nested: unknown = polygon;
     for (let i = 0; i < 1000; i += 1) nested = { type: 'GeometryCollection', geometries: [nested] };
-    expect(() => readGeoJson(nested)).toThrow(/too deeply/);
+    expect(() => readAreas(nested)).toThrow(/too deeply/);
   });
 });

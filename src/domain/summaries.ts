@@ -1,0 +1,206 @@
+/**
+ * What earshot says in words about what arrived: texts, the jobs that ask for them, and what was spent.
+ *
+ * Words: a *job* wants one text about one *subject*, a product or a digest. A *text* is kept under the digest
+ * of the exact request it answered (its *key*), so that the same request about the same subject is never sent
+ * twice. The *template* is the plain text made from the facts alone. Times are microseconds since 1970, UTC.
+ */
+
+export const summaryKinds = ['product', 'digest'] as const;
+export type SummaryKind = (typeof summaryKinds)[number];
+
+/**
+ * `waiting` for its time, its turn or the budget; `asking` while a request is out; `done` with a text of the
+ * model, or with the template where no model is configured; `failed` for good; `dropped` by a rule.
+ */
+export const summaryStates = ['waiting', 'asking', 'done', 'failed', 'dropped'] as const;
+export type SummaryState = (typeof summaryStates)[number];
+
+export const digestWindows = ['hour', 'day', 'week'] as const;
+export type DigestWindow = (typeof digestWindows)[number];
+
+/** Which notifications a digest tells of. */
+export interface DigestScope {
+  /** Times of receipt: from (included), until (excluded). */
+  fromUs: number;
+  untilUs: number;
+  /** The name in the path; null for all subscriptions together, '' for notifications to no name. */
+  subscription: string | null;
+  /** Only this collection, such as `SENTINEL-2`; null for all. */
+  collection: string | null;
+  /** Only what matches this `$filter` text; null for all. */
+  filter: string | null;
+  /** What the filter stands for, in the user's own word; null where it has none. */
+  area: string | null;
+}
+
+/** What is wanted. A job that exists for the subject becomes this one, and begins anew. */
+export interface NewSummaryJob {
+  kind: SummaryKind;
+  /** What makes two jobs the same one: for a product its id, for a digest its whole scope in a text. */
+  subject: string;
+  /** Null for a digest. */
+  productId: string | null;
+  productName: string | null;
+  /** The name in the path of the notification that called for it. */
+  subscription: string | null;
+  /** The notification that called for it; null for a digest and for what a command asked. */
+  position: number | null;
+  /** Null for a product. */
+  scope: DigestScope | null;
+  /** Not before: for a digest, when its window is over. */
+  dueAtUs: number;
+}
+
+/** A job as the worker sees it. */
+export interface SummaryJob extends NewSummaryJob {
+  id: number;
+  /** Grows whenever the subject is wanted anew, so that a late answer cannot pass for a newer one. */
+  revision: number;
+  /** Failures that were the job's own. */
+  attempts: number;
+  requestedAtUs: number;
+}
+
+/** A text that answers a request. */
+export interface SummaryText {
+  text: string;
+  /** Null for a template. */
+  model: string | null;
+  /** Whether all that it states was found in the facts; a template always is. */
+  verified: boolean;
+  /** What was not found, as it stands in the text; empty when verified. */
+  doubts: readonly string[];
+  createdAtUs: number;
+}
+
+/** A job with what came of it, for people and programs. */
+export interface SummaryRow {
+  id: number;
+  kind: SummaryKind;
+  productId: string | null;
+  productName: string | null;
+  subscription: string | null;
+  scope: DigestScope | null;
+  state: SummaryState;
+  /** The text, else the template, else null while it has not been looked at. */
+  text: SummaryText | null;
+  attempts: number;
+  requestedAtUs: number;
+  /** When it is tried next; null unless it waits. */
+  nextTryAtUs: number | null;
+  /** Why there is no text of the model, or not yet; null when nothing went wrong. */
+  error: string | null;
+}
+
+export interface SummaryQuery {
+  kind?: SummaryKind | undefined;
+  state?: SummaryState | undefined;
+  productId?: string | undefined;
+  /** Exact. */
+  subscription?: string | undefined;
+  /** Of texts: true for verified ones only, false for the others. */
+  verified?: boolean | undefined;
+  /** Jobs wanted since (included), until (excluded). */
+  sinceUs?: number | undefined;
+  untilUs?: number | undefined;
+  /** Newest first; only ids below this one: where the page before ended. */
+  beforeId?: number | undefined;
+  limit?: number | undefined;
+}
+
+/** What the user allows, in any hour and any 24 hours. */
+export interface SummaryBudget {
+  requestsPerHour: number;
+  requestsPerDay: number;
+  tokensPerDay: number;
+}
+
+/** What was spent in the last hour and the last 24. Requests count from when they are sent. */
+export interface SummarySpending {
+  requestsLastHour: number;
+  requestsLastDay: number;
+  tokensLastDay: number;
+}
+
+/**
+ * What came of asking to send a request. `claimed`: it may be sent, and is counted from now on. `taken`: the
+ * job is another's, done, or wanted anew. `budget`: it must wait until `freeAtUs`; `limit` names which.
+ */
+export type SummaryClaim =
+  | { outcome: 'claimed'; requestId: number }
+  | { outcome: 'taken' }
+  | { outcome: 'budget'; limit: keyof SummaryBudget; freeAtUs: number };
+
+/** How a job goes on. Ignored but for the text and the tokens when the job was wanted anew meanwhile. */
+export type SummaryOutcome =
+  /** A new text, kept under its key. */
+  | { outcome: 'text'; key: Uint8Array; text: SummaryText }
+  /** The text that is kept under the key already. */
+  | { outcome: 'known'; key: Uint8Array }
+  /** To be tried again; `counts` adds to the attempts. The template is shown until then. */
+  | {
+      outcome: 'postponed';
+      error: string;
+      nextTryAtUs: number;
+      counts: boolean;
+      template: string | null;
+    }
+  | { outcome: 'failed' | 'dropped'; error: string; template: string | null }
+  /** The subject is not to be told of after all: the job is forgotten. */
+  | { outcome: 'withdrawn' };
+
+/** The questions, which never wait for intake. All reject with `unavailable`. */
+export interface SummaryReader {
+  /** Streams rows, newest first, page by page. */
+  find(query: SummaryQuery): AsyncIterable<SummaryRow>;
+  /** The texts of products, by product id; those without one are left out. At most 1,000 ids. */
+  textsOf(productIds: readonly string[]): Promise<Map<string, SummaryText>>;
+  /** Jobs that are due: waiting ones, and those whose lease has run out; the longest due first. */
+  due(options: { nowUs: number; limit: number; ids?: readonly number[] }): Promise<SummaryJob[]>;
+  /** When the next job becomes due; null when none waits. May lie in the past. */
+  nextDueAtUs(): Promise<number | null>;
+  /** The text that answered exactly this request. */
+  known(key: Uint8Array): Promise<SummaryText | null>;
+  spending(nowUs: number): Promise<SummarySpending>;
+  counts(): Promise<Record<SummaryState, number>>;
+}
+
+/** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
+export interface Summaries extends SummaryReader {
+  /**
+   * Adds jobs, and moves the reader's cursor with them. A subject that has a job already is wanted anew: it
+   * waits again, without attempts. When more than `waitingMax` product jobs wait, the longest waiting ones
+   * are dropped, with the reason; resolves with how many.
+   */
+  enqueue(options: {
+    jobs: readonly NewSummaryJob[];
+    cursor?: { reader: string; position: number };
+    waitingMax: number;
+    atUs: number;
+  }): Promise<{ ids: number[]; dropped: number }>;
+  /**
+   * Asks to send a request for a job as it was seen, within the budget. A claim ends with `settle`, or by
+   * itself at `leaseUntilUs`, when its holder must have died. `tokens` is an estimate of question and answer.
+   */
+  claim(options: {
+    job: Pick<SummaryJob, 'id' | 'revision'>;
+    model: string;
+    tokens: number;
+    budget: SummaryBudget;
+    leaseUntilUs: number;
+    nowUs: number;
+  }): Promise<SummaryClaim>;
+  /**
+   * Says what came of a job; `request` names the claim it ends, with the tokens that were really spent where
+   * the service told.
+   */
+  settle(options: {
+    job: Pick<SummaryJob, 'id' | 'revision'>;
+    request: { id: number; tokens: number | null } | null;
+    result: SummaryOutcome;
+    nowUs: number;
+  }): Promise<void>;
+  /** Sets failed and dropped jobs to wait again: those named, or all. Resolves with how many. */
+  retry(options: { ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
+}

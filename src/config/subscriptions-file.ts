@@ -12,21 +12,16 @@ import {
   subscriptionNamePattern,
   wantedStatuses,
 } from '../domain/subscription.ts';
-import type { Expression } from '../filter/builder.ts';
+import type { SummaryRule } from '../domain/summary-rule.ts';
+import { checkFilter } from '../filter/check.ts';
+import { showFinding } from '../filter/show-finding.ts';
+import { filterSchema } from './filter-schema.ts';
 import { importConfigFile } from './import-config-file.ts';
+import { summaryRuleSchema } from './summary-rule-schema.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
 
-/** An expression is known by what it can do: the file may have its own copy of this program. */
-const filterSchema = z
-  .custom<string | Expression>(
-    (value) =>
-      typeof value === 'string' || z.looseObject({ tree: z.object() }).safeParse(value).success,
-    'must be a string with a $filter expression, or an expression made with collection(…), and(…), …',
-  )
-  .transform(String);
-
-/** What a subscription needs: events, a filter, and whether it runs. */
+/** What a subscription needs: events, a filter, whether it runs, and what is told of it in words. */
 const subscriptionSchema = z.strictObject({
   /** What to be told of; `['created']` unless told. */
   events: z.array(z.enum(subscriptionEvents)).min(1).default(['created']),
@@ -36,6 +31,11 @@ const subscriptionSchema = z.strictObject({
    */
   filter: filterSchema.default(''),
   status: z.enum(wantedStatuses).default('running'),
+  /**
+   * What a language model is to tell: `each` product, or a `digest` of what arrived in a window, or nothing
+   * (`off`). Left out, EARSHOT_SUMMARY says so.
+   */
+  summary: summaryRuleSchema.optional(),
 });
 
 const configSchema = z.strictObject({
@@ -58,16 +58,57 @@ export function defineConfig(config: EarshotConfig): EarshotConfig {
  * has changed is read anew. Rejects with `configuration`, all problems at once.
  */
 export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubscription[] | null> {
+  const subscriptions = await readSubscriptions(join(folder, subscriptionsFileName));
+  if (subscriptions === null) return null;
+  return Object.entries(subscriptions)
+    .map(([name, { events, filter, status }]) => {
+      return { name, events: sortedEvents(events), filter, status };
+    })
+    .toSorted((a, b) => a.name.localeCompare(b.name));
+}
+
+/**
+ * The rules of the subscriptions that state one, by the subscription's name; none without a file. Rejects
+ * with `configuration`, all problems at once, those of filters too: earshot alone reads these, so there is
+ * nobody else to judge them.
+ */
+export async function loadSummaryRules(folder: string): Promise<ReadonlyMap<string, SummaryRule>> {
   const path = join(folder, subscriptionsFileName);
+  const subscriptions = await readSubscriptions(path);
+  const rules = new Map<string, SummaryRule>();
+  for (const [name, { summary }] of Object.entries(subscriptions ?? {})) {
+    if (summary !== undefined) rules.set(name, summary);
+  }
+  const details = [...rules].flatMap(([name, rule]) =>
+    filtersIn(rule).flatMap(([where, filter]) =>
+      checkFilter(filter, 'Products')
+        .findings.filter(({ severity }) => severity === 'error')
+        .map(
+          (finding) => `subscriptions.${name}.summary.${where}: ${showFinding(filter, finding)}`,
+        ),
+    ),
+  );
+  if (details.length > 0) throw new AppError('configuration', faultsOf(path), { details });
+  return rules;
+}
+
+/** The filters of a rule, each with its place in the file. */
+function filtersIn(rule: SummaryRule): [where: string, filter: string][] {
+  if (rule.kind === 'each') return [['each.filter', rule.filter]];
+  if (rule.kind === 'off') return [];
+  return rule.areas.map(({ name, filter }) => [`digest.areas.${name}`, filter]);
+}
+
+async function readSubscriptions(path: string) {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   const result = configSchema.safeParse(await defaultExportOf(path));
-  if (!result.success) {
-    const details = result.error.issues.map(describe);
-    throw new AppError('configuration', `${path} has faults.`, { details });
-  }
-  return Object.entries(result.data.subscriptions)
-    .map(([name, { events, ...rest }]) => ({ name, events: sortedEvents(events), ...rest }))
-    .toSorted((a, b) => a.name.localeCompare(b.name));
+  if (result.success) return result.data.subscriptions;
+  const details = result.error.issues.map(describe);
+  throw new AppError('configuration', faultsOf(path), { details });
+}
+
+function faultsOf(path: string): string {
+  return `${path} has faults.`;
 }
 
 async function defaultExportOf(path: string): Promise<unknown> {

@@ -63,6 +63,20 @@ export const outboundUrl = exactUrl.transform((href, context) => {
 /** An outbound URL; the path of the API is taken off, as people copy it along. */
 export const catalogueUrl = outboundUrl.transform((url) => url.replace(/\/odata(\/v1)?$/, ''));
 
+/** The same; the path of the chat completions is taken off, as people copy it along. */
+export const inferenceUrl = outboundUrl.transform((url) =>
+  url.replace(/\/openai(\/v1(\/chat\/completions)?)?$/, ''),
+);
+
+/** `<vendor>/<model_name>` (specification, inference service: Chat completion request). */
+export const modelName = z
+  .string()
+  .max(200, 'is too long')
+  .regex(
+    /^[\x21-\x2e\x30-\x7e]+(\/[\x21-\x2e\x30-\x7e]+)+$/,
+    'must have the form <vendor>/<model_name>, without blanks',
+  );
+
 /**
  * A folder, to its absolute path: a receiver must not lose its data when the folder that it was started
  * in is moved or deleted.
@@ -73,6 +87,12 @@ export const directory = z.string().transform((path) => resolve(path));
 export const count = z
   .string()
   .regex(/^[1-9]\d{0,5}$/, 'must be a whole number, 1 or more')
+  .transform(Number);
+
+/** A whole number of at least 0. */
+export const amount = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,8})$/, 'must be a whole number, 0 or more, of at most nine digits')
   .transform(Number);
 
 const addressRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);

@@ -1,5 +1,6 @@
 /** The one table of variables: what each is called, means, holds and defaults to. */
 import { z } from 'zod';
+import { summaryVariables } from './summary-variables.ts';
 import {
   addressRanges,
   catalogueUrl,
@@ -11,21 +12,9 @@ import {
   outboundUrl,
   publicUrl,
 } from './value-schemas.ts';
+import { type Variable, variable } from './variable.ts';
 
-/** One row of the table. The schema reads the variable's text; `default` is a text too. */
-export interface Variable {
-  name: `EARSHOT_${string}`;
-  schema: z.ZodType;
-  default?: string;
-  /** May also be given as a file, named by the variable with `_FILE` appended. */
-  secret?: true;
-  /** One or two sentences for `docs/configuration.md`. */
-  description: string;
-  /** A value as a user would write it. */
-  example: string;
-}
-
-const variable = <const Row extends Variable>(row: Row) => row;
+export type { Variable };
 
 export const variables = {
   publicUrl: variable({
@@ -251,6 +240,7 @@ export const variables = {
     description: 'How many subscriptions the catalogue lets an account have, paused ones included.',
     example: '10',
   }),
+  ...summaryVariables,
   logLevel: variable({
     name: 'EARSHOT_LOG_LEVEL',
     schema: z.enum(['debug', 'info', 'warn', 'error']),

@@ -22,6 +22,14 @@ const outboundUrls = {
     'https://catalogue.example.org/?a=1',
   ],
 };
+const amounts = {
+  good: [
+    ['0', 0],
+    ['60', 60],
+    ['999999999', 999_999_999],
+  ],
+  bad: ['-1', '1.5', '007', 'all', '1e3', '1000000000'],
+};
 const counts = { good: [['3', 3]], bad: ['0', '-1', '2.5', 'two', '1e9'] };
 
 /** For each variable texts with their values, and texts that are refused. */
@@ -128,6 +136,39 @@ const examples = {
   accessToken: { good: [['eyJ.a-b_c', 'eyJ.a-b_c']], bad: ['two words', 'tokén'] },
   subscriptionsRunningMax: counts,
   subscriptionsMax: counts,
+  summary: {
+    good: ['off', 'each', 'digest'].map((rule) => [rule, rule]),
+    bad: ['on', 'Each', 'all'],
+  },
+  inferenceUrl: {
+    good: [
+      ...outboundUrls.good,
+      ['https://inference.example.org/openai/v1/', 'https://inference.example.org'],
+      ['https://inference.example.org/a/openai', 'https://inference.example.org/a'],
+      ['http://[::1]:1/openai/v1/chat/completions', 'http://[::1]:1'],
+      ['https://inference.example.org/openai/v2', 'https://inference.example.org/openai/v2'],
+    ],
+    bad: outboundUrls.bad,
+  },
+  inferenceApiKey: { good: [['sk-a.b_c/d=', 'sk-a.b_c/d=']], bad: ['two words', 'kéy', 'a\tb'] },
+  inferenceModel: {
+    good: [
+      ['openai/gpt-oss-120b', 'openai/gpt-oss-120b'],
+      ['a/b/c.d:e', 'a/b/c.d:e'],
+    ],
+    bad: [
+      'gpt-oss-120b',
+      '/gpt',
+      'openai/',
+      'openai//gpt',
+      'open ai/gpt',
+      'a/б',
+      `a/${'b'.repeat(200)}`,
+    ],
+  },
+  summaryRequestsPerHour: amounts,
+  summaryRequestsPerDay: amounts,
+  summaryTokensPerDay: amounts,
   logLevel: {
     good: ['debug', 'info', 'warn', 'error'].map((level) => [level, level]),
     bad: ['INFO', 'trace', '3'],

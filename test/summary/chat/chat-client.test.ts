@@ -1,0 +1,281 @@
+/** The chat client against real servers: what it sends, what it reads, where it does not go. */
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { AppError } from '../../../src/domain/app-error.ts';
+import { createChatClient } from '../../../src/summary/chat/chat-client.ts';
+import { startServer } from '../../http/answering-server.ts';
+import {
+  chatPath,
+  clientOf,
+  completionOf,
+  faultOf,
+  faultWith,
+  key,
+  lasting,
+  model,
+  modelsPath,
+  request,
+  startService,
+} from './chat-world.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+const answered = async (body: unknown) => {
+  const { client } = await startService({ body });
+  return client.complete(request, lasting());
+};
+
+describe('the request', () => {
+  it('is the specified one, with the specified headers and none about this machine', async () => {
+    const { client, requests, host } = await startService({ body: completionOf('Yes.') });
+    await client.complete(request, lasting());
+    const [seen] = requests;
+    expect([seen?.method, seen?.path, requests.length]).toEqual(['POST', chatPath, 1]);
+    expect(JSON.parse(seen?.body ?? '')).toEqual(request);
+    // What Node's own fetch adds besides tells nothing.
+    expect(seen?.headers).toEqual({
+      accept: 'application/json',
+      'accept-encoding': expect.any(String),
+      'accept-language': '*',
+      authorization: `Bearer ${key}`,
+      connection: expect.any(String),
+      'content-length': String(Buffer.byteLength(seen?.body ?? '')),
+      'content-type': 'application/json',
+      host,
+      'sec-fetch-mode': 'cors',
+      'user-agent': 'earshot',
+    });
+  });
+
+  it('does not depend on the environment of the client library', async () => {
+    const other = await startServer([{ body: completionOf('Wrong.') }]);
+    for (const [name, value] of Object.entries({
+      OPENAI_BASE_URL: `${other.url}/v1`,
+      OPENAI_API_KEY: 'sk-environment',
+      OPENAI_ADMIN_KEY: 'sk-admin-environment',
+      OPENAI_ORG_ID: 'org-environment',
+      OPENAI_PROJECT_ID: 'proj-environment',
+      OPENAI_WEBHOOK_SECRET: 'hook-environment',
+      OPENAI_CUSTOM_HEADERS: 'Authorization: Bearer environment\nX-Environment: environment',
+      OPENAI_LOG: 'debug',
+    })) {
+      vi.stubEnv(name, value);
+    }
+    const spies = (['debug', 'info', 'warn', 'error', 'log'] as const).map((name) =>
+      vi.spyOn(console, name),
+    );
+    const { client, requests } = await startService(
+      { body: completionOf('Right.') },
+      { body: { data: [] } },
+    );
+    expect((await client.complete(request, lasting())).text).toBe('Right.');
+    expect(await client.models(lasting())).toEqual([]);
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([
+      `Bearer ${key}`,
+      `Bearer ${key}`,
+    ]);
+    expect(JSON.stringify(requests)).not.toContain('environment');
+    expect(other.requests).toEqual([]);
+    for (const spy of spies) expect(spy).not.toHaveBeenCalled();
+  });
+
+  it('says so when a variable of the client library keeps it from starting', async () => {
+    vi.stubEnv('OPENAI_CUSTOM_HEADERS', 'not a header name: x');
+    const { client, requests } = await startService({ body: completionOf('Yes.') });
+    const { kind, message } = await faultOf(client.complete(request, lasting()));
+    expect([kind, requests.length]).toEqual(['unreachable', 0]);
+    expect(message).toContain('Take OPENAI_CUSTOM_HEADERS out of the environment');
+  });
+
+  it.each([503, 429, 408, 409])(
+    'is sent once, whatever is answered (%i), even if told to repeat it',
+    async (status) => {
+      const headers = { 'x-should-retry': 'true', 'retry-after-ms': '1' };
+      const { requests } = await faultWith({ status, headers });
+      expect(requests.map(({ path }) => path)).toEqual([chatPath]);
+    },
+  );
+
+  it.each(['', 'two words', 'line\nbreak', 'schlüssel'])(
+    'is not sent with the key %j',
+    async (apiKey) => {
+      const { url, requests } = await startService({ body: completionOf('Yes.') });
+      const client = clientOf(url, { apiKey });
+      const { kind, message } = await faultOf(client.complete(request, lasting()));
+      expect([kind, requests.length]).toEqual(['wrong_key', 0]);
+      if (apiKey !== '') expect(message).not.toContain(apiKey);
+      expect((await faultOf(client.models(lasting()))).kind).toBe('wrong_key');
+    },
+  );
+});
+
+describe('the key', () => {
+  it.each([301, 302, 303, 307, 308])('does not travel to another origin (%i)', async (status) => {
+    const elsewhere = await startServer([{ body: completionOf('Stolen.') }]);
+    const headers = { location: `${elsewhere.url}/steal?key=1` };
+    const redirect = { status, headers };
+    const { client } = await startService(redirect, redirect);
+    const calls = [() => client.complete(request, lasting()), () => client.models(lasting())];
+    for (const call of calls) {
+      const { kind, message } = await faultOf(call());
+      expect(kind).toBe('redirected');
+      expect(message).toContain(
+        `points to ${elsewhere.url} (${status}), where earshot does not follow`,
+      );
+      expect(message).not.toContain('steal');
+    }
+    expect(elsewhere.requests).toEqual([]);
+  });
+
+  it.each<[form: string, body: unknown]>([
+    [
+      'an error',
+      { error: { message: `Incorrect API key provided: ${key}.`, code: key, type: key } },
+    ],
+    ['a detail', { detail: [{ loc: ['header', key], msg: `bad ${key}`, input: key }] }],
+    ['a form of its own', { odd: { authorization: `Bearer ${key}` } }],
+    ['a text', `Authorization: Bearer ${key}`],
+    ['an address', `see /login?key=${encodeURIComponent(key)}`],
+    ['a page', `<html><title>${key}</title><body>${key}</body></html>`],
+    ['escapes', JSON.stringify({ odd: key }).replaceAll('/', '\\/').replaceAll('s', '\\u0073')],
+    ['a long text, cut within it', `${'x'.repeat(190)}${key}`],
+  ])('is not shown when the service repeats it in %s', async (_form, body) => {
+    for (const status of [200, 400, 401, 404, 429, 500]) {
+      const { message } = await faultWith({ status, body, headers: { 'x-echo': key } });
+      expect(message).not.toMatch(/sk-secret|of\+mine|1234567890/);
+    }
+  });
+
+  it('is not let through in a text, nor in the name of a model', async () => {
+    const body = completionOf(`Your key is ${key}.`);
+    const { kind, message } = await faultWith({ body });
+    expect([kind, message]).toEqual([
+      'unexpected_form',
+      'The inference service (HOST) answered with a text that holds our key. Replace the key, and ask who runs the service.',
+    ]);
+    const { client } = await startService('cut', { body: { data: [{ id: `a/${key}` }] } });
+    expect(await client.models(lasting())).toEqual(['a/…']);
+  });
+});
+
+describe('an answer', () => {
+  it('is the text, and the tokens where they are told', async () => {
+    const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
+    expect(await answered(completionOf(' Größe: 5 m.\n', { usage }))).toEqual({
+      text: 'Größe: 5 m.',
+      totalTokens: 42,
+    });
+    expect(await answered(completionOf('Yes.'))).toEqual({ text: 'Yes.', totalTokens: null });
+  });
+
+  it.each([
+    null,
+    'many',
+    {},
+    { total_tokens: '42' },
+    { total_tokens: -1 },
+    { total_tokens: 1.5 },
+    { total_tokens: 1e15 },
+  ])('without sane tokens has none (%j)', async (usage) => {
+    expect((await answered(completionOf('Yes.', { usage }))).totalTokens).toBeNull();
+  });
+
+  it('may hold anything besides, and be named any type', async () => {
+    const message = {
+      role: 'assistant',
+      content: 'Yes.',
+      reasoning: 'Hm.',
+      tool_calls: 7,
+      refusal: null,
+    };
+    const choices = [{ message, finish_reason: 5, logprobs: [] }, 'odd'];
+    const body = { id: 5, object: [], created: 'x', choices, usage: 'odd', error: null };
+    expect((await answered(body)).text).toBe('Yes.');
+    expect((await answered(JSON.stringify(body))).text).toBe('Yes.'); // as text/plain
+    expect((await answered({ choices: [{ message: { content: 'Bare.' } }] })).text).toBe('Bare.');
+  });
+});
+
+describe('a call', () => {
+  it('that is stopped is cancelled at once, before it is sent and while it waits', async () => {
+    const { client, requests } = await startService('hang', 'hang');
+    const stopped = AbortSignal.abort(new Error(key));
+    expect((await faultOf(client.complete(request, stopped))).kind).toBe('cancelled');
+    expect((await faultOf(client.models(stopped))).kind).toBe('cancelled');
+    expect(requests).toEqual([]);
+    const controller = new AbortController();
+    const waiting = faultOf(client.complete(request, controller.signal));
+    await expect.poll(() => requests.length).toBe(1);
+    controller.abort();
+    expect((await waiting).message).toBe(
+      'The request to the inference service was stopped. Ask again when you like.',
+    );
+  });
+
+  it('that the program stops from below is cancelled too', async () => {
+    const send = () => Promise.reject(new AppError('cancelled', 'Stopped.'));
+    const client = createChatClient({ baseUrl: 'http://127.0.0.1:1', apiKey: key, fetch: send });
+    expect((await faultOf(client.complete(request, lasting()))).kind).toBe('cancelled');
+  });
+
+  it('leaves nothing on a signal that lives long', async () => {
+    const { client } = await startService({ body: completionOf('Yes.') });
+    const warnings: string[] = [];
+    const note = ({ name }: Error) => warnings.push(name);
+    process.on('warning', note);
+    const { signal } = new AbortController();
+    for (let i = 0; i < 30; i += 1) await client.complete(request, signal);
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('the models', () => {
+  it('are listed by id, once each, without what is none', async () => {
+    const data = [
+      { id: model, object: 'model' },
+      { id: 'b/c' },
+      { id: 'b/c' },
+      { id: '' },
+      { id: 5 },
+      null,
+    ];
+    const { client, requests } = await startService('cut', { body: { object: 'list', data } });
+    expect(await client.models(lasting())).toEqual([model, 'b/c']);
+    expect(requests.map((seen) => [seen.method, seen.path, seen.body])).toEqual([
+      ['GET', modelsPath, ''],
+    ]);
+    expect(requests[0]?.headers.authorization).toBe(`Bearer ${key}`);
+    expect(requests[0]?.headers['content-type']).toBeUndefined();
+  });
+
+  it('are cut and cleaned, as they come from outside', async () => {
+    const data = [{ id: '\u001b[31mred' }, { id: 'x'.repeat(5_000) }];
+    const { client } = await startService('cut', { body: { data } });
+    expect(await client.models(lasting())).toEqual(['\ufffd[31mred', `${'x'.repeat(200)}…`]);
+  });
+
+  it.each<[how: string, answer: object]>([
+    ['404', { status: 404, body: { detail: 'Not Found' } }],
+    ['405', { status: 405 }],
+    ['501', { status: 501 }],
+    ['a web page', { body: '<html></html>' }],
+    ['another form', { body: { models: [] } }],
+  ])('are null where the service does not list them: %s', async (_how, answer) => {
+    const { client } = await startService('cut', answer);
+    expect(await client.models(lasting())).toBeNull();
+  });
+
+  it.each([
+    [401, 'wrong_key'],
+    [403, 'key_refused'],
+    [429, 'rate_limited'],
+    [500, 'service_error'],
+    [400, 'request_refused'],
+  ])('are refused with %i as %s', async (status, kind) => {
+    const { client } = await startService('cut', { status, body: { error: 'the model' } });
+    expect((await faultOf(client.models(lasting()))).kind).toBe(kind);
+  });
+});

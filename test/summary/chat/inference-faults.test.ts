@@ -1,0 +1,208 @@
+/** Every way in which the service can refuse or fail, told apart, each in its own words. */
+import { describe, expect, it } from 'vitest';
+import { faultScope, inferenceFaultKinds } from '../../../src/summary/chat/inference-fault.ts';
+import type { Answer } from '../../http/answering-server.ts';
+import { completionOf, faultWith, model } from './chat-world.ts';
+
+const error = (message: string, code: unknown = null) => ({
+  error: { message, type: 'invalid_request_error', param: null, code },
+});
+const page = '<!doctype html><html><head><title>404\n Not Found</title></head></html>';
+const listed = (...ids: string[]): Answer => ({ body: { data: ids.map((id) => ({ id })) } });
+const urlAdvice = `Perhaps EARSHOT_INFERENCE_URL is wrong, which is the address before /openai/v1, or the project of the key has no model ${model}.`;
+const modelAdvice =
+  'Check EARSHOT_INFERENCE_MODEL against the models of the project in the control panel.';
+
+/** A name, the answer, and the kind and the message that come of it. */
+const refusals: [name: string, answer: Answer, kind: string, message: string][] = [
+  [
+    'a wrong key',
+    { status: 401, body: error('Incorrect API key provided.', 'invalid_api_key') },
+    'wrong_key',
+    'The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided.". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.',
+  ],
+  [
+    'a key of another project',
+    { status: 403, body: { detail: 'Forbidden for this project' } },
+    'key_refused',
+    'The inference service (HOST) refuses what this key asks for (403). It says: "Forbidden for this project". Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.',
+  ],
+  [
+    'a model that is not available',
+    {
+      status: 404,
+      body: { object: 'error', message: `The model ${model} does not exist.`, code: 404 },
+    },
+    'model_unavailable',
+    `The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist.". ${modelAdvice}`,
+  ],
+  [
+    'an address where nothing is',
+    { status: 404, body: page },
+    'model_unavailable',
+    `Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "(a web page) 404 Not Found". ${urlAdvice}`,
+  ],
+  [
+    'a 404 that names no model',
+    { status: 404, body: { detail: 'Not Found' } },
+    'model_unavailable',
+    `Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "Not Found". ${urlAdvice}`,
+  ],
+  [
+    'a redirect without a place',
+    { status: 302 },
+    'redirected',
+    'The inference service (HOST) points to another address (302), where earshot does not follow, as the key must not travel. Check EARSHOT_INFERENCE_URL.',
+  ],
+  [
+    'too many requests',
+    { status: 429, headers: { 'retry-after': '90' }, body: { error: 'Slow down' } },
+    'rate_limited',
+    'The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s; if that goes on, allow earshot fewer requests an hour.',
+  ],
+  [
+    'an error of the service',
+    { status: 503, body: '' },
+    'service_error',
+    'The inference service (HOST) cannot answer at the moment (503). Try again later.',
+  ],
+  [
+    'a request that it will not answer',
+    { status: 400, body: error(`This model's maximum context length is 8192 tokens.`) },
+    'request_refused',
+    `The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens.". Sent again as it is, it would be refused again.`,
+  ],
+  [
+    'a web page instead of JSON',
+    { status: 200, body: '<html><title>Welcome</title></html>' },
+    'not_json',
+    'The inference service (HOST) answered with something else than JSON (200). It says: "(a web page) Welcome". Perhaps EARSHOT_INFERENCE_URL is wrong.',
+  ],
+  [
+    'JSON of another form',
+    { status: 200, body: error('Overloaded') },
+    'unexpected_form',
+    'The inference service (HOST) answered with JSON that is no chat completion (200). It says: "Overloaded". Perhaps EARSHOT_INFERENCE_URL is wrong.',
+  ],
+  [
+    'an answer without a text',
+    { body: completionOf(null) },
+    'empty',
+    'The inference service (HOST) answered without a text. Try again, or choose another model.',
+  ],
+  [
+    'an answer that was cut',
+    { body: completionOf('It was', {}, 'length') },
+    'cut',
+    'The inference service (HOST) cut the text off at the length that the model may write. Try again, or choose another model.',
+  ],
+];
+
+describe('a refusal', () => {
+  it.each(refusals)('for %s has its own words', async (_name, answer, kind, message) => {
+    expect(await faultWith(answer)).toMatchObject({ kind, message });
+  });
+
+  it.each<[status: number, kind: string]>([
+    [402, 'key_refused'],
+    [405, 'model_unavailable'],
+    [408, 'service_error'],
+    [409, 'service_error'],
+    [410, 'model_unavailable'],
+    [413, 'request_refused'],
+    [418, 'request_refused'],
+    [422, 'request_refused'],
+    [425, 'service_error'],
+    [500, 'service_error'],
+    [529, 'service_error'],
+  ])('with %i and no words is %s', async (status, kind) => {
+    for (const body of [undefined, {}, [], 'null', '{"error":']) {
+      expect((await faultWith({ status, body })).kind).toBe(kind);
+    }
+  });
+
+  it.each<[status: number, body: unknown]>([
+    [400, error(`The model \`${model}\` does not exist or you do not have access to it.`)],
+    [400, error('nothing known', 'model_not_found')],
+    [400, { detail: `Unknown model: ${model}` }],
+    [400, { object: 'error', message: `${model} is no model of ours`, type: 'NotFoundError' }],
+    [403, error(`Project p has no access to model ${model}`, 'model_not_found')],
+    [
+      422,
+      { detail: [{ type: 'enum', loc: ['body', 'model'], msg: 'Input should be …', input: 'x' }] },
+    ],
+    [404, { error: { message: 'No such model', type: 5, code: {} } }],
+  ])('with %i and these words is for the model: %j', async (status, body) => {
+    expect(await faultWith({ status, body })).toMatchObject({
+      kind: 'model_unavailable',
+      message: expect.stringContaining(`The model ${model} is not available`),
+    });
+  });
+
+  it('for the model names those that there are', async () => {
+    const answer = { status: 404, body: error('no such model') };
+    const { message, requests } = await faultWith(answer, listed('a/b', 'c/d'));
+    expect(message).toMatch(/Set EARSHOT_INFERENCE_MODEL to one of these: a\/b, c\/d\.$/);
+    expect(requests).toHaveLength(2);
+    const many = Array.from({ length: 25 }, (_, index) => `a/${index}`);
+    expect((await faultWith(answer, listed(...many))).message).toMatch(
+      /a\/18, a\/19 and 5 more\.$/,
+    );
+    expect((await faultWith(answer, listed())).message).toMatch(/lists no model for this key/);
+    for (const models of [listed(model), { status: 500 }, 'cut'] as const) {
+      expect((await faultWith(answer, models)).message).toContain(modelAdvice);
+    }
+  });
+
+  it('with a bare 404 is for the model where the models are listed, as the address is right then', async () => {
+    const { message } = await faultWith({ status: 404 }, listed('a/b'));
+    expect(message).toMatch(/^The model .* is not available .* one of these: a\/b\.$/);
+  });
+
+  it.each<[headers: Record<string, string>, ms: number | null]>([
+    [{}, null],
+    [{ 'retry-after': '7' }, 7_000],
+    [{ 'retry-after': 'soon' }, null],
+    [
+      {
+        date: 'Fri, 01 May 2026 12:00:00 GMT',
+        'retry-after': 'Fri, 01 May 2026 12:01:30 GMT',
+      },
+      90_000,
+    ],
+  ])('hands on the wait that is asked for (%j)', async (headers, ms) => {
+    for (const status of [429, 503]) {
+      expect((await faultWith({ status, headers })).retryAfterMs).toBe(ms);
+    }
+  });
+
+  it('shows no more of foreign words than a few lines, and none that moves the cursor', async () => {
+    const long = await faultWith({
+      status: 400,
+      body: error(`\u001b[2J\u202e${'x'.repeat(9_000)}`),
+    });
+    expect(long.message).toContain('It says: "\ufffd[2J\ufffdxxx');
+    expect(long.message.length).toBeLessThan(700);
+    const raw = await faultWith({ status: 500, body: 'y'.repeat(9_000) });
+    expect(raw.message.length).toBeLessThan(400);
+  });
+});
+
+describe('the kinds', () => {
+  it('all concern somebody', () => {
+    const scopes = Object.groupBy(inferenceFaultKinds, faultScope);
+    expect(scopes).toEqual({
+      settings: ['wrong_key', 'key_refused', 'model_unavailable', 'redirected'],
+      service: [
+        'rate_limited',
+        'service_error',
+        'timeout',
+        'unreachable',
+        'not_json',
+        'unexpected_form',
+      ],
+      job: ['request_refused', 'empty', 'cut'],
+      caller: ['cancelled'],
+    });
+  });
+});

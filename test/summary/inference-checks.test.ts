@@ -1,0 +1,128 @@
+/** The doctor's look at the inference service: the key, and the model of its project. */
+import { describe, expect, it } from 'vitest';
+import { checkInference } from '../../src/summary/inference-checks.ts';
+import type { Answer } from '../http/answering-server.ts';
+import {
+  chatPath,
+  clientOf,
+  completionOf,
+  key,
+  lasting,
+  model,
+  startService,
+} from './chat/chat-world.ts';
+
+const listed = (...ids: string[]): Answer => ({ body: { data: ids.map((id) => ({ id })) } });
+const refused = (status: number, words = '') => ({ status, body: { error: { message: words } } });
+const unlisted = { status: 404 };
+
+/** What the doctor finds, and how many completions that took. */
+async function findingsWith(models: Answer, chat: Answer = 'cut') {
+  const { client, requests } = await startService(chat, models);
+  const findings = await checkInference({ client, model, signal: lasting() });
+  const states = findings.map(({ check, state }) => [check, state]);
+  expect(JSON.stringify(findings)).not.toContain(key);
+  expect(findings.every((one) => ['pass', 'skipped'].includes(one.state) || one.advice)).toBe(true);
+  const asked = requests.filter(({ path }) => path === chatPath);
+  return { findings, states: Object.fromEntries(states), asked };
+}
+
+describe('a service that lists its models', () => {
+  it('passes when the model is listed, and costs nothing', async () => {
+    const { findings, asked } = await findingsWith(listed('a/b', model));
+    expect(findings).toEqual([
+      {
+        check: 'inference key',
+        state: 'pass',
+        message: 'The service takes it, and lists 2 models.',
+      },
+      { check: 'inference model', state: 'pass', message: `${model} is among those listed.` },
+    ]);
+    expect(asked).toEqual([]);
+  });
+
+  it('fails when the model is not listed, and says which are', async () => {
+    const { findings, asked } = await findingsWith(listed('a/b'));
+    expect(findings).toEqual([
+      {
+        check: 'inference key',
+        state: 'pass',
+        message: 'The service takes it, and lists one model.',
+      },
+      {
+        check: 'inference model',
+        state: 'fail',
+        message: `${model} is not among the models that the service lists for this key.`,
+        advice: 'Set EARSHOT_INFERENCE_MODEL to one of these: a/b.',
+      },
+    ]);
+    expect(asked).toEqual([]);
+    const none = await findingsWith(listed());
+    expect(none.findings[1]?.advice).toContain('lists no model for this key');
+  });
+});
+
+describe('a service that lists none', () => {
+  it.each([unlisted, refused(403), refused(400), { body: '<html></html>' }])(
+    'is asked for one word (%j)',
+    async (models) => {
+      const { states, asked } = await findingsWith(models, { body: completionOf('ready') });
+      expect(states).toEqual({ 'inference key': 'pass', 'inference model': 'pass' });
+      expect(asked).toHaveLength(1);
+      expect(asked[0]?.body.length).toBeLessThan(300);
+    },
+  );
+
+  it.each<[name: string, chat: Answer, key: string, model: string, words: string]>([
+    ['the key is wrong', refused(401), 'fail', 'skipped', 'EARSHOT_INFERENCE_API_KEY'],
+    ['the key is of another project', refused(403), 'fail', 'skipped', 'another project'],
+    ['the model is not there', refused(404, 'no such model'), 'skipped', 'fail', 'not available'],
+    ['nothing is there', unlisted, 'skipped', 'fail', 'EARSHOT_INFERENCE_URL'],
+    ['the request is refused', refused(400, 'odd'), 'pass', 'warn', 'odd'],
+    ['the text is empty', { body: completionOf('') }, 'pass', 'warn', 'without a text'],
+    ['the text is cut', { body: completionOf('r', {}, 'length') }, 'pass', 'warn', 'cut the text'],
+    ['it is asked too often', refused(429), 'warn', 'skipped', 'asked too often'],
+    ['it is out of order', refused(500), 'fail', 'skipped', 'cannot answer at the moment'],
+    ['it is a web page', { body: '<html></html>' }, 'fail', 'skipped', 'something else than JSON'],
+  ])('is judged by its answer when %s', async (_name, chat, keyState, modelState, words) => {
+    const { findings, states } = await findingsWith(unlisted, chat);
+    expect(states).toEqual({ 'inference key': keyState, 'inference model': modelState });
+    expect(JSON.stringify(findings)).toContain(words);
+  });
+});
+
+describe('a service that refuses to list', () => {
+  it.each<[name: string, models: Answer, state: string, words: string]>([
+    ['a wrong key', refused(401), 'fail', 'does not accept the key'],
+    [
+      'a redirect',
+      { status: 302, headers: { location: 'https://x.example/' } },
+      'fail',
+      'x.example',
+    ],
+    ['too many requests', refused(429), 'warn', 'asked too often'],
+    ['a broken connection', 'cut', 'fail', 'the connection broke'],
+  ])('is not asked for a word after %s', async (_name, models, state, words) => {
+    const { findings, states, asked } = await findingsWith(models);
+    expect(states).toEqual({ 'inference key': state, 'inference model': 'skipped' });
+    expect(findings[0]?.message).toContain(words);
+    expect(asked).toEqual([]);
+  });
+
+  it('does not make the doctor wait for ever, nor fail when that is stopped', async () => {
+    const { url, client } = await startService('hang', 'hang');
+    const slow = clientOf(url, { timeoutMs: 100 });
+    const [late] = await checkInference({ client: slow, model, signal: lasting() });
+    expect(late).toMatchObject({ state: 'fail', message: expect.stringContaining('within 0.1 s') });
+    const stopped = await checkInference({ client, model, signal: AbortSignal.abort() });
+    expect(stopped.map(({ state }) => state)).toEqual(['skipped', 'skipped']);
+  });
+
+  it('shows nothing of an error that is not ours', async () => {
+    const broken = () => Promise.reject(new TypeError(key));
+    const client = { complete: broken, models: broken };
+    const findings = await checkInference({ client, model, signal: lasting() });
+    expect(findings[0]).toMatchObject({ state: 'fail', advice: 'Please report it.' });
+    expect(JSON.stringify(findings)).not.toContain(key);
+  });
+});

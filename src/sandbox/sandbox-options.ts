@@ -4,6 +4,8 @@ import { SandboxConfigurationError } from './configuration-error.ts';
 import type { DeliveryEntry } from './delivery/delivery-record.ts';
 import { faultsSchema } from './delivery/faults.ts';
 import { defaultRetryDelaysMs, retryDelaysMsSchema } from './delivery/retry.ts';
+import { inferenceProjectsSchema } from './inference/inference-projects.ts';
+import { inferenceSettingsSchema } from './inference/inference-settings.ts';
 import type { ListenAddress } from './local-server.ts';
 import { serviceSettingsSchema } from './services/service-settings.ts';
 
@@ -47,6 +49,8 @@ const optionsSchema = z.strictObject({
   controlListen: listenAddress,
   /** `host:port` of the subscription service and the identity provider; port 0 is any free one. */
   serviceListen: listenAddress,
+  /** `host:port` of the inference service, an origin of its own as the real one is; port 0 is any free one. */
+  inferenceListen: listenAddress,
   /** Allows a control port and services that other machines reach. */
   allowRemoteControl: z.boolean().default(false),
   /** Who may log in. */
@@ -55,6 +59,10 @@ const optionsSchema = z.strictObject({
     .default({ username: 'sandbox', password: 'sandbox' }),
   /** Knobs of the services to start with; what is left out has its default. */
   service: serviceSettingsSchema.prefault({}),
+  /** Projects of the inference service; without any, `demo` with the key `sandbox-key`, and `other`. */
+  inferenceProjects: inferenceProjectsSchema,
+  /** Knobs of the inference service to start with; what is left out has its default. */
+  inference: inferenceSettingsSchema.prefault({}),
   retryDelaysMs: retryDelaysMsSchema.default([...defaultRetryDelaysMs]),
   /** Time for a complete answer of the endpoint, ms. */
   timeoutMs: z.number().min(1).max(3_600_000).default(30_000),

@@ -6,6 +6,7 @@ import { createDeliveryRecord } from './delivery/delivery-record.ts';
 import { createDispatcher } from './delivery/dispatcher.ts';
 import { createFaultSettings } from './delivery/faults.ts';
 import { createRecipients } from './delivery/recipients.ts';
+import { createInferenceService } from './inference/inference-service.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/product-records.ts';
 import { createHoldings } from './publishing/holdings.ts';
@@ -26,6 +27,7 @@ const bodySeed = 0x5eed_0002;
 const publishingSeed = 0x5eed_0003;
 const tokenSeed = 0x5eed_0004;
 const requestSeed = 0x5eed_0005;
+const inferenceSeed = 0x5eed_0006;
 
 /** Throws SandboxConfigurationError for an authority that is none; a faulty records file throws the reader's error. */
 export async function createSandboxParts(options: CheckedSandboxOptions, signal: AbortSignal) {
@@ -64,6 +66,7 @@ export async function createSandboxParts(options: CheckedSandboxOptions, signal:
     random: createRandom(seed ^ publishingSeed),
     begins: subscriptions.firstRunning,
   });
+  const inference = createInferenceService(options, seed ^ inferenceSeed);
   const requests = createRequestLog();
   const random = createRandom(seed ^ requestSeed);
   return {
@@ -77,6 +80,7 @@ export async function createSandboxParts(options: CheckedSandboxOptions, signal:
     publisher,
     holdings,
     requests,
+    inference,
     random,
   };
 }

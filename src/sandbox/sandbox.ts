@@ -1,4 +1,4 @@
-/** Puts the sandbox together: it publishes products, keeps an account's subscriptions, and delivers to them. */
+/** Puts the sandbox together: it publishes products, delivers them to subscriptions, and writes texts. */
 import {
   type AddedSubscription,
   addedSubscriptionSchema,
@@ -8,6 +8,7 @@ import { type SubscriptionView, viewOf } from './account/subscription.ts';
 import { SubscriptionRefusal } from './account/subscription-refusal.ts';
 import { SandboxConfigurationError } from './configuration-error.ts';
 import type { DeliveryEntry, DeliveryTotals } from './delivery/delivery-record.ts';
+import { type InferenceView, viewOfInference } from './inference/inference-service.ts';
 import type { HoldingsTotals } from './publishing/holdings.ts';
 import type { SandboxClock } from './sandbox-clock.ts';
 import {
@@ -27,11 +28,15 @@ export interface Sandbox {
   readonly catalogueUrl: string;
   /** The token endpoint of the identity provider. */
   readonly tokenUrl: string;
+  /** The inference service, without `/openai/v1`. */
+  readonly inferenceUrl: string;
   /** The subscription that runs from the start; null when no endpoint was given. */
   readonly subscriptionId: string | null;
   readonly clock: Pick<SandboxClock, 'now' | 'advance'>;
   /** The knobs of the services. */
   readonly service: ServiceKnobs;
+  /** The knobs of the inference service, and what it was asked. */
+  readonly inference: InferenceView;
   totals(): DeliveryTotals;
   /** How much the catalogue holds, whoever was told of it. */
   holdings(): HoldingsTotals;
@@ -44,7 +49,7 @@ export interface Sandbox {
    * SubscriptionRefusal, and SandboxConfigurationError for options that do not fit.
    */
   addSubscription(subscription: AddedSubscription): SubscriptionView;
-  /** The last thousand requests that the services were sent. */
+  /** The last thousand requests that the account's services were sent. */
   requests(): readonly LoggedRequest[];
   /**
    * Resolves when the count is published, or the records have run out, and everything is delivered or
@@ -76,9 +81,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     controlUrl: ports.controlUrl,
     catalogueUrl: ports.catalogueUrl,
     tokenUrl: ports.tokenUrl,
+    inferenceUrl: ports.inferenceUrl,
     subscriptionId,
     clock,
     service: knobs,
+    inference: viewOfInference(parts.inference),
     totals: record.totals,
     holdings: holdings.totals,
     entries: record.entries,

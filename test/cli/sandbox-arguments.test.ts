@@ -10,7 +10,9 @@ import { runCommand, startCommand } from './fake-io.ts';
 const password = 'hunter2-not-to-be-told';
 const env = { EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD: password };
 /** Ports of the system's choice, so that a command that starts after all disturbs nobody. */
-const control = ['--control', '127.0.0.1:0', '--service', '127.0.0.1:0', '--products', '1'];
+const loopback = '127.0.0.1:0';
+const ports = ['--control', loopback, '--inference', loopback];
+const control = [...ports, '--service', loopback, '--products', '1'];
 const endpoint = ['--endpoint', 'https://localhost:1/notifications/default'];
 
 function writeFile(text: string): string {
@@ -40,6 +42,8 @@ describe('the sandbox', () => {
     ['--control 8090', /host:port/],
     ['--control 0.0.0.0:0', /control port will not listen on 0\.0\.0\.0/],
     ['--service 8091', /host:port/],
+    ['--inference 8092', /host:port/],
+    ['--inference 0.0.0.0:0', /inference service will not listen on 0\.0\.0\.0/],
     ['--service 0.0.0.0:0', /service will not listen on 0\.0\.0\.0/],
     ['--rate 20000', /rate/],
   ])('%s exits 2 and says what would be right', async (line, message) => {
@@ -93,7 +97,7 @@ async function runUntilLogin(
   fields: Record<string, string> = {},
 ) {
   const service = `127.0.0.1:${await freePort()}`;
-  const line = ['sandbox', '--control', '127.0.0.1:0', '--service', service, ...argv];
+  const line = ['sandbox', ...ports, '--service', service, ...argv];
   const running = startCommand(line, { env: variables });
   onTestFinished(running.stop);
   const tokenUrl = `http://${service}/auth/realms/CDSE/protocol/openid-connect/token`;
@@ -116,6 +120,9 @@ describe('the sandbox tells at its start', () => {
       `EARSHOT_TOKEN_URL=${tokenUrl}`,
       'EARSHOT_ACCOUNT_USERNAME=sandbox',
       'EARSHOT_ACCOUNT_PASSWORD=sandbox',
+      expect.stringMatching(/^EARSHOT_INFERENCE_URL=http:\/\/127\.0\.0\.1:\d+$/),
+      'EARSHOT_INFERENCE_API_KEY=sandbox-key',
+      'EARSHOT_INFERENCE_MODEL=openai/gpt-oss-120b',
     ]);
   });
 

@@ -8,6 +8,9 @@ import {
 } from '../../src/sandbox/delivery/delivery-record.ts';
 import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
+import { inferenceProjectsSchema } from '../../src/sandbox/inference/inference-projects.ts';
+import { createInferenceService } from '../../src/sandbox/inference/inference-service.ts';
+import { inferenceSettingsSchema } from '../../src/sandbox/inference/inference-settings.ts';
 import { startLocalServer } from '../../src/sandbox/local-server.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import type { Publisher } from '../../src/sandbox/publishing/publisher.ts';
@@ -60,7 +63,14 @@ function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
   const requests = createRequestLog();
   const random = createRandom(1);
   const subscriptions = createSubscriptions({ clock, knobs, endpointRules: {}, random });
-  const account = { subscriptions, knobs, requests };
+  const inference = createInferenceService(
+    {
+      inferenceProjects: inferenceProjectsSchema.parse(undefined),
+      inference: inferenceSettingsSchema.parse({}),
+    },
+    1,
+  );
+  const account = { subscriptions, knobs, requests, inference };
   const app = createControlApp({ record, holdings, faults, clock, publisher, about, ...account });
   const ask = async (method: string, path: string, body?: unknown) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);

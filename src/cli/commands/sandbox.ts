@@ -10,6 +10,7 @@ import {
   noFaults,
   realisticFaults,
 } from '../../sandbox/delivery/faults.ts';
+import { demoProject, otherProject } from '../../sandbox/inference/inference-projects.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { painter } from '../colour.ts';
@@ -35,6 +36,7 @@ interface SandboxFlags {
   fault: Partial<Faults>;
   control: string;
   service: string;
+  inference: string;
   allowRemote?: true;
   allowRemoteControl?: true;
   allowHttp?: true;
@@ -66,6 +68,7 @@ export function sandboxCommand(io: Io): Command {
     .option('--fault <name=rate>', 'one fault and its rate, 0 to 1; may be repeated', addFault, {})
     .option('--control <host:port>', 'where it can be watched and steered', '127.0.0.1:8090')
     .option('--service <host:port>', 'where subscriptions and tokens are served', '127.0.0.1:8091')
+    .option('--inference <host:port>', 'where summaries are written', '127.0.0.1:8092')
     .option('--allow-remote', 'allow an endpoint on another machine')
     .option('--allow-remote-control', 'allow ports that other machines reach')
     .option('--allow-http', 'allow an endpoint without HTTPS, behind no proxy')
@@ -81,6 +84,13 @@ is wrong is refused; a subscription is sent what matches its filter, and "publis
 counts the notifications that were owed to subscriptions. The last 12,000 products published, and the
 last 12,000 deleted, are served at /odata/v1/Products and /odata/v1/DeletedProducts, to anybody.
 
+The inference service has no model behind it: it repeats facts of the request, the same for the same
+request. It plays faults too, as shares of the requests or for the next ones: GET /inference on the
+control port names them. It has two projects: ${demoProject.name}, with the key ${demoProject.key} and the models
+${demoProject.models.join(' and ')};
+and ${otherProject.name}, with the key ${otherProject.key} and the model
+${otherProject.models.join(' and ')}.
+
 With --endpoint, credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD (or
 …_FILE). The certificate of an endpoint is checked as the real service does; a self-signed one is
 refused. A notification is tried, again after 1, 5 and 25 seconds, and then lost.
@@ -93,6 +103,7 @@ Examples:
   $ earshot sandbox --trust authority.pem --products 1000 --rate 100 --fault duplicate=0.1
   $ curl http://127.0.0.1:8090/totals                               what it has done
   $ curl -X PATCH -d '{"lost":0.5}' http://127.0.0.1:8090/faults    half of it is lost from now on
+  $ curl -X PATCH -d '{"next":{"rateLimited":2}}' http://127.0.0.1:8090/inference
   $ curl -d '{"advanceMs":5270400000}' http://127.0.0.1:8090/clock  61 days pass`;
 
 async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
@@ -144,7 +155,7 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
 /** The lines for .env first, then what happens next. */
 function announcement(
   { endpoint, account }: SandboxOptions,
-  { catalogueUrl, tokenUrl, controlUrl }: Sandbox,
+  { catalogueUrl, tokenUrl, inferenceUrl, controlUrl }: Sandbox,
 ): string {
   const username = account?.username ?? accountDefault;
   const next =
@@ -158,6 +169,9 @@ function announcement(
     `EARSHOT_ACCOUNT_USERNAME=${printable(username)}`,
     // Whoever chose another password knows it; it is not to stand on a screen.
     ...(account?.password === accountDefault ? [`EARSHOT_ACCOUNT_PASSWORD=${accountDefault}`] : []),
+    `EARSHOT_INFERENCE_URL=${inferenceUrl}`,
+    `EARSHOT_INFERENCE_API_KEY=${demoProject.key}`,
+    `EARSHOT_INFERENCE_MODEL=${demoProject.models[0]}`,
     `${next} Watch and steer at ${controlUrl}. Ctrl-C ends.`,
   ].join('\n');
 }
@@ -188,6 +202,7 @@ function optionsOf(io: Io, flags: SandboxFlags): SandboxOptions {
     faults: { ...faultMixes[flags.faults], ...flags.fault },
     controlListen: flags.control,
     serviceListen: flags.service,
+    inferenceListen: flags.inference,
     allowRemote: flags.allowRemote === true,
     allowRemoteControl: flags.allowRemoteControl === true,
     allowPlainHttp: flags.allowHttp === true,

@@ -8,6 +8,11 @@ import {
   accountOperations,
   addAccountControl,
 } from './control-account.ts';
+import {
+  addInferenceControl,
+  type InferenceControlOptions,
+  inferenceOperations,
+} from './control-inference.ts';
 import { answerProblem, ControlProblem } from './control-problem.ts';
 import {
   addPublishingReading,
@@ -16,7 +21,10 @@ import {
   publishingOperations,
 } from './control-publishing.ts';
 
-export interface ControlOptions extends PublishingControlOptions, AccountControlOptions {
+export interface ControlOptions
+  extends PublishingControlOptions,
+    AccountControlOptions,
+    InferenceControlOptions {
   /** Shown at `/`; without secrets. */
   readonly about: Readonly<Record<string, string | null>>;
 }
@@ -42,15 +50,16 @@ export function createControlApp(options: ControlOptions): Hono {
   app.onError((error, context) => answerProblem(context, toProblem(error)));
   app.get('/', (context) =>
     context.json({
-      what: 'Control port of the earshot sandbox, which imitates the catalogue and its identity provider.',
+      what: 'Control port of the earshot sandbox, which imitates the catalogue, its identity provider, and an inference service.',
       ...about,
       paused: publisher.paused(),
-      operations: { ...publishingOperations, ...accountOperations },
+      operations: { ...publishingOperations, ...accountOperations, ...inferenceOperations },
     }),
   );
   addPublishingReading(app, options);
   addPublishingSteering(app, options);
   addAccountControl(app, options);
+  addInferenceControl(app, options);
   return app;
 }
 

@@ -1,0 +1,80 @@
+/** What the codes of attributes mean; all others have no words. */
+import { auxiliaryContent } from './naming/auxiliary.ts';
+import { sentinel3Content } from './naming/sentinel-3-types.ts';
+import { sentinel5pContent } from './naming/sentinel-5p.ts';
+
+const missions: Readonly<Record<string, string>> = {
+  'SENTINEL-1': 'Sentinel-1',
+  'SENTINEL-2': 'Sentinel-2',
+  'SENTINEL-3': 'Sentinel-3',
+  'SENTINEL-5P': 'Sentinel-5P',
+  'SENTINEL-6': 'Sentinel-6',
+  'LANDSAT-4': 'Landsat-4',
+  'LANDSAT-5': 'Landsat-5',
+  'LANDSAT-7': 'Landsat-7',
+  'LANDSAT-8': 'Landsat-8',
+  'LANDSAT-9': 'Landsat-9',
+  ENVISAT: 'Envisat',
+  SMOS: 'SMOS',
+};
+
+/** `Sentinel-2A` of platformShortName and platformSerialIdentifier; null for an unknown platform. */
+export function satelliteOf(platform: string | null, serial: string | null): string | null {
+  const known = platform?.toUpperCase() ?? '';
+  const mission = Object.hasOwn(missions, known) ? (missions[known] ?? null) : null;
+  if (mission === null || serial === null || !/^Sentinel-[1236]$/.test(mission)) return mission;
+  return /^[A-D]$/.test(serial) ? `${mission}${serial}` : mission;
+}
+
+const productTypes: Readonly<Record<string, string>> = {
+  S2MSI1C: 'top-of-atmosphere reflectance',
+  S2MSI2A: 'surface reflectance',
+  'CARD-BS': 'terrain-corrected radar backscatter',
+  'CARD-COH6': 'interferometric coherence over 6 days',
+  'CARD-COH12': 'interferometric coherence over 12 days',
+};
+
+const radarTypes: readonly (readonly [RegExp, string])[] = [
+  [/^(?:[A-Z0-9]{2}_)?RAW(?:__0S)?$/, 'raw radar signals'],
+  [/^[A-Z0-9]{2}_SLC__1S$/, 'single look complex images'],
+  [/^[A-Z0-9]{2}_GRD[FHM]_1S$/, 'ground range detected images'],
+  [/^[A-Z0-9]{2}_GRD[FHM]_1S-COG$/, 'cloud-optimised ground range detected images'],
+  [/^[A-Z0-9]{2}_OCN__2S$/, 'ocean wind, wave and surface velocity fields'],
+];
+
+/** What products of a type hold; null for an unknown type. */
+export function contentOfType(type: string | null): string | null {
+  if (type === null) return null;
+  if (Object.hasOwn(productTypes, type)) return productTypes[type] ?? null;
+  const radar = radarTypes.find(([pattern]) => pattern.test(type))?.[1] ?? null;
+  return radar ?? sentinel3Content(type) ?? sentinel5pContent(type) ?? auxiliaryContent(type);
+}
+
+/** `Level-1` of `LEVEL1`, `1`, `L1C`, `S2MSI2A` and the like; null for other texts. */
+export function levelOf(level: string | null): string | null {
+  const [, digit] = /^(?:LEVEL-?|L|S2MSI)?([0-3][A-C]?)$/i.exec(level ?? '') ?? [];
+  return digit === undefined ? null : `Level-${digit.toUpperCase()}`;
+}
+
+/** `VV and VH` of `VV&VH`; null for anything but one or two channels. */
+export function polarisationOf(channels: string | null): string | null {
+  const [, first, second] = /^([HV]{2})(?:[&,/ ]([HV]{2}))?$/.exec(channels ?? '') ?? [];
+  if (first === undefined) return null;
+  return second === undefined ? first : `${first} and ${second}`;
+}
+
+const timelinesses: Readonly<Record<string, string>> = {
+  'Fast-24h': 'within 24 hours (Fast-24h)',
+  'NRT-3h': 'within 3 hours (NRT-3h)',
+  'NRT-1h': 'within 1 hour (NRT-1h)',
+  'NRT-10m': 'within 10 minutes (NRT-10m)',
+  'Off-line': 'offline processing',
+  Reprocessing: 'reprocessing',
+  NR: 'near real time (NR)',
+  ST: 'short time critical (ST)',
+  NT: 'non time critical (NT)',
+};
+
+export function timelinessOf(code: string | null): string | null {
+  return code !== null && Object.hasOwn(timelinesses, code) ? (timelinesses[code] ?? null) : null;
+}

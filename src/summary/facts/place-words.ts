@@ -1,0 +1,86 @@
+/** Where a product lies, in words. */
+import type { NearPlace, Place, PlaceShare } from '../places/place.ts';
+import { countWords, listWords } from './phrases.ts';
+
+/** More names than these make no sentence. */
+const regionsMax = 4;
+
+/**
+ * `Poland`; `mostly Poland, with small parts of Germany and the Baltic Sea`; `parts of Poland and Germany`.
+ * Shares are told in words alone: mostly is 60 % and more, small is below 15 %. Null for a place without names.
+ */
+export function regionWords(place: Place): string | null {
+  return sharesInWords(place, '');
+}
+
+/** The same behind a verb: `over Poland`, `mostly over Poland, with …`, `over parts of …`. */
+export function overWords(place: Place): string | null {
+  return sharesInWords(place, 'over ');
+}
+
+function sharesInWords(place: Place, over: string): string | null {
+  const [first, ...rest] = largestOf(place);
+  if (first === undefined) return null;
+  if (rest.length === 0) return `${over}${withArticle(first)}`;
+  const names = rest.map(withArticle);
+  if (first.share < 0.6) return `${over}parts of ${listWords([withArticle(first), ...names])}`;
+  const small = rest.every(({ share }) => share < 0.15) ? 'small ' : '';
+  const parts = rest.length > 1 ? `${small}parts` : `a ${small}part`;
+  return `mostly ${over}${withArticle(first)}, with ${parts} of ${listWords(names)}`;
+}
+
+function largestOf(place: Place): PlaceShare[] {
+  const all = [...place.countries, ...place.seas];
+  return all.toSorted((a, b) => b.share - a.share).slice(0, regionsMax);
+}
+
+/** Names that are said without an article though they look otherwise: `Hudson Bay`, `Lake Victoria`. */
+const bare = /^(?:Lake |South Georgia|Heard Island)|(?: Bay| Sound)$/;
+/** Countries that are said with one: `the Faroe Islands`, `the United States`. */
+const articled =
+  /^(?:United |Democratic Republic|Republic of|Federated |Isle of|State of|French Southern)|(?:Islands|Republic|Emirates|Territory|Territories|Lands|Bank|Glacier)$|^(?:Netherlands|Philippines|Bahamas|Maldives|Comoros|Seychelles|Gambia|Vatican)$/;
+const waters = /\b(?:Sea|Ocean|Gulf|Strait|Straits|Channel|Bight|Passage|Basin|Estuary)\b|^Bay of /;
+const watersBare = /^(?:Skagerrak|Kattegat|Río de la Plata)$/;
+
+function withArticle({ name }: PlaceShare): string {
+  if (bare.test(name)) return name;
+  const needed = articled.test(name) || waters.test(name) || watersBare.test(name);
+  return needed ? `the ${name}` : name;
+}
+
+/** Large places that lie within, and the nearest one where none does. */
+export interface NearWords {
+  /** `Bern (Switzerland) and Bergamo (Italy)`; null where none lies within. */
+  within: string | null;
+  /** `about 260 km south-east of Ushuaia (Argentina)`: where the product lies. */
+  nearest: string | null;
+}
+
+/** Null where no place is near. Countries that were `told` of already are not named again. */
+export function nearWords({ near }: Place, told: readonly string[] = []): NearWords | null {
+  const inside = near.filter(({ distanceKm }) => distanceKm === 0);
+  if (inside.length > 0) {
+    const names = inside.map(({ name, country }) => `${name}${suffixOf(country, told)}`);
+    return { within: listWords(names), nearest: null };
+  }
+  const [first] = near;
+  return first === undefined ? null : { within: null, nearest: distanceWords(first, told) };
+}
+
+/** The countries that `regionWords` names. */
+export function countriesTold(place: Place): string[] {
+  const largest = largestOf(place);
+  return place.countries.filter((one) => largest.includes(one)).map(({ name }) => name);
+}
+
+function distanceWords(place: NearPlace, told: readonly string[]): string {
+  const { name, country, distanceKm, direction } = place;
+  const tens = countWords(Math.round(distanceKm / 10) * 10);
+  const distance = distanceKm < 10 ? 'less than 10 km' : `about ${tens} km`;
+  const side = direction === null ? 'from' : `${direction} of`;
+  return `${distance} ${side} ${name}${suffixOf(country, told)}`;
+}
+
+function suffixOf(country: string, told: readonly string[]): string {
+  return told.includes(country) ? '' : ` (${country})`;
+}

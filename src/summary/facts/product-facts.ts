@@ -1,0 +1,169 @@
+/** What is known of a product and may be said: typed values, each of a narrow, known form. */
+import type { FoundProduct, ProductRow } from '../../domain/products.ts';
+import type { Place } from '../places/place.ts';
+import { type AttributeReader, attributeReader } from './attribute-reader.ts';
+import {
+  contentOfType,
+  levelOf,
+  polarisationOf,
+  satelliteOf,
+  timelinessOf,
+} from './attribute-words.ts';
+import { deletionCauseWords } from './deletion-cause.ts';
+import { foreignName } from './foreign-name.ts';
+import { type Instrument, instrumentOf } from './naming/instruments.ts';
+import { type NamedProduct, namedProduct } from './naming/named-product.ts';
+import { readName } from './naming/read-name.ts';
+import { modeWords } from './naming/sentinel-1.ts';
+import { dateWords } from './phrases.ts';
+import { type OtherVersion, type Version, versionsOf } from './versions.ts';
+
+export type { OtherVersion } from './versions.ts';
+
+/** Null where it is not known, or what the record says is of no known form, or absurd. Times in µs. */
+export interface ProductFacts {
+  /** In the naming convention of its mission. */
+  name: string | null;
+  /** A name in no known form, cut and cleaned: for people, never for a model. */
+  foreignName: string | null;
+  /** A GUID. */
+  id: string | null;
+  deleted: boolean;
+  deletionUs: number | null;
+  /** `because it was a duplicate`. */
+  deletionCause: string | null;
+  auxiliary: boolean;
+  /** `Sentinel-2A`. */
+  satellite: string | null;
+  instrument: Instrument | null;
+  /** `Level-2A`. */
+  level: string | null;
+  /** What it holds: `surface reflectance`. */
+  content: string | null;
+  mode: string | null;
+  polarisation: string | null;
+  timeliness: string | null;
+  /** Of the sensing; for an auxiliary file of its validity. */
+  startUs: number | null;
+  endUs: number | null;
+  place: Place | null;
+  /** Whether the record has one that could be read or not. */
+  footprint: boolean;
+  cloudCoverPercent: number | null;
+  tile: string | null;
+  orbitNumber: number | null;
+  relativeOrbitNumber: number | null;
+  orbitDirection: 'ascending' | 'descending' | null;
+  processingBaseline: string | null;
+  processorVersion: string | null;
+  publicationUs: number | null;
+  /** When the first notification about it came. */
+  receivedUs: number | null;
+  sizeBytes: number | null;
+  online: boolean | null;
+  replacedBy: Version | null;
+  replaces: Version | null;
+}
+
+const dayUs = 86_400_000_000;
+const guid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * The facts of a product in the state of the catalogue that its row and record show. What the name tells
+ * in a known form goes before the attributes. `others` are products of the same scene (`sceneOf`); those
+ * that are not are left out. Never throws, whatever the record holds.
+ */
+export function productFacts(
+  found: FoundProduct,
+  context: { place: Place | null; others: readonly OtherVersion[] },
+): ProductFacts {
+  const { row, record } = found;
+  const fullName = row.productName ?? '';
+  const known = readName(fullName);
+  const named = known ?? namedProduct({ satellite: '' });
+  const attributes = attributeReader(record);
+  const deleted = row.deletionUs !== null;
+  return {
+    name: known === null ? null : fullName,
+    foreignName: known === null ? foreignName(fullName) : null,
+    id: guid.test(row.productId) ? row.productId.toLowerCase() : null,
+    deleted,
+    deletionUs: soundDate(row.deletionUs),
+    deletionCause: deleted ? deletionCauseWords(row.deletionCause) : null,
+    ...identityOf(named, attributes),
+    ...acquisitionOf(named, attributes, found),
+    place: context.place,
+    footprint: isGiven(record.Footprint) || isGiven(record.GeoFootprint),
+    processorVersion: attributes.code('processorVersion', /^\d{1,3}(?:\.\d{1,3}){0,3}$/),
+    publicationUs: soundDate(row.publicationUs),
+    receivedUs: soundDate(row.receivedAtUs),
+    sizeBytes: row.sizeBytes !== null && row.sizeBytes > 0 ? row.sizeBytes : null,
+    online: row.online,
+    ...versionsOf(fullName, baselineOf(named, found), row.publicationUs, context.others),
+  };
+}
+
+function identityOf(named: NamedProduct, attributes: AttributeReader) {
+  const type = attributes.code('productType', /^[A-Z0-9_-]+$/);
+  const platform = satelliteOf(
+    attributes.code('platformShortName', /^[A-Za-z0-9-]+$/),
+    attributes.code('platformSerialIdentifier', /^[A-D]$/),
+  );
+  const instrument = attributes.code('instrumentShortName', /^[A-Z0-9_/ +-]+$/);
+  const auxiliary = named.auxiliary || (type?.startsWith('AUX_') ?? false);
+  return {
+    auxiliary,
+    satellite: named.satellite === '' ? platform : named.satellite,
+    // The instrument that an auxiliary file helps has not made it.
+    instrument: auxiliary ? null : (named.instrument ?? instrumentOf(instrument ?? '')),
+    level: named.level ?? levelOf(attributes.code('processingLevel', /^[A-Za-z0-9-]+$/)),
+    content: named.content ?? contentOfType(type),
+    mode: named.mode ?? modeWords(attributes.code('operationalMode', /^[A-Z0-9]{2}$/) ?? ''),
+    polarisation:
+      polarisationOf(attributes.code('polarisationChannels', /^[HV&,/ ]+$/)) ?? named.polarisation,
+    timeliness: named.timeliness ?? timelinessOf(attributes.code('timeliness', /^[A-Za-z0-9-]+$/)),
+  };
+}
+
+function acquisitionOf(named: NamedProduct, attributes: AttributeReader, found: FoundProduct) {
+  const direction = attributes.code('orbitDirection', /^(?:ascending|descending)$/i);
+  return {
+    ...timesOf(named, found.row),
+    cloudCoverPercent: attributes.number('cloudCover', 0, 100),
+    tile: named.tile ?? attributes.code('tileId', /^\d{2}[A-Z]{3}$/),
+    orbitNumber: attributes.integer('orbitNumber', 1, 999_999) ?? named.orbitNumber,
+    relativeOrbitNumber:
+      named.relativeOrbitNumber ?? attributes.integer('relativeOrbitNumber', 1, 999),
+    orbitDirection: directionOf(direction),
+    processingBaseline: baselineOf(named, found),
+  };
+}
+
+/** The record's times are exact; where they are not those of the name, but days away, the name is right. */
+function timesOf(named: NamedProduct, row: ProductRow): Pick<ProductFacts, 'startUs' | 'endUs'> {
+  const [start, end] = [soundDate(row.sensingStartUs), soundDate(row.sensingEndUs)];
+  const astray =
+    start !== null && named.startUs !== null && Math.abs(start - named.startUs) > dayUs;
+  const startUs = astray ? named.startUs : (start ?? named.startUs);
+  const endUs = astray ? named.endUs : (end ?? named.endUs);
+  return { startUs, endUs: startUs !== null && endUs !== null && endUs >= startUs ? endUs : null };
+}
+
+function directionOf(code: string | null): ProductFacts['orbitDirection'] {
+  if (code === null) return null;
+  return code.toLowerCase() === 'ascending' ? 'ascending' : 'descending';
+}
+
+function baselineOf(named: NamedProduct, { row }: FoundProduct): string | null {
+  if (named.baseline !== null) return named.baseline;
+  return /^\d\d\.\d\d$/.test(row.processingBaseline ?? '') ? row.processingBaseline : null;
+}
+
+/** A moment that has words; the others are no facts. */
+function soundDate(us: number | null): number | null {
+  return dateWords(us) === null ? null : us;
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== null && value !== undefined && value !== '';
+}

@@ -1,0 +1,118 @@
+/** The facts of one product as labelled short texts, for a model. */
+import type { Fact, FactSheet } from './fact-sheet.ts';
+import {
+  areaWords,
+  dateWords,
+  delayWords,
+  durationWords,
+  percentWords,
+  sizeWords,
+} from './phrases.ts';
+import { nearWords, regionWords } from './place-words.ts';
+import type { ProductFacts } from './product-facts.ts';
+import { receiptDelay } from './receipt-delay.ts';
+import { baselineLabel, versionWords } from './version-words.ts';
+
+/** What is known of a product, the most important first; what is not known is left out. */
+export function productSheet(facts: ProductFacts): FactSheet {
+  const rows: readonly (readonly [label: string, text: string | null])[] = [
+    ...identityRows(facts),
+    ...acquisitionRows(facts),
+    ...placeRows(facts),
+    ...catalogueRows(facts),
+  ];
+  return {
+    kind: 'product',
+    facts: rows.flatMap(([label, text]): Fact[] => (text === null ? [] : [{ label, text }])),
+  };
+}
+
+type Rows = readonly (readonly [label: string, text: string | null])[];
+
+function identityRows(facts: ProductFacts): Rows {
+  const { instrument } = facts;
+  return [
+    ['subject', facts.auxiliary ? 'auxiliary file' : 'product'],
+    ['satellite', facts.satellite],
+    [
+      'state in the catalogue',
+      facts.deleted ? `deleted ${facts.deletionCause ?? ''}`.trimEnd() : null,
+    ],
+    ['deletion date', dateWords(facts.deletionUs)],
+    ['content', facts.content],
+    ['processing level', facts.level],
+    ['instrument', instrument === null ? null : `${instrument.words} (${instrument.code})`],
+    ['acquisition mode', facts.mode],
+    ['polarisation', facts.polarisation],
+    ['name', facts.name ?? (facts.foreignName === null ? null : 'in no known form')],
+  ];
+}
+
+function acquisitionRows(facts: ProductFacts): Rows {
+  const { startUs, endUs, auxiliary } = facts;
+  const openEnded = endUs === null || endUs === startUs;
+  if (auxiliary) {
+    return [
+      ['valid from', dateWords(startUs)],
+      ['valid until', openEnded ? null : dateWords(endUs)],
+    ];
+  }
+  return [
+    ['sensing start', dateWords(startUs)],
+    [
+      'sensing duration',
+      startUs === null || endUs === null ? null : durationWords(endUs - startUs),
+    ],
+    ['cloud cover', percentWords(facts.cloudCoverPercent)],
+    [facts.tile?.startsWith('path') ? 'path and row' : 'tile', facts.tile],
+    ['absolute orbit number', numberWords(facts.orbitNumber)],
+    ['relative orbit number', numberWords(facts.relativeOrbitNumber)],
+    ['orbit direction', facts.orbitDirection],
+  ];
+}
+
+function placeRows({ place, footprint, auxiliary }: ProductFacts): Rows {
+  if (place === null) {
+    if (auxiliary) return [];
+    return [['footprint', footprint ? 'could not be placed on the map' : 'none in the record']];
+  }
+  const near = nearWords(place);
+  return [
+    ['place', regionWords(place)],
+    ['large places within', near?.within ?? null],
+    ['nearest large place', near?.nearest ?? null],
+    ['area', areaWords(place.areaSquareKm)],
+  ];
+}
+
+function catalogueRows(facts: ProductFacts): Rows {
+  const { publicationUs, receivedUs, processingBaseline: baseline } = facts;
+  return [
+    ['timeliness', facts.timeliness],
+    ['publication', dateWords(publicationUs)],
+    [
+      'delay from sensing to publication',
+      facts.auxiliary ? null : delayWords(facts.startUs, publicationUs),
+    ],
+    ['receipt', dateWords(receivedUs)],
+    ['delay from publication to receipt', receiptDelay(facts)],
+    ['size', sizeWords(facts.sizeBytes)],
+    [baselineLabel(baseline), baseline],
+    ['processor version', baseline === facts.processorVersion ? null : facts.processorVersion],
+    ['availability', facts.online === null || facts.deleted ? null : onlineWords(facts.online)],
+    ['replaced by a newer processing', versionWords(facts.replacedBy)],
+    ['name of the newer product', facts.replacedBy?.name ?? null],
+    ['replaces an older processing', versionWords(facts.replaces)],
+    ['name of the older product', facts.replaces?.name ?? null],
+    ['product id', facts.id],
+  ];
+}
+
+function onlineWords(online: boolean): string {
+  return online ? 'online' : 'offline: it must be ordered before it can be downloaded';
+}
+
+/** Numbers of orbits are names: they have no marks between their digits. */
+function numberWords(value: number | null): string | null {
+  return value === null ? null : String(value);
+}

@@ -1,0 +1,171 @@
+/** The template: what is known of a product in a few plain sentences, made from the facts alone. */
+import {
+  areaWords,
+  dateWords,
+  delayWords,
+  durationWords,
+  listWords,
+  percentWords,
+  sizeWords,
+} from './phrases.ts';
+import { countriesTold, nearWords, overWords } from './place-words.ts';
+import type { ProductFacts } from './product-facts.ts';
+import { receiptDelay } from './receipt-delay.ts';
+import { baselineLabel, versionWords } from './version-words.ts';
+
+const minuteUs = 60_000_000;
+/** Above it the scene is not described; what is left has parts of limited length. */
+const charactersMax = 600;
+
+/**
+ * One to four sentences in one paragraph. All numbers, dates and names in them stand in the sheet in the same
+ * words, but for a name in no known form, which is shown cut and in quotation marks.
+ */
+export function productText(facts: ProductFacts): string {
+  const { deleted, auxiliary } = facts;
+  const first = joined(
+    identitySentence(facts),
+    deleted ? deletionSentence(facts) : null,
+    auxiliary ? validitySentence(facts) : sensingSentence(facts),
+  );
+  const scene = deleted || auxiliary ? null : sceneSentence(facts);
+  const last = deleted ? versionSentence(facts) : catalogueSentence(facts);
+  const whole = joined(first, scene, last);
+  return whole.length <= charactersMax ? whole : joined(first, last);
+}
+
+function joined(...sentences: (string | null)[]): string {
+  return sentences.filter((sentence) => sentence !== null).join(' ');
+}
+
+function identitySentence(facts: ProductFacts): string {
+  const { content, level, instrument, satellite, foreignName } = facts;
+  const subject = subjectOf(facts);
+  const source = instrument === null ? '' : ` from the ${instrument.words} (${instrument.code})`;
+  const how = `${source}${takenWords(facts)}`;
+  if (content !== null) return `${subject} holds ${content}${processingWords(facts)}${how}.`;
+  if (level !== null) return `${subject} is of ${level}${how}.`;
+  if (instrument !== null) return `${subject} comes${how}.`;
+  if (satellite !== null || foreignName !== null) return `${subject} is of no known type.`;
+  return 'What this product holds is not known.';
+}
+
+/** ` (Level-2A, processing baseline 05.11)`. */
+function processingWords({ level, processingBaseline: baseline }: ProductFacts): string {
+  const words = [
+    ...(level === null ? [] : [level]),
+    ...(baseline === null ? [] : [`${baselineLabel(baseline)} ${baseline}`]),
+  ];
+  return words.length === 0 ? '' : ` (${words.join(', ')})`;
+}
+
+function takenWords({ mode, polarisation }: ProductFacts): string {
+  const taken = [
+    ...(mode === null ? [] : [`in ${mode} mode`]),
+    ...(polarisation === null ? [] : [`with ${polarisation} polarisation`]),
+  ];
+  return taken.length === 0 ? '' : `, taken ${taken.join(' ')}`;
+}
+
+function subjectOf({ auxiliary, satellite, foreignName }: ProductFacts): string {
+  const name = foreignName === null ? '' : ` named "${foreignName}"`;
+  if (!auxiliary) return `This ${satellite === null ? '' : `${satellite} `}product${name}`;
+  return `This auxiliary file${satellite === null ? '' : ` of ${satellite}`}${name}`;
+}
+
+function deletionSentence(facts: ProductFacts): string {
+  const date = dateWords(facts.deletionUs);
+  const on = date === null ? '' : ` on ${date}`;
+  const why = facts.deletionCause === null ? '' : ` ${facts.deletionCause}`;
+  return `It was deleted from the catalogue${on}${why}.`;
+}
+
+function validitySentence({ startUs, endUs }: ProductFacts): string | null {
+  const [from, until] = [dateWords(startUs), dateWords(endUs)];
+  if (from === null) return null;
+  return until === null || until === from
+    ? `It is valid from ${from} on.`
+    : `It is valid from ${from} until ${until}.`;
+}
+
+function sensingSentence(facts: ProductFacts): string | null {
+  const { startUs, endUs, place } = facts;
+  const start = dateWords(startUs);
+  const over = place === null ? null : overWords(place);
+  if (start === null && over === null) return null;
+  const lastsUs = startUs === null || endUs === null ? 0 : endUs - startUs;
+  const duration = lastsUs < minuteUs ? null : durationWords(lastsUs);
+  const words = [
+    ...(start === null
+      ? []
+      : [duration === null ? `on ${start}` : `for ${duration} from ${start}`]),
+    ...(over === null ? [] : [over]),
+  ];
+  return `It was sensed ${words.join(' ')}${whereWords(facts)}.`;
+}
+
+/** What follows the region, or stands for it. */
+function whereWords({ place, footprint, content }: ProductFacts): string {
+  if (place === null) {
+    return footprint || content === null ? '' : '; where is not known, as it has no footprint';
+  }
+  const nearest = nearWords(place, countriesTold(place))?.nearest ?? null;
+  return nearest === null ? '' : `, ${nearest}`;
+}
+
+function sceneSentence(facts: ProductFacts): string | null {
+  const { place, tile, orbitDirection, relativeOrbitNumber, cloudCoverPercent } = facts;
+  const area = place === null ? null : areaWords(place.areaSquareKm);
+  const within = place === null ? null : (nearWords(place, countriesTold(place))?.within ?? null);
+  const cloud = percentWords(cloudCoverPercent);
+  const direction = orbitDirection === null ? '' : `${orbitDirection} `;
+  const predicates = [
+    ...(area === null ? [] : [`covers ${area}`]),
+    ...(within === null ? [] : [`includes ${within}`]),
+    ...(tile === null
+      ? []
+      : [tile.startsWith('path') ? `lies on ${tile}` : `lies in tile ${tile}`]),
+    ...(relativeOrbitNumber === null
+      ? []
+      : [`was taken on ${direction}relative orbit ${relativeOrbitNumber}`]),
+    ...(cloud === null ? [] : [`has a cloud cover of ${cloud}`]),
+  ];
+  return predicates.length === 0 ? null : `The scene ${listWords(predicates)}.`;
+}
+
+function catalogueSentence(facts: ProductFacts): string | null {
+  const { publicationUs, startUs, auxiliary, online, sizeBytes } = facts;
+  const published = dateWords(publicationUs);
+  const delay = auxiliary ? null : delayWords(startUs, publicationUs);
+  const after = delay === null ? '' : ` (${delay} after sensing)`;
+  const size = sizeWords(sizeBytes);
+  const predicates = [
+    ...(published === null ? [] : [`was published on ${published}${after}`]),
+    ...receiptWords(facts),
+    ...(size === null ? [] : [`has a size of ${size}`]),
+    ...(online === false ? ['is offline'] : []),
+    ...versionPredicates(facts),
+  ];
+  return predicates.length === 0 ? null : `It ${listWords(predicates)}.`;
+}
+
+function receiptWords(facts: ProductFacts): string[] {
+  const waited = receiptDelay(facts);
+  if (waited !== null) return [`was received ${waited} later`];
+  const received = dateWords(facts.receivedUs);
+  return received === null ? [] : [`was first heard of on ${received}`];
+}
+
+function versionSentence(facts: ProductFacts): string | null {
+  const predicates = versionPredicates(facts);
+  return predicates.length === 0 ? null : `It ${listWords(predicates)}.`;
+}
+
+function versionPredicates({ replacedBy, replaces, deleted }: ProductFacts): string[] {
+  const [newer, older] = [versionWords(replacedBy), versionWords(replaces)];
+  const had = deleted ? 'replaced' : 'replaces';
+  return [
+    ...(newer === null ? [] : [`was replaced by a newer processing (${newer})`]),
+    ...(older === null ? [] : [`${had} an older processing (${older})`]),
+  ];
+}

@@ -1,0 +1,93 @@
+/** Which processings of a scene came before and after a product. */
+import { readName } from './naming/read-name.ts';
+import { dateWords } from './phrases.ts';
+import { sceneOf } from './scene.ts';
+
+/** Another product, perhaps of the same scene; what is not known is null. */
+export interface OtherVersion {
+  productName: string;
+  processingBaseline: string | null;
+  publicationUs: number | null;
+  /** Null while it is alive. */
+  deletionUs: number | null;
+}
+
+/** Another processing of the same scene; all of a known form. */
+export interface Version {
+  name: string;
+  baseline: string | null;
+  publicationUs: number | null;
+}
+
+/** How new a processing is, told by the first of these that two of them have and differ in. */
+interface Age {
+  baseline: string | null;
+  madeUs: number | null;
+  publicationUs: number | null;
+}
+
+/**
+ * The newest of the newer versions that are still there, and the newest of the older ones, there or not.
+ * Both null where the name is of no known form.
+ */
+export function versionsOf(
+  name: string,
+  baseline: string | null,
+  publicationUs: number | null,
+  others: readonly OtherVersion[],
+): { replacedBy: Version | null; replaces: Version | null } {
+  const scene = sceneOf(name);
+  if (scene === null) return { replacedBy: null, replaces: null };
+  const own = { baseline, madeUs: readName(name)?.madeUs ?? null, publicationUs };
+  const same = others
+    .filter((other) => scene.matches(other.productName))
+    .map((other) => ({ other, age: ageOf(other) }))
+    // By name where nothing else tells, so that the order of arrival does not matter.
+    .toSorted(
+      (a, b) => compareAges(b.age, a.age) || compareTexts(b.other.productName, a.other.productName),
+    );
+  const newer = same.find(
+    ({ other, age }) => other.deletionUs === null && compareAges(age, own) > 0,
+  );
+  const older = same.find(({ age }) => compareAges(age, own) < 0);
+  return { replacedBy: versionOf(newer), replaces: versionOf(older) };
+}
+
+function ageOf({ productName, processingBaseline, publicationUs }: OtherVersion): Age {
+  const named = readName(productName);
+  const baseline = /^\d\d\.\d\d$/.test(processingBaseline ?? '') ? processingBaseline : null;
+  return {
+    baseline: named?.baseline ?? baseline,
+    madeUs: named?.madeUs ?? null,
+    publicationUs,
+  };
+}
+
+/** Above 0 when `a` is newer. */
+function compareAges(a: Age, b: Age): number {
+  return (
+    compareTexts(a.baseline, b.baseline) ||
+    compareNumbers(a.madeUs, b.madeUs) ||
+    compareNumbers(a.publicationUs, b.publicationUs)
+  );
+}
+
+/** Baselines of one mission have one length, so that their order is that of texts. */
+function compareTexts(a: string | null, b: string | null): number {
+  if (a === null || b === null || a === b) return 0;
+  return a > b ? 1 : -1;
+}
+
+function compareNumbers(a: number | null, b: number | null): number {
+  return a === null || b === null ? 0 : a - b;
+}
+
+function versionOf(found: { other: OtherVersion; age: Age } | undefined): Version | null {
+  if (found === undefined) return null;
+  const { other, age } = found;
+  return {
+    name: other.productName,
+    baseline: age.baseline,
+    publicationUs: dateWords(other.publicationUs) === null ? null : other.publicationUs,
+  };
+}

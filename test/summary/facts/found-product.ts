@@ -1,0 +1,117 @@
+/** Products as the index hands them out: made by hand, or recorded ones that went through a real index. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { parseDate } from '../../../src/domain/notification-date.ts';
+import type { FoundProduct, ProductRow } from '../../../src/domain/products.ts';
+import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
+import { openProducts } from '../../../src/store/products/products.ts';
+import { delivery, withStore } from '../../cli/filled-store.ts';
+
+export type ProductJson = Readonly<Record<string, unknown>> & { Id: string; Name?: string };
+
+/** A product as it was told of. */
+export interface News {
+  record: ProductJson;
+  receivedUs: number;
+}
+
+export const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
+/** Why a test of recorded products is left out; false when it is not. */
+export const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
+
+/** The recorded products, in their order. When they were received is not recorded. */
+export function recordedProducts(): News[] {
+  const lines = readFileSync(new URL('products.jsonl', fixtures), 'utf8').trim().split('\n');
+  return lines.map((line) => received(JSON.parse(line)));
+}
+
+/** As if it was received 46 s after its publication, as in the documented examples (facts, catalogue 1.1). */
+export function received(record: ProductJson): News {
+  return { record, receivedUs: us(String(record.PublicationDate)) + 46_000_000 };
+}
+
+/** The products of the documented notifications in a file, received when they were sent. */
+export function notifiedProducts(file: string): News[] {
+  const read = JSON.parse(readFileSync(new URL(`notifications/${file}`, fixtures), 'utf8'));
+  return [read].flat().map(({ value, Value, ProductId: Id, ProductName, NotificationDate }) => {
+    const name = ProductName === undefined ? {} : { Name: ProductName };
+    return { record: { ...(value ?? Value), Id, ...name }, receivedUs: us(NotificationDate) };
+  });
+}
+
+/** A row of which nothing is known but what is given, and its record. */
+export function foundProduct(
+  row: Partial<ProductRow>,
+  record: Readonly<Record<string, unknown>> = {},
+): FoundProduct {
+  return { row: { ...emptyRow, ...row }, record };
+}
+
+/** A record's attributes, of any value. */
+export function attributes(values: Readonly<Record<string, unknown>>) {
+  return Object.entries(values).map(([Name, Value]) => ({ Name, Value, ValueType: 'String' }));
+}
+
+export function us(date: string): number {
+  const read = parseDate(date);
+  if (read === null) throw new Error(`${date} is no date.`);
+  return read.us;
+}
+
+/** Takes the products through a store and its index; by id. */
+export async function indexed(all: readonly News[]): Promise<Map<string, FoundProduct>> {
+  const dir = mkdtempSync(join(tmpdir(), 'earshot-facts-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  await withStore(dir, (store) => Promise.all(all.map((news) => store.accept(deliveryOf(news)))));
+  await catchUpIndex({ dataDir: dir });
+  const products = openProducts(dir);
+  const found = new Map<string, FoundProduct>();
+  for (const entity of ['Products', 'DeletedProducts'] as const) {
+    for await (const one of products.find({ entity, filter: null })) {
+      found.set(one.row.productId, one);
+    }
+  }
+  await products.close();
+  return found;
+}
+
+function deliveryOf({ record, receivedUs }: News) {
+  const hasRecord = Object.keys(record).length > 2;
+  return delivery(
+    {
+      SubscriptionEvent: record.DeletionDate === undefined ? 'created' : 'deleted',
+      ProductId: record.Id,
+      ProductName: record.Name,
+      AckId: `ack-${record.Id}`,
+      value: hasRecord ? record : undefined,
+    },
+    { receivedAtUs: receivedUs },
+  );
+}
+
+const emptyRow: ProductRow = {
+  position: 1,
+  productId: '0ce0aaf7-9708-44e5-a35f-5171947aa748',
+  productName: null,
+  collection: null,
+  platform: null,
+  productType: null,
+  processingLevel: null,
+  sensingStartUs: null,
+  sensingEndUs: null,
+  publicationUs: null,
+  modificationUs: null,
+  sizeBytes: null,
+  online: null,
+  cloudCoverPercent: null,
+  orbitNumber: null,
+  relativeOrbitNumber: null,
+  orbitDirection: null,
+  tile: null,
+  processingBaseline: null,
+  receivedAtUs: us('2025-02-10T08:30:50Z'),
+  deletionUs: null,
+  deletionCause: null,
+};

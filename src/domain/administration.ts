@@ -110,7 +110,7 @@ export interface Administration extends AdministrationReader {
 }
 
 /** What only one program may do at a time. */
-export type LockName = 'account' | 'subscriptions' | 'certificate' | 'index';
+export type LockName = 'account' | 'subscriptions' | 'certificate' | 'index' | 'summaries';
 
 /**
  * Takes a lock that ends with the process that holds it, however it ends. Resolves with what gives it

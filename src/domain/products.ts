@@ -117,4 +117,6 @@ export interface Products {
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
   explain(query: ProductQuery): Promise<QueryExplanation>;
   indexState(): Promise<IndexState>;
+  /** The position of the log that is indexed, as `indexState` has it, without counting anything. */
+  indexedPosition(): Promise<number>;
 }

@@ -170,8 +170,8 @@ export interface SummaryReader {
 export interface Summaries extends SummaryReader {
   /**
    * Adds jobs, and moves the reader's cursor with them. A subject that has a job already is wanted anew: it
-   * waits again, without attempts. When more than `waitingMax` product jobs wait, the longest waiting ones
-   * are dropped, with the reason; resolves with how many.
+   * waits again, without attempts; where a request is out, for its end. When more than `waitingMax` product
+   * jobs wait, the longest waiting ones are dropped, with the reason; resolves with how many.
    */
   enqueue(options: {
     jobs: readonly NewSummaryJob[];

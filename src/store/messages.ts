@@ -2,6 +2,7 @@
 import type { AdministrationChange, DeliveryMark } from '../domain/administration.ts';
 import type { ErrorCode } from '../domain/app-error.ts';
 import type { Delivery, NotificationQuery } from '../domain/ports.ts';
+import type { SummaryChange, SummaryQuestion } from './summary-messages.ts';
 
 /** A delivery on its way to the writer thread: its body is a slice of the message's one buffer. */
 export interface PackedDelivery extends Omit<Delivery, 'body'> {
@@ -17,6 +18,7 @@ export type WriterRequest =
   | { op: 'retry'; id: number; quarantineId: number; atUs: number }
   | { op: 'commit-administration'; id: number; change: AdministrationChange }
   | { op: 'mark-deliveries'; id: number; marks: readonly DeliveryMark[] }
+  | { op: 'change-summaries'; id: number; change: SummaryChange }
   | { op: 'close'; id: number };
 
 export type QueryRequest =
@@ -33,6 +35,7 @@ export type QueryRequest =
   | { op: 'history'; id: number; subscription?: string; limit: number }
   | { op: 'gaps'; id: number }
   | { op: 'delivery-marks'; id: number }
+  | { op: 'ask-summaries'; id: number; question: SummaryQuestion }
   | { op: 'close'; id: number };
 
 /** An error as it crosses a thread: the words and the code survive, the cause is its text. */

@@ -3,9 +3,10 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import { notificationLog } from './migrations/0001-notification-log.ts';
 import { administration } from './migrations/0002-administration.ts';
+import { summaries } from './migrations/0003-summaries.ts';
 
 /** In order; the file's `user_version` is the number of the last one applied. */
-const migrations = [notificationLog, administration] as const;
+const migrations = [notificationLog, administration, summaries] as const;
 
 /** The version of the file's schema that this program reads and writes. */
 export const schemaVersion = migrations.length;

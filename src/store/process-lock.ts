@@ -18,6 +18,8 @@ const busyMessages: Record<LockName, string> = {
   certificate:
     'Another earshot program is getting a certificate. Wait until it has finished, then run this again.',
   index: 'Another earshot program is building the product index anew. Wait until it has finished.',
+  summaries:
+    'Another earshot program is looking for what is to be summarised. Wait until it has finished.',
 };
 
 /**

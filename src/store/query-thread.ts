@@ -15,6 +15,7 @@ import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
 import { quarantineEntry, quarantinePage } from './quarantine-queries.ts';
 import { createReaderConnection, type ReaderConnection } from './reader-connection.ts';
 import { sentError } from './sent-error.ts';
+import { askSummaries } from './summary-queries.ts';
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
 const port = parentPort;
@@ -70,5 +71,7 @@ function perform(database: Database, request: Exclude<QueryRequest, { op: 'close
       return gaps(database);
     case 'delivery-marks':
       return deliveryMarks(database);
+    case 'ask-summaries':
+      return askSummaries(database, request.question);
   }
 }

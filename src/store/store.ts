@@ -13,12 +13,14 @@ import type {
   QuarantineRow,
   Receipt,
 } from '../domain/ports.ts';
+import type { Summaries, SummaryReader } from '../domain/summaries.ts';
 import { createAdministration, createAdministrationReader } from './administration.ts';
 import { requireDatabase } from './database.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
 import { StoreThread, threadFile } from './store-thread.ts';
+import { createSummaries, createSummaryReader } from './summaries.ts';
 
 /** Bodies that wait for their commit may take up 64 MiB: some 13,000 notifications. */
 const queueBytesMaxDefault = 64 * 2 ** 20;
@@ -29,12 +31,16 @@ const callTimeoutSeconds = 30;
 /** What can be asked of the store. */
 export type StoreReader = NotificationLog &
   Pick<Cursors, 'cursor'> &
-  Omit<Quarantine, 'retry'> & { administration: AdministrationReader; close(): Promise<void> };
+  Omit<Quarantine, 'retry'> & {
+    administration: AdministrationReader;
+    summaries: SummaryReader;
+    close(): Promise<void>;
+  };
 
 export type Store = Intake &
   NotificationLog &
   Cursors &
-  Quarantine & { administration: Administration; close(): Promise<void> };
+  Quarantine & { administration: Administration; summaries: Summaries; close(): Promise<void> };
 
 /** Opens an existing store for questions only. The file is opened with the first one. */
 export function openStoreReader(dataDir: string): StoreReader {
@@ -58,6 +64,7 @@ export function openStoreReader(dataDir: string): StoreReader {
     quarantineEntry: (quarantineId) =>
       thread.call<QuarantineEntry>((id) => ({ op: 'quarantine-entry', id, quarantineId })),
     administration: createAdministrationReader(thread),
+    summaries: createSummaryReader(thread),
     close: () => thread.close((id) => ({ op: 'close', id })),
   };
 }
@@ -114,6 +121,7 @@ export async function openStore(options: {
     retry: (quarantineId, atUs) =>
       thread.call<Receipt>((id) => ({ op: 'retry', id, quarantineId, atUs })),
     administration: createAdministration(reader.administration, thread),
+    summaries: createSummaries(reader.summaries, thread),
     close: async () => {
       intake.flush();
       await reader.close();

@@ -5,11 +5,13 @@ import { type AdministrationWriter, createAdministrationWriter } from './adminis
 import { inodeOf, openForWriting } from './database.ts';
 import { createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
 import { needsReopening } from './sqlite-error.ts';
+import { createSummaryWriter, type SummaryWriter } from './summary-writer.ts';
 
 /** What a transaction writes with. */
 interface Writers {
   deliveries: DeliveryWriter;
   administration: AdministrationWriter;
+  summaries: SummaryWriter;
   database: Database;
 }
 
@@ -38,6 +40,7 @@ export function createWriterConnection(dataDir: string): WriterConnection {
         database,
         deliveries: createDeliveryWriter(database),
         administration: createAdministrationWriter(database),
+        summaries: createSummaryWriter(database),
         inode: inodeOf(database.name),
       };
     }

@@ -161,6 +161,8 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
       return connection.transact(({ administration }) => administration.write(request.change));
     case 'mark-deliveries':
       return connection.transact(({ administration }) => administration.mark(request.marks));
+    case 'change-summaries':
+      return connection.transact(({ summaries }) => summaries.write(request.change));
     case 'close':
       return connection.close();
   }

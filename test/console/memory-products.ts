@@ -52,6 +52,7 @@ export function createMemoryProducts(): MemoryProducts {
       if (memory.failure) throw memory.failure;
       return { ...memory.state };
     },
+    indexedPosition: async () => memory.state.indexedPosition,
   };
   return memory;
 }

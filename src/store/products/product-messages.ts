@@ -8,6 +8,7 @@ export type ProductRequest =
   | { op: 'count'; id: number; query: Counted }
   | { op: 'explain'; id: number; query: ProductQuery }
   | { op: 'state'; id: number }
+  | { op: 'position'; id: number }
   /** Gives up the question with this id, if it is still being answered. */
   | { op: 'cancel'; id: number; question: number }
   | { op: 'close'; id: number };

@@ -16,7 +16,7 @@ import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './ca
 import { type Choice, chooseForAll, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
 import type { Driver } from './drivers.ts';
 import { footprintView } from './footprint-view.ts';
-import { fitsLog } from './index-progress.ts';
+import { fitsLog, indexProgress } from './index-progress.ts';
 import type { NameSample } from './name-sample.ts';
 import { keyOf, orderOf } from './product-order.ts';
 import { bodyDocument, completeRecord, recordIn } from './product-record.ts';
@@ -110,15 +110,22 @@ export function explainSearch(
 
 export function indexState({ index, log }: ProductDatabases): IndexState {
   const state = index
-    .prepare<[], Omit<IndexState, 'lastPosition'>>(
-      `SELECT position AS indexedPosition, skipped,
+    .prepare<[], Omit<IndexState, 'indexedPosition' | 'lastPosition'>>(
+      `SELECT skipped,
          (SELECT count(*) FROM product) - (SELECT count(*) FROM product WHERE deleted = 1) AS products,
          (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones FROM progress`,
     )
     .get();
   if (state === undefined) throw new Error('The index has no progress.');
-  const indexedPosition = fitsLog(log, index) ? state.indexedPosition : 0;
-  return { ...state, indexedPosition, lastPosition: lastPosition(log) };
+  return {
+    ...state,
+    indexedPosition: indexedPosition({ index, log }),
+    lastPosition: lastPosition(log),
+  };
+}
+
+export function indexedPosition({ index, log }: Pick<ProductDatabases, 'index' | 'log'>): number {
+  return fitsLog(log, index) ? indexProgress(index).position : 0;
 }
 
 function countRows(index: Database, plan: SearchPlan, driver: Driver | null): number {

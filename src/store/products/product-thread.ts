@@ -10,6 +10,7 @@ import type { ProductRequest } from './product-messages.ts';
 import {
   countProducts,
   explainSearch,
+  indexedPosition,
   indexState,
   type ProductDatabases,
   productPage,
@@ -79,6 +80,8 @@ function perform(databases: ProductDatabases, request: Question): unknown {
       return explainSearch(databases, request.query);
     case 'state':
       return indexState(databases);
+    case 'position':
+      return indexedPosition(databases);
     case 'cancel':
       return void underWay.delete(request.question);
   }

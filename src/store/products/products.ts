@@ -30,6 +30,7 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     keyOf,
     explain: (query) => thread.call<QueryExplanation>((id) => ({ op: 'explain', id, query })),
     indexState: () => thread.call<IndexState>((id) => ({ op: 'state', id })),
+    indexedPosition: () => thread.call<number>((id) => ({ op: 'position', id })),
     close: () => thread.close((id) => ({ op: 'close', id })),
   };
 }

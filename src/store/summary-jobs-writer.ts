@@ -1,0 +1,87 @@
+/** Writes which summaries are wanted: new jobs, wanted-anew ones, and the rule for too many. */
+import type { Database } from 'better-sqlite3';
+import type { NewSummaryJob } from '../domain/summaries.ts';
+import type { EnqueueOptions, RetryOptions } from './summary-messages.ts';
+
+/** Jobs that one transaction drops or tries again, some 20 ms; more than these wait for the next one. */
+export const changedMax = 5_000;
+
+/** Wanting a subject anew forgets what came of it so far: it tells of a state that has passed. */
+export function prepareEnqueue(database: Database) {
+  const put = preparePut(database);
+  const drop = prepareDrop(database);
+  const moveCursor = database.prepare('INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)');
+  return ({ jobs, cursor, waitingMax, atUs }: EnqueueOptions) => {
+    const ids = jobs.map((job) => put(job, atUs));
+    const dropped = drop(waitingMax);
+    if (cursor !== undefined) moveCursor.run(cursor.reader, cursor.position, atUs);
+    return { ids, dropped };
+  };
+}
+
+/** Left to itself, SQLite takes the index on states and sorts all that wait. */
+const waitingProducts = `summary_job INDEXED BY summary_job_waiting_product
+  WHERE state = 'waiting' AND kind = 'product'`;
+
+function prepareDrop(database: Database) {
+  const count = database.prepare(`SELECT count(*) FROM ${waitingProducts}`).pluck();
+  const dropOldest = database.prepare(
+    `UPDATE summary_job SET state = 'dropped', error = @error WHERE id IN
+       (SELECT id FROM ${waitingProducts} ORDER BY requested_at_us, id LIMIT @excess)`,
+  );
+  return (waitingMax: number): number => {
+    const excess = Math.min(Number(count.get()) - waitingMax, changedMax);
+    if (excess <= 0) return 0;
+    return dropOldest.run({ error: `more than ${waitingMax} were waiting`, excess }).changes;
+  };
+}
+
+/**
+ * A request is out, perhaps the very one that the newer job would send: it comes first, until it is settled
+ * or its lease has run out.
+ */
+const isAsked = "state = 'asking' AND due_at_us > @atUs";
+
+function preparePut(database: Database) {
+  const upsert = database
+    .prepare<unknown[], number>(
+      `INSERT INTO summary_job (kind, subject, revision, product_id, product_name, subscription,
+         position, scope, state, attempts, due_at_us, requested_at_us)
+       VALUES (@kind, @subject, 1, @productId, @productName, @subscription,
+         @position, @scope, 'waiting', 0, @dueAtUs, @atUs)
+       ON CONFLICT (kind, subject) DO UPDATE SET
+         revision = revision + 1, product_id = excluded.product_id,
+         product_name = excluded.product_name, subscription = excluded.subscription,
+         position = excluded.position, scope = excluded.scope, attempts = 0,
+         state = iif(${isAsked}, 'asking', 'waiting'),
+         due_at_us = iif(${isAsked}, due_at_us, excluded.due_at_us),
+         error = NULL, template = NULL, template_at_us = NULL,
+         text_key = NULL, requested_at_us = excluded.requested_at_us
+       RETURNING id`,
+    )
+    .pluck();
+  return (job: NewSummaryJob, atUs: number) => {
+    const scope = job.scope === null ? null : JSON.stringify(job.scope);
+    return Number(upsert.get({ ...job, scope, atUs }));
+  };
+}
+
+/**
+ * They count as wanted anew at this moment, so that they are not the first to be dropped again. Returns how
+ * many they were: with `changedMax` there may be more.
+ */
+export function prepareRetry(database: Database) {
+  const prepare = (among: string) =>
+    database.prepare(
+      `UPDATE summary_job SET state = 'waiting', revision = revision + 1, attempts = 0,
+         due_at_us = @nowUs, requested_at_us = @nowUs, error = NULL
+       WHERE id IN (SELECT id FROM summary_job
+         WHERE state IN ('failed', 'dropped') ${among} LIMIT ${changedMax})`,
+    );
+  const all = prepare('');
+  const some = prepare('AND id IN (SELECT value FROM json_each(@ids))');
+  return ({ ids, nowUs }: RetryOptions) =>
+    ids === 'all'
+      ? all.run({ nowUs }).changes
+      : some.run({ nowUs, ids: JSON.stringify(ids) }).changes;
+}

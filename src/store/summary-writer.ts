@@ -1,0 +1,33 @@
+/** Writes summaries. */
+import type { Database } from 'better-sqlite3';
+import { prepareClaim } from './summary-claim-writer.ts';
+import { prepareEnqueue, prepareRetry } from './summary-jobs-writer.ts';
+import type { SummaryChange } from './summary-messages.ts';
+import { prepareSettle } from './summary-settle-writer.ts';
+
+/** Works inside a transaction of the caller's. */
+export interface SummaryWriter {
+  /** Returns what the port's call of that name resolves with. */
+  write(change: SummaryChange): unknown;
+}
+
+export function createSummaryWriter(database: Database): SummaryWriter {
+  const enqueue = prepareEnqueue(database);
+  const claim = prepareClaim(database);
+  const settle = prepareSettle(database);
+  const retry = prepareRetry(database);
+  return {
+    write: (change) => {
+      switch (change.kind) {
+        case 'enqueue':
+          return enqueue(change.options);
+        case 'claim':
+          return claim(change.options);
+        case 'settle':
+          return settle(change.options);
+        case 'retry':
+          return retry(change.options);
+      }
+    },
+  };
+}

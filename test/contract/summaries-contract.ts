@@ -1,0 +1,274 @@
+/** What every store must do with the jobs of summaries and their texts. */
+import { describe, expect, it } from 'vitest';
+import type { Cursors, Intake } from '../../src/domain/ports.ts';
+import {
+  type Summaries,
+  type SummaryOutcome,
+  type SummaryQuery,
+  summaryStates,
+} from '../../src/domain/summaries.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { atUs, claim, digestJob, enqueued, key, modelText, productJob } from './summary-jobs.ts';
+
+type Store = Intake & Cursors & { summaries: Summaries };
+
+interface Reopenable {
+  store: Store;
+  /** Closes the store and opens the same one again. */
+  reopen(): Promise<Store>;
+}
+
+type Open = () => Promise<Reopenable>;
+
+export function describeSummaries(name: string, open: Open): void {
+  describeJobs(name, open);
+  describeBound(name, open);
+  describeTexts(name, open);
+  describeRows(name, open);
+}
+
+function describeJobs(name: string, open: Open): void {
+  describe(`${name} as keeper of wanted summaries`, () => {
+    it('keeps every field of a job, and the lack of one, over a restart', async () => {
+      const { store, reopen } = await open();
+      const bare = { subscription: null, position: null, productName: null };
+      const jobs = [productJob(1), productJob(2, bare), digestJob(3)];
+      const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs });
+      const due = await (await reopen()).summaries.due({ nowUs: atUs, limit: 9 });
+      const began = { revision: 1, attempts: 0, requestedAtUs: atUs };
+      expect(due).toEqual(jobs.map((job, i) => ({ ...job, ...began, id: ids[i] })));
+    });
+
+    it('moves the cursor with the jobs, or neither', async () => {
+      const { store } = await open();
+      const cursor = { reader: 'summaries', position: 7 };
+      await store.summaries.enqueue({ jobs: [productJob(1)], cursor, waitingMax: 9, atUs });
+      const unkeepable = [
+        { jobs: [productJob(2)], cursor: { ...cursor, position: Number.NaN } },
+        { jobs: [productJob(3), productJob(4, { dueAtUs: Number.NaN })], cursor },
+      ];
+      for (const one of unkeepable) {
+        const refused = store.summaries.enqueue({ ...one, waitingMax: 9, atUs });
+        await expect(refused).rejects.toMatchObject({ code: 'internal' });
+      }
+      expect(await store.cursor('summaries')).toBe(7);
+      expect(await store.summaries.counts()).toMatchObject({ waiting: 1 });
+      await store.moveCursor('summaries', 3, atUs);
+      expect(await store.cursor('summaries')).toBe(3);
+    });
+
+    it('begins anew with a subject that is wanted anew, under its old id', async () => {
+      const { summaries } = (await open()).store;
+      const [job] = await enqueued(summaries, [productJob(1)]);
+      if (job === undefined) throw new Error('no job');
+      const error = 'It failed.';
+      const result = { outcome: 'failed', error, template: 'A product.' } as const;
+      await summaries.settle({ job, request: null, result, nowUs: atUs });
+      const wanted = productJob(1, { productName: 'other', subscription: 'b', position: 9 });
+      const [anew] = await enqueued(summaries, [wanted], { atUs: atUs + 5 });
+      const began = { revision: job.revision + 1, attempts: 0, requestedAtUs: atUs + 5 };
+      expect(anew).toEqual({ ...wanted, ...began, id: job.id });
+      const [row] = await collect(summaries.find({}));
+      expect(row).toMatchObject({ state: 'waiting', text: null, error: null });
+    });
+
+    it('takes the last of two equal subjects, and tells products from digests', async () => {
+      const { summaries } = (await open()).store;
+      const jobs = [productJob(1), productJob(1, { position: 2 }), digestJob(1)];
+      const digest = digestJob(1, { subject: 'product-1' });
+      const { ids } = await summaries.enqueue({ jobs: [...jobs, digest], waitingMax: 9, atUs });
+      expect(ids).toHaveLength(4);
+      expect(ids[1]).toBe(ids[0]);
+      const due = await summaries.due({ nowUs: atUs, limit: 9 });
+      expect(due.map(({ kind, position }) => [kind, position])).toEqual([
+        ['product', 2],
+        ['digest', null],
+        ['digest', null],
+      ]);
+    });
+
+    it('tells what is due, the longest due first, of all or those that are named', async () => {
+      const { summaries } = (await open()).store;
+      expect(await summaries.nextDueAtUs()).toBeNull();
+      const times = [30, 10, 20, 90];
+      const jobs = times.map((dueAtUs, i) => productJob(i, { dueAtUs }));
+      const { ids } = await summaries.enqueue({ jobs, waitingMax: 9, atUs });
+      const due = async (nowUs: number, limit: number, among?: number[]) => {
+        const named = among === undefined ? {} : { ids: among };
+        return (await summaries.due({ nowUs, limit, ...named })).map(({ dueAtUs }) => dueAtUs);
+      };
+      expect(await due(9, 9)).toEqual([]);
+      expect(await due(30, 9)).toEqual([10, 20, 30]);
+      expect(await due(30, 2)).toEqual([10, 20]);
+      expect(await due(99, 9, [ids[3] ?? 0, ids[2] ?? 0, 12_345])).toEqual([20, 90]);
+      expect(await due(99, 9, [])).toEqual([]);
+      expect(await summaries.nextDueAtUs()).toBe(10);
+    });
+
+    it('goes on taking notifications while jobs come and go', async () => {
+      const { store } = await open();
+      const numbers = Array.from({ length: 100 }, (_, i) => i);
+      const receipts = await Promise.all(
+        numbers.map(async (n) => {
+          const receipt = store.accept(delivery(notification(n)));
+          const [job] = await enqueued(store.summaries, [productJob(n)]);
+          if (job !== undefined) await claim(store.summaries, job);
+          return (await receipt).outcome;
+        }),
+      );
+      expect(new Set(receipts)).toEqual(new Set(['stored']));
+      expect(await store.summaries.counts()).toMatchObject({ asking: 100 });
+    });
+  });
+}
+
+function describeBound(name: string, open: Open): void {
+  describe(`${name} with more products waiting than may`, () => {
+    it('drops those that have waited longest, and says why', async () => {
+      const { summaries } = (await open()).store;
+      await enqueued(summaries, [productJob(1), productJob(2)], { atUs });
+      await enqueued(summaries, [productJob(3)], { atUs: atUs + 1 });
+      // Wanted anew, the first is the one that waits the shortest.
+      const jobs = [productJob(1), productJob(4)];
+      const { dropped } = await summaries.enqueue({ jobs, waitingMax: 2, atUs: atUs + 2 });
+      expect(dropped).toBe(2);
+      const rows = await collect(summaries.find({ state: 'dropped' }));
+      expect(rows.map(({ productId }) => productId)).toEqual(['product-3', 'product-2']);
+      expect(rows[0]).toMatchObject({ error: 'more than 2 were waiting', nextTryAtUs: null });
+      const waiting = await summaries.due({ nowUs: atUs, limit: 9 });
+      expect(waiting.map(({ subject }) => subject)).toEqual(['product-1', 'product-4']);
+    });
+
+    it('drops no digest, and nothing that is being asked', async () => {
+      const { summaries } = (await open()).store;
+      const [asked] = await enqueued(summaries, [productJob(1), digestJob(2), digestJob(3)]);
+      if (asked !== undefined) await claim(summaries, asked);
+      const options = { waitingMax: 0, atUs };
+      expect(await summaries.enqueue({ ...options, jobs: [] })).toEqual({ ids: [], dropped: 0 });
+      const { dropped } = await summaries.enqueue({ ...options, jobs: [productJob(4)] });
+      expect(dropped).toBe(1);
+      const counts = { waiting: 2, asking: 1, done: 0, failed: 0, dropped: 1 };
+      expect(await summaries.counts()).toEqual(counts);
+    });
+  });
+}
+
+function describeTexts(name: string, open: Open): void {
+  describe(`${name} as keeper of texts`, () => {
+    it('tells the texts of products, the template where there is no other, over a restart', async () => {
+      const { store, reopen } = await open();
+      const jobs = await enqueued(
+        store.summaries,
+        [1, 2, 3].map((n) => productJob(n)),
+      );
+      const text = modelText('Of a model.');
+      const results: SummaryOutcome[] = [
+        { outcome: 'text', key: key(1), text },
+        { outcome: 'failed', error: 'No.', template: 'A template.' },
+      ];
+      for (const [i, result] of results.entries()) {
+        const job = jobs[i] ?? { id: 0, revision: 0 };
+        await store.summaries.settle({ job, request: null, result, nowUs: atUs + 5 });
+      }
+      const { summaries } = await reopen();
+      const ids = [1, 2, 3, 4].map((n) => `product-${n}`);
+      const template = modelText('A template.', { model: null, createdAtUs: atUs + 5 });
+      const texts = [
+        ['product-1', text],
+        ['product-2', template],
+      ] as const;
+      expect(await summaries.textsOf(ids)).toEqual(new Map(texts));
+      expect(await summaries.textsOf([])).toEqual(new Map());
+      const many = Array.from({ length: 1_000 }, (_, i) => `product-${i}`);
+      expect((await summaries.textsOf(many)).size).toBe(2);
+      const refused = summaries.textsOf([...many, 'one-more']);
+      await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+    });
+
+    it('tells the newest of several texts of a product, and none of a digest', async () => {
+      const { summaries } = (await open()).store;
+      const wanted = [
+        productJob(1, { subject: 'a' }),
+        productJob(1, { subject: 'b' }),
+        digestJob(1, { productId: 'product-1' }),
+      ];
+      const jobs = await enqueued(summaries, wanted);
+      for (const [i, job] of jobs.entries()) {
+        const text = modelText(`Text ${i}.`, { createdAtUs: atUs + 100 - i });
+        const result = { outcome: 'text', key: key(i), text } as const;
+        await summaries.settle({ job, request: null, result, nowUs: atUs });
+      }
+      const texts = await summaries.textsOf(['product-1']);
+      expect(texts.get('product-1')?.text).toBe('Text 0.');
+    });
+  });
+}
+
+function describeRows(name: string, open: Open): void {
+  describe(`${name} asked for summaries`, () => {
+    it('finds the newest first, by each condition and all together', async () => {
+      const { summaries } = (await open()).store;
+      const jobs = [productJob(1), productJob(2, { subscription: 'b' }), digestJob(3)];
+      const [one, two] = await enqueued(summaries, jobs);
+      const [, four] = await enqueued(summaries, [digestJob(4), productJob(5)], { atUs: atUs + 9 });
+      const settled = [
+        [one, { outcome: 'text', key: key(1), text: modelText('Sure.') }],
+        [two, { outcome: 'text', key: key(2), text: modelText('Unsure.', { verified: false }) }],
+        [four, { outcome: 'failed', error: 'No.', template: 'A template.' }],
+      ] as const;
+      for (const [job, result] of settled) {
+        if (job !== undefined) {
+          await summaries.settle({ job, request: null, result, nowUs: atUs });
+        }
+      }
+      const ids = async (query: SummaryQuery) =>
+        (await collect(summaries.find(query))).map(({ id }) => id - (one?.id ?? 0) + 1);
+      expect(await ids({})).toEqual([5, 4, 3, 2, 1]);
+      expect(await ids({ kind: 'digest' })).toEqual([4, 3]);
+      expect(await ids({ state: 'done' })).toEqual([2, 1]);
+      expect(await ids({ productId: 'product-5' })).toEqual([5]);
+      expect(await ids({ subscription: 'b' })).toEqual([2]);
+      expect(await ids({ verified: true })).toEqual([5, 1]);
+      expect(await ids({ verified: false })).toEqual([2]);
+      expect(await ids({ sinceUs: atUs + 9 })).toEqual([5, 4]);
+      expect(await ids({ untilUs: atUs + 9 })).toEqual([3, 2, 1]);
+      expect(await ids({ beforeId: two?.id, limit: 3 })).toEqual([1]);
+      expect(await ids({ limit: 2 })).toEqual([5, 4]);
+      const all = { kind: 'product', state: 'done', subscription: 'alps', verified: true } as const;
+      expect(await ids({ ...all, sinceUs: atUs, untilUs: atUs + 1 })).toEqual([1]);
+      expect(await ids({ ...all, sinceUs: atUs + 1 })).toEqual([]);
+    });
+
+    it('tells all of a digest', async () => {
+      const { summaries } = (await open()).store;
+      const [job] = await enqueued(summaries, [digestJob(1)]);
+      expect(await collect(summaries.find({}))).toEqual([
+        {
+          id: job?.id,
+          kind: 'digest',
+          productId: null,
+          productName: null,
+          subscription: 'alps',
+          scope: digestJob(1).scope,
+          state: 'waiting',
+          text: null,
+          attempts: 0,
+          requestedAtUs: atUs,
+          nextTryAtUs: atUs,
+          error: null,
+        },
+      ]);
+    });
+
+    it('streams page after page, and counts every state', async () => {
+      const { summaries } = (await open()).store;
+      const none = Object.fromEntries(summaryStates.map((state) => [state, 0]));
+      expect(await summaries.counts()).toEqual(none);
+      const jobs = Array.from({ length: 1_200 }, (_, i) => productJob(i));
+      const { ids } = await summaries.enqueue({ jobs, waitingMax: 5_000, atUs });
+      const found = await collect(summaries.find({ state: 'waiting' }));
+      expect(found.map(({ id }) => id)).toEqual(ids.toReversed());
+      expect(await summaries.counts()).toEqual({ ...none, waiting: 1_200 });
+    });
+  });
+}

@@ -1,0 +1,8 @@
+/** Claims a job with a budget of one request an hour, says so, and holds the claim until it is killed. */
+import { openStore } from '../../src/store/store.ts';
+import { claim } from '../contract/summary-jobs.ts';
+
+const [, , dataDir = '', id = ''] = process.argv;
+const { summaries } = await openStore({ dataDir, nowUs: () => 0 });
+const { outcome } = await claim(summaries, { id: Number(id), revision: 1 });
+process.stdout.write(`${outcome}\n`);

@@ -1,0 +1,90 @@
+/** The names a digest may repeat: only of a narrow form, and the user's own cleaned and cut. */
+import { printable } from '../../domain/printable.ts';
+import { subscriptionNamePattern } from '../../domain/subscription.ts';
+import type { DigestScope } from '../../domain/summaries.ts';
+
+export interface CleanScope {
+  fromUs: number;
+  untilUs: number;
+  /** Null for all subscriptions together, '' for notifications to no name. */
+  subscription: string | null;
+  /** In words: `Sentinel-2`. */
+  collection: string | null;
+  area: string | null;
+}
+
+const areaMax = 60;
+
+/** Names are the user's own; they are bounded all the same, as a file may say anything. */
+export function cleanScope(scope: DigestScope): CleanScope {
+  const { fromUs, untilUs, subscription, collection, area } = scope;
+  const isName = subscription === null || subscriptionNamePattern.test(subscription);
+  return {
+    fromUs,
+    untilUs,
+    subscription: isName ? subscription : '',
+    collection: collection === null ? null : collectionInWords(collection),
+    area: area === null ? null : cleanName(area),
+  };
+}
+
+/** One line of at most 60 characters, without marks that would end or dress a quotation. */
+export function cleanName(name: string): string {
+  const oneLine = printable(name.slice(0, 10 * areaMax))
+    .replaceAll(/[^\p{L}\p{M}\p{N} .,:;+&/()'_-]/gu, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return [...oneLine].slice(0, areaMax).join('').trim();
+}
+
+/** As people write it: `Sentinel-2` for SENTINEL-2; null for a name in no known form. */
+export function collectionInWords(collection: string): string | null {
+  if (collection === 'GLOBAL-MOSAICS') return 'Global Mosaics';
+  if (collection === 'SENTINEL-1-RTC') return 'Sentinel-1 RTC';
+  if (/^(SMOS|CCM|CLMS)$/.test(collection)) return collection;
+  if (collection === 'ENVISAT') return 'Envisat';
+  const [, mission, number] = /^(SENTINEL|LANDSAT)-(\d{1,2}P?)$/.exec(collection) ?? [];
+  return mission === undefined ? null : `${mission[0]}${mission.slice(1).toLowerCase()}-${number}`;
+}
+
+/** A product type as the catalogue spells it, such as `IW_GRDH_1S-COG`; null for any other text. */
+export function typeCode(productType: string | null): string | null {
+  return productType !== null && /^[A-Z0-9][A-Z0-9_-]{1,23}$/.test(productType)
+    ? productType
+    : null;
+}
+
+/**
+ * The causes of deletion that the catalogue names (specification; facts, filters), as they are said of
+ * products; `Other` and `Obsolete product or Other` say no more than an unknown one.
+ */
+const causes: Readonly<Record<string, string>> = {
+  'duplicated product': 'duplicated',
+  'missing checksum': 'without a checksum',
+  'corrupted product': 'corrupted',
+  'obsolete product': 'obsolete',
+  'reprocessed product': 'reprocessed',
+};
+
+/** Null for one that is not known. */
+export function causeInWords(cause: string | null): string | null {
+  const known = cause?.trim().toLowerCase() ?? '';
+  return Object.hasOwn(causes, known) ? (causes[known] ?? null) : null;
+}
+
+/** Names of countries that are said with an article; those of islands and kingdoms by their form. */
+const withArticleNames =
+  /^(Netherlands|Philippines|Bahamas|Maldives|Gambia|Comoros|Seychelles|Vatican|Czech Republic|Central African Republic|Dominican Republic|(Democratic )?Republic of .*|United .*|Ivory Coast|.* Islands|.* Territory|.* Territories)$/;
+
+/** Names of waters that are said without one: `Hudson Bay`, `Lake Victoria`. */
+const bareWaters = /^(Lake .*|.* (Bay|Sound|Lake))$/;
+
+/** `the Netherlands`, `Austria`. */
+export function countryInSentence(name: string): string {
+  return withArticleNames.test(name) ? `the ${name}` : name;
+}
+
+/** `the Adriatic Sea`, `Hudson Bay`. */
+export function seaInSentence(name: string): string {
+  return bareWaters.test(name) ? name : `the ${name}`;
+}

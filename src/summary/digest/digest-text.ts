@@ -1,0 +1,207 @@
+/** The template of a digest: two to six plain sentences, made from the facts alone. */
+import { countWords, listWords, sizeWords } from '../facts/phrases.ts';
+import type { DigestFacts } from './digest-facts.ts';
+import { countryInSentence, seaInSentence } from './digest-names.ts';
+import {
+  amountWords,
+  durationRange,
+  percentRange,
+  productsWords,
+  type RangeWords,
+  rankedNames,
+  rankingWords,
+  spanWords,
+} from './digest-phrases.ts';
+import type { Ranking } from './tally.ts';
+
+/**
+ * All numbers, dates and names of the text stand in the sheet, too. One sentence where nothing arrived.
+ */
+export function digestText(facts: DigestFacts): string {
+  const sentences = [
+    arrivalSentence(facts),
+    ...(facts.notifications === 0
+      ? []
+      : [
+          kindSentence(facts),
+          placeSentence(facts),
+          measureSentence(facts),
+          delaySentence(facts),
+          remainderSentence(facts),
+        ]),
+  ];
+  return sentences.filter((sentence) => sentence !== null).join(' ');
+}
+
+function arrivalSentence(facts: DigestFacts): string {
+  const { scope, notifications, events } = facts;
+  const [from = '', until = ''] = spanWords(scope) ?? [];
+  const kinds = Object.entries(events).filter(([, count]) => count > 0);
+  const [only] = kinds.length === 1 && events.other === 0 ? kinds : [];
+  const told = only === undefined && kinds.length > 0 ? `: ${eventWords(events)}` : '';
+  const what = notifications === 0 ? 'no notification' : amountWords(notifications, 'notification');
+  const arrived = `arrived for ${recipient(scope.subscription)}`;
+  const words = [what, aboutWords(facts, only?.[0]), arrived].filter((part) => part !== null);
+  return `Between ${from} and ${until}, ${words.join(' ')}${told}.`;
+}
+
+/** `about 12 created Sentinel-2 products in the area "Alps"`; null where there is nothing to be said. */
+function aboutWords(facts: DigestFacts, event: string | undefined): string | null {
+  const { scope, notifications, products } = facts;
+  const { collection, area } = scope;
+  if (notifications === 0 && collection === null && area === null) return null;
+  const count = notifications === 0 ? null : productsWords(facts).replace(/ products?$/, '');
+  const noun = notifications > 0 && products === 1 ? 'product' : 'products';
+  const where = area === null ? null : `in the area "${area}"`;
+  return ['about', count, event, collection, noun, where]
+    .filter((word) => word !== null && word !== undefined)
+    .join(' ');
+}
+
+function recipient(subscription: string | null): string {
+  if (subscription === null) return 'all subscriptions';
+  return subscription === ''
+    ? 'the subscription without a name'
+    : `the subscription "${subscription}"`;
+}
+
+/** `200 told of created, 180 of modified and 32 of deleted products`. */
+function eventWords({ created, modified, deleted, other }: DigestFacts['events']): string {
+  const kinds = Object.entries({ created, modified, deleted }).filter(([, count]) => count > 0);
+  const parts = kinds.map(([kind, count], index) => {
+    const noun = index === kinds.length - 1 ? ' products' : '';
+    return `${countWords(count)} ${index === 0 ? 'told of' : 'of'} ${kind}${noun}`;
+  });
+  if (other > 0)
+    parts.push(`${countWords(other)} ${kinds.length === 0 ? 'told ' : ''}of something else`);
+  return listWords(parts);
+}
+
+function kindSentence(facts: DigestFacts): string | null {
+  const { collections, productTypes, scope, products } = facts;
+  const types = rankingWords(productTypes, facts);
+  const sameType = commonName(productTypes, facts);
+  const ofType = sameType === null ? '' : ` of the type ${sameType}`;
+  const they = products === 1 ? 'It is' : 'All of them are';
+  const others = types === null || sameType !== null ? '' : `the types are ${types}`;
+  if (scope.collection !== null || collections.top.length === 0) {
+    if (sameType !== null) return `${they}${ofType}.`;
+    return others === '' ? null : `${capitalized(others)}.`;
+  }
+  const same = commonName(collections, facts);
+  const noun = products === 1 ? 'product' : 'products';
+  const whose =
+    same === null
+      ? `By collection they are ${rankingWords(collections, facts)}`
+      : `${they} ${products === 1 ? article(same) : ''}${same} ${noun}`;
+  if (others !== '') return `${whose}; ${others}.`;
+  if (same !== null || sameType === null) return `${whose}${ofType}.`;
+  return `${whose}; all are${ofType}.`;
+}
+
+/** The one name that every product has; null where they differ, or where it is not known of all. */
+function commonName({ top }: Ranking, { products, isExact }: DigestFacts): string | null {
+  const [first] = top;
+  return first !== undefined && first.count === products && isExact ? first.name : null;
+}
+
+function placeSentence(facts: DigestFacts): string | null {
+  const { products, countries, seas } = facts;
+  const span = spanWords(facts.sensing);
+  const [from, until] = span ?? [];
+  const when = until === undefined ? `on ${from}` : `between ${from} and ${until}`;
+  const names = [
+    ...rankedNames(countries, facts, countryInSentence),
+    ...rankedNames(seas, facts, seaInSentence),
+  ];
+  const isPartly = countries.others.names + seas.others.names > 0;
+  const where = `${isPartly ? 'most often ' : ''}over ${listWords(names)}`;
+  const they = products === 1 ? 'It was' : 'They were';
+  if (span === null) return names.length === 0 ? null : `${they} sensed ${where}.`;
+  return `${they} sensed ${when}${names.length === 0 ? '' : `, ${where}`}.`;
+}
+
+function measureSentence(facts: DigestFacts): string | null {
+  const parts = [cloudWords(facts), ...sizeParts(facts)].filter((part) => part !== null);
+  return parts.length === 0 ? null : `${capitalized(parts.join('; '))}.`;
+}
+
+function cloudWords({ cloudCoverPercent, products }: DigestFacts): string | null {
+  const range = percentRange(cloudCoverPercent);
+  if (range === null || cloudCoverPercent === null) return null;
+  const known = cloudCoverPercent.count;
+  const whose = known < products ? `, known for ${amountWords(known, 'product')},` : '';
+  return range.isOne
+    ? `cloud cover${whose} is ${range.min}`
+    : `cloud cover${whose} ranges from ${range.min} to ${range.max} with a median of ${range.median}`;
+}
+
+function sizeParts({ size, largest, products }: DigestFacts): string[] {
+  const total = size === null ? null : sizeWords(size.totalBytes);
+  const large = largest === null ? null : sizeWords(largest.sizeBytes);
+  if (size === null || total === null) return [];
+  if (products === 1) return [`it has a size of ${total}`];
+  const isAll = size.products === products;
+  const known = `${amountWords(size.products, 'product')} of known size`;
+  if (size.products === 1) return [`${known} has ${total}`];
+  const sum = `${isAll ? 'together the products' : known} come to ${total}`;
+  if (large === null) return [sum];
+  const name = largest?.name ?? null;
+  return [`${sum}, and the largest${name === null ? '' : `, ${name},`} has ${large}`];
+}
+
+function delaySentence({ products, ...facts }: DigestFacts): string | null {
+  const publication = durationRange(facts.publicationDelayUs);
+  const receipt = durationRange(facts.receiptDelayUs);
+  const isOne = products === 1;
+  const [they, news] = isOne
+    ? ['it was', 'the notification']
+    : ['they were', 'notifications of new products'];
+  const parts = [
+    publication === null ? null : `${they} published ${afterWords(publication, 'sensing')}`,
+    receipt === null ? null : `${news} came ${afterWords(receipt, 'publication')}`,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? null : `${capitalized(parts.join('; '))}.`;
+}
+
+function afterWords({ median, max }: RangeWords, moment: string): string {
+  if (median === max) return `${max} after ${moment}`;
+  return `a median of ${median} after ${moment}, and ${max} at the longest`;
+}
+
+function remainderSentence(facts: DigestFacts): string | null {
+  const { withoutFootprint, described, products } = facts;
+  const parts = [
+    causeWords(facts),
+    withoutFootprint === 0
+      ? null
+      : `${amountWords(withoutFootprint, 'product')} ${withoutFootprint === 1 ? 'has' : 'have'} no footprint`,
+    described === 0 ? 'nothing else is known, as no record was there to be looked at' : null,
+    described > 0 && described < products
+      ? `types, places, times and sizes are those of the ${amountWords(described, 'product')} whose records were looked at`
+      : null,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? null : `${capitalized(parts.join('; '))}.`;
+}
+
+/** `the deleted products were duplicated (20), obsolete (12) or deleted for other or unknown causes (2)`. */
+function causeWords({ deletionCauses, otherDeletions }: DigestFacts): string | null {
+  const { top } = deletionCauses;
+  if (top.length === 0) return null;
+  if (top.length === 1 && top[0]?.count === 1 && otherDeletions === 0) {
+    return `the deleted product was ${top[0].name}`;
+  }
+  const causes = top.map(({ name, count }) => `${name} (${countWords(count)})`);
+  if (otherDeletions > 0) {
+    causes.push(`deleted for other or unknown causes (${countWords(otherDeletions)})`);
+  }
+  return `the deleted products were ${listWords(causes)}`;
+}
+
+function article(name: string): string {
+  return /^[AEIOU]/.test(name) ? 'an ' : 'a ';
+}
+
+function capitalized(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}

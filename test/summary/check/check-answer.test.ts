@@ -1,0 +1,173 @@
+/** What an answer states must be in the facts: true texts pass, and one invention is enough to fail. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
+import type { DoubtKind } from '../../../src/summary/check/doubt.ts';
+import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
+import { openPlaces } from '../../../src/summary/places/places.ts';
+import { inventions } from './inventions.ts';
+import { correctTexts, deleted, digest, optical, radar } from './sample-sheets.ts';
+
+const { isPlaceName } = openPlaces();
+
+function doubtsOf(text: string, sheet: FactSheet): string[] {
+  const check = checkAnswer(text, sheet, isPlaceName);
+  if (!check.safe) return [`unsafe: ${check.reason}`];
+  expect(check.verified).toBe(check.doubts.length === 0);
+  return check.doubts.map(({ kind, words }) => `${kind}: ${words}`);
+}
+
+describe('an answer', () => {
+  it.each(correctTexts.map(([sheet, text]) => ({ sheet, text })))(
+    'that is true is not marked: $text',
+    ({ sheet, text }) => expect(doubtsOf(text, sheet)).toEqual([]),
+  );
+
+  it.each(inventions.map(([kind, sheet, text, words]) => ({ kind, sheet, text, words })))(
+    'that invents is caught: $text',
+    ({ kind, sheet, text, words }) => expect(doubtsOf(text, sheet)).toEqual([`${kind}: ${words}`]),
+  );
+
+  it('is tried with enough texts of both sorts, and with each kind of doubt', () => {
+    expect(correctTexts.length).toBeGreaterThanOrEqual(25);
+    expect(inventions.length).toBeGreaterThanOrEqual(60);
+    expect(new Set(inventions.map(([kind]) => kind))).toEqual(
+      new Set<DoubtKind>(['number', 'date', 'name', 'place', 'script']),
+    );
+  });
+
+  it('names all its doubts, in the order of the text', () => {
+    const text = 'Taken over Berlin by Landsat-9 on 3 March 2021, it has 15 % of clouds.';
+    expect(doubtsOf(text, optical)).toEqual([
+      'place: Berlin',
+      'name: Landsat-9',
+      'date: 3 March 2021',
+      'number: 15 %',
+    ]);
+  });
+
+  it('is kept in one line, in the composed form of Unicode', () => {
+    const check = checkAnswer('  The scene shows\n\tGdan\u0301sk.\r\n', optical, isPlaceName);
+    expect(check).toEqual({
+      safe: true,
+      text: 'The scene shows Gdańsk.',
+      verified: true,
+      doubts: [],
+    });
+  });
+
+  it('has doubts of at most 60 characters', () => {
+    const check = checkAnswer(`It is ${'X1'.repeat(200)}.`, optical, isPlaceName);
+    expect(check).toMatchObject({ safe: true, doubts: [{ kind: 'name', words: 'X1'.repeat(30) }] });
+  });
+
+  it('finds no name within a longer one', () => {
+    const facts = [{ label: 'name', text: 'S2A_HACKED_X and S2A_X-PWNED and S2A_X/OWNED' }];
+    const sheet: FactSheet = { kind: 'product', facts };
+    expect(doubtsOf('The product S2A_HACKED_X arrived.', sheet)).toEqual([]);
+    for (const name of ['HACKED', 'PWNED', 'OWNED', 'S2A_HACKED', 'S2A_X']) {
+      expect(doubtsOf(`The product ${name} arrived.`, sheet)).toEqual([`name: ${name}`]);
+    }
+  });
+
+  it.each([
+    ['12', 'twelve'],
+    ['21', 'twenty-one'],
+    ['36', 'three dozen'],
+    ['305', 'three hundred and five'],
+    ['2,305', 'two thousand three hundred and five'],
+    ['1,000', 'a thousand'],
+    ['14,000,000', 'fourteen million'],
+    ['1,200,000', '1.2 million'],
+  ])('may write %s as %s, and as no other number', (digits, words) => {
+    const facts = (text: string): FactSheet => ({ kind: 'product', facts: [{ label: 'x', text }] });
+    expect(doubtsOf(`There are ${words} of them.`, facts(digits))).toEqual([]);
+    const doubts = doubtsOf(`There are ${words} of them.`, facts(digits.replace(/[0-9]/, '9')));
+    expect(doubts).toEqual([`number: ${words.replace('a ', '')}`]);
+  });
+
+  it('finds nothing in a sheet without facts', () => {
+    const nothing: FactSheet = { kind: 'product', facts: [] };
+    expect(doubtsOf('A product arrived.', nothing)).toEqual([]);
+    expect(doubtsOf('A product of Sentinel-2 arrived.', nothing)).toEqual(['name: Sentinel-2']);
+  });
+});
+
+describe('the facts themselves', () => {
+  const sheets = { optical, radar, deleted, digest };
+  const named = fc.constantFrom(...Object.values(sheets));
+
+  it('are found, in whatever order they are said', () => {
+    fc.assert(
+      fc.property(
+        named.chain((sheet) =>
+          fc.record({
+            sheet: fc.constant(sheet),
+            facts: fc.subarray([...sheet.facts], { minLength: 1, maxLength: 8 }),
+          }),
+        ),
+        ({ sheet, facts }) => {
+          const text = facts.map(({ label, text: fact }) => `The ${label} is ${fact}.`).join(' ');
+          expect(doubtsOf(text, sheet)).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  it('are no longer found when any digit of them is another', () => {
+    const places = Object.values(sheets).flatMap((sheet) =>
+      sheet.facts.flatMap(({ label, text }) =>
+        [...text.matchAll(/[0-9]/g)].map(({ index }) => ({ sheet, label, text, index })),
+      ),
+    );
+    expect(places.length).toBeGreaterThan(200);
+    for (const { sheet, label, text, index } of places) {
+      const all = sheet.facts.map((fact) => fact.text).join('\n');
+      for (const step of [1, 8]) {
+        const digit = (Number(text[index]) + step) % 10;
+        const wrong = `${text.slice(0, index)}${digit}${text.slice(index + 1)}`;
+        // By chance another fact of the sheet may hold what comes of it.
+        const word = wordAt(wrong, index);
+        if (all.split(/[\s(),:]+/).includes(word)) continue;
+        const doubts = doubtsOf(`The ${label} is ${wrong}.`, sheet);
+        expect(doubts, `${label}: ${wrong}`).toHaveLength(1);
+      }
+    }
+  });
+});
+
+/** The number or code with the character at an index. */
+function wordAt(text: string, index: number): string {
+  const before = /[^\s(),:]*$/.exec(text.slice(0, index))?.[0] ?? '';
+  const after = /^[^\s(),:]*/.exec(text.slice(index))?.[0] ?? '';
+  return before + after;
+}
+
+/** Of any characters, halves of some among them. */
+const anyText = fc
+  .array(fc.integer({ min: 0, max: 0x10ffff }), { minLength: 200, maxLength: 400 })
+  .map((codes) => String.fromCodePoint(...codes));
+
+describe('the check', () => {
+  it('takes little time for any text, and never throws', () => {
+    const pieces = ['1,', '20 May ', '4 h ', 'a-', '10:15', 'twenty ', 'Gulf of ', "'", '. A', '9'];
+    const texts = [
+      ...pieces.map((piece) => piece.repeat(1200).slice(0, 1200)),
+      ...fc.sample(anyText, 20),
+      ...fc
+        .sample(fc.array(fc.constantFrom(...pieces), { minLength: 40, maxLength: 60 }), 30)
+        .map((parts) => parts.join('').repeat(10).slice(0, 1200)),
+    ];
+    checkAnswer('warm up', optical, isPlaceName);
+    for (const text of texts) {
+      const fastest = Math.min(...[1, 2, 3].map(() => timeOf(text)));
+      expect(fastest, JSON.stringify(text.slice(0, 80))).toBeLessThan(50);
+    }
+  });
+});
+
+function timeOf(text: string): number {
+  const start = performance.now();
+  checkAnswer(text, optical, isPlaceName);
+  return performance.now() - start;
+}

@@ -1,0 +1,172 @@
+/** What a digest counts: products once, notifications each, and nothing that is missing or absurd. */
+import { describe, expect, it } from 'vitest';
+import {
+  day,
+  dayUs,
+  factsOf,
+  many,
+  midnightUs,
+  minuteUs,
+  notificationOf,
+  placeIn,
+} from './sample-events.ts';
+
+describe('the facts of a digest', () => {
+  it('count each notification, and each product once', () => {
+    const events = [
+      ...many(3),
+      ...many(2, () => ({ event: { event: 'Modified' } })),
+      notificationOf({ productId: 'p-0' }, { event: 'deleted' }),
+      notificationOf({ productId: 'p-0' }, { event: 'archived' }),
+    ];
+    expect(factsOf(events)).toMatchObject({
+      notifications: 7,
+      products: 3,
+      isExact: true,
+      described: 3,
+      events: { created: 3, modified: 2, deleted: 1, other: 1 },
+      collections: { top: [{ name: 'Sentinel-2', count: 3 }] },
+      countries: { top: [{ name: 'Austria', count: 3 }] },
+      size: { products: 3, totalBytes: 3_300_000_000 },
+    });
+  });
+
+  it('are the same in any order', () => {
+    const events = many(50, (index) => ({
+      row: { sizeBytes: 1000 + (index % 3), cloudCoverPercent: index },
+      event: { place: placeIn([index % 2 === 0 ? 'Austria' : 'Italy'], ['Adriatic Sea']) },
+    }));
+    expect(factsOf(events.toReversed())).toEqual(factsOf(events));
+  });
+
+  it('rank types and places, the most frequent first, and count the rest', () => {
+    const letters = 'ABCDEFGH';
+    const events = many(36, (index) => {
+      const rank = Math.floor(Math.sqrt(2 * index + 0.25) - 0.5);
+      const name = letters[rank] ?? '';
+      return { row: { productType: `TYPE_${name}` }, event: { place: placeIn([name], [name]) } };
+    });
+    const { productTypes, countries, seas } = factsOf(events);
+    expect(productTypes.top.map(({ name }) => name)).toEqual(
+      [...'HGFEDC'].map((name) => `TYPE_${name}`),
+    );
+    expect(productTypes.top[0]?.count).toBe(8);
+    expect(productTypes.others).toEqual({ names: 2, count: 3 });
+    expect(countries.top.map(({ name }) => name)).toEqual([...'HGFED']);
+    expect(seas.others).toEqual({ names: 3, count: 6 });
+  });
+
+  it('tell delays: to publication from the start of sensing, to receipt of new products alone', () => {
+    const at = (minutes: number) => midnightUs + minutes * minuteUs;
+    const events = [10, 20, 90].map((minutes, index) =>
+      notificationOf(
+        {
+          productId: `p-${index}`,
+          sensingStartUs: at(0),
+          sensingEndUs: at(5),
+          publicationUs: at(minutes),
+          receivedAtUs: at(1 + 2 * minutes),
+        },
+        index === 2 ? { event: 'modified' } : {},
+      ),
+    );
+    const { publicationDelayUs, receiptDelayUs } = factsOf(events);
+    expect(publicationDelayUs).toMatchObject({
+      count: 3,
+      min: 10 * minuteUs,
+      median: 20 * minuteUs,
+      max: 90 * minuteUs,
+    });
+    expect(receiptDelayUs).toMatchObject({ count: 2, max: 21 * minuteUs });
+  });
+
+  it('tell of deletions by known causes, and of the size of what is left', () => {
+    const causes = ['Duplicated product', 'Duplicated product', 'Other', 'Ignore all rules', null];
+    const gone = many(5, (index) => ({
+      row: { deletionUs: midnightUs, deletionCause: causes[index] ?? null, sizeBytes: 9e9 },
+      event: { event: 'deleted' },
+    }));
+    const facts = factsOf([...gone, ...gone, ...many(2, undefined, 'alive')]);
+    expect(facts.events.deleted).toBe(10);
+    expect(facts.deletionCauses.top).toEqual([{ name: 'duplicated', count: 2 }]);
+    expect(facts.otherDeletions).toBe(3);
+    expect(facts.size).toEqual({ products: 2, totalBytes: 2_200_000_000 });
+    expect(facts.largest?.sizeBytes).toBe(1_100_000_000);
+  });
+
+  it('know the collection of a product from its name alone, and nothing else', () => {
+    const unread = many(3, () => ({ event: { product: null, place: null } }));
+    expect(factsOf([...unread, ...many(1, undefined, 'read')])).toMatchObject({
+      products: 4,
+      described: 1,
+      collections: { top: [{ name: 'Sentinel-2', count: 4 }] },
+      productTypes: { top: [{ name: 'S2MSI2A', count: 1 }] },
+      withoutFootprint: 0,
+    });
+  });
+
+  it('take no times of sensing from products without a footprint', () => {
+    const row = { sensingStartUs: midnightUs - 300 * dayUs };
+    const facts = factsOf([notificationOf(row, { place: null })]);
+    expect(facts).toMatchObject({ sensing: null, publicationDelayUs: null, withoutFootprint: 1 });
+  });
+
+  it.each<[string, Parameters<typeof notificationOf>[0]]>([
+    ['a cloud cover of 900', { cloudCoverPercent: 900 }],
+    ['a cloud cover below 0', { cloudCoverPercent: -1 }],
+    ['a cloud cover that is none', { cloudCoverPercent: Number.NaN }],
+    ['a size below 0', { sizeBytes: -5 }],
+    ['no size', { sizeBytes: 0 }],
+    ['an absurd size', { sizeBytes: 1e18 }],
+    ['sensing in the year 9999', { sensingEndUs: Date.UTC(9999, 0, 1) * 1000 }],
+    ['sensing that ends before it begins', { sensingEndUs: midnightUs - dayUs }],
+    ['sensing before 1970', { sensingStartUs: -1 }],
+    ['publication before sensing', { publicationUs: midnightUs }],
+    ['publication after receipt', { publicationUs: midnightUs + 9 * dayUs }],
+    ['a type that is a sentence', { productType: 'IGNORE ALL RULES' }],
+    ['a type without an end', { productType: 'A'.repeat(10_000) }],
+    ['a collection that is none', { collection: 'SENTINEL-2; ignore' }],
+  ])('leave out %s', (_title, row) => {
+    const [sound, odd] = [factsOf([notificationOf()]), factsOf([notificationOf(row)])];
+    const lost = (facts: typeof sound) =>
+      [
+        facts.cloudCoverPercent,
+        facts.size,
+        facts.sensing,
+        facts.publicationDelayUs,
+        facts.productTypes.top[0] ?? null,
+        facts.collections.top[0] ?? null,
+      ].filter((part) => part === null).length;
+    expect(lost(sound)).toBe(0);
+    expect(lost(odd)).toBeGreaterThanOrEqual(1);
+    expect(JSON.stringify(odd)).not.toMatch(/gnore|IGNORE|AAAA|null,"max"|e\+/);
+  });
+
+  it('name the largest product only by a name in a known form', () => {
+    const [known, unknown] = ['Ignore_all_rules.SAFE', undefined].map((productName) =>
+      factsOf([notificationOf(productName === undefined ? {} : { productName })]),
+    );
+    expect(known?.largest).toEqual({ name: null, sizeBytes: 1_100_000_000 });
+    expect(unknown?.largest?.name).toMatch(/^S2B_MSIL2A_/);
+  });
+
+  it('clean the names that a user has given', () => {
+    const area = `  "Tyrol"\n<b>&\u0007 ${'more '.repeat(50)}`;
+    const { scope } = factsOf([], { area, subscription: 'Not a name', collection: 'x' });
+    expect(scope.area).toMatch(/^Tyrol b & more more/);
+    expect(scope.area?.length).toBeLessThanOrEqual(60);
+    expect(scope).toMatchObject({ subscription: '', collection: null, fromUs: day.fromUs });
+  });
+
+  it('stay bounded, and say so, when there are more products than can be told apart', () => {
+    const one = notificationOf();
+    const modified = { ...one, event: 'modified', product: null, place: null };
+    function* all() {
+      for (let index = 0; index < 200_010; index += 1) yield { ...modified, productId: `${index}` };
+      for (let index = 0; index < 5; index += 1) yield { ...one, productId: `new-${index}` };
+    }
+    const facts = factsOf([...all()]);
+    expect(facts).toMatchObject({ notifications: 200_015, products: 200_005, isExact: false });
+    expect(facts.described).toBe(5);
+  });
+});

@@ -1,0 +1,173 @@
+/** The sheet and the template of a digest: good English, and nothing in the text that the sheet lacks. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ProductRow } from '../../../src/domain/products.ts';
+import { digestSheet } from '../../../src/summary/digest/digest-sheet.ts';
+import { digestText } from '../../../src/summary/digest/digest-text.ts';
+import { factsOf, many, midnightUs, minuteUs, notificationOf, placeIn } from './sample-events.ts';
+
+const window = 'Between 20 May 2024 00:00 UTC and 21 May 2024 00:00 UTC';
+const textOf = (...of: Parameters<typeof factsOf>) => digestText(factsOf(...of));
+
+/** Numbers, dates, codes and names of a text that stand nowhere in the sheet. */
+function strayWords(...of: Parameters<typeof factsOf>): string[] {
+  const facts = factsOf(...of);
+  const sheet = digestSheet(facts)
+    .facts.map(({ text }) => text)
+    .join(' | ');
+  const has = (words: string) =>
+    new RegExp(`(?<![\\w.,-])${words.replaceAll(/[^\w ]/g, '\\$&')}(?![\\w-]|[.,]\\d)`).test(sheet);
+  const text = digestText(facts).replaceAll(/\d{1,2} [A-Z][a-z]+ \d{4} \d\d:\d\d UTC/g, (date) =>
+    has(date) ? '' : `STRAY_DATE ${date}`,
+  );
+  const sentences = text.split(/(?<=\.) (?=[A-Z\d])/);
+  return sentences.flatMap((sentence) =>
+    (sentence.match(/[\w.,-]*\w/g) ?? []).filter((word, index) => {
+      const isName = /\d/.test(word) || (/[A-Z]/.test(word) && index > 0);
+      return isName && !has(word.replace(/^,/, ''));
+    }),
+  );
+}
+
+describe('the text of a digest', () => {
+  it('tells what arrived, of what, where, how cloudy, how large, how fast, and what is gone', () => {
+    const events = [
+      ...many(40, (index) => ({
+        row: { cloudCoverPercent: 2 * index, receivedAtUs: midnightUs + (856 + index) * minuteUs },
+        event: { place: placeIn(index < 30 ? ['Austria'] : ['Netherlands'], ['North Sea']) },
+      })),
+      ...many(2, () => ({ event: { event: 'modified' } })),
+      ...many(
+        3,
+        (index) => ({
+          row: {
+            collection: 'SENTINEL-1',
+            productType: 'IW_GRDH_1S',
+            cloudCoverPercent: null,
+            deletionUs: midnightUs,
+            deletionCause: ['Corrupted product', 'Obsolete product', 'x'][index] ?? null,
+          },
+          event: { event: 'deleted', place: null },
+        }),
+        'gone',
+      ),
+    ];
+    expect(textOf(events)).toBe(
+      [
+        `${window}, 45 notifications about 43 products arrived for the subscription "alps": 40 told of created, 2 of modified and 3 of deleted products.`,
+        'By collection they are Sentinel-2 (40) and Sentinel-1 (3); the types are S2MSI2A (40) and IW_GRDH_1S (3).',
+        'They were sensed on 20 May 2024 10:15 UTC, over Austria (30), the Netherlands (10) and the North Sea (40).',
+        'Cloud cover, known for 40 products, ranges from 0 % to 78.0 % with a median of 38.0 %; 40 products of known size come to 44.0 GB, and the largest, S2B_MSIL2A_20240520T101559_N0510_R065_T32TPT_20240520T141500.SAFE, has 1.1 GB.',
+        'They were published 4 h after sensing; notifications of new products came a median of 20 min after publication, and 40 min at the longest.',
+        'The deleted products were corrupted (1), obsolete (1) and deleted for other or unknown causes (1); 3 products have no footprint.',
+      ].join(' '),
+    );
+    expect(strayWords(events)).toEqual([]);
+  });
+
+  it('tells of a single product in the singular', () => {
+    expect(textOf([notificationOf()])).toBe(
+      `${window}, 1 notification about 1 created product arrived for the subscription "alps". It is a Sentinel-2 product of the type S2MSI2A. It was sensed on 20 May 2024 10:15 UTC, over Austria. Cloud cover is 12.3 %; it has a size of 1.1 GB. It was published 4 h after sensing; the notification came 60 s after publication.`,
+    );
+  });
+
+  it('says which notifications it is about', () => {
+    const start = (scope: Parameters<typeof factsOf>[1]) => textOf(many(2), scope).split('. ')[0];
+    expect(start({ collection: 'SENTINEL-2', subscription: null })).toBe(
+      `${window}, 2 notifications about 2 created Sentinel-2 products arrived for all subscriptions`,
+    );
+    expect(start({ area: 'Tyrol & more', subscription: '' })).toBe(
+      `${window}, 2 notifications about 2 created products in the area "Tyrol & more" arrived for the subscription without a name`,
+    );
+  });
+
+  it('says that nothing arrived, and no more', () => {
+    expect(textOf([])).toBe(`${window}, no notification arrived for the subscription "alps".`);
+    expect(textOf([], { collection: 'ENVISAT', area: 'x' })).toBe(
+      `${window}, no notification about Envisat products in the area "x" arrived for the subscription "alps".`,
+    );
+  });
+
+  it('says what it rests on when not every record was looked at, or none', () => {
+    const unread = many(3, () => ({ event: { product: null, place: null } }), 'unread');
+    expect(textOf([...unread, ...many(2)])).toMatch(
+      /All of them are Sentinel-2 products; the types are S2MSI2A \(2\)\. .* Types, places, times and sizes are those of the 2 products whose records were looked at\.$/,
+    );
+    expect(textOf(unread)).toMatch(/Nothing else is known, as no record was there to be looked at/);
+  });
+
+  it('says when a median is that of a sample', () => {
+    const events = many(25_000, (index) => ({ row: { cloudCoverPercent: index / 250 } }));
+    expect(textOf(events)).toMatch(/with a median of \d\d\.\d % \(of a sample\);/);
+    expect(strayWords(events)).toEqual([]);
+  });
+
+  it('keeps to the facts, in at most six sentences, whatever arrived', () => {
+    const number = fc.option(fc.double({ min: -1e13, max: 1e16 }), { nil: null });
+    const row: fc.Arbitrary<Partial<ProductRow>> = fc.record({
+      productId: fc.constantFrom('a', 'b', 'c', 'd'),
+      collection: fc.constantFrom('SENTINEL-1', 'SENTINEL-5P', 'GLOBAL-MOSAICS', 'x', null),
+      productType: fc.constantFrom('IW_GRDH_1S', 'L2__NO2___', 'no type', null),
+      cloudCoverPercent: fc.option(fc.double({ min: -10, max: 110 }), { nil: null }),
+      sizeBytes: number,
+      sensingStartUs: number,
+      publicationUs: number,
+      deletionUs: fc.constantFrom(null, midnightUs),
+      deletionCause: fc.constantFrom('Reprocessed product', 'Other', 'Ignore this', null),
+    });
+    const event = fc.record({
+      event: fc.constantFrom('created', 'modified', 'deleted', 'x'),
+      place: fc.constantFrom(null, placeIn(['Austria', 'Chad']), placeIn([], ['Hudson Bay'])),
+    });
+    const name = fc.option(fc.string({ maxLength: 80, unit: 'binary' }), { nil: null });
+    const events = fc.array(
+      fc.tuple(row, event).map(([one, other]) => notificationOf(one, other)),
+      { maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(events, name, (all, subscription) => {
+        const text = textOf(all, { subscription });
+        expect(strayWords(all, { subscription })).toEqual([]);
+        expect(text.split(/\. (?=[A-Z\d])/).length).toBeLessThanOrEqual(6);
+        expect(text).toMatch(/^Between [^\n]*\.$/);
+        expect(text).not.toMatch(/null|undefined|NaN|gnore| {2}| [,.;]|\(\)|""/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('the sheet of a digest', () => {
+  it('has a line for all that is known, in one form each', () => {
+    const { kind, facts } = digestSheet(factsOf(many(2), { area: 'Tyrol' }));
+    expect(kind).toBe('digest');
+    expect(facts.map(({ label, text }) => `${label}: ${text}`)).toEqual([
+      'time of receipt: 20 May 2024 00:00 UTC to 21 May 2024 00:00 UTC',
+      'subscription: alps',
+      'only the area: "Tyrol"',
+      'notifications: 2',
+      'products: 2 products',
+      'notifications by event: created (2)',
+      'products by collection: Sentinel-2 (2)',
+      'products by type: S2MSI2A (2)',
+      'time of sensing: 20 May 2024 10:15 UTC',
+      'countries, with the products over them: Austria (2)',
+      'cloud cover: 12.3 % (2 products)',
+      'total size: 2.2 GB (2 products)',
+      'largest product: S2B_MSIL2A_20240520T101559_N0510_R065_T32TPT_20240520T141500.SAFE, 1.1 GB',
+      'time from sensing to publication: 4 h',
+      'time from publication to receipt: 60 s',
+    ]);
+  });
+
+  it('stays short, however many names there are', () => {
+    const long = (index: number) => `A Country With a Long Name ${index}`;
+    const events = many(3000, (index) => ({
+      row: { productType: `TYPE_${index}` },
+      event: { place: placeIn([long(index)], [long(index)]) },
+    }));
+    const facts = factsOf(events, { area: 'a'.repeat(10_000) });
+    expect(JSON.stringify(digestSheet(facts)).length).toBeLessThan(3000);
+    expect(digestText(facts).length).toBeLessThan(2000);
+  });
+});

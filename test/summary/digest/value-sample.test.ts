@@ -1,0 +1,67 @@
+/** The middle of many values in bounded memory, and the most frequent of many names. */
+import { describe, expect, it } from 'vitest';
+import { createTally } from '../../../src/summary/digest/tally.ts';
+import { createValueSample } from '../../../src/summary/digest/value-sample.ts';
+
+function rangeOf(values: readonly number[], keptMax: number) {
+  const sample = createValueSample(keptMax);
+  for (const value of values) sample.add(`product-${value}`, value);
+  return sample.range();
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+describe('a sample of values', () => {
+  it('is no sample while there is room: the median is exact', () => {
+    expect(rangeOf([], 10)).toBeNull();
+    expect(rangeOf([7], 10)).toEqual({ count: 1, min: 7, median: 7, max: 7, isSampled: false });
+    expect(rangeOf([9, 1, 5], 10)).toMatchObject({ min: 1, median: 5, max: 9 });
+    expect(rangeOf([9, 1, 5, 7], 10)).toMatchObject({ median: 5 });
+    expect(rangeOf(upTo(1000), 1000)).toMatchObject({ median: 500, isSampled: false });
+  });
+
+  it('says that it is one when there is no room, and comes close', () => {
+    const range = rangeOf(upTo(100_000), 2_000);
+    expect(range).toMatchObject({ count: 100_000, min: 1, max: 100_000, isSampled: true });
+    expect(range?.median).toBeGreaterThan(45_000);
+    expect(range?.median).toBeLessThan(55_000);
+  });
+
+  it('is the same in any order', () => {
+    const values = upTo(10_000);
+    expect(rangeOf(values.toReversed(), 100)).toEqual(rangeOf(values, 100));
+  });
+
+  it('stays bounded though all keys are the same', () => {
+    const sample = createValueSample(10);
+    for (const value of upTo(50_000)) sample.add('one', value);
+    expect(sample.range()).toMatchObject({ count: 50_000, min: 1, max: 50_000, isSampled: true });
+  });
+});
+
+describe('a tally', () => {
+  it('gives the most frequent names, equal ones by the alphabet, and the rest as numbers', () => {
+    const tally = createTally(100);
+    for (const name of 'bbbaacccdef') tally.add(name);
+    expect(tally.ranking(3)).toEqual({
+      top: [
+        { name: 'b', count: 3 },
+        { name: 'c', count: 3 },
+        { name: 'a', count: 2 },
+      ],
+      others: { names: 3, count: 3 },
+    });
+  });
+
+  it('holds no more names than it may', () => {
+    const tally = createTally(2);
+    for (const name of ['a', 'b', 'c', 'd', 'a']) tally.add(name);
+    expect(tally.ranking(5)).toMatchObject({
+      top: [
+        { name: 'a', count: 2 },
+        { name: 'b', count: 1 },
+      ],
+      others: { count: 2 },
+    });
+  });
+});

@@ -1,0 +1,122 @@
+/**
+ * Which sea or ocean a place lies in: the smallest whose outline holds it. The outlines, in the folder
+ * seas, are this program's own, after the usual geographic limits, and rough: they run over land, as
+ * land is told by the countries.
+ */
+
+import whichPolygon from 'which-polygon';
+import type { Position } from '../../domain/geometry.ts';
+import { radiansOf, wrapped } from './globe.ts';
+import { americanSeas } from './seas/americas.ts';
+import { asianSeas } from './seas/asia.ts';
+import { australasianSeas } from './seas/australasia.ts';
+import { europeanSeas } from './seas/europe.ts';
+import { indianSeas } from './seas/indian.ts';
+import { mediterraneanSeas } from './seas/mediterranean.ts';
+import { oceans } from './seas/oceans.ts';
+import { polarSeas } from './seas/polar.ts';
+
+export interface Seas {
+  /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
+  seaAt(place: Position): string;
+  readonly names: readonly string[];
+}
+
+interface Sea {
+  name: string;
+  /** Longitudes may run on beyond 180 degrees. */
+  outline: Position[];
+}
+
+/** The rest of the globe. */
+const pacific = { north: 'North Pacific Ocean', south: 'South Pacific Ocean' };
+
+/** Half the width of the gaps that the rough outlines leave, and a little more. */
+const gapDegrees = 0.5;
+
+const texts = [
+  oceans,
+  europeanSeas,
+  mediterraneanSeas,
+  indianSeas,
+  asianSeas,
+  australasianSeas,
+  americanSeas,
+  polarSeas,
+];
+
+/** Reads the outlines. */
+export function openSeas(): Seas {
+  const seas = texts.flatMap(parseSeas);
+  const query = whichPolygon<{ name: string; size: number }>({
+    type: 'FeatureCollection',
+    features: seas.flatMap(({ name, outline }) => {
+      const size = sizeOf(outline);
+      return turnsOf(outline).map((ring) => ({
+        type: 'Feature' as const,
+        properties: { name, size },
+        geometry: { type: 'Polygon' as const, coordinates: [ring] },
+      }));
+    }),
+  });
+  const smallestAt = ([longitude, latitude]: Position) => {
+    const found = query([wrapped(longitude), latitude], true) ?? [];
+    const [smallest] = found.sort((a, b) => a.size - b.size);
+    return smallest?.name ?? (latitude < 0 ? pacific.south : pacific.north);
+  };
+  return {
+    seaAt: (place) => {
+      const name = smallestAt(place);
+      return name.endsWith(' Ocean') ? withoutGap(name, place, smallestAt) : name;
+    },
+    names: [...new Set([...seas.map(({ name }) => name), pacific.north, pacific.south])],
+  };
+}
+
+/** The ocean, but where it shows between the outlines of seas: what most places round about are. */
+function withoutGap(
+  ocean: string,
+  [longitude, latitude]: Position,
+  nameAt: (place: Position) => string,
+): string {
+  const counts = new Map<string, number>();
+  for (let eighth = 0; eighth < 8; eighth += 1) {
+    const [x, y] = [Math.cos((eighth * Math.PI) / 4), Math.sin((eighth * Math.PI) / 4)];
+    const name = nameAt([longitude + gapDegrees * x, latitude + gapDegrees * y]);
+    if (!name.endsWith(' Ocean')) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const named = [...counts].sort(([, a], [, b]) => b - a);
+  const sum = named.reduce((total, [, count]) => total + count, 0);
+  // At the straight edge of a sea it is four at most.
+  return sum > 4 ? (named[0]?.[0] ?? ocean) : ocean;
+}
+
+/** Reads `Name: x y, x y, …; Name: …`, without the corner that closes an outline. */
+function parseSeas(text: string): Sea[] {
+  const entries = text.split(';').map((entry) => entry.trim());
+  return entries.filter(Boolean).map((entry) => {
+    const [name = '', corners = ''] = entry.split(':');
+    const outline = corners.split(',').map((corner): Position => {
+      const [x, y] = corner.trim().split(/\s+/).map(Number);
+      return [x ?? Number.NaN, y ?? Number.NaN];
+    });
+    return { name, outline };
+  });
+}
+
+/** The closed ring, and the same on the other side where it reaches beyond the antimeridian. */
+function turnsOf(outline: readonly Position[]): [number, number][][] {
+  const closed = [...outline, ...outline.slice(0, 1)];
+  const moved = (turn: number) => closed.map(([x, y]): [number, number] => [x + turn, y]);
+  return outline.some(([x]) => x > 180) ? [moved(0), moved(-360)] : [moved(0)];
+}
+
+/** The area, in square degrees at the equator. */
+function sizeOf(outline: readonly Position[]): number {
+  let doubled = 0;
+  for (const [i, [x, y]] of outline.entries()) {
+    const [nextX, nextY] = outline[(i + 1) % outline.length] ?? [x, y];
+    doubled += (nextX - x) * (Math.sin(radiansOf(y)) + Math.sin(radiansOf(nextY)));
+  }
+  return (Math.abs(doubled) / 2) * (180 / Math.PI);
+}

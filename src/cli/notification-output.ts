@@ -41,14 +41,16 @@ export async function writeRows(
   return count;
 }
 
-/** Writes an array, one element a line. Works for any rows. */
+/** Writes an array, one element a line. Works for any rows, and on a terminal for any text in them. */
 export async function writeJson<Row>(
   output: Output,
   rows: AsyncIterable<Row> | Iterable<Row>,
 ): Promise<number> {
   let count = 0;
   for await (const row of rows) {
-    await writeOut(output, `${count === 0 ? '[\n' : ',\n'}${JSON.stringify(row)}`);
+    const element = JSON.stringify(row);
+    const safe = output.isTTY ? printable(element) : element;
+    await writeOut(output, `${count === 0 ? '[\n' : ',\n'}${safe}`);
     count += 1;
   }
   await writeOut(output, count === 0 ? '[]\n' : '\n]\n');

@@ -15,6 +15,7 @@ import { registerCommand } from './commands/register.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
 import { startCommand } from './commands/start.ts';
 import { subscriptionsCommand } from './commands/subscriptions.ts';
+import { summarizeCommand } from './commands/summarize.ts';
 import { tailCommand } from './commands/tail.ts';
 import type { Io } from './io.ts';
 
@@ -34,6 +35,7 @@ Examples:
   $ earshot query --since 24h          what arrived since yesterday
   $ earshot query products --tile 31UFR --cloud-below 20
   $ earshot filter check "…"           before a subscription is spent on it
+  $ earshot summarize --each --since 2h    in plain words, by a language model
   $ earshot tail --event deleted       follow deletions as they arrive
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
@@ -51,6 +53,7 @@ Data goes to standard output, everything else to standard error.`,
     certificateCommand(io),
     queryCommand(io),
     filterCommand(io),
+    summarizeCommand(io),
     tailCommand(io),
     quarantineCommand(io),
     indexCommand(io),

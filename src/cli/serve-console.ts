@@ -4,6 +4,7 @@ import { createConsoleApp } from '../console/console-app.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
+import type { SummaryReader } from '../domain/summaries.ts';
 import { hostInUrl } from '../http/listen-address.ts';
 import { type Listener, startListener } from '../http/listener.ts';
 import { problemResponse } from '../http/problem.ts';
@@ -29,13 +30,14 @@ export interface ServedConsole {
 export interface ConsoleParts {
   products: Products;
   notifications: NotificationLog;
+  summaries: SummaryReader;
   log: Logger;
 }
 
 /** A port that cannot be opened is told to the log, and all else goes on. */
 export async function serveConsole(
   config: ConsoleConfig,
-  { products, notifications, log }: ConsoleParts,
+  { products, notifications, summaries, log }: ConsoleParts,
   { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedConsole> {
   const { listen, password } = config;
@@ -45,6 +47,7 @@ export async function serveConsole(
   const app = createConsoleApp({
     products,
     notifications,
+    summaries,
     log,
     newRequestId: newId,
     listenHost: listen.host,

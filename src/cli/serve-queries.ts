@@ -1,12 +1,11 @@
 /** Keeps the index beside the receiver up to date, and opens the private listener that answers from it. */
 import type { ServeConfig } from '../config/read-config.ts';
-import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import { startIndexing } from '../store/products/index-maintenance.ts';
 import { openProducts } from '../store/products/products.ts';
 import { createClosers } from './closers.ts';
 import type { Io } from './io.ts';
-import { serveConsole } from './serve-console.ts';
+import { type ConsoleParts, serveConsole } from './serve-console.ts';
 
 export interface ServedQueries {
   products: Products;
@@ -18,7 +17,7 @@ export interface ServedQueries {
 /** What fails here is told to the log: intake goes on without it. */
 export async function serveQueries(
   { dataDir, console, index }: ServeConfig,
-  { notifications, log }: { notifications: NotificationLog; log: Logger },
+  { notifications, summaries, log }: Omit<ConsoleParts, 'products'>,
   io: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedQueries> {
   const closers = createClosers();
@@ -28,7 +27,7 @@ export async function serveQueries(
   }
   const products = openProducts(dataDir);
   closers.add(() => products.close());
-  const parts = { products, notifications, log };
+  const parts = { products, notifications, summaries, log };
   const served = console === null ? null : await serveConsole(console, parts, io);
   if (served !== null) closers.add(() => served.close());
   return { products, consoleUrl: served?.url ?? null, close: closers.closeAll };

@@ -88,7 +88,9 @@ export async function serve(
     closers.add(() => listener.close(graceMs));
     const renewal = certificate.follow(listener);
     closers.add(() => renewal.stop());
-    const queries = await serveQueries(config, { notifications: store, log }, io);
+    const { summaries } = store;
+    const parts = { notifications: store, summaries, log };
+    const queries = await serveQueries(config, parts, io);
     closers.add(() => queries.close());
     const url = urlOf(listener, config.tls.kind !== 'off');
     const hasCertificate = certificate.keyPair !== null;

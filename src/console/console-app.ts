@@ -3,6 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
+import type { SummaryReader } from '../domain/summaries.ts';
 import { statusOf } from '../http/problem.ts';
 import type { ApiRoute } from './api-route.ts';
 import { askedUrl } from './asked-url.ts';
@@ -25,10 +26,12 @@ import {
   type QueryLineOptions,
   queryLineDefaults,
 } from './query-line.ts';
+import { summariesRoute } from './summaries-route.ts';
 
 export interface ConsoleOptions extends GuardOptions {
   products: Products;
   notifications: NotificationLog;
+  summaries: SummaryReader;
   log: Logger;
   limits?: Partial<QueryLineOptions>;
 }
@@ -47,7 +50,7 @@ const safetyHeaders = {
 
 /** Builds the app. Nothing in it changes anything: GET and HEAD only. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
-  const { products, notifications, newRequestId } = options;
+  const { products, notifications, summaries, newRequestId } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
   // Each is answered by a thread of its own: neither waits for the other.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
@@ -67,7 +70,8 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const routes = [
     { route: notificationsRoute(notifications), line: notificationLine },
-    { route: productsRoute(products), line: productLine },
+    { route: productsRoute({ products, summaries }), line: productLine },
+    { route: summariesRoute(summaries), line: notificationLine },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
   const table = routes.map(({ route }) => route);

@@ -12,6 +12,8 @@ import {
   type Products,
   productOrders,
 } from '../domain/products.ts';
+import type { SummaryReader, SummaryText } from '../domain/summaries.ts';
+import { toTextJson } from '../domain/summary-rows.ts';
 import { requireFilter } from '../filter/check.ts';
 import { orderableFields } from '../filter/fields.ts';
 import {
@@ -25,6 +27,7 @@ import {
 } from './api-route.ts';
 import { cursorText, readCursor } from './page-cursor.ts';
 import { lagHeader, readProductPage } from './product-page.ts';
+import { textField } from './summaries-route.ts';
 
 /** The columns of the index; null where the record does not say. */
 export const productFields = z.object({
@@ -54,6 +57,10 @@ export const productFields = z.object({
     .record(z.string(), z.unknown())
     .optional()
     .describe('Its JSON in the form of the catalogue; there when `record=true`.'),
+  summary: textField
+    .nullable()
+    .optional()
+    .describe('The text about it, null where there is none; there when `summary=true`.'),
 });
 
 const parameters = z.strictObject({
@@ -72,6 +79,7 @@ const parameters = z.strictObject({
   limit: limitParameter,
   cursor: z.string().optional().describe('Out of a link to a next page, with the same order.'),
   record: flagParameter.describe('`true`: with the record of each.'),
+  summary: flagParameter.describe('`true`: with the text that was written about each.'),
   count: flagParameter.describe('`true`: count all that match, too.'),
 });
 
@@ -90,7 +98,13 @@ const answer = z.object({
 });
 
 /** Builds the row of the table. */
-export function productsRoute(products: Products): ApiRoute {
+export function productsRoute({
+  products,
+  summaries,
+}: {
+  products: Products;
+  summaries: Pick<SummaryReader, 'textsOf'>;
+}): ApiRoute {
   return apiRoute({
     path: '/api/products',
     operationId: 'listProducts',
@@ -107,7 +121,9 @@ export function productsRoute(products: Products): ApiRoute {
       const source = { products, signal };
       const page = await readProductPage(source, toQuery(asked), asked.count === 'true');
       const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
-      const rows = page.found.map((found) => toJson(found, asked.record === 'true'));
+      const ids = page.found.map(({ row }) => row.productId);
+      const texts = asked.summary === 'true' ? await summaries.textsOf(ids) : null;
+      const rows = page.found.map((found) => toJson(found, asked.record === 'true', texts));
       const count = page.count === null ? {} : { count: page.count };
       return { body: { products: rows, next, ...count }, headers: page.headers };
     },
@@ -141,6 +157,12 @@ function keyOf(cursor: string | undefined): ProductKey | undefined {
 function toJson(
   { row, record }: FoundProduct,
   withRecord: boolean,
+  texts: ReadonlyMap<string, SummaryText> | null,
 ): z.output<typeof productFields> {
-  return { ...toProductJson(row), ...(withRecord ? { record } : {}) };
+  const text = texts?.get(row.productId);
+  return {
+    ...toProductJson(row),
+    ...(withRecord ? { record } : {}),
+    ...(texts === null ? {} : { summary: text === undefined ? null : toTextJson(text) }),
+  };
 }

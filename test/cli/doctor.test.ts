@@ -47,6 +47,7 @@ describe('the doctor before anything is set up', () => {
       'skipped catalogue',
       'skipped subscriptions',
       'skipped limits',
+      'skipped inference key',
     ]);
     for (const { state, advice } of findings) {
       if (state === 'warn' || state === 'fail') expect(advice).toMatch(/\w/);
@@ -105,7 +106,7 @@ describe('the doctor before anything is set up', () => {
     const workingDir = temporaryDirectory();
     const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
     expect(plain.code).toBe(1);
-    expect(plain.err).toMatch(/^earshot: [23] passed, [01] to look at, 3 failed, 14 skipped\.\n$/);
+    expect(plain.err).toMatch(/^earshot: [23] passed, [01] to look at, 3 failed, 15 skipped\.\n$/);
     const lines = plain.out.split('\n');
     expect(lines).toContain(
       'fail     public URL            There is no EARSHOT_PUBLIC_URL that can be used.',
@@ -161,6 +162,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
       'pass catalogue',
       'pass subscription default',
       'pass limits',
+      'skipped inference key',
     ]);
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'limits')?.message).toBe(

@@ -4,6 +4,7 @@ import { runCommand, version } from './fake-io.ts';
 
 const commands = [
   ...['demo', 'start', 'query', 'filter', 'index', 'tail', 'quarantine', 'sandbox', 'health'],
+  'summarize',
 ];
 
 describe('earshot', () => {
@@ -22,6 +23,7 @@ describe('earshot', () => {
     ...commands.map((command) => [command]),
     ['query', 'drift'],
     ['query', 'products'],
+    ['query', 'summaries'],
     ['filter', 'check'],
     ['filter', 'explain'],
     ['filter', 'test'],
@@ -49,9 +51,13 @@ describe('earshot', () => {
   });
 
   it('help fits a narrow terminal', async () => {
-    for (const words of [['query'], ['query', 'products'], ['filter', 'check']]) {
+    const all = [['query'], ['query', 'products'], ['filter', 'check'], ['query', 'summaries']];
+    for (const words of [...all, ['summarize']]) {
       const { out } = await runCommand([...words, '--help'], { isTTY: true, columns: 80 });
-      const options = out.slice(0, out.search(/\n(Fields of|All flags|Exits 0)/));
+      const options = out.slice(
+        0,
+        out.search(/\n(Fields of|All flags|Exits 0|Newest first|Without)/),
+      );
       expect(Math.max(...options.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
     }
   });

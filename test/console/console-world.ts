@@ -7,6 +7,7 @@ import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts
 import { startListener } from '../../src/http/listener.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import { createMemoryProducts } from './memory-products.ts';
+import { createMemorySummaries } from './memory-summaries.ts';
 
 export interface Answer {
   status: number;
@@ -27,10 +28,12 @@ const log = { debug: silent, info: silent, warn: silent, error: silent };
 /** Starts it; closed when the test is over. */
 export async function openConsole(options: Partial<ConsoleOptions> & { host?: string } = {}) {
   const products = createMemoryProducts();
+  const summaries = createMemorySummaries();
   const host = options.host ?? '127.0.0.1';
   const app = createConsoleApp({
     products,
     notifications: createMemoryLog([]),
+    summaries,
     log,
     letIn: null,
     listenHost: host,
@@ -51,7 +54,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   const origin = `http://127.0.0.1:${port}`;
   /** Asks for a path, or for a whole URL out of an answer. */
   const get = (target: string, sent: Sent = {}) => exchange(new URL(target, origin), agent, sent);
-  return { products, origin, port, get };
+  return { products, summaries, origin, port, get };
 }
 
 export type Console = Awaited<ReturnType<typeof openConsole>>;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Console, createMemoryLog, generatedProducts, openConsole } from './console-world.ts';
+import { memoryRow } from './memory-summaries.ts';
 
 async function openFilled() {
   const row = {
@@ -24,6 +25,12 @@ async function openFilled() {
   world.products.add('Products', ...products);
   world.products.add('DeletedProducts', ...deleted);
   world.products.state.lastPosition += 1;
+  const scope = { fromUs: 1, untilUs: 2, subscription: null, collection: 'c', filter: null };
+  world.summaries.rows = [
+    memoryRow(1, { productId: products[4]?.Id ?? null, productName: 'n' }),
+    memoryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: 3 }),
+    memoryRow(3, { kind: 'digest', productId: null, scope: { ...scope, area: 'a' } }),
+  ];
   return world;
 }
 
@@ -49,9 +56,17 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   cursor: ['1_2', '1'],
   record: ['true', 'yes'],
   count: ['true', 'yes'],
+  summary: ['true', 'yes'],
+  kind: ['digest', 'area'],
+  state: ['failed', 'lost'],
+  verified: ['false', 'no'],
 };
 
-type Schema = Record<string, unknown> & { properties?: Record<string, Schema>; items?: Schema };
+type Schema = Record<string, unknown> & {
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+};
 type Operation = {
   parameters: { name: string; in: string; schema: Schema }[];
   responses: Record<string, { headers?: object; content: Record<string, { schema: Schema }> }>;
@@ -69,7 +84,11 @@ describe('the OpenAPI document', () => {
     expect(json.openapi).toBe('3.1.0');
     expect(json.info).toMatchObject({ title: 'earshot', version: expect.any(String) });
     expect(json).not.toHaveProperty('security');
-    expect(operations.map(({ path }) => path)).toEqual(['/api/notifications', '/api/products']);
+    expect(operations.map(({ path }) => path)).toEqual([
+      '/api/notifications',
+      '/api/products',
+      '/api/summaries',
+    ]);
     const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
     expect(new Set(ids).size).toBe(operations.length);
     // Every reference leads somewhere.
@@ -134,7 +153,10 @@ describe('the OpenAPI document', () => {
   it('describes answers as they are: every field, of its type, and none that is not told', async () => {
     const world = await openFilled();
     const { operations } = await readDocument(world);
-    const searches = ['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'];
+    const searches = [
+      ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
+      '?summary=true',
+    ];
     for (const { path, operation } of operations) {
       const answer = operation.responses[200];
       const schema = answer?.content['application/json']?.schema ?? {};
@@ -156,6 +178,7 @@ describe('the OpenAPI document', () => {
     for (const [path, status] of [
       ['/api/products?filter=Name', 400],
       ['/api/notifications?limit=0', 400],
+      ['/api/summaries?state=lost', 400],
     ] as const) {
       const answer = await world.get(path);
       expect(answer.status).toBe(status);
@@ -182,7 +205,8 @@ function fieldsOf(schema: Schema, at = ''): string[] {
     `${at}/${name}`,
     ...(name === 'record' ? [] : fieldsOf(inner, `${at}/${name}`)),
   ]);
-  return schema.items === undefined ? own : [...own, ...fieldsOf(schema.items, at)];
+  const inner = [...(schema.anyOf ?? []), ...(schema.items === undefined ? [] : [schema.items])];
+  return [...own, ...inner.flatMap((one) => fieldsOf(one, at))];
 }
 
 function noteFields(value: unknown, schema: Schema, seen: Set<string>, at = ''): void {

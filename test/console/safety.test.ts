@@ -4,7 +4,10 @@ import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { createGate } from '../../src/receiver/gate.ts';
 import { type Answer, createMemoryLog, openConsole } from './console-world.ts';
 
-const paths = ['/odata/v1/Products', '/api/products', '/api/notifications', '/api/openapi.json'];
+const paths = [
+  ...['/odata/v1/Products', '/api/products', '/api/notifications', '/api/summaries'],
+  '/api/openapi.json',
+];
 const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };
 

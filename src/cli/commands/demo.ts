@@ -27,8 +27,9 @@ The subscription has a filter, a collection and a place: only what matches arriv
 finds it. With --once, one about everything runs beside it.
 
 Last line of --once: {"published","delivered","stored","duplicates","quarantined","summaries"} of the
-subscription about everything, counted from the sandbox's and the store's own records. Exit code 1 when
-they do not agree, or when what the filtered one was owed is not what its filter and its place find.
+subscription about everything, counted from the sandbox's and the store's own records; summaries are texts
+about what arrived by either of them, 250 at most. Exit code 1 when the records do not agree, or when
+what the filtered one was owed is not what its filter and its place find.
 
 Examples:
   $ earshot demo

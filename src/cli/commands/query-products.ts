@@ -23,13 +23,20 @@ export function queryProductsCommand(io: Io): Command {
       new Option('--output <form>', 'form of the products (default: table)').choices(productForms),
     )
     .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .option('--summaries', 'with a text about each, in every form')
     .addOption(
-      new Option('--count', 'print how many there are').conflicts(['after', 'limit', 'output']),
+      new Option('--count', 'print how many there are').conflicts([
+        'after',
+        'limit',
+        'output',
+        'summaries',
+      ]),
     )
     .addOption(
       new Option('--explain', 'print what the flags mean and how it is found').conflicts([
         'count',
         'output',
+        'summaries',
       ]),
     )
     .addHelpText(
@@ -47,12 +54,17 @@ cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile processing
 deletionDate deletionCause. Times are ISO 8601 UTC. With --explain, --json gives entity filter orderby
 narrowedBy byColumns byRecords plan.
 
+--summaries: the text that \`summarize\` or a rule had written, else one made of the facts alone. In json,
+ndjson and geojson it is summary {text model verified createdAt}, in csv the columns summary summaryModel
+summaryVerified; ids get it after a tab.
+
 Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d
   $ earshot query products --bbox 5.5,45,11,48 --published 2026-11 --output geojson > alps.geojson
   $ earshot query products --intersects area.geojson --type S2MSI2A --count
   $ earshot query products --name 'S2A_MSIL2A_*T32TQM*' --output ids
   $ earshot query products --deleted 7d --output csv
+  $ earshot query products --published 24h --summaries
   $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
     )
     .action(async (flags: QueryProductsFlags) => {

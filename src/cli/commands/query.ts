@@ -17,6 +17,7 @@ import { wholeNumber } from '../number-argument.ts';
 import { printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';
 import { queryProductsCommand } from './query-products.ts';
+import { querySummariesCommand } from './query-summaries.ts';
 
 /** A person's first look; programs get everything unless they set a limit. */
 const tableRowsDefault = 50;
@@ -70,7 +71,10 @@ Examples:
   $ earshot query --before 1201 --limit 50             the page before position 1201`,
     )
     .action((flags: QueryFlags) => query(io, flags));
-  return command.addCommand(queryProductsCommand(io)).addCommand(driftCommand(io));
+  return command
+    .addCommand(queryProductsCommand(io))
+    .addCommand(querySummariesCommand(io))
+    .addCommand(driftCommand(io));
 }
 
 function driftCommand(io: Io): Command {

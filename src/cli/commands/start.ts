@@ -8,11 +8,13 @@ import {
 } from '../../config/account-config.ts';
 import { readBoth, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
+import { readSummaryConfig } from '../../config/summary-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Io } from '../io.ts';
 import type { MaintenanceLoop } from '../maintenance-loop.ts';
 import type { RunningReceiver } from '../serve.ts';
+import { serveSummaries } from '../summaries/serve-summaries.ts';
 import { startSystemdNotices } from '../systemd.ts';
 import { untilAborted } from '../until-aborted.ts';
 
@@ -35,9 +37,13 @@ Examples:
 }
 
 async function start(io: Io): Promise<void> {
-  const [config, account] = readBoth(
-    () => readServeConfig(io),
-    () => readAccountConfig(io),
+  const [[config, account], summary] = readBoth(
+    () =>
+      readBoth(
+        () => readServeConfig(io),
+        () => readAccountConfig(io),
+      ),
+    () => readSummaryConfig(io),
   );
   // Loaded when it is asked for: a query next door should not have to load a server.
   const [{ createLogger }, { serve }] = await Promise.all([
@@ -49,9 +55,12 @@ async function start(io: Io): Promise<void> {
   announce(config, receiver, log);
   const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
   const maintenance = await maintainBeside(receiver, account, log, io);
+  const { dataDir, index } = config;
+  const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
   await untilAborted(io.signal);
   log.info({ reason: io.signal.reason }, 'stopping: no new connections, finishing what is in hand');
   systemd.stop();
+  await summaries?.stop();
   await maintenance?.stop();
   await receiver.close();
   log.info({}, 'stopped');

@@ -10,12 +10,15 @@ import { writeProducts } from '../products/product-output.ts';
 import { pause } from '../until-aborted.ts';
 import { demoFilter, demoQueryFlags, demoTree } from './demo-filter.ts';
 import { indexed } from './demo-query.ts';
+import { showSummaries } from './demo-summaries.ts';
 import type { DemoWorld } from './demo-world.ts';
 import { placeOf } from './place.ts';
 
 /** After so many notifications, a query of the log is shown, and after more one by place. */
 const logQueryAfter = 6;
 const placeQueryAfter = 12;
+/** And after these, what a model says of them. */
+const summariesAfter = 16;
 const pollMs = 150;
 
 const bodySchema = z.looseObject({ value: z.unknown() });
@@ -47,6 +50,7 @@ export async function showArrivals(io: Io, world: DemoWorld): Promise<void> {
     count += 1;
     if (count === logQueryAfter) await showLogQuery(io, world);
     if (count === placeQueryAfter) await showPlaceQuery(io, world);
+    if (count === summariesAfter) await showSummaries(io, world.receiver, 3);
   }
   if (finished.signal.aborted) await publishing;
 }
@@ -80,6 +84,7 @@ The catalogue publishes all its missions, all over the world: only what matches 
 Look further from another terminal:
   ${command(`query -- products ${demoQueryFlags}`)}
   ${command('query -- --event deleted')}
+  ${command('query -- summaries')}
   ${command('earshot -- tail')}
 Ctrl-C ends the demo.
 

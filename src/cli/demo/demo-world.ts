@@ -11,6 +11,7 @@ import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { newCredentials } from '../new-credentials.ts';
 import { type RunningReceiver, serve } from '../serve.ts';
+import { startDemoSummaries } from './demo-summaries.ts';
 
 export interface DemoWorld {
   dataDir: string;
@@ -52,6 +53,8 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
     sandbox.pause();
     closers.add(() => sandbox.close());
     const dataDir = join(folder, 'data');
+    const summaries = await startDemoSummaries(io, receiver, sandbox, dataDir);
+    closers.add(() => summaries.stop());
     const config: CompleteAccountConfig = {
       dataDir,
       publicUrl: receiver.url,

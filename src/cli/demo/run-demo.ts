@@ -9,6 +9,7 @@ import { countDemo, type SubscriptionResult } from './demo-count.ts';
 import { queryDemo } from './demo-query.ts';
 import { listLosses, showFiltered } from './demo-report.ts';
 import { showArrivals, showFarewell, showIntro } from './demo-screen.ts';
+import { countSummaries, showSummaries } from './demo-summaries.ts';
 import { type DemoPublishing, type DemoWorld, openDemoWorld } from './demo-world.ts';
 
 const onceProductsDefault = 200;
@@ -61,23 +62,33 @@ function publishing(flags: DemoFlags): DemoPublishing {
 async function runOnce(io: Io, world: DemoWorld): Promise<void> {
   const { sandbox, receiver } = world;
   await finishing(io, sandbox);
+  requireGoingOn(io);
   const { subscriptions, quarantined, mismatches } = await countDemo(receiver.store, sandbox);
   const everything = resultOf(subscriptions, demoName);
   const filtered = resultOf(subscriptions, filteredName);
   const found = await queryDemo(receiver, filteredName, filtered.productIds);
+  const told = await countSummaries(io, receiver, sandbox);
+  requireGoingOn(io);
   await maintainDemo(io, world);
   listLosses(io, everything.losses);
   listLosses(io, filtered.losses, filteredName);
   showFiltered(io, filtered, found, sandbox.holdings().events);
   const { published, delivered, stored, duplicates } = everything;
-  const count = { published, delivered, stored, duplicates, quarantined, summaries: 0 };
+  await showSummaries(io, receiver, 1);
+  const { summaries, rest } = told;
+  if (rest !== null) io.stderr.write(`${rest}\n`);
+  const count = { published, delivered, stored, duplicates, quarantined, summaries };
   io.stdout.write(`${JSON.stringify(count)}\n`);
-  const all = [...mismatches, ...found.mismatches];
+  const all = [...mismatches, ...found.mismatches, ...told.mismatches];
   if (all.length > 0) {
     throw new AppError('invalid', 'The records of the sandbox and of the store do not agree.', {
       details: all.slice(0, mismatchesListedMax),
     });
   }
+}
+
+function requireGoingOn({ signal }: Io): void {
+  if (signal.aborted) throw new AppError('cancelled', 'Ended before everything was counted.');
 }
 
 function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: string) {

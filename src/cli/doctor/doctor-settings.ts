@@ -3,11 +3,17 @@ import type { ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import { type AccountConfig, readAccountConfig } from '../../config/account-config.ts';
 import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readVariables } from '../../config/read-variables.ts';
-import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import {
+  loadSubscriptionsFile,
+  loadSummaryRules,
+  subscriptionsFileName,
+} from '../../config/subscriptions-file.ts';
+import { readSummaryConfig, type SummaryConfig } from '../../config/summary-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
+import type { SummaryRule } from '../../domain/summary-rule.ts';
 import type { Io } from '../io.ts';
 import { probeTrusting } from '../probe-trusting.ts';
 
@@ -23,6 +29,9 @@ export interface DoctorSettings {
   account: Readonly<AccountConfig> | undefined;
   /** Null without `earshot.config.ts`. */
   inFile: DesiredSubscription[] | null | undefined;
+  summary: Readonly<SummaryConfig> | undefined;
+  /** Those of `earshot.config.ts`, by the subscription's name. */
+  summaryRules: ReadonlyMap<string, SummaryRule> | undefined;
   /** Trusts EARSHOT_PROBE_CA too; null without that variable. */
   probeWithExtra: ProbeEndpoint | null;
 }
@@ -46,16 +55,29 @@ export async function readDoctorSettings(
   const serve = await attempt(() => readServeConfig(io));
   const account = await attempt(() => readAccountConfig(io));
   const inFile = await attempt(() => loadSubscriptionsFile(io.workingDir));
-  // What is wrong with these has been told by the two above.
+  const summary = await attempt(() => readSummaryConfig(io));
+  const summaryRules = await attempt(() => loadSummaryRules(io.workingDir));
+  const isAsked = [...(summaryRules?.values() ?? [])].some(({ kind }) => kind !== 'off');
+  if (isAsked && serve?.index === false) problems.add(rulesWithoutIndex);
+  // What is wrong with these has been told by those above.
   const keys = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
   const { dataDir, publicUrl, catalogueUrl, tokenUrl, probeCa } = readVariables(io, keys).values;
   const probeWithExtra =
     (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null;
   const values = { dataDir, publicUrl, catalogueUrl, tokenUrl };
-  return { problems: [...problems], ...values, serve, account, inFile, probeWithExtra };
+  const read = { serve, account, inFile, summary, summaryRules, probeWithExtra };
+  return { problems: [...problems], ...values, ...read };
 }
 
-const seeVariables = 'All variables: docs/configuration.md.';
+/** What EARSHOT_SUMMARY asks for is judged where it is read. */
+const rulesWithoutIndex = `${subscriptionsFileName} asks for summaries, which are made from the product index, but EARSHOT_INDEX is off. Set it to on, or take the rules out.`;
+
+/** What to do about a problem that does not say so itself. */
+function adviceFor(problem: string): string {
+  return problem.startsWith('subscriptions.')
+    ? `Put it right in ${subscriptionsFileName}.`
+    : 'All variables: docs/configuration.md.';
+}
 
 /** What is wrong with the variables and with `earshot.config.ts`, one finding each. */
 export function checkConfiguration({ problems, inFile }: DoctorSettings): Finding[] {
@@ -63,7 +85,7 @@ export function checkConfiguration({ problems, inFile }: DoctorSettings): Findin
   if (problems.length > 0) {
     return problems.map((problem) => {
       const { message, advice } = splitAdvice(problem);
-      return { check, state: 'fail', message, advice: advice || seeVariables };
+      return { check, state: 'fail', message, advice: advice || adviceFor(problem) };
     });
   }
   const count = inFile?.length ?? null;

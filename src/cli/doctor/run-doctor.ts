@@ -10,6 +10,7 @@ import { accountSteps } from './account-steps.ts';
 import { readDoctorSettings } from './doctor-settings.ts';
 import { endpointSteps } from './endpoint-steps.ts';
 import { filterSteps } from './filter-steps.ts';
+import { inferenceSteps } from './inference-steps.ts';
 import { machineSteps } from './machine-steps.ts';
 import { runSteps } from './run-steps.ts';
 
@@ -29,6 +30,7 @@ export async function runDoctor(io: Io, { json }: { json?: true }): Promise<void
     ...filterSteps(settings),
     ...endpointSteps(settings, io),
     ...accountSteps(settings, io),
+    ...inferenceSteps(settings, io),
   ];
   const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };
   const findings = counted(runSteps(steps, io.signal), counts);
@@ -53,8 +55,10 @@ async function* counted(
 function textOf({ check, state, message, advice }: ShownFinding, io: Io): string {
   const paint = painter(io, io.stdout);
   const mark = paint(styles[state], state.padEnd(stateWidth));
-  const line = `${mark}  ${printable(check).padEnd(checkWidth)}  ${printable(message)}\n`;
-  if (advice === null) return line;
   const indent = ' '.repeat(stateWidth + 2 + checkWidth + 2);
-  return `${line}${indent}${paint('dim', printable(advice))}\n`;
+  // A finding about a filter shows the place in it, in lines of its own.
+  const [first = '', ...more] = message.split('\n').map(printable);
+  const below = [...more, ...(advice === null ? [] : [paint('dim', printable(advice))])];
+  const line = `${mark}  ${printable(check).padEnd(checkWidth)}  ${first}\n`;
+  return line + below.map((text) => `${indent}${text}\n`).join('');
 }

@@ -1,8 +1,9 @@
-/** Products as people and programs get them: table, JSON, NDJSON, CSV, GeoJSON, ids. */
+/** Products as people and programs get them: table, JSON, NDJSON, CSV, GeoJSON, ids; with texts about them. */
 import { stringify } from 'csv-stringify/sync';
 import { productFields, toProductJson } from '../../domain/json-rows.ts';
 import { printable } from '../../domain/printable.ts';
 import type { FoundProduct } from '../../domain/products.ts';
+import type { toTextJson } from '../../domain/summary-rows.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { productView } from '../../filter/product-view.ts';
 import type { Output } from '../io.ts';
@@ -12,14 +13,22 @@ import type { ProductForm } from './product-forms.ts';
 
 type OutputProduct = ReturnType<typeof toProductJson>;
 
-/** Writes products as they come; returns how many there were. */
+/** A product, with the text about it where texts were asked for. */
+export interface ShownProduct extends FoundProduct {
+  summary?: ReturnType<typeof toTextJson>;
+}
+
+/** Writes products as they come; returns how many there were. `texts` tells whether they have texts. */
 export async function writeProducts(
   output: Output,
   form: ProductForm,
-  products: AsyncIterable<FoundProduct>,
+  products: AsyncIterable<ShownProduct>,
+  { texts }: { texts: boolean } = { texts: false },
 ): Promise<number> {
-  if (form === 'table') return writeTable(output, products);
-  const { head, between, tail, empty } = frames[form];
+  if (form === 'table') return texts ? writeTexts(output, products) : writeTable(output, products);
+  const { between, tail } = frames[form];
+  const { head, empty } =
+    form === 'csv' && texts ? { head: headerWithTexts, empty: headerWithTexts } : frames[form];
   let count = 0;
   for await (const product of products) {
     // A file gets the text as it is; a terminal must not be steered by it.
@@ -33,6 +42,8 @@ export async function writeProducts(
 }
 
 const header = `${productFields.join(',')}\n`;
+const textFields = ['summary', 'summaryModel', 'summaryVerified'] as const;
+const headerWithTexts = `${[...productFields, ...textFields].join(',')}\n`;
 const lines = { head: '', between: '\n', tail: '\n', empty: '' };
 
 /** What stands around the elements. */
@@ -49,18 +60,22 @@ const frames = {
   ids: lines,
 };
 
-function textOf(form: Exclude<ProductForm, 'table'>, { row, record }: FoundProduct): string {
+function textOf(form: Exclude<ProductForm, 'table'>, product: ShownProduct): string {
+  const { row, record, summary } = product;
   switch (form) {
     case 'json':
     case 'ndjson':
-      return JSON.stringify(record);
+      return JSON.stringify(summary === undefined ? record : { ...record, summary });
     case 'geojson':
-      return JSON.stringify(toFeature({ row, record }));
+      return JSON.stringify(toFeature(product));
     case 'ids':
-      return row.productId;
+      // One line each, whatever the text holds.
+      return summary === undefined ? row.productId : `${row.productId}\t${printable(summary.text)}`;
     case 'csv': {
       const values = toProductJson(row);
-      const cells = productFields.map((field) => values[field]);
+      const own = productFields.map((field) => values[field]);
+      const { text, model, verified } = summary ?? {};
+      const cells = summary === undefined ? own : [...own, text, model, verified];
       const cast = { boolean: String };
       // Names come from outside: a spreadsheet must not take one for a formula.
       return stringify([cells], { escape_formulas: true, cast, eof: false });
@@ -69,13 +84,13 @@ function textOf(form: Exclude<ProductForm, 'table'>, { row, record }: FoundProdu
 }
 
 /** RFC 7946, 3.2; a product without a footprint has the geometry null. */
-export function toFeature({ row, record }: FoundProduct) {
+export function toFeature({ row, record, summary }: ShownProduct) {
   const geometry = productView(record).geometry();
   return {
     type: 'Feature',
     id: row.productId,
     geometry: geometry === null ? null : toGeoJson(geometry),
-    properties: toProductJson(row),
+    properties: { ...toProductJson(row), ...(summary === undefined ? {} : { summary }) },
   };
 }
 
@@ -93,6 +108,23 @@ async function writeTable(output: Output, products: AsyncIterable<FoundProduct>)
   };
   const columns = row.deletionUs === null ? aliveColumns : goneColumns;
   return printTable(output, columns, rows());
+}
+
+/** Texts are for reading: each stands below its product. */
+async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<number> {
+  let count = 0;
+  for await (const { row, summary } of products) {
+    count += 1;
+    const shown = toProductJson(row);
+    const columns = row.deletionUs === null ? aliveColumns : goneColumns;
+    const cells = columns.map(({ value }) => value(shown)).filter((cell) => cell !== '-');
+    const doubt = summary?.verified === false ? ' (not verified)' : '';
+    await writeOut(
+      output,
+      `${printable(cells.join('  '))}\n  ${printable(summary?.text ?? '')}${doubt}\n\n`,
+    );
+  }
+  return count;
 }
 
 const name: Column<OutputProduct> = {

@@ -19,6 +19,7 @@ import type { ProductFlags } from './product-flags.ts';
 import { formsWithRecords, type ProductForm, tableRowsDefault } from './product-forms.ts';
 import { type Order, parseOrder } from './product-order.ts';
 import { writeProducts } from './product-output.ts';
+import { withTexts } from './with-texts.ts';
 
 export interface QueryProductsFlags extends ProductFlags {
   orderby?: string;
@@ -28,6 +29,7 @@ export interface QueryProductsFlags extends ProductFlags {
   json?: true;
   count?: true;
   explain?: true;
+  summaries?: true;
 }
 
 type Question = ProductQuery & { order: Order };
@@ -41,7 +43,7 @@ export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<
     if (flags.count) {
       return writeOut(io.stdout, `${await products.count(question, io.signal)}\n`);
     }
-    await list(io, products, question, form);
+    await list(io, products, question, { form, texts: flags.summaries === true, dataDir });
   });
 }
 
@@ -56,7 +58,7 @@ function readQuestion(io: Io, flags: QueryProductsFlags, form: ProductForm): Que
     order,
     after: after === undefined ? undefined : readPageKey(after, entity, order),
     limit: flags.limit ?? (form === 'table' ? tableRowsDefault : undefined),
-    records: formsWithRecords.has(form),
+    records: formsWithRecords.has(form) || flags.summaries === true,
   };
 }
 
@@ -64,7 +66,7 @@ async function list(
   io: Io,
   products: Products,
   question: Question,
-  form: ProductForm,
+  { form, texts, dataDir }: { form: ProductForm; texts: boolean; dataDir: string },
 ): Promise<void> {
   let last: ProductRow | undefined;
   const noted = async function* (): AsyncGenerator<FoundProduct> {
@@ -74,7 +76,8 @@ async function list(
       yield product;
     }
   };
-  const count = await writeProducts(io.stdout, form, noted());
+  const shown = texts ? withTexts(noted(), products, { dataDir, nowUs: io.nowUs }) : noted();
+  const count = await writeProducts(io.stdout, form, shown, { texts });
   if (count === 0 && form === 'table') io.stderr.write(nothingMatches(question));
   if (last === undefined || count !== question.limit) return;
   const { entity, order } = question;

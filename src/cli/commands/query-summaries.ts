@@ -1,0 +1,51 @@
+/** `earshot query summaries`: what was written about what arrived. */
+import { Command, Option } from 'commander';
+import { summaryKinds, summaryStates } from '../../domain/summaries.ts';
+import type { Io } from '../io.ts';
+import { outputForms } from '../notification-output.ts';
+import { wholeNumber } from '../number-argument.ts';
+import { type QuerySummariesFlags, summaryRowsDefault } from '../summaries/query-summaries.ts';
+import { parseTimeArgument } from '../time-argument.ts';
+
+export function querySummariesCommand(io: Io): Command {
+  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  return new Command('summaries')
+    .description('Show the texts about what arrived, and why one is missing or put off.')
+    .addOption(new Option('--kind <kind>', 'product or digest').choices(summaryKinds))
+    .addOption(new Option('--state <state>', 'how far it is').choices(summaryStates))
+    .option('--product-id <id>', 'the text about this product')
+    .option('--subscription <name>', 'called for by this subscription')
+    .option('--unverified', 'only texts that state something the facts do not have')
+    .option('--since <time>', 'asked for from this time on: 90m, 24h, 7d, or a date (UTC)', time)
+    .option('--until <time>', 'asked for before this time', time)
+    .option('--before <id>', 'only earlier ones than this id', wholeNumber(1))
+    .option(
+      '--limit <rows>',
+      `at most so many (table: ${summaryRowsDefault}, else all)`,
+      wholeNumber(1),
+    )
+    .addOption(
+      new Option('--output <form>', 'form of the rows (default: table)').choices(outputForms),
+    )
+    .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .addHelpText(
+      'after',
+      `
+Newest first. Fields of the JSON and CSV rows: kind productId productName text model verified createdAt
+error id state subscription doubts attempts requestedAt nextTryAt receivedFrom receivedUntil collection
+area. Times are ISO 8601 UTC. text is plain; model is null where it was made of the facts alone. doubts:
+what the text has, but the facts do not. error: why there is no text of the model, or not yet.
+receivedFrom, receivedUntil, collection and area tell what a digest is about. In CSV, a text that a
+spreadsheet would take for a formula begins with an apostrophe.
+
+Examples:
+  $ earshot query summaries
+  $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text
+  $ earshot query summaries --state failed     and then: earshot summarize --retry all
+  $ earshot query summaries --unverified --json`,
+    )
+    .action(async (flags: QuerySummariesFlags) => {
+      const { querySummaries } = await import('../summaries/query-summaries.ts');
+      await querySummaries(io, flags);
+    });
+}

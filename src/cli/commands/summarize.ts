@@ -1,0 +1,67 @@
+/** `earshot summarize`: has a language model tell, in short texts, what arrived. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { digestWindows } from '../../domain/summaries.ts';
+import type { Io } from '../io.ts';
+import { wholeNumber } from '../number-argument.ts';
+import type { SummarizeFlags } from '../summaries/summarize.ts';
+import { parseTimeArgument } from '../time-argument.ts';
+
+export function summarizeCommand(io: Io): Command {
+  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  return new Command('summarize')
+    .description('Write the summaries that are due, or those that are asked for here.')
+    .option('--each', 'one text for each product, whatever the rules say')
+    .addOption(
+      new Option('--digest <window>', 'one text for each window, whatever the rules say')
+        .choices(digestWindows)
+        .conflicts('each'),
+    )
+    .option('--since <time>', 'received from this time on: 24h, 7d, or a date (UTC)', time)
+    .option('--until <time>', 'received before this time', time)
+    .option('--filter <expression>', 'only products that match this $filter expression')
+    .option('--subscription <name>', 'only what came for this subscription')
+    .option('--limit <texts>', 'at most so many; the newest first', wholeNumber(1))
+    .option('--dry-run', 'print the requests and what they would cost; send and change nothing')
+    .addOption(
+      new Option('--retry <all|ids>', 'try what failed or was dropped again; ids with commas')
+        .argParser(readIds)
+        .conflicts(['each', 'digest', 'dryRun']),
+    )
+    .option('--print-prompt', 'print what the model is told, and nothing else')
+    .option('--json', 'as JSON lines: the rows of query summaries, or the requests')
+    .addHelpText(
+      'after',
+      `
+Without --each or --digest, does what the rules ask for: \`summary\` in earshot.config.ts, or
+EARSHOT_SUMMARY. With one of them, --since is 24h unless told; with --each and --filter alone, the time
+does not count. The windows of --digest are hours, days and weeks in UTC, cut to --since and --until.
+
+A text that is there already for the same facts, model and prompt is not asked for again. Together with a
+receiver that runs, no more is sent than EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and
+…_TOKENS_PER_DAY allow: what is left waits. Without a model (EARSHOT_INFERENCE_API_KEY and
+EARSHOT_INFERENCE_MODEL) the texts are made of the facts alone.
+
+--json: kind productId productName text model verified createdAt error, and more (query summaries --help);
+with --dry-run kind productId productName tokens request. --dry-run needs no model. Exit code 1 when a text
+failed, or the service cannot be used; not for what waits for the budget.
+
+Examples:
+  $ earshot summarize                                          what is due by the rules
+  $ earshot summarize --each --since 2h --limit 20
+  $ earshot summarize --digest day --since 7d
+  $ earshot summarize --each --filter "Collection/Name eq 'SENTINEL-1'" --dry-run
+  $ earshot summarize --retry all
+  $ earshot summarize --print-prompt`,
+    )
+    .action(async (flags: SummarizeFlags) => {
+      const { summarize } = await import('../summaries/summarize.ts');
+      await summarize(io, flags);
+    });
+}
+
+function readIds(text: string): number[] | 'all' {
+  if (text === 'all') return text;
+  const ids = text.split(',').map(Number);
+  if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
+  throw new InvalidArgumentError('Use all, or ids as query summaries shows them: 12,15.');
+}

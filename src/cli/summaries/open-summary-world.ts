@@ -1,0 +1,43 @@
+/** Puts together what summaries are made with: store, index, map, and the model where one is configured. */
+import type { SummaryConfig } from '../../config/summary-config.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { Products } from '../../domain/products.ts';
+import { createTakeLock } from '../../store/process-lock.ts';
+import type { Store } from '../../store/store.ts';
+import { createChatClient } from '../../summary/chat/chat-client.ts';
+import { openPlaces, type Places } from '../../summary/places/places.ts';
+import type { SummaryModel, SummaryWorld } from '../../summary/worker/summary-world.ts';
+import type { Io } from '../io.ts';
+
+export function openSummaryWorld(
+  config: SummaryConfig & { dataDir: string },
+  { store, products, log }: { store: Store; products: Products; log: Logger },
+  io: Pick<Io, 'fetch' | 'nowUs' | 'random'>,
+): SummaryWorld {
+  let places: Places | undefined;
+  return {
+    notifications: store,
+    products,
+    summaries: store.summaries,
+    places: () => {
+      places ??= openPlaces();
+      return places;
+    },
+    model: modelOf(config, io),
+    budget: config.budget,
+    takeLock: createTakeLock(config.dataDir),
+    nowUs: io.nowUs,
+    random: io.random,
+    log,
+  };
+}
+
+/** Null where no model is configured. */
+export function modelOf(
+  { inference }: Pick<SummaryConfig, 'inference'>,
+  { fetch }: Pick<Io, 'fetch'>,
+): SummaryModel | null {
+  if (inference === null) return null;
+  const { url: baseUrl, apiKey, model: name } = inference;
+  return { name, client: createChatClient({ baseUrl, apiKey, fetch }) };
+}

@@ -1,0 +1,111 @@
+/** Answers `earshot query summaries`. */
+import { stringify } from 'csv-stringify/sync';
+import { readDataConfig } from '../../config/read-config.ts';
+import { printable } from '../../domain/printable.ts';
+import type { SummaryKind, SummaryRow, SummaryState } from '../../domain/summaries.ts';
+import { summaryFields, toSummaryJson } from '../../domain/summary-rows.ts';
+import { openStoreReader } from '../../store/store.ts';
+import { painter } from '../colour.ts';
+import type { Io, Output } from '../io.ts';
+import { type OutputForm, writeJson } from '../notification-output.ts';
+import { writeOut } from '../write-out.ts';
+import { minuteOf } from './subject-name.ts';
+import { textLines } from './text-lines.ts';
+
+/** A person's first look; programs get everything unless they set a limit. */
+export const summaryRowsDefault = 20;
+
+export interface QuerySummariesFlags {
+  kind?: SummaryKind;
+  state?: SummaryState;
+  productId?: string;
+  subscription?: string;
+  unverified?: true;
+  since?: number;
+  until?: number;
+  before?: number;
+  limit?: number;
+  output?: OutputForm;
+  json?: true;
+}
+
+export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promise<void> {
+  const form = flags.output ?? (flags.json ? 'json' : 'table');
+  const { kind, state, productId, subscription, since: sinceUs, until: untilUs, before } = flags;
+  const verified = flags.unverified ? false : undefined;
+  const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
+  const query = { kind, state, productId, subscription, verified, sinceUs, untilUs, limit };
+  const store = openStoreReader(readDataConfig(io).dataDir);
+  let last: SummaryRow | undefined;
+  let count = 0;
+  const noted = async function* () {
+    for await (const row of store.summaries.find({ ...query, beforeId: before })) {
+      last = row;
+      count += 1;
+      yield row;
+    }
+  };
+  try {
+    await write(io, form, noted());
+  } finally {
+    await store.close();
+  }
+  if (form !== 'table') return;
+  if (count === 0) io.stderr.write(nothingThere);
+  if (last !== undefined && count === limit) {
+    io.stderr.write(`${count} shown. For what may follow: the same with --before ${last.id}\n`);
+  }
+}
+
+const nothingThere =
+  'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: earshot summarize --each --since 24h\n';
+
+async function write(
+  io: Pick<Io, 'stdout' | 'env'>,
+  form: OutputForm,
+  rows: AsyncIterable<SummaryRow>,
+): Promise<void> {
+  const { stdout } = io;
+  if (form === 'table') return writeTexts(io, rows);
+  const outputRows = mapped(rows);
+  if (form === 'json') return void (await writeJson(stdout, outputRows));
+  if (form === 'csv') await writeOut(stdout, `${summaryFields.join(',')}\n`);
+  for await (const row of outputRows) await writeOut(stdout, lineOf(form, row, stdout));
+}
+
+/** Texts are for reading: below each other, not in columns. */
+async function writeTexts(
+  io: Pick<Io, 'stdout' | 'env'>,
+  rows: AsyncIterable<SummaryRow>,
+): Promise<void> {
+  const paint = painter(io, io.stdout);
+  for await (const row of rows) {
+    const mark = paint('dim', `${row.id} ${stateOf(row)}`);
+    await writeOut(io.stdout, textLines(row, { mark, reason: row.error }, paint));
+  }
+}
+
+function stateOf({ state, text, nextTryAtUs }: SummaryRow): string {
+  if (nextTryAtUs !== null) return `${state}, next try ${minuteOf(nextTryAtUs)}`;
+  if (text === null) return state;
+  if (text.model === null) return `${state}, from the facts alone`;
+  return text.verified ? state : `${state}, not verified`;
+}
+
+type OutputRow = ReturnType<typeof toSummaryJson>;
+
+function lineOf(form: 'ndjson' | 'csv', row: OutputRow, output: Output): string {
+  // Names come from outside: a spreadsheet must not take one for a formula, nor a terminal be steered by it.
+  const cells = summaryFields.map((field) =>
+    field === 'doubts' ? row.doubts.join('; ') : row[field],
+  );
+  const line =
+    form === 'ndjson'
+      ? JSON.stringify(row)
+      : stringify([cells], { escape_formulas: true, cast: { boolean: String }, eof: false });
+  return `${output.isTTY ? printable(line) : line}\n`;
+}
+
+async function* mapped(rows: AsyncIterable<SummaryRow>): AsyncGenerator<OutputRow> {
+  for await (const row of rows) yield toSummaryJson(row);
+}

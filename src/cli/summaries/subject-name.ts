@@ -1,0 +1,20 @@
+/** Names what a summary is about, for people. */
+import { formatDateUs } from '../../domain/notification-date.ts';
+import { printable } from '../../domain/printable.ts';
+import type { NewSummaryJob } from '../../domain/summaries.ts';
+
+type Subject = Pick<NewSummaryJob, 'productId' | 'productName' | 'subscription' | 'scope'>;
+
+/** The product's name or id, or such as `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00, SENTINEL-2`. */
+export function subjectName({ productId, productName, subscription, scope }: Subject): string {
+  if (scope === null) return printable(productName ?? productId ?? '');
+  const span = `${minuteOf(scope.fromUs)} to ${minuteOf(scope.untilUs)}`;
+  const of = subscription === null ? 'everything' : subscription || 'notifications to no name';
+  const part = scope.area ?? scope.collection ?? scope.filter;
+  return printable(`digest of ${of}, ${span}${part === null ? '' : `, ${part}`}`);
+}
+
+/** `2026-11-20 06:00`, UTC. */
+export function minuteOf(us: number): string {
+  return formatDateUs(us).slice(0, 16).replace('T', ' ');
+}

@@ -1,0 +1,163 @@
+/** The reader of the log: looks at what came since its cursor, and makes the jobs that the rules ask for. */
+import type { NotificationRow } from '../../domain/ports.ts';
+import type { NewSummaryJob } from '../../domain/summaries.ts';
+import { collectionOf } from '../../filter/collection.ts';
+import { type ProductView, productView } from '../../filter/product-view.ts';
+import { windowAt } from '../digest/digest-window.ts';
+import type { CompiledRule, RuleOf } from './compiled-rule.ts';
+import { productById } from './known-products.ts';
+import { digestJob, noCollection, productJob } from './summary-jobs.ts';
+import type { SummaryWorld } from './summary-world.ts';
+
+/** The name of the cursor. */
+export const summaryReader = 'summaries';
+
+/** Rows of one round, which is one transaction: a few milliseconds, for intake waits for it. */
+const rowsMax = 50;
+
+/** More products than these do not wait for a text: the oldest give way (decision 22). */
+export const waitingMax = 10_000;
+
+/** What came longer ago is not told of any more by itself. */
+export const tellWithinUs = 7 * 86_400_000_000;
+
+const lockWaitMs = 10_000;
+const tellDroppedEveryUs = 600_000_000;
+
+/**
+ * One round. Begins at the end of the log where there is no cursor yet: what came before the rules is told of
+ * by command. Resolves with whether more may be there. Jobs and cursor move together, so that nothing is left
+ * out or made twice, whenever the program ends; one program at a time does it. `noteDropped` is told how many
+ * jobs gave way.
+ */
+export async function collectJobs(
+  world: SummaryWorld,
+  ruleOf: RuleOf,
+  noteDropped = createDropNotice(world),
+): Promise<boolean> {
+  if ((await nextStep(world)) === null) return false;
+  const release = await world.takeLock('summaries', { waitMs: lockWaitMs });
+  try {
+    // Another program may have done it meanwhile.
+    const step = await nextStep(world);
+    if (step === null) return false;
+    const { afterPosition, position } = step;
+    const collected =
+      afterPosition === null
+        ? { jobs: [], position, isFull: false }
+        : await collectUntil(afterPosition, position, world, ruleOf);
+    noteDropped(await enqueue(collected, world));
+    return collected.isFull;
+  } finally {
+    release();
+  }
+}
+
+/** Tells the log how many were dropped, now and then: where too many come, that is every second. */
+export function createDropNotice({
+  log,
+  nowUs,
+}: Pick<SummaryWorld, 'log' | 'nowUs'>): (dropped: number) => void {
+  let untold = 0;
+  let nextUs = 0;
+  return (dropped) => {
+    untold += dropped;
+    if (untold === 0 || nowUs() < nextUs) return;
+    const message = 'more products wait for a summary than may; the oldest are dropped';
+    log.warn({ dropped: untold, waitingMax }, message);
+    untold = 0;
+    nextUs = nowUs() + tellDroppedEveryUs;
+  };
+}
+
+interface Step {
+  /** Null where what lies before `position` is not to be told of. */
+  afterPosition: number | null;
+  position: number;
+}
+
+interface Collected {
+  jobs: readonly NewSummaryJob[];
+  /** Up to where the log was looked at. */
+  position: number;
+  /** Whether that was as far as one round goes. */
+  isFull: boolean;
+}
+
+/** Null when there is nothing to do. */
+async function nextStep({ notifications, products }: SummaryWorld): Promise<Step | null> {
+  const seen = await notifications.cursor(summaryReader);
+  const lastPosition = await notifications.lastPosition();
+  if (seen === lastPosition) return null;
+  // Beyond the end: the log is another one.
+  if (seen === null || seen > lastPosition) return { afterPosition: null, position: lastPosition };
+  // The index tells the products, so it goes ahead.
+  const position = Math.min(lastPosition, await products.indexedPosition());
+  return position <= seen ? null : { afterPosition: seen, position };
+}
+
+async function collectUntil(
+  afterPosition: number,
+  position: number,
+  world: SummaryWorld,
+  ruleOf: RuleOf,
+): Promise<Collected> {
+  const jobs = new Map<string, NewSummaryJob>();
+  let last = afterPosition;
+  let count = 0;
+  const bounds = { afterPosition, beforePosition: position + 1, limit: rowsMax };
+  for await (const row of world.notifications.find({ ...bounds, order: 'oldest' })) {
+    for (const job of await jobsFor(row, ruleOf(row.subscription), world)) {
+      jobs.set(`${job.kind} ${job.subject}`, job);
+    }
+    last = row.position;
+    count += 1;
+  }
+  const isFull = count === rowsMax;
+  return { jobs: [...jobs.values()], position: isFull ? last : position, isFull };
+}
+
+async function jobsFor(
+  row: NotificationRow,
+  rule: CompiledRule,
+  world: SummaryWorld,
+): Promise<NewSummaryJob[]> {
+  const nowUs = world.nowUs();
+  if (rule.kind === 'off' || row.receivedAtUs < nowUs - tellWithinUs) return [];
+  const { subscription, position } = row;
+  if (rule.kind === 'each') {
+    const isTold = rule.matches === null || rule.matches(await viewOf(row, world));
+    return isTold ? [productJob(row, { subscription, position }, nowUs)] : [];
+  }
+  const scope = {
+    ...windowAt(rule.window, row.receivedAtUs),
+    subscription: subscription ?? '',
+    collection: null,
+    filter: null,
+    area: null,
+  };
+  if (rule.per === 'collection') {
+    const collection = collectionOf({ Name: row.productName }) ?? noCollection;
+    return [digestJob({ ...scope, collection })];
+  }
+  if (rule.areas.length === 0) return [digestJob(scope)];
+  const view = await viewOf(row, world);
+  return rule.areas
+    .filter(({ matches }) => matches === null || matches(view))
+    .map(({ name: area, filter }) => digestJob({ ...scope, area, filter }));
+}
+
+/** By its newest record; by its name alone where the index could not read it. */
+async function viewOf(row: NotificationRow, { products }: SummaryWorld): Promise<ProductView> {
+  const found = await productById(products, row.productId);
+  return productView(found?.record ?? { Id: row.productId, Name: row.productName });
+}
+
+async function enqueue(
+  { jobs, position }: Collected,
+  { summaries, nowUs }: SummaryWorld,
+): Promise<number> {
+  const cursor = { reader: summaryReader, position };
+  const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs: nowUs() });
+  return dropped;
+}

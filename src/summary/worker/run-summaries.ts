@@ -1,0 +1,72 @@
+/** The worker beside a receiver: one part finds out what the rules ask for, another writes it. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isAppError } from '../../domain/app-error.ts';
+import type { Logger } from '../../domain/ports.ts';
+import { collectJobs, createDropNotice } from './collect-jobs.ts';
+import type { RuleOf } from './compiled-rule.ts';
+import { createServicePause } from './service-pause.ts';
+import type { SummaryWorld } from './summary-world.ts';
+import { workDue } from './work-due.ts';
+
+/**
+ * How often the log and the jobs are looked at. A round of collecting takes 50 notifications at most, which is
+ * what a burst of the catalogue brings in a second (facts, catalogue 7): intake comes first.
+ */
+const pollMs = 1_000;
+/** After a failure: the disk may be full, or the index being rebuilt. */
+const retryMs = 10_000;
+
+export interface SummaryWorker {
+  /** Requests in hand are given up; what they asked for is asked for again later. */
+  stop(): Promise<void>;
+}
+
+/** What fails is logged, once, and tried again; nothing of it reaches the intake. */
+export function startSummaryWorker(
+  world: SummaryWorld,
+  ruleOf: RuleOf,
+  timing: { pollMs?: number } = {},
+): SummaryWorker {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const means = { everyMs: timing.pollMs ?? pollMs, log: world.log, signal };
+  const asking = { world, pause: createServicePause(world), signal };
+  const noteDropped = createDropNotice(world);
+  const running = Promise.all([
+    repeat(
+      () => collectJobs(world, ruleOf, noteDropped),
+      'what is to be summarised cannot be found',
+      means,
+    ),
+    repeat(() => workDue(asking), 'summaries cannot be made', means),
+  ]);
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function repeat(
+  round: () => Promise<unknown>,
+  trouble: string,
+  { everyMs, log, signal }: { everyMs: number; log: Logger; signal: AbortSignal },
+): Promise<void> {
+  let failed: string | null = null;
+  while (!signal.aborted) {
+    let waitMs = everyMs;
+    try {
+      await round();
+      if (failed !== null) log.info({}, 'summaries go on');
+      failed = null;
+    } catch (error) {
+      if (signal.aborted) return;
+      const reason = isAppError(error) ? error.message : String(error);
+      if (reason !== failed) log.error({ reason, err: error }, trouble);
+      failed = reason;
+      waitMs = retryMs;
+    }
+    await delay(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,47 @@
+/** Gives a service that fails time to recover: the longer it has failed, the more. */
+import type { FaultScope } from '../chat/inference-fault.ts';
+
+/** Before jitter; it doubles with each failure. */
+const firstPauseMs = 30_000;
+const pauseMsMax = 600_000;
+/** Somebody has to put it right, which takes its time. */
+const settingsPauseMs = 900_000;
+/** A service that asks for more is asked again after this all the same. */
+const retryAfterMsMax = 3_600_000;
+
+export interface ServicePause {
+  /** Until when nothing is sent; 0 when nothing keeps it. */
+  untilUs(): number;
+  /** True after a failure, until an answer came: then one request at a time feels the way. */
+  isProbing(): boolean;
+  /** Notes a failure that was not a job's own; returns until when nothing is sent. */
+  noteFault(scope: FaultScope, retryAfterMs: number | null): number;
+  noteAnswer(): void;
+}
+
+export function createServicePause(io: {
+  nowUs: () => number;
+  random: () => number;
+}): ServicePause {
+  let failures = 0;
+  let untilUs = 0;
+  return {
+    untilUs: () => untilUs,
+    isProbing: () => failures > 0,
+    noteFault: (scope, retryAfterMs) => {
+      const ownMs =
+        scope === 'settings'
+          ? settingsPauseMs
+          : Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(failures, 10));
+      const askedMs = Math.min(retryAfterMs ?? 0, retryAfterMsMax);
+      failures += 1;
+      const pauseMs = Math.max(askedMs, ownMs * (0.75 + io.random() / 2));
+      untilUs = Math.max(untilUs, io.nowUs() + Math.round(pauseMs * 1000));
+      return untilUs;
+    },
+    noteAnswer: () => {
+      failures = 0;
+      untilUs = 0;
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/** `earshot query products --summaries`: a text beside each product, in every form. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createProductWorld, guid, recordOf, samples } from './product-samples.ts';
+import { hostile, putSummaries, steering } from './summary-samples.ts';
+
+// These tests only read.
+let world: Awaited<ReturnType<typeof createProductWorld>>;
+beforeAll(async () => {
+  let cleanUp: () => void = () => undefined;
+  world = await createProductWorld((remove) => {
+    cleanUp = remove;
+  });
+  // Product 3 has no text, 4 only a template, 5 is deleted.
+  await putSummaries(world.dataDir, [
+    { text: { text: 'Written by a model.' } },
+    { text: { text: hostile, verified: false, doubts: ['1+1'] } },
+    { waits: true },
+    { outcome: { outcome: 'failed', error: 'The answer is empty.', template: 'Made before.' } },
+    { text: { text: 'It was deleted.' } },
+  ]);
+  return () => cleanUp();
+});
+
+const query = (words: readonly string[], isTTY = false) =>
+  world.earshot(['query', 'products', '--orderby', 'received asc', '--summaries', ...words], {
+    isTTY,
+    env: { NO_COLOR: '1' },
+  });
+
+const gone = (...words: string[]) =>
+  world.earshot(['query', 'products', '--deleted', '--summaries', ...words]);
+
+const written = {
+  text: 'Written by a model.',
+  model: 'a/b',
+  verified: true,
+  createdAt: '2026-05-02T07:00:00.000000Z',
+};
+const ofFacts = {
+  text: expect.stringMatching(/^This Sentinel-1A product holds .*North Pacific Ocean/),
+  model: null,
+  verified: true,
+  createdAt: '2026-05-02T12:00:00.000000Z',
+};
+
+describe('the text beside a product', () => {
+  it('is in each record as json and ndjson: the one written, else one made of the facts', async () => {
+    const rows = JSON.parse((await query(['--json'])).out);
+    expect(rows[0]).toEqual({ ...recordOf(samples[0] ?? expect.fail()), summary: written });
+    expect(rows[1].summary).toMatchObject({ text: hostile, verified: false });
+    expect(rows[2].summary).toEqual(ofFacts);
+    expect(rows[3].summary).toMatchObject({ text: 'Made before.', model: null });
+    const lines = (await query(['--output', 'ndjson'])).out.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual(rows);
+    const [deleted] = JSON.parse((await gone('--json')).out);
+    expect(deleted).toMatchObject({ Id: guid('5'), summary: { text: 'It was deleted.' } });
+  });
+
+  it('is three more columns as csv, in which none is a formula', async () => {
+    const { out } = await query(['--output', 'csv']);
+    const [header, first, second] = out.split('\n');
+    expect(header).toMatch(/,deletionCause,summary,summaryModel,summaryVerified$/);
+    expect(first).toMatch(/,Written by a model\.,a\/b,true$/);
+    expect(second).toContain(`,"'=1+1 `);
+    expect(out).toMatch(/,Made before\.,,true\n$/);
+    expect((await gone('--output', 'csv')).out).toMatch(/,It was deleted\.,a\/b,true\n$/);
+    expect((await query(['--name', 'x', '--output', 'csv'])).out).toBe(`${header}\n`);
+  });
+
+  it('is a property as geojson, and stands behind the id as ids', async () => {
+    const { features } = JSON.parse((await query(['--output', 'geojson'])).out);
+    expect(features[0].properties).toMatchObject({ productId: guid('1'), summary: written });
+    expect(features[2]).toMatchObject({ geometry: {}, properties: { summary: ofFacts } });
+    const { out } = await query(['--output', 'ids']);
+    const lines = out.split('\n');
+    expect(lines[0]).toBe(`${guid('1')}\tWritten by a model.`);
+    // One line each, and two fields, whatever the text holds.
+    expect(lines.map((line) => line.split('\t').length)).toEqual([2, 2, 2, 2, 1]);
+  });
+
+  it('stands below each product for people, alive or deleted', async () => {
+    const { out, err } = await query(['--limit', '3']);
+    expect(out).toContain(
+      `2026-05-01 10:30  ${samples[0]?.name}  S2MSI2A  13 %  1.2 GB\n  Written by a model.\n\n`,
+    );
+    expect(out).toMatch(/\n {2}This Sentinel-1A product holds /);
+    expect(out).toContain(' (not verified)\n');
+    expect(err).toMatch(/^3 shown\. For what may follow: the same with --after \S+\n$/);
+    expect((await gone()).out).toBe(
+      `2026-05-02 06:00  ${samples[4]?.name}  Duplicated product\n  It was deleted.\n\n`,
+    );
+  });
+
+  it('steers no terminal, in any form', async () => {
+    for (const form of ['table', 'json', 'ndjson', 'csv', 'geojson', 'ids']) {
+      const { code, out } = await query(['--output', form], true);
+      expect({ form, code, out: out.match(steering)?.[0] }).toEqual({ form, code: 0 });
+      expect(out).toContain('=1+1');
+    }
+  });
+
+  it.each(['--count', '--explain'])('goes not with %s', async (flag) => {
+    expect(await query([flag])).toMatchObject({ code: 2, out: '' });
+  });
+});

@@ -1,0 +1,196 @@
+/** `earshot query summaries`: every form and filter, and texts that would do harm. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { summaryFields } from '../../src/domain/summary-rows.ts';
+import { nowUs, runCommand } from './fake-io.ts';
+import { createWorld } from './filled-store.ts';
+import { guid } from './product-samples.ts';
+import { hostile, putSummaries, steering } from './summary-samples.ts';
+
+const scope = {
+  fromUs: nowUs - 12 * 3_600_000_000,
+  untilUs: nowUs,
+  subscription: 'alps',
+  collection: 'SENTINEL-2',
+  filter: null,
+  area: null,
+};
+
+const digest = { kind: 'digest', subject: 'd', productId: null, productName: null, scope } as const;
+
+// These tests only read.
+let world: ReturnType<typeof createWorld>;
+beforeAll(async () => {
+  let cleanUp: () => void = () => undefined;
+  world = createWorld((remove) => {
+    cleanUp = remove;
+  });
+  const template = 'From the facts.';
+  await world.fill([]);
+  await putSummaries(world.dataDir, [
+    { text: { text: 'First.' } },
+    { text: { text: 'Second, of 4711 bands.', verified: false, doubts: ['4711', 'Ulm'] } },
+    { text: { text: 'Third.', model: null } },
+    { outcome: { outcome: 'failed', error: 'The answer is empty.', template } },
+    { job: { ...digest, subscription: 'alps' }, text: { text: 'Sixth.' } },
+    { waits: true },
+  ]);
+  return () => cleanUp();
+});
+
+const query = (...words: string[]) => world.earshot(['query', 'summaries', ...words]);
+
+describe('the summaries for people', () => {
+  it('stand below what they are about, with what is wrong with them', async () => {
+    const { code, out, err } = await query();
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out.split('\n')).toEqual([
+      'name of 6  6 waiting, next try 2026-05-02 12:00',
+      '',
+      'digest of alps, 2026-05-02 00:00 to 2026-05-02 12:00, SENTINEL-2  5 done',
+      '  Sixth.',
+      '',
+      'name of 4  4 failed, from the facts alone',
+      '  From the facts.',
+      '  The answer is empty.',
+      '',
+      'name of 3  3 done, from the facts alone',
+      '  Third.',
+      '',
+      'name of 2  2 done, not verified',
+      '  Second, of 4711 bands.',
+      '  Not in the facts: 4711, Ulm',
+      '',
+      'name of 1  1 done',
+      '  First.',
+      '',
+      '',
+    ]);
+  });
+
+  it('come page by page', async () => {
+    const first = await query('--limit', '4');
+    expect(first.err).toBe('4 shown. For what may follow: the same with --before 3\n');
+    const rest = await query('--limit', '4', '--before', '3');
+    expect(rest.out.match(/^\S.*$/gm)).toEqual([
+      'name of 2  2 done, not verified',
+      'name of 1  1 done',
+    ]);
+    expect(rest.err).toBe('');
+    const none = await query('--before', '1');
+    expect(none).toMatchObject({ code: 0, out: '' });
+    expect(none.err).toMatch(/^No summary matches\. .*EARSHOT_SUMMARY.* earshot summarize --each/);
+  });
+});
+
+describe('the summaries for programs', () => {
+  const second = {
+    kind: 'product',
+    productId: guid('2'),
+    productName: 'name of 2',
+    text: 'Second, of 4711 bands.',
+    model: 'a/b',
+    verified: false,
+    createdAt: '2026-05-02T08:00:00.000000Z',
+    error: null,
+    id: 2,
+    state: 'done',
+    subscription: 'sea-ice',
+    doubts: ['4711', 'Ulm'],
+    attempts: 0,
+    requestedAt: '2026-05-02T08:00:00.000000Z',
+    nextTryAt: null,
+    receivedFrom: null,
+    receivedUntil: null,
+    collection: null,
+    area: null,
+  };
+
+  it('are objects as json and ndjson, with the fixed fields first', async () => {
+    const { out } = await query('--json');
+    const rows = JSON.parse(out);
+    expect(rows).toHaveLength(6);
+    expect(rows[4]).toEqual(second);
+    expect(Object.keys(rows[4])).toEqual([...summaryFields]);
+    expect(Object.keys(rows[4]).slice(0, 8).join(' ')).toBe(
+      'kind productId productName text model verified createdAt error',
+    );
+    expect(rows[0]).toMatchObject({ text: null, model: null, verified: null, createdAt: null });
+    expect(rows[1]).toMatchObject({ kind: 'digest', receivedUntil: '2026-05-02T12:00:00.000000Z' });
+    const lines = (await query('--output', 'ndjson')).out.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual(rows);
+    expect((await query('--json', '--before', '1')).out).toBe('[]\n');
+  });
+
+  it('are columns as csv', async () => {
+    const lines = (await query('--output', 'csv', '--before', '3')).out.split('\n');
+    expect(lines).toEqual([
+      summaryFields.join(','),
+      Object.values({ ...second, text: '"Second, of 4711 bands."', doubts: '4711; Ulm' }).join(','),
+      expect.stringContaining(`product,${guid('1')},name of 1,First.,a/b,true,`),
+      '',
+    ]);
+  });
+
+  it.each([
+    ['--kind digest', [5]],
+    ['--state failed', [4]],
+    ['--state waiting', [6]],
+    ['--unverified', [2]],
+    ['--subscription alps', [5]],
+    [`--product-id ${guid('3')}`, [3]],
+    ['--since 4h --until 2h', [3, 2]],
+    ['--kind product --before 4 --limit 2', [3, 2]],
+    ['--subscription nobody', []],
+  ])('with %s are %j', async (line, ids) => {
+    const rows = await world.rows(['query', 'summaries', ...line.split(' ')]);
+    expect(rows.map(({ id }) => id)).toEqual(ids);
+  });
+});
+
+it.each([
+  ['--kind all', /Allowed choices are product, digest/],
+  ['--state open', /Allowed choices are waiting, asking, done, failed, dropped/],
+  ['--output geojson', /Allowed choices are table, json, ndjson, csv/],
+  ['--since friday', /90m, 24h, 7d or a date such as/],
+  ['--before x', /whole number from 1/],
+  ['--kind product', /There is no database in \/nonexistent\/earshot/],
+])('query summaries %s exits 2 and says what would be right', async (line, message) => {
+  const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+  const ended = await runCommand(['query', 'summaries', ...line.split(' ')], { env });
+  expect(ended).toMatchObject({ code: 2, out: '' });
+  expect(ended.err).toMatch(message);
+});
+
+describe('hostile texts, names and errors', () => {
+  it('steer no terminal, and are no formulas', async () => {
+    const own = createWorld();
+    await own.fill([]);
+    const job = { productName: hostile, subscription: hostile };
+    await putSummaries(own.dataDir, [
+      { job, text: { text: hostile, verified: false, doubts: [hostile] } },
+      { job, outcome: { outcome: 'failed', error: hostile, template: hostile } },
+    ]);
+    for (const form of ['table', 'json', 'ndjson', 'csv']) {
+      const argv = ['query', 'summaries', '--output', form];
+      const onTerminal = await own.earshot(argv, { isTTY: true, env: { NO_COLOR: '1' } });
+      expect({ form, code: onTerminal.code }).toEqual({ form, code: 0 });
+      expect(onTerminal.out + onTerminal.err).not.toMatch(steering);
+      const { out } = await own.earshot(argv);
+      if (form === 'table') expect(out).not.toMatch(steering);
+      if (form === 'csv') expect(out.match(/"'=1\+1 /g)).toHaveLength(8);
+      if (form.endsWith('json')) {
+        const rows =
+          form === 'json'
+            ? JSON.parse(out)
+            : out
+                .trimEnd()
+                .split('\n')
+                .map((line) => JSON.parse(line));
+        expect(rows).toMatchObject([
+          { error: hostile, text: hostile },
+          { text: hostile, doubts: [hostile] },
+        ]);
+      }
+    }
+  });
+});

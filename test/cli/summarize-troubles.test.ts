@@ -1,0 +1,163 @@
+/** `earshot summarize` where something is wrong: with the words, the settings, the service, the budget. */
+import { describe, expect, it, vi } from 'vitest';
+import { otherProject } from '../../src/sandbox/inference/inference-projects.ts';
+import { runCommand } from './fake-io.ts';
+import { createSummaryWorld, model } from './summary-world.ts';
+
+describe('a slip on the command line', () => {
+  it.each([
+    ['--digest daily', /Allowed choices are hour, day, week/],
+    ['--since tomorrow', /'tomorrow' is invalid\. Use 90m, 24h, 7d or a date such as/],
+    ['--each --digest day', /'--digest <window>' cannot be used with option '--each'/],
+    ['--retry', /'--retry <all\|ids>' argument missing/],
+    ['--retry newest', /Use all, or ids as query summaries shows them: 12,15\./],
+    ['--retry all --dry-run', /cannot be used with/],
+    ['--limit 0', /Use a whole number from 1 on/],
+    ['each', /too many arguments/],
+    [
+      '--since 24h --filter x',
+      /--since and --filter: say what is to be written, --each or --digest/,
+    ],
+    ['--each --since 2027-01-01', /--since must lie before --until, and before now/],
+    ['--digest day --since 1h --until 2h', /--since must lie before --until/],
+    ['--digest hour --since 365d', /8760 windows, each of which is a request/],
+    ['--each', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
+    ['--dry', /unknown option '--dry'[\s\S]*earshot summarize --help/],
+  ])('%s exits 2 and says what would be right', async (line, message) => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const { code, out, err } = await runCommand(['summarize', ...line.split(' ')], { env });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+
+  it('in a filter is shown at its place, before anything is opened', async () => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const argv = ['summarize', '--each', '--filter', 'Naem'];
+    const { code, out, err } = await runCommand(argv, { env });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/One error in the filter for Products[\s\S]*Naem\n\s*\^/);
+  });
+});
+
+describe('settings that the service does not take', () => {
+  it('are told with what to do, exit 1, and leave the rest for later', async () => {
+    const world = await createSummaryWorld();
+    for (const [env, message] of [
+      [{ EARSHOT_INFERENCE_API_KEY: 'no-key' }, /does not accept the key \(401\)/],
+      [
+        { EARSHOT_INFERENCE_API_KEY: otherProject.key },
+        /is not available to the project.*Set EARSHOT_INFERENCE_MODEL to one of these: mistralai\//,
+      ],
+      [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, /127\.0\.0\.1:9/],
+    ] as const) {
+      const { code, out, err } = await world.summarize(['--each'], { env });
+      expect({ env, code, out }).toEqual({ env, code: 1, out: '' });
+      expect(err).toMatch(/^earshot: [12] put off\. /);
+      expect(err).toMatch(message);
+      expect(err).toMatch(/ 5 wait\. Next try: 2026-05-02 12:\d\d UTC, .*earshot summarize\n$/);
+      expect(err).not.toContain('no-key');
+    }
+    expect(world.sandbox.inference.totals().distinct).toBe(0);
+    const waiting = await world.summaries('--state', 'waiting');
+    expect(waiting).toHaveLength(5);
+    // Readers have the template until then.
+    const tried = waiting.filter(({ error }) => error !== null);
+    expect(tried[0]).toMatchObject({ model: null, text: expect.stringMatching(/^This .*product/) });
+  });
+
+  it('are refused before anything is opened when they contradict each other', async () => {
+    const world = await createSummaryWorld();
+    const env = { EARSHOT_INFERENCE_MODEL: '', EARSHOT_SUMMARY: 'all', EARSHOT_DATA_DIR: '' };
+    const { code, err } = await world.summarize([], { env });
+    expect(code).toBe(2);
+    expect(err).toContain('EARSHOT_INFERENCE_API_KEY is set, but no model is.');
+    expect(err).toContain('EARSHOT_SUMMARY: expected one of');
+  });
+});
+
+describe('the budget', () => {
+  it('is kept, and what exceeds it waits, with the limit named, and exit 0', async () => {
+    const world = await createSummaryWorld();
+    const env = { EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '2' };
+    const { code, err } = await world.summarize(['--each'], { env });
+    expect(code).toBe(0);
+    expect(err).toMatch(/^2 written, [12] put off for the budget\. .*2 requests an hour/);
+    expect(err).toMatch(/ 3 wait\. Next try: 2026-05-02 13:00 UTC/);
+    expect(world.sent).toHaveLength(2);
+    const later = () => Date.UTC(2026, 4, 2, 13, 1) * 1000;
+    expect((await world.summarize([], { env, nowUs: later })).err).toMatch(/^2 written, /);
+    const none = { EARSHOT_SUMMARY_TOKENS_PER_DAY: '0' };
+    const ended = await world.summarize(['--each', '--json'], { env: none });
+    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('0 tokens a day') });
+    expect(world.sent).toHaveLength(4);
+  });
+});
+
+describe('a text that fails', () => {
+  it('is shown with its reason, exits 1, and is tried again by its id or with all', async () => {
+    const world = await createSummaryWorld({ faults: { emptyContent: 1 } });
+    let minutes = 0;
+    const nowUs = () => Date.UTC(2026, 4, 2, 12, minutes) * 1000;
+    const first = await world.summarize(['--each', '--limit', '2'], { nowUs });
+    expect(first).toMatchObject({ code: 0, out: '' });
+    expect(first.err).toMatch(
+      /^2 put off\. .*without a text.* 2 wait\. Next try: 2026-05-02 12:01/,
+    );
+    minutes = 10;
+    await world.summarize([], { nowUs });
+    minutes = 20;
+    const last = await world.summarize([], { nowUs });
+    expect(last.code).toBe(1);
+    expect(last.err).toBe('earshot: 2 failed.\n');
+    expect(last.out).toMatch(/ {2}failed\n {2}This .*\n {2}.*without a text/);
+
+    world.sandbox.inference.change({ faults: { emptyContent: 0 } });
+    const [newest] = await world.summaries('--state', 'failed');
+    const unknown = await world.summarize(['--retry', '99'], { nowUs });
+    expect(unknown).toMatchObject({ code: 0, out: '' });
+    expect(unknown.err).toMatch(/^Nothing to try again: only what failed or was dropped can be/);
+    const one = await world.summarize(['--retry', `${newest?.id},99`], { nowUs });
+    expect(one).toMatchObject({ code: 0, err: '1 to be tried again.\n1 written.\n' });
+    expect(one.out).toContain(newest?.productName);
+    const all = await world.summarize(['--retry', 'all', '--json'], { nowUs });
+    expect(all).toMatchObject({ code: 0, err: '1 to be tried again.\n1 written.\n' });
+    expect(await world.summaries('--state', 'failed')).toEqual([]);
+  });
+});
+
+describe('beside others', () => {
+  it('shares the work with a running receiver, and tells of each text all the same', async () => {
+    const world = await createSummaryWorld({ answerDelayMs: 1200 });
+    const env = {
+      EARSHOT_LISTEN: '127.0.0.1:0',
+      EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+      EARSHOT_TLS: 'off',
+      EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+      EARSHOT_ENDPOINT_PASSWORD: 'a-long-password',
+      EARSHOT_SUMMARY: 'digest',
+    };
+    const receiver = world.startWithModel(['start'], { env });
+    await vi.waitFor(() => expect(receiver.err()).toContain('"summaries are made"'), 10_000);
+    // Two at a time each: the command has written its own before the receiver has.
+    const { code, out, err } = await world.summarize(['--each', '--limit', '4']);
+    expect({ code, err }).toEqual({ code: 0, err: '4 written.\n' });
+    expect(out.match(/ {2}written\n/g)).toHaveLength(4);
+    const { distinct, repeated, inFlightMax } = world.sandbox.inference.totals();
+    expect({ distinct, repeated }).toEqual({ distinct: 4, repeated: 0 });
+    expect(inFlightMax).toBeGreaterThan(2);
+    receiver.stop();
+    expect((await receiver.ended).code).toBe(0);
+  });
+
+  it('ends at once when the user ends it, and leaves what it had in hand for later', async () => {
+    const world = await createSummaryWorld({ next: { hang: 2 } });
+    const running = world.startWithModel(['summarize', '--each']);
+    await vi.waitFor(() => expect(world.sandbox.inference.totals().inFlight).toBe(2), 10_000);
+    running.stop();
+    const { code, out, err } = await running.ended;
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^earshot: Stopped\. 2 put off\..* 5 wait\.\n$/);
+    expect((await world.summarize([])).err).toBe('5 written.\n');
+    expect(await world.summaries('--state', 'done')).toMatchObject([{ model }, {}, {}, {}, {}]);
+  });
+});

@@ -1,0 +1,171 @@
+/** `earshot summarize`: what the rules ask for, what flags ask for, and what would be sent. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { summaryFields } from '../../src/domain/summary-rows.ts';
+import { runCommand } from './fake-io.ts';
+import { guid, samples, told } from './product-samples.ts';
+import { createSummaryWorld, model } from './summary-world.ts';
+
+const linesOf = (out: string) =>
+  out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+const news = ['6', '7'].map((digit) => ({
+  id: guid(digit),
+  name: `S2A_MSIL2A_20260502T10302${digit}_N0511_R108_T31UFR_20260502T11000${digit}.SAFE`,
+}));
+
+describe('earshot summarize', () => {
+  it('without flags does what the rules ask for, of what came since there were any', async () => {
+    const world = await createSummaryWorld();
+    const none = await world.summarize([]);
+    expect(none).toMatchObject({ code: 0, out: '' });
+    expect(none.err).toMatch(
+      /^No rule asks for summaries: set EARSHOT_SUMMARY.*--each --since 24h/,
+    );
+    const env = { EARSHOT_SUMMARY: 'each' };
+    const first = await world.summarize([], { env });
+    expect(first.err).toMatch(/^Nothing was due\. For what came before.*--each --since 24h\n$/);
+    await world.fill(news.map(told));
+
+    // A look at it sends nothing and changes nothing, and shows what is sent then, byte by byte.
+    const look = await world.summarize(['--dry-run', '--json'], { env });
+    expect(look.err).toMatch(
+      /^2 requests, about \d+ tokens\. Allowed are 60 requests an hour, 500 a day, and 500000 tokens a day\. Nothing was sent\.\n$/,
+    );
+    expect(world.sandbox.inference.requests()).toEqual([]);
+    expect(await world.summaries()).toEqual([]);
+    const shown = linesOf(look.out);
+    expect(shown.map(({ productId }) => productId)).toEqual(news.map(({ id }) => id));
+
+    const { code, out, err } = await world.summarize([], { env });
+    expect({ code, err }).toEqual({ code: 0, err: '2 written.\n' });
+    expect(world.sent.toSorted()).toEqual(
+      shown.map(({ request }) => JSON.stringify(request)).toSorted(),
+    );
+    for (const { name } of news) expect(out).toContain(`${name}  written\n  This product of `);
+    expect((await world.summarize([], { env })).err).toContain('Nothing was due.');
+    expect(world.sandbox.inference.totals()).toMatchObject({ distinct: 2, repeated: 0 });
+  });
+
+  it('takes rules out of earshot.config.ts, and refuses one with a fault', async () => {
+    const world = await createSummaryWorld();
+    const write = (summary: string) =>
+      writeFileSync(
+        join(world.workingDir, 'earshot.config.ts'),
+        `export default { subscriptions: { 'sea-ice': { summary: ${summary} } } };\n`,
+      );
+    write(`{ each: { filter: "endswith(Name,'110007.SAFE')" } }`);
+    await world.summarize([]);
+    await world.fill(news.map(told));
+    expect((await world.summarize([])).err).toBe('1 written.\n');
+    expect(await world.summaries()).toMatchObject([{ productId: guid('7'), error: null }]);
+
+    write(`{ each: { filter: "Naem eq 'x'" } }`);
+    const { code, err } = await world.summarize([]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/sea-ice\.summary\.each\.filter: [\s\S]*Naem/);
+  });
+
+  it('--each writes about each product that came in a time, once', async () => {
+    const world = await createSummaryWorld();
+    const some = await world.summarize(['--each', '--since', '2h', '--limit', '2', '--json']);
+    expect(some).toMatchObject({ code: 0, err: '2 written.\n' });
+    const rows = linesOf(some.out);
+    expect(rows.map((row) => Object.keys(row))).toEqual([[...summaryFields], [...summaryFields]]);
+    expect(rows.map(({ productId }) => productId).toSorted()).toEqual([guid('4'), guid('5')]);
+    expect(rows[0]).toMatchObject({ kind: 'product', model, verified: true, state: 'done' });
+
+    const all = await world.summarize(['--each', '--subscription', 'sea-ice']);
+    expect(all.err).toBe('3 written, 2 there already.\n');
+    for (const { name } of samples) expect(all.out).toContain(name);
+    const none = {
+      code: 0,
+      out: '',
+      err: 'Nothing to write: no product was received in this time, or none matches.\n',
+    };
+    for (const words of [
+      ['--until', '90m', '--limit', '1'],
+      ['--subscription', 'alps'],
+    ]) {
+      expect(await world.summarize(['--each', ...words])).toMatchObject(none);
+    }
+    expect(world.sandbox.inference.totals()).toMatchObject({ distinct: 5, repeated: 0 });
+  });
+
+  it('--each --filter takes products of any time, and with a time those of it', async () => {
+    const world = await createSummaryWorld();
+    const later = () => Date.UTC(2026, 4, 20) * 1000;
+    const words = ['--each', '--filter', "startswith(Name,'S2')", '--dry-run', '--json'];
+    const namesIn = async (...more: string[]) =>
+      linesOf((await world.summarize([...words, ...more], { nowUs: later })).out).map(
+        ({ productId }) => productId,
+      );
+    expect(await namesIn()).toEqual([guid('2'), guid('1')]);
+    expect(await namesIn('--since', '24h')).toEqual([]);
+    expect(await namesIn('--since', '30d')).toEqual([guid('5'), guid('2'), guid('1')]);
+  });
+
+  it('--digest writes one text for each window in which something came', async () => {
+    const world = await createSummaryWorld();
+    const hours = await world.summarize(['--digest', 'hour', '--since', '3h']);
+    expect(hours).toMatchObject({ code: 0, err: '1 written, 2 without anything to tell.\n' });
+    expect(hours.out).toMatch(
+      /^digest of everything, 2026-05-02 11:00 to 2026-05-02 12:00 {2}written\n {2}Between .* 5 products arrived/,
+    );
+    const part = ['--filter', "Collection/Name eq 'SENTINEL-1'", '--subscription', 'sea-ice'];
+    const { err } = await world.summarize(['--digest', 'day', ...part, '--json']);
+    expect(err).toBe('1 written, 1 without anything to tell.\n');
+    expect(await world.summaries('--kind', 'digest', '--limit', '1')).toMatchObject([
+      {
+        kind: 'digest',
+        productId: null,
+        text: expect.stringContaining('1 product'),
+        subscription: 'sea-ice',
+        receivedFrom: '2026-05-02T00:00:00.000000Z',
+        receivedUntil: '2026-05-02T12:00:00.000000Z',
+      },
+    ]);
+    const look = await world.summarize(['--digest', 'week', '--since', '3w', '--dry-run']);
+    expect(look.out).toMatch(/^# digest of everything, 2026-04-27 .*: about \d+ tokens\n\{\n/);
+    expect(look.err).toMatch(/^1 request, .* 3 with nothing to tell\./);
+  });
+
+  it('asks once more for a text that invents, and keeps it with a mark if it does so again', async () => {
+    const world = await createSummaryWorld({ next: { inventedNumber: 3 } });
+    const words = ['--each', '--filter', "startswith(Name,'S2')"];
+    const { code, out, err } = await world.summarize(words);
+    expect({ code, err }).toEqual({ code: 0, err: '1 written, 1 written, but not verified.\n' });
+    expect(out).toMatch(/written, but not verified\n.*4711 bands\.\n {2}Not in the facts: 4711\b/);
+    expect(world.sent).toHaveLength(4);
+    expect(await world.summaries('--unverified')).toMatchObject([
+      { verified: false, doubts: [expect.stringContaining('4711')] },
+    ]);
+  });
+
+  it('without a model makes the texts of the facts alone', async () => {
+    const world = await createSummaryWorld();
+    const env = { EARSHOT_INFERENCE_API_KEY: '', EARSHOT_INFERENCE_MODEL: '' };
+    const look = await world.summarize(['--each', '--dry-run', '--limit', '1'], { env });
+    expect(look.out).toContain('"model": "<vendor>/<model_name>"');
+    expect(look.err).toContain('No model is configured, so none would be sent');
+    const { code, out, err } = await world.summarize(['--each', '--limit', '2'], { env });
+    expect(code).toBe(0);
+    expect(out).toMatch(/ {2}made of the facts alone\n {2}This Sentinel-2A product holds/);
+    expect(err).toMatch(/^2 made of the facts alone\. No model is configured: EARSHOT_INFERENCE_/);
+    expect(await world.summaries()).toMatchObject([{ model: null, verified: true }, {}]);
+    expect(world.sent).toEqual([]);
+  });
+
+  it('--print-prompt needs no configuration', async () => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot', EARSHOT_INFERENCE_MODEL: 'x' };
+    const { code, out, err } = await runCommand(['summarize', '--print-prompt'], { env });
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(
+      /^# product\nYou write short[\s\S]*\n\n# digest\nYou write short[\s\S]*\.\n$/,
+    );
+  });
+});

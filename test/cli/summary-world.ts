@@ -1,0 +1,48 @@
+/** A data directory that was told of products, and the sandbox's inference service to write about them. */
+import { onTestFinished } from 'vitest';
+import { demoProject } from '../../src/sandbox/inference/inference-projects.ts';
+import type { InferenceSettingsInput } from '../../src/sandbox/inference/inference-settings.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import type { FakeIoOptions } from './fake-io.ts';
+import { createProductWorld } from './product-samples.ts';
+
+export const model = demoProject.models[0];
+
+/** No rule asks for anything, and a model is configured, unless `env` says otherwise. */
+export async function createSummaryWorld(inference: InferenceSettingsInput = {}) {
+  const world = await createProductWorld();
+  const sandbox = await startSandbox({ now: Date.now, inference });
+  onTestFinished(() => sandbox.close());
+  // A folder without earshot.config.ts until a test writes one.
+  const workingDir = temporaryDirectory();
+  const sent: string[] = [];
+  const options = ({ env = {}, ...more }: FakeIoOptions): FakeIoOptions => ({
+    workingDir,
+    fetch: async (input, init) => {
+      const body = input instanceof Request ? await input.clone().text() : '';
+      if (body !== '') sent.push(body);
+      return fetch(input, init);
+    },
+    ...more,
+    env: {
+      EARSHOT_INFERENCE_URL: sandbox.inferenceUrl,
+      EARSHOT_INFERENCE_API_KEY: demoProject.key,
+      EARSHOT_INFERENCE_MODEL: model,
+      ...env,
+    },
+  });
+  return {
+    ...world,
+    sandbox,
+    workingDir,
+    /** The bodies of the requests that were sent, in their order. */
+    sent,
+    summarize: (words: readonly string[], more: FakeIoOptions = {}) =>
+      world.earshot(['summarize', ...words], options(more)),
+    startWithModel: (words: readonly string[], more: FakeIoOptions = {}) =>
+      world.start(words, options(more)),
+    /** The rows of `query summaries`, newest first. */
+    summaries: (...words: string[]) => world.rows(['query', 'summaries', ...words]),
+  };
+}

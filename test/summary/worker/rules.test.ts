@@ -1,0 +1,237 @@
+/** What the rules ask for, from the log to the texts. */
+import { describe, expect, it } from 'vitest';
+import type { SummaryRule } from '../../../src/domain/summary-rule.ts';
+import type { Sample } from '../../cli/product-samples.ts';
+import {
+  dayUs,
+  each,
+  hourUs,
+  minuteUs,
+  off,
+  openFollowing,
+  openWorker,
+  productOf,
+  rules,
+  startUs,
+} from './worker-world.ts';
+
+const hourly = { kind: 'digest', window: 'hour', per: 'all', areas: [] } as const;
+
+/** A later state of a product; the number tells how late. */
+const changed = (number: number, sample: Partial<Sample>, state: number, fields: object = {}) => {
+  const ModificationDate = `2026-05-02T11:0${state}:00Z`;
+  return productOf(number, { ...sample, fields: { ModificationDate, ...fields } });
+};
+
+describe('the rule each', () => {
+  it('asks for one text per product, whatever its subscription but for those with another rule', async () => {
+    const worker = await openFollowing();
+    const { tell, outcomes } = worker;
+    await tell([productOf(1), productOf(2)]);
+    await tell([productOf(2)], { subscription: 'other' });
+    await tell([productOf(3)], { subscription: null });
+    await tell([productOf(4)], { subscription: 'silent' });
+    await worker.collect(rules({ silent: off }, each));
+    expect(await worker.work()).toEqual({ end: 'nothing due' });
+    const rows = await worker.rows();
+    expect(rows.map(({ productId }) => productId?.at(-1))).toEqual(['3', '2', '1']);
+    expect(rows.map(({ subscription }) => subscription)).toEqual([null, 'other', 'alps']);
+    for (const { state, text } of rows) {
+      expect({ state, doubts: text?.doubts }).toEqual({ state: 'done', doubts: [] });
+      expect(text).toMatchObject({ model: 'openai/gpt-oss-120b', verified: true });
+    }
+    expect(outcomes()).toEqual({ answered: 3 });
+  });
+
+  it('asks only where its filter matches the newest record', async () => {
+    const worker = await openFollowing();
+    await worker.tell([productOf(5), productOf(50)]);
+    await worker.tell([productOf(60, { cloud: 90 })]);
+    await worker.tell([changed(60, { cloud: 3 }, 1)], { event: 'modified' });
+    const cloud = "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and";
+    const filter = `${cloud} att/OData.CSC.DoubleAttribute/Value lt 10)`;
+    await worker.collect(rules({ alps: { kind: 'each', filter } }));
+    expect((await worker.rows()).map(({ productId }) => productId?.slice(-2))).toEqual([
+      '60',
+      '05',
+    ]);
+  });
+
+  it('does not ask again where the facts are the same, and does where they changed', async () => {
+    const worker = await openFollowing();
+    const ruleOf = rules({}, each);
+    const round = async (sample: ReturnType<typeof productOf>, event: 'modified' | 'deleted') => {
+      await worker.tell([sample], { event });
+      await worker.collect(ruleOf);
+      await worker.work();
+      const [row] = await worker.rows();
+      return { text: row?.text?.text, state: row?.state, asked: worker.outcomes().answered };
+    };
+    const first = await round(productOf(1), 'modified');
+    expect(first).toMatchObject({ state: 'done', asked: 1 });
+    expect(await round(changed(1, {}, 1), 'modified')).toEqual(first);
+    const moved = { area: 'POLYGON ((2 47, 3 47, 3 48, 2 48, 2 47))' };
+    const elsewhere = await round(changed(1, moved, 2), 'modified');
+    expect(elsewhere).toMatchObject({ state: 'done', asked: 2 });
+    const cause = { DeletionDate: '2026-05-02T11:40:00Z', DeletionCause: 'Duplicated product' };
+    const deleted = await round(productOf(1, { fields: cause }), 'deleted');
+    expect(deleted).toMatchObject({ state: 'done', asked: 3 });
+    expect(new Set([first, elsewhere, deleted].map(({ text }) => text)).size).toBe(3);
+  });
+});
+
+describe('the rule digest', () => {
+  const told = async (rule: SummaryRule) => {
+    const worker = await openFollowing();
+    const radar = {
+      name: 'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD.SAFE',
+    };
+    await worker.tell([productOf(1), productOf(2), productOf(3, radar)]);
+    await worker.tell([productOf(90)], { receivedAtUs: startUs - 2 * hourUs });
+    await worker.tell([productOf(4)], { subscription: null });
+    await worker.collect(rules({ alps: rule }));
+    return worker;
+  };
+
+  it('asks for a text per window, when it is over and all of it is indexed', async () => {
+    const worker = await told(hourly);
+    const [older, newer] = await worker.rows();
+    expect(newer?.scope).toMatchObject({ fromUs: startUs - hourUs, untilUs: startUs });
+    expect(older?.scope).toMatchObject({ fromUs: startUs - 2 * hourUs, subscription: 'alps' });
+    await worker.work();
+    expect((await worker.rows()).map(({ state }) => state)).toEqual(['done', 'waiting']);
+    worker.clock.us += minuteUs;
+    await worker.work();
+    expect((await worker.rows()).map(({ text }) => text?.text)).toMatchObject([
+      expect.stringContaining('1 product arrived'),
+      expect.stringContaining('3 products arrived'),
+    ]);
+    expect(worker.outcomes()).toEqual({ answered: 2 });
+  });
+
+  it('asks for one per collection, or per area with its own name', async () => {
+    const byCollection = await told({ ...hourly, per: 'collection' });
+    const scopes = (await byCollection.rows()).map(({ scope }) => scope?.collection);
+    expect(scopes.toSorted()).toEqual(['SENTINEL-1', 'SENTINEL-2', 'SENTINEL-2']);
+    const clear = { name: 'radar', filter: "startswith(Name,'S1')" };
+    const everything = { name: 'all of it', filter: '' };
+    const none = { name: 'none', filter: "startswith(Name,'LC')" };
+    const byArea = await told({ ...hourly, areas: [clear, everything, none] });
+    byArea.clock.us += minuteUs;
+    await byArea.work();
+    const rows = await byArea.rows();
+    const told2 = rows.map(({ scope, state }) => `${scope?.area} ${state}`);
+    expect(told2.toSorted()).toEqual(['all of it done', 'all of it done', 'radar done']);
+  });
+
+  it('tells of notifications to no name by the usual rule, apart from the others', async () => {
+    const worker = await openFollowing();
+    await worker.tell([productOf(1)], { subscription: null });
+    await worker.tell([productOf(2), productOf(3)]);
+    await worker.collect(rules({ alps: off }, { ...hourly, window: 'day' }));
+    worker.clock.us += dayUs;
+    await worker.work();
+    const [row, ...others] = await worker.rows();
+    expect(others).toEqual([]);
+    expect(row?.scope).toMatchObject({ subscription: '', fromUs: startUs - dayUs / 2 });
+    expect(row?.text?.text).toContain('1 product arrived');
+  });
+
+  it('withdraws a digest of what is no longer there', async () => {
+    const worker = await told({ ...hourly, areas: [{ name: 'clear', filter: 'Online eq true' }] });
+    const offline = [1, 2, 3].map((number) => changed(number, {}, 1, { Online: false }));
+    await worker.tell(offline, {
+      event: 'modified',
+      subscription: 'elsewhere',
+    });
+    await worker.index();
+    worker.clock.us += minuteUs;
+    const ends: string[] = [];
+    const onEnd = async (_: unknown, { end }: { end: string }) => void ends.push(end);
+    await worker.work({ onEnd });
+    expect(ends.toSorted()).toEqual(['withdrawn', 'written']);
+    expect(await worker.rows()).toHaveLength(1);
+  });
+});
+
+describe('the reader of the log', () => {
+  it('begins at the end where it has never read, and anew where the log is another one', async () => {
+    const worker = await openWorker();
+    await worker.tell([productOf(1)]);
+    await worker.collect(rules({}, each));
+    expect(await worker.store.cursor('summaries')).toBe(1);
+    await worker.tell([productOf(2)]);
+    await worker.store.moveCursor('summaries', 99, startUs);
+    await worker.collect(rules({}, each));
+    expect(await worker.store.cursor('summaries')).toBe(2);
+    await worker.tell([productOf(3)]);
+    await worker.collect(rules({}, each));
+    expect((await worker.rows()).map(({ productId }) => productId?.at(-1))).toEqual(['3']);
+  });
+
+  it('does not tell of what came more than seven days ago', async () => {
+    const worker = await openFollowing();
+    await worker.tell([productOf(1)], { receivedAtUs: startUs - 7 * dayUs - 1 });
+    await worker.tell([productOf(2)], { receivedAtUs: startUs - 7 * dayUs });
+    await worker.collect(rules({}, each));
+    expect((await worker.rows()).map(({ productId }) => productId?.at(-1))).toEqual(['2']);
+  });
+
+  it('waits for the index, and goes on where it has got to', async () => {
+    const worker = await openFollowing();
+    const { products } = worker.world;
+    await worker.tell([productOf(1), productOf(2), productOf(3)]);
+    const behind = { ...products, indexedPosition: async () => 2 };
+    worker.world.products = behind;
+    await worker.collect(rules({}, each));
+    expect(await worker.rows()).toHaveLength(2);
+    worker.world.products = products;
+    await worker.collect(rules({}, each));
+    expect(await worker.rows()).toHaveLength(3);
+  });
+
+  it('finds each job once when two programs read at the same time', async () => {
+    const one = await openFollowing();
+    const { dataDir, clock, sandbox } = one;
+    await one.tell(Array.from({ length: 120 }, (_, i) => productOf(i)));
+    const other = await openWorker({ dataDir, clock, sandbox });
+    const ruleOf = rules({}, each);
+    await Promise.all([one, other].map((worker) => worker.collect(ruleOf)));
+    const due = await one.summaries.due({ nowUs: clock.us, limit: 200 });
+    expect(due.map(({ revision }) => revision)).toEqual(Array.from({ length: 120 }, () => 1));
+    await Promise.all([one.work(), other.work()]);
+    expect(await one.summaries.counts()).toMatchObject({ done: 120, asking: 0, waiting: 0 });
+    expect(sandbox.inference.totals()).toMatchObject({ distinct: 120, repeated: 0 });
+  });
+
+  it('drops the products that have waited longest where too many wait, and says so', async () => {
+    const worker = await openFollowing();
+    const old = Array.from({ length: 9_999 }, (_, i) => ({
+      kind: 'product' as const,
+      subject: `old-${i}`,
+      productId: `old-${i}`,
+      productName: null,
+      subscription: 'alps',
+      position: null,
+      scope: null,
+      dueAtUs: startUs,
+    }));
+    await worker.summaries.enqueue({ jobs: old, waitingMax: 10_000, atUs: startUs - hourUs });
+    await worker.tell([productOf(1), productOf(2), productOf(3)]);
+    await worker.collect(rules({}, each));
+    expect(await worker.summaries.counts()).toMatchObject({ waiting: 10_000, dropped: 2 });
+    expect(worker.log).toMatchObject([{ level: 'warn', fields: { dropped: 2 } }]);
+    worker.clock.us += minuteUs;
+    await worker.tell([productOf(4), productOf(5)]);
+    await worker.collect(rules({}, each));
+    const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
+    expect(dropped.map(({ error }) => error)).toEqual(
+      Array.from({ length: 4 }, () => 'more than 10000 were waiting'),
+    );
+    expect(worker.log).toHaveLength(1);
+    worker.clock.us += 10 * minuteUs;
+    await worker.tell([productOf(6)]);
+    await worker.collect(rules({}, each));
+    expect(worker.log.map(({ fields }) => fields.dropped)).toEqual([2, 3]);
+  });
+});

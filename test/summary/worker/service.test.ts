@@ -1,0 +1,232 @@
+/** What the worker makes of a service that fails: what is asked, when, and what users see meanwhile. */
+import { describe, expect, it } from 'vitest';
+import type { ChatRequest } from '../../../src/summary/chat/chat-request.ts';
+import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
+import { startSummaryWorker } from '../../../src/summary/worker/run-summaries.ts';
+import {
+  clientOf,
+  dayUs,
+  each,
+  hourUs,
+  minuteUs,
+  openFollowing,
+  openSandbox,
+  productOf,
+  rules,
+  startUs,
+  type Worker,
+} from './worker-world.ts';
+
+const ruleOf = rules({}, each);
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => productOf(i + 1));
+
+async function withJobs(count: number, options: Parameters<typeof openFollowing>[0] = {}) {
+  const worker = await openFollowing(options);
+  await worker.tell(numbered(count));
+  await worker.collect(ruleOf);
+  return worker;
+}
+
+/** Sets the clock to when something is next to be done, and does it, until then. */
+async function goOnUntil(worker: Worker, untilUs: number) {
+  for (;;) {
+    const end = await worker.work();
+    const dueUs = (await worker.summaries.nextDueAtUs()) ?? Number.POSITIVE_INFINITY;
+    const nextUs = 'untilUs' in end ? Math.max(end.untilUs, dueUs) : dueUs;
+    if (nextUs > untilUs) return;
+    worker.clock.us = Math.max(nextUs, worker.clock.us + 1);
+  }
+}
+
+/** A service that answers nothing, as a client sees it, a minute and a half later, until it is back. */
+function hanging(clock: { us: number }, backAtUs: number, answering: (r: ChatRequest) => string) {
+  const asked: number[] = [];
+  const complete = async (request: ChatRequest) => {
+    asked.push(clock.us);
+    if (clock.us >= backAtUs) return { text: answering(request), totalTokens: null };
+    const words = { happened: 'It did not answer in time.', advice: 'Try again later.' };
+    await Promise.resolve();
+    clock.us += 90_000_000;
+    throw new InferenceFault('timeout', words);
+  };
+  return { asked, client: { complete, models: async () => null } };
+}
+
+describe('a service that hangs', () => {
+  it('for an hour is asked a few times, and everything is written when it is back', async () => {
+    const clock = { us: startUs };
+    const { asked, client } = hanging(clock, startUs + hourUs, () => 'A product.');
+    const worker = await withJobs(40, { clock, client });
+    await goOnUntil(worker, startUs + hourUs);
+    expect(asked.filter((atUs) => atUs < startUs + hourUs).length).toBeLessThan(15);
+    expect(await worker.summaries.counts()).toMatchObject({ done: 0, failed: 0, dropped: 0 });
+    const told = (await worker.rows()).filter(({ error }) => error?.startsWith('It did not'));
+    expect(told.length).toBeGreaterThan(3);
+    expect(told.every(({ text }) => text?.model === null)).toBe(true);
+    await goOnUntil(worker, startUs + 4 * hourUs);
+    expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 0 });
+    expect(worker.log.map(({ message }) => message)).toContain('summaries wait');
+  });
+
+  it('really, is given up in time', async () => {
+    const sandbox = await openSandbox();
+    sandbox.inference.change({ next: { hang: 2 } });
+    const worker = await withJobs(2, { sandbox, client: clientOf(sandbox, 200) });
+    expect(await worker.work()).toMatchObject({
+      end: 'service',
+      reason: expect.stringContaining('did not give its whole answer within 0.2 s'),
+    });
+    const [row] = await worker.rows();
+    expect(row).toMatchObject({ state: 'waiting', attempts: 0, text: { model: null } });
+    await goOnUntil(worker, startUs + hourUs);
+    expect(worker.outcomes()).toEqual({ hang: 2, answered: 2 });
+  });
+});
+
+describe('a service that says no', () => {
+  it('for too many requests is left alone for as long as it asks', async () => {
+    const worker = await withJobs(3);
+    worker.sandbox.inference.change({ retryAfterSeconds: 500, next: { rateLimited: 2 } });
+    const end = await worker.work();
+    expect(end).toMatchObject({ end: 'service', untilUs: startUs + 500_000_000 });
+    worker.clock.us = startUs + 499_000_000;
+    await worker.work();
+    expect(worker.outcomes()).toEqual({ rateLimited: 2 });
+    await goOnUntil(worker, startUs + hourUs);
+    expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
+    expect((await worker.rows()).map(({ attempts }) => attempts)).toEqual([0, 0, 0]);
+  });
+
+  it('to the key is asked every quarter of an hour, which counts for no job', async () => {
+    const worker = await withJobs(3);
+    worker.sandbox.inference.change({ faults: { unauthorized: 1 } });
+    await goOnUntil(worker, startUs + 2 * hourUs);
+    const refused = worker.outcomes().unauthorized ?? 0;
+    expect(refused).toBeGreaterThan(5);
+    expect(refused).toBeLessThan(14);
+    for (const row of await worker.rows())
+      expect(row).toMatchObject({ state: 'waiting', attempts: 0 });
+    worker.sandbox.inference.change({ faults: { unauthorized: 0 } });
+    await goOnUntil(worker, startUs + 3 * hourUs);
+    expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
+  });
+
+  it('to one job alone holds none of the others up, and gives it up after seven days', async () => {
+    const sandbox = await openSandbox();
+    const { complete, models } = clientOf(sandbox);
+    let poisoned = 0;
+    const failing = {
+      models,
+      complete: (request: ChatRequest, signal: AbortSignal) => {
+        if (!JSON.stringify(request).includes('T32TAB')) return complete(request, signal);
+        poisoned += 1;
+        const words = { happened: 'It failed (500).', advice: 'Try again later.' };
+        throw new InferenceFault('service_error', words);
+      },
+    };
+    const worker = await withJobs(30, { sandbox, client: failing });
+    await goOnUntil(worker, startUs + 10 * minuteUs);
+    expect(await worker.summaries.counts()).toMatchObject({ done: 29, waiting: 1 });
+    await goOnUntil(worker, startUs + 8 * dayUs);
+    const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
+    expect(dropped).toMatchObject([
+      { error: 'It has waited for 7 days, for the budget or for the service.' },
+    ]);
+    expect(dropped[0]?.text).toMatchObject({ model: null, verified: true });
+    expect(poisoned).toBeLessThan(60);
+  });
+});
+
+describe('an answer', () => {
+  it('with an invented number is asked for once more', async () => {
+    const worker = await withJobs(1);
+    worker.sandbox.inference.change({ next: { inventedNumber: 1 } });
+    await worker.work();
+    expect(worker.outcomes()).toEqual({ inventedNumber: 1, answered: 1 });
+    expect(await worker.rows()).toMatchObject([{ state: 'done', text: { verified: true } }]);
+  });
+
+  it('that keeps inventing is kept as unverified, with its doubts, and not asked for again', async () => {
+    const worker = await withJobs(1);
+    worker.sandbox.inference.change({ faults: { inventedPlace: 1 } });
+    // By name, as a command asks for it.
+    const due = await worker.summaries.due({ nowUs: startUs, limit: 9 });
+    await worker.work({ ids: due.map(({ id }) => id) });
+    const [row] = await worker.rows();
+    expect(row).toMatchObject({ state: 'done', error: null, text: { verified: false } });
+    expect(row?.text?.doubts.length).toBeGreaterThan(0);
+    await worker.tell([productOf(1)], { event: 'modified' });
+    await worker.collect(ruleOf);
+    await worker.work();
+    expect(worker.outcomes()).toEqual({ inventedPlace: 2 });
+  });
+
+  it.each(['markup', 'emptyContent', 'cut'] as const)(
+    'that cannot be used (%s) is asked for three times; then the template stands, until a retry',
+    async (fault) => {
+      const worker = await withJobs(2);
+      worker.sandbox.inference.change({ faults: { [fault]: 1 } });
+      await goOnUntil(worker, startUs + hourUs);
+      for (const row of await worker.rows()) {
+        expect(row).toMatchObject({ state: 'failed', attempts: 3, text: { model: null } });
+        expect(row.error).not.toBeNull();
+      }
+      expect(worker.outcomes()).toEqual({ [fault]: 6 });
+      worker.sandbox.inference.change({ faults: { [fault]: 0 } });
+      const nowUs = worker.clock.us;
+      expect(await worker.summaries.retry({ ids: 'all', nowUs })).toBe(2);
+      await worker.work();
+      expect(await worker.summaries.counts()).toMatchObject({ done: 2, failed: 0 });
+    },
+  );
+
+  it('that our own code fails on fails its job alone, and is told to the log', async () => {
+    const worker = await withJobs(3);
+    const { places } = worker.world;
+    let calls = 0;
+    worker.world.places = () => {
+      calls += 1;
+      if (calls === 1) throw new TypeError('a bug');
+      return places();
+    };
+    await worker.work();
+    expect(await worker.summaries.counts()).toMatchObject({ done: 2, failed: 1 });
+    expect(worker.log).toMatchObject([{ level: 'error', fields: { err: { message: 'a bug' } } }]);
+  });
+});
+
+describe('without a model', () => {
+  it('the facts alone make the texts', async () => {
+    const worker = await withJobs(2, { client: null });
+    await worker.work();
+    for (const { state, text } of await worker.rows()) {
+      expect(state).toBe('done');
+      expect(text).toMatchObject({ model: null, verified: true, doubts: [] });
+      expect(text?.text).toContain('Sentinel-2B');
+    }
+  });
+});
+
+describe('a worker that is stopped', () => {
+  it('gives up the request in hand at once; another asks again', async () => {
+    const worker = await openFollowing();
+    worker.sandbox.inference.change({ next: { hang: 2 } });
+    const running = startSummaryWorker(worker.world, ruleOf, { pollMs: 5 });
+    await worker.tell(numbered(2));
+    await worker.index();
+    await expect.poll(() => worker.outcomes().hang, { timeout: 10_000 }).toBe(2);
+    const startedMs = performance.now();
+    await running.stop();
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(await worker.summaries.counts()).toMatchObject({ waiting: 2, asking: 0 });
+    await worker.work();
+    expect(worker.outcomes()).toEqual({ hang: 2, answered: 2 });
+  });
+
+  it('ends the work of a command as well, without an error', async () => {
+    const worker = await withJobs(3);
+    worker.stop();
+    expect(await worker.work()).toEqual({ end: 'stopped' });
+    expect(worker.outcomes()).toEqual({});
+  });
+});

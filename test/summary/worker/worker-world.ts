@@ -1,0 +1,182 @@
+/** What summaries are made with, for tests: real files, the real index, the sandbox as service, a clock to set. */
+import { onTestFinished } from 'vitest';
+import type { SummaryBudget } from '../../../src/domain/summaries.ts';
+import type { SummaryRule } from '../../../src/domain/summary-rule.ts';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
+import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
+import { openProducts } from '../../../src/store/products/products.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { type ChatClient, createChatClient } from '../../../src/summary/chat/chat-client.ts';
+import { openPlaces, type Places } from '../../../src/summary/places/places.ts';
+import { collectJobs, createDropNotice } from '../../../src/summary/worker/collect-jobs.ts';
+import { compileRules, type RuleOf } from '../../../src/summary/worker/compiled-rule.ts';
+import { createServicePause } from '../../../src/summary/worker/service-pause.ts';
+import type { SummaryWorld } from '../../../src/summary/worker/summary-world.ts';
+import { workDue } from '../../../src/summary/worker/work-due.ts';
+import { delivery } from '../../cli/filled-store.ts';
+import { guid, recordOf, type Sample } from '../../cli/product-samples.ts';
+import { collect } from '../../helpers/deliveries.ts';
+import type { LogLine } from '../../helpers/order-at-stub.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+export const secondUs = 1_000_000;
+export const minuteUs = 60 * secondUs;
+export const hourUs = 60 * minuteUs;
+export const dayUs = 24 * hourUs;
+/** When the clock of a test begins: a Saturday, at noon. */
+export const startUs = Date.UTC(2026, 4, 2, 12) * 1000;
+export const model = 'openai/gpt-oss-120b';
+export const each: SummaryRule = { kind: 'each', filter: '' };
+export const off: SummaryRule = { kind: 'off' };
+
+const plenty = { requestsPerHour: 10_000, requestsPerDay: 10_000, tokensPerDay: 100_000_000 };
+
+/** A product over the north of Italy, one of as many as are needed. */
+export function productOf(number: number, fields: Partial<Sample> = {}): Sample {
+  const tile = `T32T${String.fromCharCode(65 + (number % 20))}${String.fromCharCode(65 + (Math.floor(number / 20) % 20))}`;
+  const at = new Date(Date.UTC(2026, 4, 2, 8, 0, number % 3_600));
+  const compact = at.toISOString().replaceAll(/[-:]|\.\d+Z/g, '');
+  return {
+    id: guid(String(number)),
+    name: `S2B_MSIL2A_${compact}_N0511_R022_${tile}_20260502T103000.SAFE`,
+    sensed: at.toISOString(),
+    published: '2026-05-02T11:00:00Z',
+    area: 'POLYGON ((11 45, 12 45, 12 46, 11 46, 11 45))',
+    cloud: number % 100,
+    attributes: {
+      platformShortName: 'SENTINEL-2',
+      platformSerialIdentifier: 'B',
+      productType: 'S2MSI2A',
+    },
+    ...fields,
+  };
+}
+
+let acks = 0;
+let places: Places | undefined;
+
+/** One program's view of a data directory; a second one on the same folder is another program. */
+export async function openWorker(
+  options: {
+    dataDir?: string;
+    clock?: { us: number };
+    sandbox?: Sandbox;
+    /** Null: no model is configured. */
+    client?: ChatClient | null;
+    budget?: Partial<SummaryBudget>;
+  } = {},
+) {
+  const { dataDir = temporaryDirectory(), clock = { us: startUs } } = options;
+  const nowUs = () => clock.us;
+  const sandbox = options.sandbox ?? (await openSandbox());
+  const store = await openStore({ dataDir, nowUs });
+  const products = openProducts(dataDir);
+  const close = async () => {
+    await products.close();
+    await store.close();
+  };
+  let isOpen = true;
+  onTestFinished(async () => {
+    if (isOpen) await close();
+  });
+  const log: LogLine[] = [];
+  const to = (level: string) => (fields: object, message: string) => {
+    log.push({ level, fields: { ...fields }, message });
+  };
+  const client = options.client === undefined ? clientOf(sandbox) : options.client;
+  const world: SummaryWorld = {
+    notifications: store,
+    products,
+    summaries: store.summaries,
+    places: () => {
+      places ??= openPlaces();
+      return places;
+    },
+    model: client === null ? null : { name: model, client },
+    budget: { ...plenty, ...options.budget },
+    takeLock: createTakeLock(dataDir),
+    nowUs,
+    random: () => 0.5,
+    log: { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') },
+  };
+  const pause = createServicePause(world);
+  const noteDropped = createDropNotice(world);
+  const stopper = new AbortController();
+  const asking = { world, pause, signal: stopper.signal };
+  return {
+    dataDir,
+    clock,
+    sandbox,
+    store,
+    summaries: store.summaries,
+    world,
+    pause,
+    log,
+    asking,
+    stop: () => stopper.abort(),
+    /** As when the program ends. */
+    close: () => {
+      isOpen = false;
+      return close();
+    },
+    /** Takes notifications of products, an hour ago by the clock unless told. */
+    tell: async (samples: readonly Sample[], about: Told = {}) => {
+      const { subscription = 'alps', event = 'created', receivedAtUs = clock.us - hourUs } = about;
+      for (const sample of samples) {
+        acks += 1;
+        const fields = {
+          SubscriptionEvent: event,
+          ProductId: sample.id,
+          ProductName: sample.name,
+          AckId: `ack-${acks}`,
+          value: recordOf(sample),
+        };
+        await store.accept(delivery(fields, { subscription, receivedAtUs }));
+      }
+    },
+    index: () => catchUpIndex({ dataDir }),
+    /** Indexes what came, and looks at all since the cursor. */
+    collect: async (rules: RuleOf) => {
+      await catchUpIndex({ dataDir });
+      while (await collectJobs(world, rules, noteDropped));
+    },
+    work: (how: Parameters<typeof workDue>[1] = {}) => workDue(asking, how),
+    rows: () => collect(store.summaries.find({})),
+    /** Of requests for texts, by what came of them. */
+    outcomes: () => sandbox.inference.totals().outcomes,
+  };
+}
+
+export type Worker = Awaited<ReturnType<typeof openWorker>>;
+
+export interface Told {
+  subscription?: string | null;
+  event?: 'created' | 'modified' | 'deleted';
+  receivedAtUs?: number;
+}
+
+export async function openSandbox(): Promise<Sandbox> {
+  const sandbox = await startSandbox({ count: 0, now: Date.now });
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+export function clientOf({ inferenceUrl }: Pick<Sandbox, 'inferenceUrl'>, timeoutMs = 10_000) {
+  const apiKey = 'sandbox-key';
+  return createChatClient({ baseUrl: inferenceUrl, apiKey, fetch, timeoutMs });
+}
+
+/** The rules of named subscriptions; nothing is told of the others. */
+export function rules(named: Record<string, SummaryRule>, otherwise: SummaryRule = off): RuleOf {
+  return compileRules(new Map(Object.entries(named)), otherwise);
+}
+
+/** With a cursor at the end of the log: what is told from now on is new. */
+export async function openFollowing(
+  options: Parameters<typeof openWorker>[0] = {},
+): Promise<Worker> {
+  const worker = await openWorker(options);
+  await worker.store.moveCursor('summaries', 0, startUs);
+  return worker;
+}

@@ -2,17 +2,18 @@
 import { tmpdir } from 'node:os';
 import { createBodyTemplates, meanBodyBytes } from './bodies.ts';
 import { type Cleanup, createCleanup } from './cleanup.ts';
-import { type Comparison, runComparison } from './comparison.ts';
+import { runComparison } from './comparison.ts';
 import { createEndpoint } from './endpoint.ts';
 import { type Growth, runGrowth } from './growth.ts';
-import { type Indexing, runIndexing } from './indexing.ts';
+import { runIndexing } from './indexing.ts';
 import { describeMachine } from './machine.ts';
 import { type BenchSetting, faultsOf, type RunFigures } from './measure.ts';
 import { UsageError } from './option-values.ts';
 import { type BenchOptions, helpText, parseOptions } from './options.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { type BenchReport, renderReport } from './report.ts';
-import { judge } from './targets.ts';
+import { runSummarising, summarisingFaults } from './summarising.ts';
+import { type BenchParts, judge } from './targets.ts';
 
 /** Where the benchmark writes: the report on `stdout`, everything else on `stderr`. */
 export interface BenchIo {
@@ -77,27 +78,28 @@ async function measureAll(
     ? await runGrowth(setting, { ...options, bodyBytes: options.prefillBodyBytes }, progress)
     : null;
   const indexing = options.index ? await runIndexing(setting, rounds, progress) : null;
+  const summarising = options.summaries ? await runSummarising(setting, rounds, progress) : null;
+  const parts = { comparison, growth, indexing, summarising };
   return {
     machine: describeMachine(parentFolder),
     command: ['npm run bench --', ...argv].join(' '),
     setting: { ...{ rounds, ackIdForm, connections, warmUpMs, measureMs }, bodyBytes },
-    comparison,
-    growth,
-    indexing,
-    targets: judge(comparison, growth, indexing),
-    faults: [...runsOf(comparison, growth, indexing).flatMap(faultsOf), ...probeFaults(growth)],
+    ...parts,
+    targets: judge(parts),
+    faults: [
+      ...runsOf(parts).flatMap(faultsOf),
+      ...probeFaults(growth),
+      ...(summarising === null ? [] : summarisingFaults(summarising)),
+    ],
   };
 }
 
-function runsOf(
-  comparison: Comparison | null,
-  growth: Growth | null,
-  indexing: Indexing | null,
-): RunFigures[] {
+function runsOf({ comparison, growth, indexing, summarising }: BenchParts): RunFigures[] {
   return [
     ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
     ...(growth?.rounds ?? []).flatMap((round) => [round.small, round.large]),
     ...(indexing?.rounds ?? []).flatMap((round) => [round.off, round.on]),
+    ...(summarising?.rounds ?? []).flatMap((round) => [round.off, round.on]),
   ];
 }
 

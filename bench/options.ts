@@ -20,6 +20,8 @@ export interface BenchOptions {
   readonly growth: boolean;
   /** Measure the intake with the product index on against off. */
   readonly index: boolean;
+  /** Measure the intake with summaries being made against none. */
+  readonly summaries: boolean;
   readonly smallRows: number;
   readonly largeRows: number;
   /** Undefined: the real size. */
@@ -48,7 +50,9 @@ Afterwards every notification that was answered with 200 is looked for in the da
   --probe-seconds S        time of the probe, idle and again during scans (10)
   --index                  also: intake with the product index on and off in turn, and how many
                            notifications are indexed a second while they come in at full speed
-  --no-comparison          leave the comparison out, with --growth or --index
+  --summaries              also: intake with every product asked of a model, which answers after a
+                           second, and with no summaries in turn
+  --no-comparison          leave the comparison out, with --growth, --index or --summaries
   --dir FOLDER             where the databases are written (the system's temporary folder)
   --quick                  one round of 2 s after 1 s of warm-up, 2 s of probe
   --check                  exit 1 when a target is missed
@@ -63,6 +67,7 @@ Examples:
   npm run bench -- --rounds 3 --seconds 5 --json > bench.json
   npm run bench -- --growth --no-comparison --dir /mnt/disk
   npm run bench -- --index --no-comparison
+  npm run bench -- --summaries --no-comparison
   npm run bench -- --growth --growth-rows 1000,50000 --quick
 `;
 
@@ -76,8 +81,8 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
     numberOf(flag, text, byDefault, { min: 0.1, max: secondsMax }) * 1_000;
   const [smallRows, largeRows] = rowsOf('growth-rows', values['growth-rows']);
   const comparison = !values['no-comparison'];
-  if (!comparison && !values.growth && !values.index)
-    throw new UsageError('--no-comparison leaves nothing to do');
+  const others = values.growth || values.index || values.summaries;
+  if (!comparison && !others) throw new UsageError('--no-comparison leaves nothing to do');
   const bodyBytes = values['prefill-body-bytes'];
   return {
     help: values.help,
@@ -92,6 +97,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
     comparison,
     growth: values.growth,
     index: values.index,
+    summaries: values.summaries,
     smallRows,
     largeRows,
     prefillBodyBytes:
@@ -113,6 +119,7 @@ function parseFlags(argv: readonly string[]) {
         quick: { type: 'boolean', default: false },
         growth: { type: 'boolean', default: false },
         index: { type: 'boolean', default: false },
+        summaries: { type: 'boolean', default: false },
         'no-comparison': { type: 'boolean', default: false },
         rounds: { type: 'string' },
         connections: { type: 'string' },

@@ -1,6 +1,5 @@
 /** The benchmark's result as one object and as text for people. */
-import type { Comparison } from './comparison.ts';
-import { runsByServer } from './comparison.ts';
+import { type Comparison, runsByServer } from './comparison.ts';
 import type { Growth, ProbeRound } from './growth.ts';
 import type { Indexing } from './indexing.ts';
 import type { Machine } from './machine.ts';
@@ -9,11 +8,12 @@ import { median } from './median.ts';
 import type { ProbeFigures } from './probe.ts';
 import type { AckIdForm } from './request-ids.ts';
 import { serverNames } from './servers.ts';
+import type { Summarising } from './summarising.ts';
 import { alignTable, figure, megabytes } from './table.ts';
-import type { TargetResult } from './targets.ts';
+import type { BenchParts, TargetResult } from './targets.ts';
 
 /** What `--json` prints. Times in ms, sizes in bytes; parts that were not run are null. */
-export interface BenchReport {
+export interface BenchReport extends BenchParts {
   readonly machine: Machine;
   /** The command that repeats this run. */
   readonly command: string;
@@ -26,9 +26,6 @@ export interface BenchReport {
     /** Mean size of the notifications that were sent. */
     readonly bodyBytes: number;
   };
-  readonly comparison: Comparison | null;
-  readonly growth: Growth | null;
-  readonly indexing: Indexing | null;
   readonly targets: readonly TargetResult[];
   /** What makes the benchmark invalid: lost notifications, failed requests. */
   readonly faults: readonly string[];
@@ -40,6 +37,7 @@ export function renderReport(report: BenchReport): string {
   if (report.comparison !== null) parts.push(renderComparison(report.comparison));
   if (report.growth !== null) parts.push(renderGrowth(report.growth), renderProbes(report.growth));
   if (report.indexing !== null) parts.push(renderIndexing(report.indexing));
+  if (report.summarising !== null) parts.push(renderSummarising(report.summarising));
   parts.push(...cautions(report));
   parts.push(renderTargets(report.targets), renderFaults(report), `Repeat: ${report.command}`);
   return `${parts.join('\n\n')}\n`;
@@ -129,11 +127,12 @@ function loadStatement(comparison: Comparison): string {
 }
 
 /** Warns when other programs took processor time away, which lowers some figures more than others. */
-function cautions({ comparison, growth, indexing }: BenchReport): string[] {
+function cautions({ comparison, growth, indexing, summarising }: BenchParts): string[] {
   const runs = [
     ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
     ...(growth?.rounds ?? []).flatMap((round) => Object.values(round)),
     ...(indexing?.rounds ?? []).flatMap(({ off, on }) => [off, on]),
+    ...(summarising?.rounds ?? []).flatMap(({ off, on }) => [off, on]),
   ];
   const most = Math.max(...runs.map((run) => run.otherCores ?? 0));
   return most > otherCoresMax
@@ -191,21 +190,35 @@ function renderIndexing({ rounds, speedRatio, indexedPerSecond }: Indexing): str
   const behind = median(rounds.map((round) => round.behind));
   return [
     'Intake with the product index off and on in turn, each notification of a product of its own',
-    alignTable([
-      ['index', ...runHeader],
-      runRow(
-        'off',
-        rounds.map((round) => round.off),
-      ),
-      runRow(
-        'on',
-        rounds.map((round) => round.on),
-      ),
-    ]),
+    offAndOn('index', rounds),
     '',
     `requests/s, on / off: ${figure(speedRatio, 2)}`,
     `indexed/s meanwhile:  ${figure(indexedPerSecond)} (${figure(behind)} behind when the load ended)`,
   ].join('\n');
+}
+
+function renderSummarising({ rounds, speedRatio }: Summarising): string {
+  const wanted = median(rounds.map((round) => round.wanted));
+  const written = median(rounds.map((round) => round.written));
+  return [
+    'Intake without summaries and with a text wanted of every product in turn, each with the index on',
+    offAndOn('summaries', rounds),
+    '',
+    `requests/s, on / off: ${figure(speedRatio, 2)}`,
+    `meanwhile:            ${figure(wanted)} texts were wanted, ${figure(written)} written`,
+  ].join('\n');
+}
+
+function offAndOn(
+  what: string,
+  rounds: readonly { readonly off: RunFigures; readonly on: RunFigures }[],
+): string {
+  const row = (state: 'off' | 'on') =>
+    runRow(
+      state,
+      rounds.map((round) => round[state]),
+    );
+  return alignTable([[what, ...runHeader], row('off'), row('on')]);
 }
 
 /** The promises and what became of them. */

@@ -3,6 +3,7 @@ import { type Comparison, runsByServer } from './comparison.ts';
 import type { Growth } from './growth.ts';
 import type { Indexing } from './indexing.ts';
 import { median } from './median.ts';
+import type { Summarising } from './summarising.ts';
 
 /** One promise and what became of it. */
 export interface TargetResult {
@@ -22,16 +23,21 @@ export interface Bound {
 
 const peakMegabytes = 300;
 
+/** What a benchmark measured; null for what was not run. */
+export interface BenchParts {
+  readonly comparison: Comparison | null;
+  readonly growth: Growth | null;
+  readonly indexing: Indexing | null;
+  readonly summarising: Summarising | null;
+}
+
 /** Judges what was measured; what was not run has no entry. */
-export function judge(
-  comparison: Comparison | null,
-  growth: Growth | null,
-  indexing: Indexing | null,
-): TargetResult[] {
+export function judge({ comparison, growth, indexing, summarising }: BenchParts): TargetResult[] {
   return [
     ...(comparison === null ? [] : judgeComparison(comparison)),
     ...(growth === null ? [] : judgeGrowth(growth)),
     ...(indexing === null ? [] : judgeIndexing(indexing)),
+    ...(summarising === null ? [] : judgeSummarising(summarising)),
   ];
 }
 
@@ -62,6 +68,10 @@ function judgeIndexing({ speedRatio, indexedPerSecond }: Indexing): TargetResult
     target('requests/s, index on / off', speedRatio, { min: 0.8 }),
     target('notifications indexed/s while they come in', indexedPerSecond, { min: 2_000 }),
   ];
+}
+
+function judgeSummarising({ speedRatio }: Summarising): TargetResult[] {
+  return [target('requests/s, summaries on / off', speedRatio, { min: 0.95 })];
 }
 
 /** Judges one figure. */

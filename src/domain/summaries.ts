@@ -87,7 +87,10 @@ export interface SummaryRow {
   text: SummaryText | null;
   attempts: number;
   requestedAtUs: number;
-  /** When it is tried next; null unless it waits. */
+  /**
+   * When it is tried next; of one that is being asked, when it is asked again should its program have died.
+   * Null for one that is over.
+   */
   nextTryAtUs: number | null;
   /** Why there is no text of the model, or not yet; null when nothing went wrong. */
   error: string | null;
@@ -156,7 +159,7 @@ export interface SummaryReader {
   find(query: SummaryQuery): AsyncIterable<SummaryRow>;
   /** The texts of products, by product id; those without one are left out. At most 1,000 ids. */
   textsOf(productIds: readonly string[]): Promise<Map<string, SummaryText>>;
-  /** Jobs that are due: waiting ones, and those whose lease has run out; the longest due first. */
+  /** Jobs that are due: waiting ones, and those whose lease has run out; digests, then products, the longest due first. */
   due(options: { nowUs: number; limit: number; ids?: readonly number[] }): Promise<SummaryJob[]>;
   /** When the next job becomes due; null when none waits. May lie in the past. */
   nextDueAtUs(): Promise<number | null>;

@@ -58,19 +58,20 @@ function textsOf(database: Database, productIds: readonly string[]): Map<string,
   return texts;
 }
 
+/** Digests first: there are few, and a backlog of products may be hours long. */
 function due(database: Database, { nowUs, limit, ids }: DueOptions): SummaryJob[] {
   const among = ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(?))';
   const asked = ids === undefined ? [] : [JSON.stringify(ids)];
-  return database
-    .prepare<unknown[], Omit<SummaryJob, 'scope'> & { scope: string | null }>(
-      `SELECT id, kind, subject, revision, product_id AS productId, product_name AS productName,
-         subscription, position, scope, attempts, due_at_us AS dueAtUs,
-         requested_at_us AS requestedAtUs
-       FROM ${openJobs} AND due_at_us <= ? ${among}
-       ORDER BY due_at_us, id LIMIT ?`,
-    )
-    .all(nowUs, ...asked, limit)
-    .map((row) => ({ ...row, scope: scopeIn(row.scope) }));
+  const ofKind = database.prepare<unknown[], Omit<SummaryJob, 'scope'> & { scope: string | null }>(
+    `SELECT id, kind, subject, revision, product_id AS productId, product_name AS productName,
+       subscription, position, scope, attempts, due_at_us AS dueAtUs,
+       requested_at_us AS requestedAtUs
+     FROM ${openJobs} AND kind = ? AND due_at_us <= ? ${among}
+     ORDER BY due_at_us, id LIMIT ?`,
+  );
+  const digests = ofKind.all('digest', nowUs, ...asked, limit);
+  const products = ofKind.all('product', nowUs, ...asked, limit - digests.length);
+  return [...digests, ...products].map((row) => ({ ...row, scope: scopeIn(row.scope) }));
 }
 
 function nextDueAtUs(database: Database): number | null {

@@ -32,7 +32,7 @@ function describeJobs(name: string, open: Open): void {
     it('keeps every field of a job, and the lack of one, over a restart', async () => {
       const { store, reopen } = await open();
       const bare = { subscription: null, position: null, productName: null };
-      const jobs = [productJob(1), productJob(2, bare), digestJob(3)];
+      const jobs = [digestJob(3), productJob(1), productJob(2, bare)];
       const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs });
       const due = await (await reopen()).summaries.due({ nowUs: atUs, limit: 9 });
       const began = { revision: 1, attempts: 0, requestedAtUs: atUs };
@@ -81,10 +81,21 @@ function describeJobs(name: string, open: Open): void {
       expect(ids[1]).toBe(ids[0]);
       const due = await summaries.due({ nowUs: atUs, limit: 9 });
       expect(due.map(({ kind, position }) => [kind, position])).toEqual([
+        ['digest', null],
+        ['digest', null],
         ['product', 2],
-        ['digest', null],
-        ['digest', null],
       ]);
+    });
+
+    it('gives digests before all products, however long these have been due', async () => {
+      const { summaries } = (await open()).store;
+      const products = [1, 2, 3].map((n) => productJob(n, { dueAtUs: atUs + n }));
+      const digests = [7, 8].map((n) => digestJob(n, { dueAtUs: atUs + 10 * n }));
+      await summaries.enqueue({ jobs: [...products, ...digests], waitingMax: 9, atUs });
+      const kinds = async (limit: number) =>
+        (await summaries.due({ nowUs: atUs + 100, limit })).map(({ kind }) => kind);
+      expect(await kinds(1)).toEqual(['digest']);
+      expect(await kinds(4)).toEqual(['digest', 'digest', 'product', 'product']);
     });
 
     it('tells what is due, the longest due first, of all or those that are named', async () => {

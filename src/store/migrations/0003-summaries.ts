@@ -45,7 +45,7 @@ export const summaries = {
       requested_at_us INTEGER NOT NULL,
       UNIQUE (kind, subject)
     ) STRICT;
-    CREATE INDEX summary_job_due ON summary_job (due_at_us) WHERE state IN ('waiting', 'asking');
+    CREATE INDEX summary_job_due ON summary_job (kind, due_at_us) WHERE state IN ('waiting', 'asking');
     CREATE INDEX summary_job_waiting_product ON summary_job (requested_at_us)
       WHERE state = 'waiting' AND kind = 'product';
     CREATE INDEX summary_job_product_id ON summary_job (product_id) WHERE product_id IS NOT NULL;

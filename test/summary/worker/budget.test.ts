@@ -1,10 +1,13 @@
 /** What the user allowed to spend holds, whoever asks and however often the program starts. */
 import { expect, it } from 'vitest';
+import type { ChatClient } from '../../../src/summary/chat/chat-client.ts';
 import {
+  clientOf,
   dayUs,
   each,
   hourUs,
   openFollowing,
+  openSandbox,
   openWorker,
   productOf,
   rules,
@@ -92,18 +95,31 @@ it('counts the tokens that the service tells of, and never sends what is beyond 
 });
 
 it('is not charged again for a product that is told of anew while its request is out', async () => {
-  const worker = await withJobs(1, {});
-  worker.sandbox.inference.change({ answerDelayMs: 300 });
+  const sandbox = await openSandbox();
+  const { complete, models } = clientOf(sandbox);
+  const gate = Promise.withResolvers<void>();
+  let asked = 0;
+  const client: ChatClient = {
+    models,
+    complete: async (request, signal) => {
+      asked += 1;
+      await gate.promise;
+      return complete(request, signal);
+    },
+  };
+  const worker = await withJobs(1, { sandbox, client });
   const working = worker.work();
-  await expect.poll(() => worker.sandbox.inference.totals().inFlight).toBe(1);
+  await expect.poll(() => asked).toBe(1);
   await worker.tell([productOf(1)], { event: 'modified' });
   await worker.collect(ruleOf);
-  const other = await openWorker(worker);
+  const { dataDir, clock } = worker;
+  const other = await openWorker({ dataDir, clock, sandbox });
   expect(await other.work()).toEqual({ end: 'nothing due' });
+  gate.resolve();
   await working;
-  await worker.work();
+  await other.work();
   expect(await states(worker)).toEqual({ done: 1, waiting: 0 });
-  expect(worker.sandbox.inference.totals()).toMatchObject({ distinct: 1, repeated: 0 });
+  expect(sandbox.inference.totals()).toMatchObject({ distinct: 1, repeated: 0 });
 });
 
 it('of one who died in the middle of a request is taken over when its time has run out', async () => {

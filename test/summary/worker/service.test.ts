@@ -210,6 +210,8 @@ describe('without a model', () => {
 describe('a worker that is stopped', () => {
   it('gives up the request in hand at once; another asks again', async () => {
     const worker = await openFollowing();
+    // Before there is an index, the worker waits ten seconds for it.
+    await worker.index();
     worker.sandbox.inference.change({ next: { hang: 2 } });
     const running = startSummaryWorker(worker.world, ruleOf, { pollMs: 5 });
     await worker.tell(numbered(2));

@@ -16,6 +16,7 @@ import type {
   Receipt,
 } from './domain/ports.ts';
 import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
+import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
 import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
 import { guardLog, guardObserve } from './receiver/guarded-callbacks.ts';
 import { createMountableReceiver } from './receiver/mountable-receiver.ts';
@@ -75,6 +76,10 @@ export type {
   Quarantine,
   Receipt,
   StoredProducts,
+  SummaryQuery,
+  SummaryReader,
+  SummaryRow,
+  SummaryText,
 };
 
 /** How often the end of the log is looked at by those who follow it. */
@@ -103,6 +108,8 @@ export interface Store
   /** Streams rows oldest first, and goes on as new ones arrive, until the signal is aborted. */
   follow(options: FollowOptions): AsyncIterable<NotificationRow>;
   products: StoredProducts;
+  /** Texts about products and digests, made by `earshot start` or `earshot summarize`. */
+  summaries: Pick<SummaryReader, 'find' | 'textsOf'>;
   /** Finishes what has been taken in, and ends the store's threads. */
   close(): Promise<void>;
 }

@@ -9,6 +9,8 @@ import {
   isAppError,
   openStore,
 } from '../src/index.ts';
+import { openStore as openStoreAt } from '../src/store/store.ts';
+import { key, modelText, productJob } from './contract/summary-jobs.ts';
 import { collect, delivery, notification } from './helpers/deliveries.ts';
 import { openTestStore, pair } from './helpers/mounted-receiver.ts';
 import { temporaryDirectory } from './helpers/temporary-directory.ts';
@@ -37,6 +39,24 @@ describe('openStore', () => {
       else stop.abort();
     }
     expect(seen).toEqual(['ack-2', 'ack-3']);
+  });
+
+  it('reads the texts that a worker has written', async () => {
+    const dataDir = temporaryDirectory();
+    const own = await openStoreAt({ dataDir, nowUs: () => 1_000 });
+    const { ids } = await own.summaries.enqueue({ jobs: [productJob(1)], waitingMax: 9, atUs: 1 });
+    const [job] = await own.summaries.due({ nowUs: Number.MAX_SAFE_INTEGER, limit: 1, ids });
+    if (job === undefined) throw new Error('no job');
+    const result = { outcome: 'text', key: key(1), text: modelText('A product.') } as const;
+    await own.summaries.settle({ job, request: null, result, nowUs: 5 });
+    await own.close();
+    const store = await openStore({ dataDir });
+    const productId = job.productId ?? '';
+    const texts = await store.summaries.textsOf([productId, 'another']);
+    expect([...texts]).toMatchObject([[productId, { text: 'A product.' }]]);
+    expect(await collect(store.summaries.find({ kind: 'digest' }))).toEqual([]);
+    expect(await collect(store.summaries.find({ kind: 'product' }))).toHaveLength(1);
+    await store.close();
   });
 
   it.each([[{}], [{ dataDir: '' }], [{ dataDir: './data', dir: 1 }], [undefined]])(

@@ -12,8 +12,8 @@ export function commandLinePage(program: Command): string {
 
 <!-- Written by \`npm run generate\` from the commands' own help texts. -->
 
-In a checkout, \`earshot X\` is \`npm run earshot -- X\` (with \`npm run -s\` nothing but the command's own
-output is printed).
+In a checkout, \`earshot X\` is \`npm run earshot -- X\` (with \`npm run -s\` nothing but the command's
+own output is printed).
 
 ${sections.join('\n')}`;
 }

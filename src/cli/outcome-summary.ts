@@ -6,7 +6,7 @@ const intervalMs = 60_000;
 
 export interface OutcomeSummary {
   observe(outcome: Outcome): void;
-  /** Reports what has come since the last summary, and ends. */
+  /** Reports what has come since the last report, and ends. */
   stop(): void;
 }
 
@@ -14,7 +14,7 @@ export interface OutcomeSummary {
 export function startOutcomeSummary(log: Logger): OutcomeSummary {
   let counts: Partial<Record<Outcome, number>> = {};
   const report = () => {
-    if (Object.keys(counts).length > 0) log.info(counts, 'requests since the last summary');
+    if (Object.keys(counts).length > 0) log.info(counts, 'requests since the last report');
     counts = {};
   };
   const timer = setInterval(report, intervalMs);

@@ -14,10 +14,12 @@ import {
 } from '../domain/subscription.ts';
 import type { SummaryRule } from '../domain/summary-rule.ts';
 import { checkFilter } from '../filter/check.ts';
+import type { FilterFinding } from '../filter/finding.ts';
+import { nearestName } from '../filter/hints/nearest-name.ts';
 import { showFinding } from '../filter/show-finding.ts';
 import { filterSchema } from './filter-schema.ts';
 import { importConfigFile } from './import-config-file.ts';
-import { summaryRuleSchema } from './summary-rule-schema.ts';
+import { summaryRuleFields, summaryRuleSchema } from './summary-rule-schema.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
 
@@ -79,17 +81,33 @@ export async function loadSummaryRules(folder: string): Promise<ReadonlyMap<stri
   for (const [name, { summary }] of Object.entries(subscriptions ?? {})) {
     if (summary !== undefined) rules.set(name, summary);
   }
-  const details = [...rules].flatMap(([name, rule]) =>
-    filtersIn(rule).flatMap(([where, filter]) =>
-      checkFilter(filter, 'Products')
-        .findings.filter(({ severity }) => severity === 'error')
-        .map(
-          (finding) => `subscriptions.${name}.summary.${where}: ${showFinding(filter, finding)}`,
-        ),
-    ),
-  );
+  const details = ruleFilterFindings(rules)
+    .filter(({ finding }) => finding.severity === 'error')
+    .map(({ where, filter, finding }) => `${where}: ${showFinding(filter, finding)}`);
   if (details.length > 0) throw new AppError('configuration', faultsOf(path), { details });
   return rules;
+}
+
+/** A finding about a filter of a rule, with its place in the file. */
+export interface RuleFilterFinding {
+  /** Such as `subscriptions.alps.summary.each.filter`. */
+  where: string;
+  filter: string;
+  finding: FilterFinding;
+}
+
+/** What is to be told about the filters of rules; of those that were loaded only what might not be meant. */
+export function ruleFilterFindings(
+  rules: ReadonlyMap<string, SummaryRule>,
+): readonly RuleFilterFinding[] {
+  return [...rules].flatMap(([name, rule]) =>
+    filtersIn(rule).flatMap(([place, filter]) =>
+      checkFilter(filter, 'Products')
+        // What would be slow at the catalogue is not so here.
+        .findings.filter(({ code }) => code !== 'name-without-collection')
+        .map((finding) => ({ where: `subscriptions.${name}.summary.${place}`, filter, finding })),
+    ),
+  );
 }
 
 /** The filters of a rule, each with its place in the file. */
@@ -147,6 +165,23 @@ function describe(issue: z.core.$ZodIssue): string {
   if (where === 'subscriptions' && issue.code === 'invalid_type') {
     return 'subscriptions: there are none. Write subscriptions: { <name>: { filter: … } }.';
   }
+  if (issue.code === 'unrecognized_keys') return `${where}: ${unknownFields(issue)}`;
   if (issue.code === 'invalid_value') return `${where}: use one of ${issue.values.join(', ')}.`;
   return `${where}: ${(inner ?? issue).message}`;
+}
+
+function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys): string {
+  const known = fieldsAt(path);
+  const said = keys.map((key) => {
+    const nearest = nearestName(key, known);
+    const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
+    return `${JSON.stringify(key)} is not known here.${hint}`;
+  });
+  return `${said.join(' ')} Known are: ${known.join(', ')}.`;
+}
+
+function fieldsAt([, name, ...deeper]: readonly PropertyKey[]): readonly string[] {
+  if (name === undefined) return Object.keys(configSchema.shape);
+  if (deeper.length === 0) return Object.keys(subscriptionSchema.shape);
+  return summaryRuleFields(deeper);
 }

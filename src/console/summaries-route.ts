@@ -46,6 +46,7 @@ const summaryFields = z.object({
   receivedUntil: timeField.nullable().describe('and before this one.'),
   collection: z.string().nullable(),
   area: z.string().nullable(),
+  filter: z.string().nullable().describe('Only what matches this expression.'),
 });
 
 const query = z.strictObject({

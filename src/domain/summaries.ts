@@ -16,6 +16,17 @@ export type SummaryKind = (typeof summaryKinds)[number];
 export const summaryStates = ['waiting', 'asking', 'done', 'failed', 'dropped'] as const;
 export type SummaryState = (typeof summaryStates)[number];
 
+/**
+ * No job waits longer than this for its time: a budget frees within 24 hours, a week's digest is due a minute
+ * after its window, and a request is out for some minutes. What is due later was dated by a clock that ran
+ * ahead, and is due now.
+ */
+export const summaryWaitMaxUs = {
+  product: 25 * 3_600_000_000,
+  digest: 8 * 86_400_000_000,
+  asking: 300_000_000,
+} as const;
+
 export const digestWindows = ['hour', 'day', 'week'] as const;
 export type DigestWindow = (typeof digestWindows)[number];
 
@@ -44,7 +55,10 @@ export interface NewSummaryJob {
   productName: string | null;
   /** The name in the path of the notification that called for it. */
   subscription: string | null;
-  /** The notification that called for it; null for a digest and for what a command asked. */
+  /**
+   * How far the product index must have got to tell of it: to the notification that called for it, or to where
+   * it was when a command found the product. Null for a digest, whose window says it.
+   */
   position: number | null;
   /** Null for a product. */
   scope: DigestScope | null;
@@ -59,6 +73,8 @@ export interface SummaryJob extends NewSummaryJob {
   revision: number;
   /** Failures that were the job's own. */
   attempts: number;
+  /** What kinds of statements of an answer were not in the facts; null when no answer was doubted so far. */
+  doubted: readonly string[] | null;
   requestedAtUs: number;
 }
 
@@ -83,7 +99,11 @@ export interface SummaryRow {
   subscription: string | null;
   scope: DigestScope | null;
   state: SummaryState;
-  /** The text, else the template, else null while it has not been looked at. */
+  /**
+   * The text, else the template, else null while it has not been looked at. Wanted anew, a job shows what it
+   * had until there is something newer: the text of the model until the next one, or, where that fails for
+   * good, until the template of the newest facts.
+   */
   text: SummaryText | null;
   attempts: number;
   requestedAtUs: number;
@@ -141,14 +161,19 @@ export type SummaryOutcome =
   | { outcome: 'text'; key: Uint8Array; text: SummaryText }
   /** The text that is kept under the key already. */
   | { outcome: 'known'; key: Uint8Array }
-  /** To be tried again; `counts` adds to the attempts. The template is shown until then. */
+  /**
+   * To be tried again; `counts` adds to the attempts, and `doubted` says that an answer was doubted. Where no
+   * text of a model is there, the template is shown until then.
+   */
   | {
       outcome: 'postponed';
       error: string;
       nextTryAtUs: number;
       counts: boolean;
+      doubted?: readonly string[];
       template: string | null;
     }
+  /** Over. The template, or the one of an earlier try, takes the place of an older text. */
   | { outcome: 'failed' | 'dropped'; error: string; template: string | null }
   /** The subject is not to be told of after all: the job is forgotten. */
   | { outcome: 'withdrawn' };
@@ -159,7 +184,10 @@ export interface SummaryReader {
   find(query: SummaryQuery): AsyncIterable<SummaryRow>;
   /** The texts of products, by product id; those without one are left out. At most 1,000 ids. */
   textsOf(productIds: readonly string[]): Promise<Map<string, SummaryText>>;
-  /** Jobs that are due: waiting ones, and those whose lease has run out; digests, then products, the longest due first. */
+  /**
+   * Jobs that are due: waiting ones, and those whose lease has run out; digests, then products, the longest due
+   * first; at last those that would wait longer than `summaryWaitMaxUs`.
+   */
   due(options: { nowUs: number; limit: number; ids?: readonly number[] }): Promise<SummaryJob[]>;
   /** When the next job becomes due; null when none waits. May lie in the past. */
   nextDueAtUs(): Promise<number | null>;
@@ -173,7 +201,7 @@ export interface SummaryReader {
 export interface Summaries extends SummaryReader {
   /**
    * Adds jobs, and moves the reader's cursor with them. A subject that has a job already is wanted anew: it
-   * waits again, without attempts; where a request is out, for its end. When more than `waitingMax` product
+   * waits again, without attempts, and keeps its text; where a request is out, it waits for its end. When more than `waitingMax` product
    * jobs wait, the longest waiting ones are dropped, with the reason; resolves with how many.
    */
   enqueue(options: {
@@ -204,6 +232,11 @@ export interface Summaries extends SummaryReader {
     result: SummaryOutcome;
     nowUs: number;
   }): Promise<void>;
-  /** Sets failed and dropped jobs to wait again: those named, or all. Resolves with how many. */
+  /**
+   * Sets failed and dropped jobs to wait again: those named, or all. Also those named whose text is not
+   * verified: it is shown until there is another one, but `known` no longer has it. Resolves with how many.
+   */
   retry(options: { ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
+  /** Drops waiting jobs, with the reason: those named, or all. Resolves with how many. */
+  drop(options: { ids: readonly number[] | 'all' }): Promise<number>;
 }

@@ -23,6 +23,7 @@ export const summaryFields = [
   'receivedUntil',
   'collection',
   'area',
+  'filter',
 ] as const;
 
 /** Times ISO 8601 UTC; what is not there is null. `model` null: the text is made of the facts alone. */
@@ -49,6 +50,7 @@ export function toSummaryJson(row: SummaryRow) {
     receivedUntil: time(scope?.untilUs),
     collection: scope?.collection ?? null,
     area: scope?.area ?? null,
+    filter: scope?.filter ?? null,
   } satisfies Record<(typeof summaryFields)[number], unknown>;
 }
 

@@ -46,14 +46,17 @@ export function createSummaries(
     enqueue: (options) => change<{ ids: number[]; dropped: number }>({ kind: 'enqueue', options }),
     claim: (options) => change<SummaryClaim>({ kind: 'claim', options }),
     settle: (options) => change<void>({ kind: 'settle', options }),
-    retry: async (options) => {
-      // In several transactions where they are many: each lets intake through.
-      let retried = 0;
-      for (;;) {
-        const count = await change<number>({ kind: 'retry', options });
-        retried += count;
-        if (count < changedMax) return retried;
-      }
-    },
+    retry: (options) => changeAll(() => change<number>({ kind: 'retry', options })),
+    drop: (options) => changeAll(() => change<number>({ kind: 'drop', options })),
   };
+}
+
+/** In several transactions where they are many: each lets intake through. */
+async function changeAll(changeSome: () => Promise<number>): Promise<number> {
+  let changed = 0;
+  for (;;) {
+    const count = await changeSome();
+    changed += count;
+    if (count < changedMax) return changed;
+  }
 }

@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import type { SummaryClaim } from '../domain/summaries.ts';
 import { prepareReachedLimit } from './summary-budget.ts';
+import { isStranded } from './summary-due.ts';
 import type { ClaimOptions } from './summary-messages.ts';
 
 /** Requests are kept longer than any budget looks back, for people who ask what was spent. */
@@ -18,7 +19,7 @@ export function prepareClaim(database: Database) {
   const reachedLimit = prepareReachedLimit(database);
   const free = database.prepare(
     `SELECT 1 FROM summary_job WHERE id = @id AND revision = @revision
-       AND state IN ('waiting', 'asking') AND due_at_us <= @nowUs`,
+       AND state IN ('waiting', 'asking') AND (due_at_us <= @nowUs OR ${isStranded})`,
   );
   // A clock that was set back would let them count until it has caught up.
   const bringToNow = database.prepare(

@@ -1,15 +1,15 @@
 /** Writes which summaries are wanted: new jobs, wanted-anew ones, and the rule for too many. */
 import type { Database } from 'better-sqlite3';
 import type { NewSummaryJob } from '../domain/summaries.ts';
-import type { EnqueueOptions, RetryOptions } from './summary-messages.ts';
+import type { EnqueueOptions } from './summary-messages.ts';
 
 /** Jobs that one transaction drops or tries again, some 20 ms; more than these wait for the next one. */
 export const changedMax = 5_000;
 
-/** Wanting a subject anew forgets what came of it so far: it tells of a state that has passed. */
+/** A subject that is wanted anew begins anew, but for its text: an old one is better than none. */
 export function prepareEnqueue(database: Database) {
   const put = preparePut(database);
-  const drop = prepareDrop(database);
+  const drop = prepareDropExcess(database);
   const moveCursor = database.prepare('INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)');
   return ({ jobs, cursor, waitingMax, atUs }: EnqueueOptions) => {
     const ids = jobs.map((job) => put(job, atUs));
@@ -23,10 +23,14 @@ export function prepareEnqueue(database: Database) {
 const waitingProducts = `summary_job INDEXED BY summary_job_waiting_product
   WHERE state = 'waiting' AND kind = 'product'`;
 
-function prepareDrop(database: Database) {
+/** With the reason as `@error`. A template was made of newer facts than a text beside it. */
+export const nowDropped = `state = 'dropped', error = @error,
+  text_key = iif(template IS NULL, text_key, NULL)`;
+
+function prepareDropExcess(database: Database) {
   const count = database.prepare(`SELECT count(*) FROM ${waitingProducts}`).pluck();
   const dropOldest = database.prepare(
-    `UPDATE summary_job SET state = 'dropped', error = @error WHERE id IN
+    `UPDATE summary_job SET ${nowDropped} WHERE id IN
        (SELECT id FROM ${waitingProducts} ORDER BY requested_at_us, id LIMIT @excess)`,
   );
   return (waitingMax: number): number => {
@@ -55,8 +59,7 @@ function preparePut(database: Database) {
          position = excluded.position, scope = excluded.scope, attempts = 0,
          state = iif(${isAsked}, 'asking', 'waiting'),
          due_at_us = iif(${isAsked}, due_at_us, excluded.due_at_us),
-         error = NULL, template = NULL, template_at_us = NULL,
-         text_key = NULL, requested_at_us = excluded.requested_at_us
+         error = NULL, doubted = NULL, requested_at_us = excluded.requested_at_us
        RETURNING id`,
     )
     .pluck();
@@ -64,24 +67,4 @@ function preparePut(database: Database) {
     const scope = job.scope === null ? null : JSON.stringify(job.scope);
     return Number(upsert.get({ ...job, scope, atUs }));
   };
-}
-
-/**
- * They count as wanted anew at this moment, so that they are not the first to be dropped again. Returns how
- * many they were: with `changedMax` there may be more.
- */
-export function prepareRetry(database: Database) {
-  const prepare = (among: string) =>
-    database.prepare(
-      `UPDATE summary_job SET state = 'waiting', revision = revision + 1, attempts = 0,
-         due_at_us = @nowUs, requested_at_us = @nowUs, error = NULL
-       WHERE id IN (SELECT id FROM summary_job
-         WHERE state IN ('failed', 'dropped') ${among} LIMIT ${changedMax})`,
-    );
-  const all = prepare('');
-  const some = prepare('AND id IN (SELECT value FROM json_each(@ids))');
-  return ({ ids, nowUs }: RetryOptions) =>
-    ids === 'all'
-      ? all.run({ nowUs }).changes
-      : some.run({ nowUs, ids: JSON.stringify(ids) }).changes;
 }

@@ -5,6 +5,7 @@ export type EnqueueOptions = Parameters<Summaries['enqueue']>[0];
 export type ClaimOptions = Parameters<Summaries['claim']>[0];
 export type SettleOptions = Parameters<Summaries['settle']>[0];
 export type RetryOptions = Parameters<Summaries['retry']>[0];
+export type DropOptions = Parameters<Summaries['drop']>[0];
 export type DueOptions = Parameters<Summaries['due']>[0];
 
 /** A change: one transaction on the writer thread. */
@@ -12,7 +13,8 @@ export type SummaryChange =
   | { kind: 'enqueue'; options: EnqueueOptions }
   | { kind: 'claim'; options: ClaimOptions }
   | { kind: 'settle'; options: SettleOptions }
-  | { kind: 'retry'; options: RetryOptions };
+  | { kind: 'retry'; options: RetryOptions }
+  | { kind: 'drop'; options: DropOptions };
 
 /** A question for the query thread. */
 export type SummaryQuestion =

@@ -1,22 +1,19 @@
 /** The questions about summaries as SQL, for one reading connection. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import type { SummaryJob, SummaryState, SummaryText } from '../domain/summaries.ts';
+import type { SummaryState, SummaryText } from '../domain/summaries.ts';
 import { spending } from './summary-budget.ts';
-import type { DueOptions, SummaryQuestion } from './summary-messages.ts';
+import { due, nextDueAtUs } from './summary-due.ts';
+import type { SummaryQuestion } from './summary-messages.ts';
 import {
   findSummaries,
   jobsOfProducts,
   type StoredText,
-  scopeIn,
   storedTextColumns,
   textIn,
 } from './summary-rows.ts';
 
 const productIdsMax = 1_000;
-
-/** Left to itself, SQLite takes the index on states and sorts all that wait. */
-const openJobs = `summary_job INDEXED BY summary_job_due WHERE state IN ('waiting', 'asking')`;
 
 /** Answers one question; the answer is what the port's call of that name resolves with. */
 export function askSummaries(database: Database, question: SummaryQuestion): unknown {
@@ -56,29 +53,6 @@ function textsOf(database: Database, productIds: readonly string[]): Map<string,
     if (text !== null) texts.set(row.productId, text);
   }
   return texts;
-}
-
-/** Digests first: there are few, and a backlog of products may be hours long. */
-function due(database: Database, { nowUs, limit, ids }: DueOptions): SummaryJob[] {
-  const among = ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(?))';
-  const asked = ids === undefined ? [] : [JSON.stringify(ids)];
-  const ofKind = database.prepare<unknown[], Omit<SummaryJob, 'scope'> & { scope: string | null }>(
-    `SELECT id, kind, subject, revision, product_id AS productId, product_name AS productName,
-       subscription, position, scope, attempts, due_at_us AS dueAtUs,
-       requested_at_us AS requestedAtUs
-     FROM ${openJobs} AND kind = ? AND due_at_us <= ? ${among}
-     ORDER BY due_at_us, id LIMIT ?`,
-  );
-  const digests = ofKind.all('digest', nowUs, ...asked, limit);
-  const products = ofKind.all('product', nowUs, ...asked, limit - digests.length);
-  return [...digests, ...products].map((row) => ({ ...row, scope: scopeIn(row.scope) }));
-}
-
-function nextDueAtUs(database: Database): number | null {
-  const row = database
-    .prepare<[], { atUs: number | null }>(`SELECT min(due_at_us) AS atUs FROM ${openJobs}`)
-    .get();
-  return row?.atUs ?? null;
 }
 
 function known(database: Database, key: Uint8Array): SummaryText | null {

@@ -25,7 +25,7 @@ export function prepareSettle(database: Database) {
      WHERE id = @id AND revision > @revision AND state = 'asking' AND request_id = @request`,
   );
   const done = database.prepare(
-    `UPDATE summary_job SET state = 'done', text_key = @key, error = NULL,
+    `UPDATE summary_job SET state = 'done', text_key = @key, error = NULL, doubted = NULL,
        template = NULL, template_at_us = NULL WHERE ${asSeen}`,
   );
   const withdraw = database.prepare(`DELETE FROM summary_job WHERE ${asSeen}`);
@@ -80,11 +80,13 @@ function prepareKeep(database: Database) {
 
 /**
  * A failure for good is the job's own, and counts. A template that is told again keeps the time when it was
- * first written; none at all leaves the one there is.
+ * first written; none at all leaves the one there is. A text of older facts stands until the job is over.
  */
 function prepareLeaveUndone(database: Database) {
   const update = database.prepare(
     `UPDATE summary_job SET state = @state, attempts = attempts + @failures, error = @error,
+       doubted = coalesce(@doubted, doubted),
+       text_key = iif(@isOver AND coalesce(@template, template) IS NOT NULL, NULL, text_key),
        due_at_us = coalesce(@nextTryAtUs, due_at_us),
        template_at_us = iif(coalesce(@template, template) IS template, template_at_us, @nowUs),
        template = coalesce(@template, template)
@@ -93,9 +95,12 @@ function prepareLeaveUndone(database: Database) {
   return (job: JobAsSeen, result: Undone, nowUs: number) => {
     const { outcome, error, template } = result;
     const isPostponed = outcome === 'postponed';
+    const doubted = isPostponed ? result.doubted : undefined;
     update.run({
       ...job,
       state: isPostponed ? 'waiting' : outcome,
+      isOver: Number(!isPostponed),
+      doubted: doubted === undefined ? null : JSON.stringify(doubted),
       failures: Number(isPostponed ? result.counts : outcome === 'failed'),
       nextTryAtUs: isPostponed ? result.nextTryAtUs : null,
       error,

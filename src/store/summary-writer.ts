@@ -1,7 +1,8 @@
 /** Writes summaries. */
 import type { Database } from 'better-sqlite3';
 import { prepareClaim } from './summary-claim-writer.ts';
-import { prepareEnqueue, prepareRetry } from './summary-jobs-writer.ts';
+import { prepareDrop, prepareRetry } from './summary-commands-writer.ts';
+import { prepareEnqueue } from './summary-jobs-writer.ts';
 import type { SummaryChange } from './summary-messages.ts';
 import { prepareSettle } from './summary-settle-writer.ts';
 
@@ -16,6 +17,7 @@ export function createSummaryWriter(database: Database): SummaryWriter {
   const claim = prepareClaim(database);
   const settle = prepareSettle(database);
   const retry = prepareRetry(database);
+  const drop = prepareDrop(database);
   return {
     write: (change) => {
       switch (change.kind) {
@@ -27,6 +29,8 @@ export function createSummaryWriter(database: Database): SummaryWriter {
           return settle(change.options);
         case 'retry':
           return retry(change.options);
+        case 'drop':
+          return drop(change.options);
       }
     },
   };

@@ -139,4 +139,34 @@ describe('the doctor, where the settings of summaries have faults,', () => {
     });
     expect(out).toMatch(/\n {33}Naem eq 'x'\n {33}\^{4}\n/);
   });
+
+  it('warns of a filter that a rule has and that can match nothing, on a terminal in its width', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(
+      join(folder, 'earshot.config.ts'),
+      `export default { subscriptions: { alps: { summary: { each: { filter: "Collection/Name eq 'SENTINEL2'" } } } } };\n`,
+    );
+    const found = await findingsOf(['configuration', 'filters'], {}, folder);
+    const warned = found.filter(({ state }) => state === 'warn');
+    expect(warned).toMatchObject([
+      {
+        check: 'filters',
+        message: expect.stringMatching(/^subscriptions\.alps\.summary\.each\.filter: .*SENTINEL2/),
+        advice: expect.stringMatching(/SENTINEL-2.* It stands in earshot\.config\.ts/),
+      },
+    ]);
+    expect(found.filter(({ check }) => check === 'filters')).toHaveLength(1);
+    const { out } = await runCommand(['doctor'], {
+      env: { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' },
+      workingDir: folder,
+      fetch: () => Promise.reject(new Error('no network')),
+      isTTY: true,
+      columns: 90,
+    });
+    const indent = ' '.repeat(31);
+    expect(out).toContain(`  filters               subscriptions.alps.summary.each.filter:`);
+    const wrapped = out.split('\n').filter((line) => line.startsWith(indent));
+    expect(wrapped.length).toBeGreaterThan(5);
+    expect(Math.max(...wrapped.map((line) => line.length))).toBeLessThanOrEqual(90);
+  });
 });

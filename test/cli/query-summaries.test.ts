@@ -1,4 +1,5 @@
 /** `earshot query summaries`: every form and filter, and texts that would do harm. */
+import { stripVTControlCharacters, styleText } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { summaryFields } from '../../src/domain/summary-rows.ts';
 import { nowUs, runCommand } from './fake-io.ts';
@@ -16,6 +17,8 @@ const scope = {
 };
 
 const digest = { kind: 'digest', subject: 'd', productId: null, productName: null, scope } as const;
+
+const unchecked = { validateStream: false };
 
 // These tests only read.
 let world: ReturnType<typeof createWorld>;
@@ -44,27 +47,71 @@ describe('the summaries for people', () => {
     const { code, out, err } = await query();
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out.split('\n')).toEqual([
-      'name of 6  6 waiting, next try 2026-05-02 12:00',
+      'name of 6  #6 waiting for its turn',
       '',
-      'digest of alps, 2026-05-02 00:00 to 2026-05-02 12:00, SENTINEL-2  5 done',
+      'digest of alps, 2026-05-02 00:00 to 2026-05-02 12:00 UTC, SENTINEL-2  #5 done',
       '  Sixth.',
       '',
-      'name of 4  4 failed, from the facts alone',
+      'name of 4  #4 failed, from the facts alone',
       '  From the facts.',
       '  The answer is empty.',
       '',
-      'name of 3  3 done, from the facts alone',
+      'name of 3  #3 done, from the facts alone',
       '  Third.',
       '',
-      'name of 2  2 done, not verified',
+      'name of 2  #2 done, not verified',
       '  Second, of 4711 bands.',
       '  Not in the facts: 4711, Ulm',
       '',
-      'name of 1  1 done',
+      'name of 1  #1 done',
       '  First.',
       '',
       '',
     ]);
+  });
+
+  it('fit a terminal, with how far they are in colour', async () => {
+    const own = createWorld();
+    await own.fill([]);
+    const text = 'This product of Sentinel-2A holds reflectance over parts of Italy and Slovenia.';
+    const outcome = { outcome: 'failed', error: `Why: ${text}`, template: text } as const;
+    const filter = "startswith(Name,'S2')";
+    await putSummaries(own.dataDir, [
+      { text: { text } },
+      { outcome },
+      { text: { text: 'Of 7 bands.', verified: false, doubts: ['7'] } },
+      {
+        job: {
+          ...digest,
+          subscription: null,
+          scope: { ...scope, subscription: null, collection: null, filter },
+        },
+      },
+    ]);
+    const argv = ['query', 'summaries'];
+    const { out } = await own.earshot(argv, { isTTY: true, columns: 50 });
+    const plain = stripVTControlCharacters(out);
+    const texts = plain.split('\n').filter((line) => line.startsWith('  '));
+    expect(texts.slice(-2)).toEqual([
+      '  This product of Sentinel-2A holds reflectance',
+      '  over parts of Italy and Slovenia.',
+    ]);
+    expect(Math.max(...texts.map((line) => line.length))).toBeLessThanOrEqual(50);
+    expect(out).toContain(styleText('red', 'failed, from the facts alone', unchecked));
+    expect(out).toContain(styleText('yellow', 'done, not verified', unchecked));
+    expect(plain).toContain(
+      "digest of all subscriptions, 2026-05-02 00:00 to 2026-05-02 12:00 UTC, products that match startswith(Name,'S2')  #4 ",
+    );
+    expect((await own.earshot(argv)).out).toContain(`\n  ${text}\n`);
+  });
+
+  it.each([
+    ['--state asking', 'None is being asked for.\n'],
+    ['--state dropped', 'None was dropped.\n'],
+    ['--state failed --kind digest', 'None has failed.\n'],
+    ['--unverified --kind digest', 'None that matches states what the facts do not have.\n'],
+  ])('with %s are said to be none, which is well', async (line, err) => {
+    expect(await query(...line.split(' '))).toMatchObject({ code: 0, out: '', err });
   });
 
   it('come page by page', async () => {
@@ -72,8 +119,8 @@ describe('the summaries for people', () => {
     expect(first.err).toBe('4 shown. For what may follow: the same with --before 3\n');
     const rest = await query('--limit', '4', '--before', '3');
     expect(rest.out.match(/^\S.*$/gm)).toEqual([
-      'name of 2  2 done, not verified',
-      'name of 1  1 done',
+      'name of 2  #2 done, not verified',
+      'name of 1  #1 done',
     ]);
     expect(rest.err).toBe('');
     const none = await query('--before', '1');
@@ -103,6 +150,7 @@ describe('the summaries for programs', () => {
     receivedUntil: null,
     collection: null,
     area: null,
+    filter: null,
   };
 
   it('are objects as json and ndjson, with the fixed fields first', async () => {

@@ -1,4 +1,6 @@
 /** `earshot summarize` where something is wrong: with the words, the settings, the service, the budget. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { otherProject } from '../../src/sandbox/inference/inference-projects.ts';
 import { runCommand } from './fake-io.ts';
@@ -9,9 +11,13 @@ describe('a slip on the command line', () => {
     ['--digest daily', /Allowed choices are hour, day, week/],
     ['--since tomorrow', /'tomorrow' is invalid\. Use 90m, 24h, 7d or a date such as/],
     ['--each --digest day', /'--digest <window>' cannot be used with option '--each'/],
-    ['--retry', /'--retry <all\|ids>' argument missing/],
+    ['--retry', /'--retry <all\|ids>' argument missing\. Use all, or ids as query .*: 12,15\.\n/],
     ['--retry newest', /Use all, or ids as query summaries shows them: 12,15\./],
     ['--retry all --dry-run', /cannot be used with/],
+    ['--drop oldest', /Use all, or ids as query summaries shows them: 12,15\./],
+    ['--drop all --each', /cannot be used with/],
+    ['--drop all --retry all', /cannot be used with/],
+    ['--drop all', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
     ['--limit 0', /Use a whole number from 1 on/],
     ['each', /too many arguments/],
     [
@@ -34,8 +40,8 @@ describe('a slip on the command line', () => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
     const argv = ['summarize', '--each', '--filter', 'Naem'];
     const { code, out, err } = await runCommand(argv, { env });
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/One error in the filter for Products[\s\S]*Naem\n\s*\^/);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/The filter cannot be used for Products[\s\S]*Naem\n\s*\^/);
   });
 });
 
@@ -52,9 +58,10 @@ describe('settings that the service does not take', () => {
     ] as const) {
       const { code, out, err } = await world.summarize(['--each'], { env });
       expect({ env, code, out }).toEqual({ env, code: 1, out: '' });
-      expect(err).toMatch(/^earshot: [12] put off\. /);
       expect(err).toMatch(message);
-      expect(err).toMatch(/ 5 wait\. Next try: 2026-05-02 12:\d\d UTC, .*earshot summarize\n$/);
+      // Once, however many met it.
+      expect(err.match(/inference service/gi)).toHaveLength(1);
+      expect(err).toMatch(/\. 5 wait; next try 2026-05-02 12:\d\d UTC, .*earshot summarize\.\n$/);
       expect(err).not.toContain('no-key');
     }
     expect(world.sandbox.inference.totals().distinct).toBe(0);
@@ -81,14 +88,27 @@ describe('the budget', () => {
     const env = { EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '2' };
     const { code, err } = await world.summarize(['--each'], { env });
     expect(code).toBe(0);
-    expect(err).toMatch(/^2 written, [12] put off for the budget\. .*2 requests an hour/);
-    expect(err).toMatch(/ 3 wait\. Next try: 2026-05-02 13:00 UTC/);
+    expect(err).toMatch(
+      /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*earshot summarize\.\n$/,
+    );
+    const shown = await world.earshot(['query', 'summaries', '--state', 'waiting']);
+    expect(shown.out.match(/ {2}#\d+ waiting for its turn\n/g)?.length).toBeGreaterThan(0);
+    expect(shown.out).toContain('waiting, next try 2026-05-02 13:00 UTC\n');
+    expect(shown.err).toMatch(
+      /^What waits for its turn .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next try: 2026-05-02 13:00 UTC\.\n$/,
+    );
     expect(world.sent).toHaveLength(2);
     const later = () => Date.UTC(2026, 4, 2, 13, 1) * 1000;
-    expect((await world.summarize([], { env, nowUs: later })).err).toMatch(/^2 written, /);
+    expect((await world.summarize([], { env, nowUs: later })).err).toMatch(
+      /^2 written\. 1 waits: /,
+    );
     const none = { EARSHOT_SUMMARY_TOKENS_PER_DAY: '0' };
-    const ended = await world.summarize(['--each', '--json'], { env: none });
-    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('0 tokens a day') });
+    const ended = await world.summarize(['--each', '--limit', '4', '--json'], { env: none });
+    expect(ended.code).toBe(0);
+    // Of this run alone: one of the run before still waits.
+    expect(ended.err).toMatch(
+      /^(?:\d there already\. )?\d waits?: nothing is ever sent while EARSHOT_SUMMARY_TOKENS_PER_DAY is 0\.\n$/,
+    );
     expect(world.sent).toHaveLength(4);
   });
 });
@@ -101,7 +121,7 @@ describe('a text that fails', () => {
     const first = await world.summarize(['--each', '--limit', '2'], { nowUs });
     expect(first).toMatchObject({ code: 0, out: '' });
     expect(first.err).toMatch(
-      /^2 put off\. .*without a text.* 2 wait\. Next try: 2026-05-02 12:01/,
+      /^The inference .*without a text.* 2 wait; next try 2026-05-02 12:01 UTC, by/,
     );
     minutes = 10;
     await world.summarize([], { nowUs });
@@ -115,13 +135,50 @@ describe('a text that fails', () => {
     const [newest] = await world.summaries('--state', 'failed');
     const unknown = await world.summarize(['--retry', '99'], { nowUs });
     expect(unknown).toMatchObject({ code: 0, out: '' });
-    expect(unknown.err).toMatch(/^Nothing to try again: only what failed or was dropped can be/);
+    expect(unknown.err).toMatch(
+      /^There is no summary #99\.\nNothing to try again: only what failed, was dropped, or, by its id, is not/,
+    );
     const one = await world.summarize(['--retry', `${newest?.id},99`], { nowUs });
-    expect(one).toMatchObject({ code: 0, err: '1 to be tried again.\n1 written.\n' });
+    const told = '1 to be tried again.\nThere is no summary #99.\n1 written.\n';
+    expect(one).toMatchObject({ code: 0, err: told });
     expect(one.out).toContain(newest?.productName);
+    const again = await world.summarize(['--retry', `${newest?.id}`], { nowUs });
+    expect(again.err).toContain(`#${newest?.id} is done and verified.\n`);
     const all = await world.summarize(['--retry', 'all', '--json'], { nowUs });
     expect(all).toMatchObject({ code: 0, err: '1 to be tried again.\n1 written.\n' });
     expect(await world.summaries('--state', 'failed')).toEqual([]);
+  });
+});
+
+describe('what waits', () => {
+  it('is dropped by its id or with all, without a word to the service', async () => {
+    const world = await createSummaryWorld();
+    const env = { EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '0' };
+    await world.summarize(['--each'], { env });
+    const [newest] = await world.summaries('--state', 'waiting');
+    const one = await world.summarize(['--drop', `${newest?.id},99`]);
+    expect(one).toMatchObject({ code: 0, out: '', err: '1 dropped.\n' });
+    expect(await world.summarize(['--drop', 'all'])).toMatchObject({ err: '4 dropped.\n' });
+    const none = await world.summarize(['--drop', 'all']);
+    expect(none).toMatchObject({ code: 0, err: expect.stringMatching(/^Nothing to drop: only/) });
+    const dropped = await world.summaries('--state', 'dropped');
+    expect(dropped).toHaveLength(5);
+    expect(dropped[0]).toMatchObject({ id: newest?.id, error: 'Dropped by command.' });
+    expect((await world.summarize([])).err).toMatch(/^No rule asks/);
+    expect(world.sent).toEqual([]);
+  });
+});
+
+describe('a text that is not verified', () => {
+  it('is asked for again by its id', async () => {
+    const world = await createSummaryWorld({ next: { inventedNumber: 2 } });
+    await world.summarize(['--each', '--limit', '1']);
+    const [kept] = await world.summaries('--unverified');
+    const all = await world.summarize(['--retry', 'all']);
+    expect(all.err).toMatch(/^Nothing to try again/);
+    const { code, err } = await world.summarize(['--retry', `${kept?.id}`]);
+    expect({ code, err }).toEqual({ code: 0, err: '1 to be tried again.\n1 written.\n' });
+    expect(await world.summaries()).toMatchObject([{ id: kept?.id, verified: true }]);
   });
 });
 
@@ -136,8 +193,15 @@ describe('beside others', () => {
       EARSHOT_ENDPOINT_PASSWORD: 'a-long-password',
       EARSHOT_SUMMARY: 'digest',
     };
+    const rule = '{ each: { filter: "Collection/Name eq \'SENTINEL2\'" } }';
+    writeFileSync(
+      join(world.workingDir, 'earshot.config.ts'),
+      `export default { subscriptions: { alps: { summary: ${rule} } } };\n`,
+    );
     const receiver = world.startWithModel(['start'], { env });
     await vi.waitFor(() => expect(receiver.err()).toContain('"summaries are made"'), 10_000);
+    const warned = receiver.err().match(/subscriptions\.alps\.summary\.each\.filter.*SENTINEL2.*/g);
+    expect(warned).toMatchObject([expect.stringContaining('may not mean what it should')]);
     // Two at a time each: the command has written its own before the receiver has.
     const { code, out, err } = await world.summarize(['--each', '--limit', '4']);
     expect({ code, err }).toEqual({ code: 0, err: '4 written.\n' });
@@ -156,7 +220,7 @@ describe('beside others', () => {
     running.stop();
     const { code, out, err } = await running.ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^earshot: Stopped\. 2 put off\..* 5 wait\.\n$/);
+    expect(err).toMatch(/^earshot: Stopped\. .*5 wait\.\n$/);
     expect((await world.summarize([])).err).toBe('5 written.\n');
     expect(await world.summaries('--state', 'done')).toMatchObject([{ model }, {}, {}, {}, {}]);
   });

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { summaryFields } from '../../src/domain/summary-rows.ts';
-import { runCommand } from './fake-io.ts';
+import { nowUs, runCommand } from './fake-io.ts';
 import { guid, samples, told } from './product-samples.ts';
 import { createSummaryWorld, model } from './summary-world.ts';
 
@@ -34,7 +34,7 @@ describe('earshot summarize', () => {
     // A look at it sends nothing and changes nothing, and shows what is sent then, byte by byte.
     const look = await world.summarize(['--dry-run', '--json'], { env });
     expect(look.err).toMatch(
-      /^2 requests, about \d+ tokens\. Allowed are 60 requests an hour, 500 a day, and 500000 tokens a day\. Nothing was sent\.\n$/,
+      /^2 requests, about [\d,]+ tokens\. Allowed are 60 requests an hour, 500 a day, and 500,000 tokens a day\. Nothing was sent\.\n$/,
     );
     expect(world.sandbox.inference.requests()).toEqual([]);
     expect(await world.summaries()).toEqual([]);
@@ -87,11 +87,9 @@ describe('earshot summarize', () => {
       out: '',
       err: 'Nothing to write: no product was received in this time, or none matches.\n',
     };
-    for (const words of [
-      ['--until', '90m', '--limit', '1'],
-      ['--subscription', 'alps'],
-    ]) {
-      expect(await world.summarize(['--each', ...words])).toMatchObject(none);
+    for (const words of [[], ['--dry-run']]) {
+      const early = ['--each', '--until', '90m', '--limit', '1'];
+      expect(await world.summarize([...early, ...words])).toMatchObject(none);
     }
     expect(world.sandbox.inference.totals()).toMatchObject({ distinct: 5, repeated: 0 });
   });
@@ -109,16 +107,34 @@ describe('earshot summarize', () => {
     expect(await namesIn('--since', '30d')).toEqual([guid('5'), guid('2'), guid('1')]);
   });
 
-  it('--digest writes one text for each window in which something came', async () => {
+  it('--digest writes one text for each whole window that is over', async () => {
     const world = await createSummaryWorld();
-    const hours = await world.summarize(['--digest', 'hour', '--since', '3h']);
-    expect(hours).toMatchObject({ code: 0, err: '1 written, 2 without anything to tell.\n' });
-    expect(hours.out).toMatch(
-      /^digest of everything, 2026-05-02 11:00 to 2026-05-02 12:00 {2}written\n {2}Between .* 5 products arrived/,
+    const last = await world.summarize(['--digest', 'hour']);
+    expect(last).toMatchObject({ code: 0, err: '1 written.\n' });
+    expect(last.out).toMatch(
+      /^digest of all subscriptions, 2026-05-02 11:00 to 2026-05-02 12:00 UTC {2}written\n {2}.*5 products/,
     );
+    // The same windows, whenever in the hour it is asked for, and whatever --since cuts.
+    const minutes = (count: number) => () => nowUs + count * 60_000_000;
+    const later = await world.summarize(['--digest', 'hour', '--since', '150m'], {
+      nowUs: minutes(20),
+    });
+    expect(later.err).toBe(
+      'The hour from 2026-05-02 12:00 UTC on still lasts, and is left out.\n1 there already, 2 without anything to tell.\n',
+    );
+    const empty = ['--digest', 'hour', '--since', '5h', '--until', '2h'];
+    expect((await world.summarize(empty)).err).toBe(
+      'Nothing to tell of arrived in these 3 windows.\n',
+    );
+  });
+
+  it('--digest tells of the window that still lasts where nothing came before it', async () => {
+    const world = await createSummaryWorld();
     const part = ['--filter', "Collection/Name eq 'SENTINEL-1'", '--subscription', 'sea-ice'];
-    const { err } = await world.summarize(['--digest', 'day', ...part, '--json']);
-    expect(err).toBe('1 written, 1 without anything to tell.\n');
+    const { err } = await world.summarize(['--digest', 'day', ...part, '--since', '24h', '--json']);
+    expect(err).toBe(
+      'Nothing came in a day that is over. The day from 2026-05-02 00:00 UTC on still lasts, and is told of up to now.\n1 written, 1 without anything to tell.\n',
+    );
     expect(await world.summaries('--kind', 'digest', '--limit', '1')).toMatchObject([
       {
         kind: 'digest',
@@ -127,11 +143,30 @@ describe('earshot summarize', () => {
         subscription: 'sea-ice',
         receivedFrom: '2026-05-02T00:00:00.000000Z',
         receivedUntil: '2026-05-02T12:00:00.000000Z',
+        filter: "Collection/Name eq 'SENTINEL-1'",
       },
     ]);
-    const look = await world.summarize(['--digest', 'week', '--since', '3w', '--dry-run']);
-    expect(look.out).toMatch(/^# digest of everything, 2026-04-27 .*: about \d+ tokens\n\{\n/);
-    expect(look.err).toMatch(/^1 request, .* 3 with nothing to tell\./);
+    const look = await world.summarize(['--digest', 'week', '--dry-run']);
+    expect(look.out).toMatch(
+      /^# digest of all subscriptions, 2026-04-27 00:00 to 2026-05-02 12:00 /,
+    );
+    expect(look.err).toMatch(/\n1 request, .* 1 with nothing to tell\./);
+  });
+
+  it('tells a slip in the name of a subscription from a time without news', async () => {
+    const world = await createSummaryWorld();
+    writeFileSync(
+      join(world.workingDir, 'earshot.config.ts'),
+      "export default { subscriptions: { alps: {}, 'sea-ice': {} } };\n",
+    );
+    for (const words of [['--each'], ['--digest', 'day']]) {
+      expect(await world.summarize([...words, '--subscription', 'nope'])).toMatchObject({
+        code: 0,
+        out: '',
+        err: 'Nothing ever came for a subscription "nope". There are: alps, sea-ice.\n',
+      });
+    }
+    expect(await world.summaries()).toEqual([]);
   });
 
   it('asks once more for a text that invents, and keeps it with a mark if it does so again', async () => {

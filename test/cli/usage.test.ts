@@ -1,5 +1,6 @@
 /** Words on the command line: what helps, what is refused, and what is said about it. */
 import { describe, expect, it } from 'vitest';
+import { generatedFiles } from '../../src/cli/generated-files.ts';
 import { runCommand, version } from './fake-io.ts';
 
 const commands = [
@@ -48,6 +49,12 @@ describe('earshot', () => {
     const { code, out, err } = await runCommand(['quarantine']);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain('Usage: earshot quarantine');
+  });
+
+  it('help has no line of more than 100 characters', () => {
+    const lines = generatedFiles()['docs/cli.md']?.split('\n') ?? [];
+    expect(lines.length).toBeGreaterThan(500);
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
   });
 
   it('help fits a narrow terminal', async () => {

@@ -121,11 +121,38 @@ describe('a summary rule with faults', () => {
     ['another word', 'all', [`${place}: use one of off, each, digest\\.`]],
     ['a number', 1, [`${place}: use off, each, digest, \\{ each: .*`]],
     ['null', null, [`${place}: use off.*`]],
-    ['another field', { dayly: {} }, [`${place}: use off.*`]],
+    ['another field', { dayly: {} }, [`${place}: "dayly" is not known here\\. Use off.*`]],
+    [
+      'a slip in the form',
+      { eac: {} },
+      [`${place}: "eac" is not known here\\. Did you mean each\\? Use off.*`],
+    ],
     ['both forms', { each: {}, digest: {} }, [`${place}: use off.*`]],
-    ['another field beside it', { each: {}, of: 1 }, [`${place}: .*"of"`]],
-    ['no object', { each: 'all' }, [`${place}\\.each: .*object.*`]],
-    ['an unknown field', { each: { filtr: '' } }, [`${place}\\.each: .*"filtr"`]],
+    ['another field beside it', { each: {}, of: 1 }, [`${place}: .*"of".* each, digest\\.`]],
+    [
+      'no object',
+      { each: true },
+      [`${place}\\.each: use 'each', or \\{ each: \\{ filter: … \\} \\}`],
+    ],
+    [
+      'no object for a digest',
+      { digest: 'day' },
+      [`${place}\\.digest: use 'digest', or .*window.*`],
+    ],
+    [
+      'an unknown field',
+      { each: { filtre: '' } },
+      [
+        `${place}\\.each: "filtre" is not known here\\. Did you mean filter\\? Known are: filter\\.`,
+      ],
+    ],
+    [
+      'an unknown field of a digest',
+      { digest: { area: { x: '' } } },
+      [
+        `${place}\\.digest: "area" is not known here\\. Did you mean areas\\? Known are: window, .*`,
+      ],
+    ],
     ['a filter that is no text', { each: { filter: 1 } }, [`${place}\\.each\\.filter: must be.*`]],
     [
       'another window',
@@ -165,6 +192,20 @@ describe('a summary rule with faults', () => {
     };
     expect(rules).toEqual(refusal);
     expect(subscriptions).toEqual(refusal);
+  });
+
+  it('in the name of its field is refused with the nearest one', async () => {
+    const refused = (text: string) => expect.objectContaining({ details: [text] });
+    const slip = await loadText("export default { subscriptions: { a: { sumary: 'each' } } };\n");
+    expect(slip.rules).toEqual(
+      refused(
+        'subscriptions.a: "sumary" is not known here. Did you mean summary? Known are: events, filter, status, summary.',
+      ),
+    );
+    const above = await loadText('export default { subscriptions: {}, zzzzzzzz: {} };\n');
+    expect(above.rules).toEqual(
+      refused('the default export: "zzzzzzzz" is not known here. Known are: subscriptions.'),
+    );
   });
 
   it('in its filters is refused with every place, while all else can use the file', async () => {

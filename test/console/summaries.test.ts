@@ -57,6 +57,7 @@ describe('/api/summaries', () => {
       receivedUntil: null,
       collection: null,
       area: null,
+      filter: null,
     });
   });
 

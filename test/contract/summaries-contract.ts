@@ -6,6 +6,7 @@ import {
   type SummaryOutcome,
   type SummaryQuery,
   summaryStates,
+  summaryWaitMaxUs,
 } from '../../src/domain/summaries.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { atUs, claim, digestJob, enqueued, key, modelText, productJob } from './summary-jobs.ts';
@@ -35,7 +36,7 @@ function describeJobs(name: string, open: Open): void {
       const jobs = [digestJob(3), productJob(1), productJob(2, bare)];
       const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs });
       const due = await (await reopen()).summaries.due({ nowUs: atUs, limit: 9 });
-      const began = { revision: 1, attempts: 0, requestedAtUs: atUs };
+      const began = { revision: 1, attempts: 0, doubted: null, requestedAtUs: atUs };
       expect(due).toEqual(jobs.map((job, i) => ({ ...job, ...began, id: ids[i] })));
     });
 
@@ -67,9 +68,9 @@ function describeJobs(name: string, open: Open): void {
       const wanted = productJob(1, { productName: 'other', subscription: 'b', position: 9 });
       const [anew] = await enqueued(summaries, [wanted], { atUs: atUs + 5 });
       const began = { revision: job.revision + 1, attempts: 0, requestedAtUs: atUs + 5 };
-      expect(anew).toEqual({ ...wanted, ...began, id: job.id });
+      expect(anew).toEqual({ ...wanted, ...began, doubted: null, id: job.id });
       const [row] = await collect(summaries.find({}));
-      expect(row).toMatchObject({ state: 'waiting', text: null, error: null });
+      expect(row).toMatchObject({ state: 'waiting', text: { text: 'A product.' }, error: null });
     });
 
     it('takes the last of two equal subjects, and tells products from digests', async () => {
@@ -114,6 +115,58 @@ function describeJobs(name: string, open: Open): void {
       expect(await due(99, 9, [ids[3] ?? 0, ids[2] ?? 0, 12_345])).toEqual([20, 90]);
       expect(await due(99, 9, [])).toEqual([]);
       expect(await summaries.nextDueAtUs()).toBe(10);
+    });
+
+    it('takes what a clock that ran ahead has dated as due, and nothing else', async () => {
+      const { summaries } = (await open()).store;
+      const late = (us: number) => ({ dueAtUs: atUs + us });
+      const { product, digest, asking } = summaryWaitMaxUs;
+      const jobs = [
+        productJob(1, late(product)),
+        productJob(2, late(product + 1)),
+        digestJob(3, late(digest)),
+        digestJob(4, late(digest + 1)),
+        productJob(5),
+        productJob(6),
+      ];
+      const [, , , , five, six] = await enqueued(summaries, jobs);
+      for (const [job, leaseUs] of [
+        [five, asking],
+        [six, asking + 1],
+      ] as const) {
+        if (job !== undefined) await claim(summaries, job, { leaseUs });
+      }
+      const stranded = await summaries.due({ nowUs: atUs, limit: 9 });
+      const subjects = stranded.map(({ subject }) => subject);
+      expect(subjects).toEqual(['product-6', 'product-2', 'digest-4']);
+      const named = { ids: [stranded[2]?.id ?? 0] };
+      expect(await summaries.due({ nowUs: atUs, limit: 9, ...named })).toEqual([stranded[2]]);
+      expect(await summaries.due({ nowUs: atUs, limit: 2 })).toHaveLength(2);
+      for (const job of stranded) {
+        expect(await claim(summaries, job)).toMatchObject({ outcome: 'claimed' });
+      }
+    });
+
+    it('drops those that are named, or all that wait, with the reason', async () => {
+      const { summaries } = (await open()).store;
+      const [one, two, three] = await enqueued(
+        summaries,
+        [1, 2, 3, 4].map((n) => productJob(n)),
+      );
+      if (one === undefined || two === undefined || three === undefined) throw new Error('no job');
+      await claim(summaries, one);
+      expect(await summaries.drop({ ids: [one.id, two.id, 12_345] })).toBe(1);
+      const row = async () => (await collect(summaries.find({ productId: 'product-2' })))[0];
+      const dropped = { state: 'dropped', error: 'Dropped by command.', nextTryAtUs: null };
+      expect(await row()).toMatchObject(dropped);
+      expect(await summaries.drop({ ids: 'all' })).toBe(2);
+      expect(await summaries.counts()).toMatchObject({ asking: 1, waiting: 0, dropped: 3 });
+      expect(await summaries.drop({ ids: 'all' })).toBe(0);
+      const late = { outcome: 'text', key: key(3), text: modelText('Late.') } as const;
+      await summaries.settle({ job: three, request: null, result: late, nowUs: atUs });
+      expect(await summaries.counts()).toMatchObject({ done: 0, dropped: 3 });
+      expect(await summaries.retry({ ids: [two.id], nowUs: atUs })).toBe(1);
+      expect(await row()).toMatchObject({ state: 'waiting', error: null });
     });
 
     it('goes on taking notifications while jobs come and go', async () => {

@@ -49,7 +49,7 @@ export function describeSummaryOutcomes(
       expect(await row()).toMatchObject({ state: 'waiting' });
       await settle({ outcome: 'text', key: key(1), text });
       const [anew] = await enqueued(summaries, [productJob(1)]);
-      expect(await row()).toMatchObject({ state: 'waiting', text: null });
+      expect(await row()).toMatchObject({ state: 'waiting', text });
       await settle({ outcome: 'known', key: key(1) }, atUs, anew);
       expect(await row()).toMatchObject({ id: job.id, state: 'done', text });
     });
@@ -88,7 +88,8 @@ export function describeSummaryOutcomes(
       expect(await row()).toMatchObject({ state: 'dropped', attempts: 0, error: 'Too old.' });
       const [other, done] = await enqueued(summaries, [productJob(2), productJob(3)]);
       await settle({ outcome: 'failed', error: 'No.', template: null }, atUs, other);
-      await settle({ outcome: 'text', key: key(3), text }, atUs, done);
+      const sure = { outcome: 'text', key: key(3), text: modelText('Sure.') } as const;
+      await settle(sure, atUs, done);
       const ids = [other?.id ?? 0, done?.id ?? 0, 12_345];
       expect(await summaries.retry({ ids, nowUs: atUs + 7 })).toBe(1);
       const [due] = await summaries.due({ nowUs: atUs + 7, limit: 9 });
@@ -99,6 +100,68 @@ export function describeSummaryOutcomes(
       expect(await collect(summaries.find({ productId: 'product-1' }))).toMatchObject([
         { error: null, text: { text: template }, nextTryAtUs: atUs + 8 },
       ]);
+    });
+
+    it('shows the text of a model until the next one, or until it has failed for good', async () => {
+      const { summaries, job, settle, row } = await openJob();
+      await settle({ outcome: 'text', key: key(1), text });
+      const [anew] = await enqueued(summaries, [productJob(1)]);
+      await settle({ ...postponed(), template: 'Newer facts.' }, atUs + 1, anew);
+      expect(await row()).toMatchObject({ state: 'waiting', text });
+      expect(await summaries.textsOf(['product-1'])).toEqual(new Map([['product-1', text]]));
+      const next = modelText('Another text.');
+      await settle({ outcome: 'text', key: key(2), text: next }, atUs + 2, anew);
+      expect(await row()).toMatchObject({ state: 'done', text: next });
+      for (const outcome of ['failed', 'dropped'] as const) {
+        const [again] = await enqueued(summaries, [productJob(1)]);
+        // Without a template, nothing newer is there.
+        await settle({ outcome, error: 'No.', template: null }, atUs + 3, again);
+        expect(await row()).toMatchObject({ id: job.id, state: outcome, text: next });
+      }
+      const [last] = await enqueued(summaries, [productJob(1)]);
+      await settle({ ...postponed(), template: 'Newest facts.' }, atUs + 4, last);
+      expect(await row()).toMatchObject({ text: next });
+      expect(await summaries.drop({ ids: 'all' })).toBe(1);
+      const template = { text: 'Newest facts.', model: null, createdAtUs: atUs + 4 };
+      expect(await row()).toMatchObject({ state: 'dropped', text: template });
+    });
+
+    it('remembers that an answer was doubted, until the job begins anew', async () => {
+      const { summaries, job, settle } = await openJob();
+      const doubted = async () =>
+        (await summaries.due({ nowUs: forever, limit: 1 })).map((one) => one.doubted);
+      await settle(postponed({ doubted: ['number', 'place'] }));
+      await settle(postponed());
+      expect(await doubted()).toEqual([['number', 'place']]);
+      await settle({ outcome: 'failed', error: 'No.', template: null });
+      await summaries.retry({ ids: [job.id], nowUs: atUs });
+      expect(await doubted()).toEqual([null]);
+      await settle(postponed({ doubted: ['date'] }), atUs, { ...job, revision: 2 });
+      expect(await doubted()).toEqual([['date']]);
+      await enqueued(summaries, [productJob(1)]);
+      expect(await doubted()).toEqual([null]);
+    });
+
+    it('tries a text that is not verified again by its id, and shows it meanwhile', async () => {
+      const { summaries, job, settle, row } = await openJob();
+      const [sure] = await enqueued(summaries, [productJob(2)]);
+      const verified = { outcome: 'text', key: key(2), text: modelText('Sure.') } as const;
+      await settle(verified, atUs, sure);
+      const ids = [job.id, sure?.id ?? 0];
+      for (const revision of [1, 2]) {
+        await settle({ outcome: 'text', key: key(1), text }, atUs, { ...job, revision });
+        expect(await summaries.retry({ ids: 'all', nowUs: atUs })).toBe(0);
+        expect(await summaries.retry({ ids, nowUs: atUs + revision })).toBe(1);
+        const [waiting] = await collect(summaries.find({ productId: 'product-1' }));
+        expect(waiting).toMatchObject({ state: 'waiting', attempts: 0, text });
+        expect(await summaries.known(key(1))).toBeNull();
+      }
+      const better = modelText('A better text.');
+      await settle({ outcome: 'text', key: key(1), text: better }, atUs, { ...job, revision: 3 });
+      expect(await collect(summaries.find({ productId: 'product-1' }))).toMatchObject([
+        { state: 'done', text: better },
+      ]);
+      expect((await row())?.text?.text).toBe('Sure.');
     });
 
     it('forgets a job that is withdrawn, and never gives its id again', async () => {

@@ -31,11 +31,11 @@ function showCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Fields of --json: source (acme or files), names, issuer, serialNumber, fingerprint (SHA-256), keyType,
-validFrom, validTo, daysLeft, chainLength (certificates sent), authority, renewsAt and renewsBecause (share: by
-its lifetime; authority: as the authority advises; expiry: later would be too late), failures (since the last
-success), lastAttemptAt, lastSuccessAt, lastFailure, nextTryAt, issuedLastDay. Absent values are null.
-Exit code 1 when there is no certificate yet.
+Fields of --json: source (acme or files), names, issuer, serialNumber, fingerprint (SHA-256),
+keyType, validFrom, validTo, daysLeft, chainLength (certificates sent), authority, renewsAt and
+renewsBecause (share: by its lifetime; authority: as the authority advises; expiry: later would be
+too late), failures (since the last success), lastAttemptAt, lastSuccessAt, lastFailure, nextTryAt,
+issuedLastDay. Absent values are null. Exit code 1 when there is no certificate yet.
 
 Examples:
   $ earshot certificate show
@@ -55,8 +55,9 @@ function renewCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Works beside a running receiver, which answers the authority and takes the new certificate up within ten
-seconds; without one, the command answers itself. No more than five certificates are ordered within 24 hours.
+Works beside a running receiver, which answers the authority and takes the new certificate up within
+ten seconds; without one, the command answers itself. No more than five certificates are ordered
+within 24 hours.
 
 Examples:
   $ earshot certificate renew
@@ -74,8 +75,9 @@ function testCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Shows where the authority's terms stand. Then the whole order is tried at the authority's staging directory,
-where one is known; elsewhere the name is proved to the authority itself, and no certificate is made.
+Shows where the authority's terms stand. Then the whole order is tried at the authority's staging
+directory, where one is known; elsewhere the name is proved to the authority itself, and no
+certificate is made.
 
 Example:
   $ earshot certificate test`,

@@ -108,8 +108,9 @@ function rotateCommand(io: Io): Command {
       'after',
       `
 The receiver must be running; it notices by itself. The old credentials stop working when each
-running subscription has delivered with the new ones, or the wait is over, and the old ones have been
-out of use for half a minute (or half of a wait that is shorter). Interrupted anywhere, run it again: it goes on.
+running subscription has delivered with the new ones, or the wait is over, and the old ones have
+been out of use for half a minute (or half of a wait that is shorter). Interrupted anywhere, run it
+again: it goes on.
 
 Example:
   $ earshot credentials rotate --wait 120`,

@@ -22,14 +22,14 @@ export function demoCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Everything runs on this machine, in a temporary folder that is removed at the end. No account is needed.
-The subscription has a filter, a collection and a place: only what matches arrives, and a query by place
-finds it. With --once, one about everything runs beside it.
+Everything runs on this machine, in a temporary folder that is removed at the end. No account is
+needed. The subscription has a filter, a collection and a place: only what matches arrives, and a
+query by place finds it. With --once, one about everything runs beside it.
 
-Last line of --once: {"published","delivered","stored","duplicates","quarantined","summaries"} of the
-subscription about everything, counted from the sandbox's and the store's own records; summaries are texts
-about what arrived by either of them, 250 at most. Exit code 1 when the records do not agree, or when
-what the filtered one was owed is not what its filter and its place find.
+Last line of --once: {"published","delivered","stored","duplicates","quarantined","summaries"} of
+the subscription about everything, counted from the sandbox's and the store's own records; summaries
+are texts about what arrived by either of them, 250 at most. Exit code 1 when the records do not
+agree, or when what the filtered one was owed is not what its filter and its place find.
 
 Examples:
   $ earshot demo

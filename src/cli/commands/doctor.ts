@@ -14,9 +14,9 @@ up and beside a running receiver.
 Each check passes, warns, fails, or is skipped when an earlier one makes it impossible.
 What others see of the endpoint is seen from this machine: a firewall on the way does not show.
 
-Fields of --json, one object for each finding: check (what was looked at), state (pass, warn, fail or
-skipped), message (what was found), advice (what to do; null where there is nothing to do).
-Exit code 1 when anything fails; warnings do not count.
+Fields of --json, one object for each finding: check (what was looked at), state (pass, warn, fail
+or skipped), message (what was found), advice (what to do; null where there is nothing to do). Exit
+code 1 when anything fails; warnings do not count.
 
 Examples:
   $ earshot doctor

@@ -33,11 +33,12 @@ function checkCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Exits 0 for a filter without errors, 1 for one that the catalogue would refuse. Warnings are no errors.
+Exits 0 for a filter without errors, 1 for one that the catalogue would refuse. Warnings are no
+errors.
 
 Fields of --json: valid, entity, canonical (the filter in one spelling; null for an invalid one),
-findings. Each finding: severity (error or warning), code, message, expected, hint (null where there is
-none), start and end: the place in UTF-16 units, end excluded.
+findings. Each finding: severity (error or warning), code, message, expected, hint (null where there
+is none), start and end: the place in UTF-16 units, end excluded.
 
 Examples:
   $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"
@@ -80,12 +81,12 @@ function testCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-A product without a date of publication counts on the day on which it was first heard of, and not at all
-with --since. Deleted products count on the day of their deletion. What your subscriptions kept
+A product without a date of publication counts on the day on which it was first heard of, and not at
+all with --since. Deleted products count on the day of their deletion. What your subscriptions kept
 out was never received, so it cannot be counted.
 
-Fields of --json: entity, matching, total (all products of that time), share (matching / total), days (each:
-day, matching).
+Fields of --json: entity, matching, total (all products of that time), share (matching / total),
+days (each: day, matching).
 
 Example:
   $ earshot filter test "Online eq true and contains(Name,'MSIL2A')" --since 30d`,

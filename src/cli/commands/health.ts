@@ -16,10 +16,10 @@ export function healthCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-For health checks of containers and for scripts; \`earshot doctor\` looks at everything else. Asks where
-EARSHOT_LISTEN says, with the endpoint credentials, and needs the settings of the receiver. Over HTTPS
-the certificate is not checked: the receiver is on this very machine, and asked by its address.
-The receiver answers only after a commit to the disk that is no older than a few seconds.
+For health checks of containers and for scripts; \`earshot doctor\` looks at everything else. Asks
+where EARSHOT_LISTEN says, with the endpoint credentials, and needs the settings of the receiver.
+Over HTTPS the certificate is not checked: the receiver is on this very machine, and asked by its
+address. The receiver answers only after a commit to the disk that is no older than a few seconds.
 
 Exit codes: 0 it can, 1 it cannot (the reason is on standard error), 2 wrong usage or configuration.
 

@@ -18,8 +18,8 @@ export function importCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Beside a running receiver, too. What both have is stored once, so it may be interrupted and run again.
-Times of receipt are kept; bodies that were no notifications come along into the quarantine.
+Beside a running receiver, too. What both have is stored once, so it may be interrupted and run
+again. Times of receipt are kept; bodies that were no notifications come along into the quarantine.
 
 Fields of --json: notifications (read there), stored (new here), duplicates (known here already),
 quarantined (bodies put into the quarantine here).

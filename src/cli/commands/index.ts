@@ -31,8 +31,9 @@ function statusCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Fields of --json: indexedPosition and lastPosition (of the log of notifications), behind (how many positions
-are left), products, tombstones (deleted products), skipped (notifications that could not be indexed).
+Fields of --json: indexedPosition and lastPosition (of the log of notifications), behind (how many
+positions are left), products, tombstones (deleted products), skipped (notifications that could not
+be indexed).
 
 Example:
   $ earshot index status`,

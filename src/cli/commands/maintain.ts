@@ -19,9 +19,10 @@ export function maintainCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after its
-last notification: these two are undone. What a person paused, deleted or changed is told, and left.
-\`earshot start\` does the same by itself every six hours. What was done: earshot subscriptions history.
+The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after
+its last notification: these two are undone. What a person paused, deleted or changed is told, and
+left. \`earshot start\` does the same by itself every six hours. What was done: earshot subscriptions
+history.
 
 Examples:
   $ earshot maintain

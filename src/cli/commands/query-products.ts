@@ -42,21 +42,21 @@ export function queryProductsCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-All flags together must match. Text is compared exactly, and case counts. In --name, * at the end means
-"starts with", at the beginning "ends with", and parts between two of them may come in any order.
-Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows tombstones, with
-the date and cause of deletion.
+All flags together must match. Text is compared exactly, and case counts. In --name, * at the end
+means "starts with", at the beginning "ends with", and parts between two of them may come in any
+order. Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows
+tombstones, with the date and cause of deletion.
 
-json and ndjson: the record as the catalogue sent it. geojson: a FeatureCollection (RFC 7946). ids: one a
-line. Columns of csv, and properties of geojson: position productId productName collection platform
-productType processingLevel sensingStart sensingEnd publicationDate modificationDate sizeBytes online
-cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile processingBaseline receivedAt
-deletionDate deletionCause. Times are ISO 8601 UTC. With --explain, --json gives entity filter orderby
-narrowedBy byColumns byRecords plan.
+json and ndjson: the record as the catalogue sent it. geojson: a FeatureCollection (RFC 7946). ids:
+one a line. Columns of csv, and properties of geojson: position productId productName collection
+platform productType processingLevel sensingStart sensingEnd publicationDate modificationDate
+sizeBytes online cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile
+processingBaseline receivedAt deletionDate deletionCause. Times are ISO 8601 UTC. With --explain,
+--json gives entity filter orderby narrowedBy byColumns byRecords plan.
 
---summaries: the text that \`summarize\` or a rule had written, else one made of the facts alone. In json,
-ndjson and geojson it is summary {text model verified createdAt}, in csv the columns summary summaryModel
-summaryVerified; ids get it after a tab.
+--summaries: the text that \`summarize\` or a rule had written, else one made of the facts alone. In
+json, ndjson and geojson it is summary {text model verified createdAt}, in csv the columns summary
+summaryModel summaryVerified; ids get it after a tab.
 
 Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d

@@ -31,12 +31,13 @@ export function querySummariesCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-Newest first. Fields of the JSON and CSV rows: kind productId productName text model verified createdAt
-error id state subscription doubts attempts requestedAt nextTryAt receivedFrom receivedUntil collection
-area. Times are ISO 8601 UTC. text is plain; model is null where it was made of the facts alone. doubts:
-what the text has, but the facts do not. error: why there is no text of the model, or not yet.
-receivedFrom, receivedUntil, collection and area tell what a digest is about. In CSV, a text that a
-spreadsheet would take for a formula begins with an apostrophe.
+Newest first; #12 is the id. Fields of the JSON and CSV rows: kind productId productName text model
+verified createdAt error id state subscription doubts attempts requestedAt nextTryAt receivedFrom
+receivedUntil collection area filter. Times are ISO 8601 UTC. text is plain; model is null where it
+was made of the facts alone. doubts: what the text has, but the facts do not. error: why there is no
+text of the model, or not yet. receivedFrom, receivedUntil, collection, area and filter tell what a
+digest is about. In CSV, a text that a spreadsheet would take for a formula begins with an
+apostrophe.
 
 Examples:
   $ earshot query summaries

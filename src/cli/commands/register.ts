@@ -56,15 +56,16 @@ export function registerCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-What is wanted stands in ${subscriptionsFileName}, if that file is there; else --event, --filter and --status
-say it for one subscription called "${defaultSubscriptionName}"; what they do not say stays as it was registered
-last, and is at first: created, every product, running.
-Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs, way.
+What is wanted stands in ${subscriptionsFileName}, if that file is there; else --event, --filter and
+--status say it for one subscription called "${defaultSubscriptionName}"; what they do not say stays as it was
+registered last, and is at first: created, every product, running.
+Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs,
+way.
 
-A filter that the catalogue would refuse is refused here first, before anything is changed (see earshot
-filter check); --skip-filter-check is for the day when the catalogue knows more.
-What others made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's
-variables; the receiver must be running, and reachable over HTTPS.
+A filter that the catalogue would refuse is refused here first, before anything is changed (see
+earshot filter check); --skip-filter-check is for the day when the catalogue knows more. What others
+made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's variables; the
+receiver must be running, and reachable over HTTPS.
 
 Examples:
   $ earshot register --event created,modified --filter "Collection/Name eq 'SENTINEL-2'"

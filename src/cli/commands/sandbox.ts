@@ -17,6 +17,7 @@ import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { positiveNumber, wholeNumber } from '../number-argument.ts';
 import { untilAborted } from '../until-aborted.ts';
+import { wrapText } from '../wrap-text.ts';
 
 /** Name and password of the account when no variable says otherwise. */
 const accountDefault = 'sandbox';
@@ -77,12 +78,13 @@ export function sandboxCommand(io: Io): Command {
 }
 
 const helpText = `
-Without --endpoint it waits until somebody registers a subscription. It has one account: its name and
-password are EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD (or …_FILE), else sandbox and
+Without --endpoint it waits until somebody registers a subscription. It has one account: its name
+and password are EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD (or …_FILE), else sandbox and
 sandbox. With a shared secret in EARSHOT_ACCOUNT_TOTP a login needs a one-time code. A filter that
-is wrong is refused; a subscription is sent what matches its filter, and "published" in the last line
-counts the notifications that were owed to subscriptions. The last 12,000 products published, and the
-last 12,000 deleted, are served at /odata/v1/Products and /odata/v1/DeletedProducts, to anybody.
+is wrong is refused; a subscription is sent what matches its filter, and "published" in the last
+line counts the notifications that were owed to subscriptions. The last 12,000 products published,
+and the last 12,000 deleted, are served at /odata/v1/Products and /odata/v1/DeletedProducts, to
+anybody.
 
 The inference service has no model behind it: it repeats facts of the request, the same for the same
 request. It plays faults too, as shares of the requests or for the next ones: GET /inference on the
@@ -95,10 +97,10 @@ With --endpoint, credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_END
 …_FILE). The certificate of an endpoint is checked as the real service does; a self-signed one is
 refused. A notification is tried, again after 1, 5 and 25 seconds, and then lost.
 
-Faults: ${Object.keys(noFaults).join(' ')}
+${wrapText(`Faults: ${Object.keys(noFaults).join(' ')}`, '', { isTTY: true, columns: 100 }).join('\n')}
 
 Examples:
-  $ earshot sandbox --trust authority.pem                           then, elsewhere: earshot register
+  $ earshot sandbox --trust authority.pem                         then, elsewhere: earshot register
   $ earshot sandbox --trust authority.pem --endpoint https://localhost:8443/notifications/default
   $ earshot sandbox --trust authority.pem --products 1000 --rate 100 --fault duplicate=0.1
   $ curl http://127.0.0.1:8090/totals                               what it has done

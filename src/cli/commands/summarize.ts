@@ -9,6 +9,7 @@ import { parseTimeArgument } from '../time-argument.ts';
 export function summarizeCommand(io: Io): Command {
   const time = (text: string) => parseTimeArgument(text, io.nowUs());
   return new Command('summarize')
+    .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
     .description('Write the summaries that are due, or those that are asked for here.')
     .option('--each', 'one text for each product, whatever the rules say')
     .addOption(
@@ -25,7 +26,12 @@ export function summarizeCommand(io: Io): Command {
     .addOption(
       new Option('--retry <all|ids>', 'try what failed or was dropped again; ids with commas')
         .argParser(readIds)
-        .conflicts(['each', 'digest', 'dryRun']),
+        .conflicts(['each', 'digest', 'dryRun', 'drop']),
+    )
+    .addOption(
+      new Option('--drop <all|ids>', 'write no text for what waits, and do nothing else')
+        .argParser(readIds)
+        .conflicts(['each', 'digest', 'dryRun', 'limit']),
     )
     .option('--print-prompt', 'print what the model is told, and nothing else')
     .option('--json', 'as JSON lines: the rows of query summaries, or the requests')
@@ -33,17 +39,25 @@ export function summarizeCommand(io: Io): Command {
       'after',
       `
 Without --each or --digest, does what the rules ask for: \`summary\` in earshot.config.ts, or
-EARSHOT_SUMMARY. With one of them, --since is 24h unless told; with --each and --filter alone, the time
-does not count. The windows of --digest are hours, days and weeks in UTC, cut to --since and --until.
+EARSHOT_SUMMARY. For --each, --since is 24h unless told; with --filter alone, the time does not
+count.
 
-A text that is there already for the same facts, model and prompt is not asked for again. Together with a
-receiver that runs, no more is sent than EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and
-…_TOKENS_PER_DAY allow: what is left waits. Without a model (EARSHOT_INFERENCE_API_KEY and
-EARSHOT_INFERENCE_MODEL) the texts are made of the facts alone.
+--digest tells of whole hours, days or weeks (UTC; weeks begin on Monday) that are over: all that
+--since to --until touches, without --since the last one. The one that still lasts is left out; only
+where nothing came in the others, it is told of up to now.
 
---json: kind productId productName text model verified createdAt error, and more (query summaries --help);
-with --dry-run kind productId productName tokens request. --dry-run needs no model. Exit code 1 when a text
-failed, or the service cannot be used; not for what waits for the budget.
+A text that is there already for the same facts, model and prompt is not asked for again. Together
+with a receiver that runs, no more is sent than EARSHOT_SUMMARY_REQUESTS_PER_HOUR,
+…_REQUESTS_PER_DAY and …_TOKENS_PER_DAY allow: what is left waits. Without a model
+(EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL) the texts are made of the facts alone.
+
+--retry with ids also takes texts that are not verified. What --drop dropped, it tries again. A text
+that is being asked for is not dropped, and a rule that is not turned off goes on asking for new
+ones.
+
+--json: kind productId productName text model verified createdAt error, and more (query summaries
+--help); with --dry-run kind productId productName tokens request. --dry-run needs no model. Exit
+code 1 when a text failed, or the service cannot be used; not for what waits for the budget.
 
 Examples:
   $ earshot summarize                                          what is due by the rules
@@ -51,6 +65,7 @@ Examples:
   $ earshot summarize --digest day --since 7d
   $ earshot summarize --each --filter "Collection/Name eq 'SENTINEL-1'" --dry-run
   $ earshot summarize --retry all
+  $ earshot summarize --drop all                               after a rule was turned off
   $ earshot summarize --print-prompt`,
     )
     .action(async (flags: SummarizeFlags) => {
@@ -59,9 +74,16 @@ Examples:
     });
 }
 
+const idsAdvice = 'Use all, or ids as query summaries shows them: 12,15.';
+
+/** A flag without its ids is refused before they are read. */
+function withIdsAdvice(error: string): string {
+  return error.replace(/(--(?:retry|drop) .* argument missing)\n/, `$1. ${idsAdvice}\n`);
+}
+
 function readIds(text: string): number[] | 'all' {
   if (text === 'all') return text;
   const ids = text.split(',').map(Number);
   if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
-  throw new InvalidArgumentError('Use all, or ids as query summaries shows them: 12,15.');
+  throw new InvalidArgumentError(idsAdvice);
 }

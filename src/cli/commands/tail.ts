@@ -57,7 +57,7 @@ left out. The same name keeps one position, whatever the filter.
 Examples:
   $ earshot tail
   $ earshot tail --event deleted --output ndjson
-  $ earshot tail --reader downloads --from start --no-follow --output ndjson   what is new since last time`,
+  $ earshot tail --reader downloads --from start --no-follow --output ndjson   what is new`,
     )
     .action((flags: TailFlags) => tail(io, flags));
 }

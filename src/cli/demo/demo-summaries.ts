@@ -14,6 +14,7 @@ import { createLogger } from '../logger.ts';
 import type { RunningReceiver } from '../serve.ts';
 import { openSummaryWorld } from '../summaries/open-summary-world.ts';
 import { pause } from '../until-aborted.ts';
+import { wrapText } from '../wrap-text.ts';
 
 /** What a demo may spend; beyond it, summaries wait, as they would with a real service. */
 const budget = { requestsPerHour: 250, requestsPerDay: 250, tokensPerDay: 1_000_000 };
@@ -107,7 +108,8 @@ export async function showSummaries(
   const lines: string[] = [];
   for await (const { productName, text } of store.summaries.find({ state: 'done', limit })) {
     if (text === null) continue;
-    lines.push(`${paint('cyan', printable(productName ?? ''))}\n  ${printable(text.text)}\n`);
+    const told = wrapText(printable(text.text), '  ', io.stdout).join('\n');
+    lines.push(`${paint('cyan', printable(productName ?? ''))}\n${told}\n`);
   }
   if (lines.length === 0) return;
   const command = paint('bold', `$ npm run query -- summaries --limit ${limit}`);

@@ -1,9 +1,11 @@
-/** The doctor's step about filters: those that `earshot.config.ts` names, and those that are registered. */
+/** The doctor's step about filters: those that `earshot.config.ts` names, its rules' too, and those that are registered. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkSubscriptionFilter } from '../../admin/plan/check-filters.ts';
+import { ruleFilterFindings, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import type { Finding } from '../../domain/finding.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
+import type { SummaryRule } from '../../domain/summary-rule.ts';
 import { databaseFileName } from '../../store/database.ts';
 import { openStoreReader } from '../../store/store.ts';
 import type { DoctorSettings } from './doctor-settings.ts';
@@ -13,14 +15,20 @@ const check = 'filters';
 
 type Filtered = Pick<DesiredSubscription, 'name' | 'events' | 'filter'>;
 
-export function filterSteps({ dataDir, inFile }: DoctorSettings): Step[] {
+export function filterSteps({ dataDir, inFile, summaryRules }: DoctorSettings): Step[] {
   // A file that cannot be read has failed as a check.
   const needs = inFile === undefined ? ['configuration'] : [];
   return [
     {
       name: check,
       needs: [...needs, 'data directory'],
-      run: async () => checkFilters(inFile ?? null, await readRegistered(dataDir)),
+      run: async () => {
+        const ofSubscriptions = checkFilters(inFile ?? null, await readRegistered(dataDir));
+        const told = [...ofSubscriptions, ...checkRules(summaryRules ?? new Map())];
+        // All is well only where it is so with both.
+        const problems = told.filter(({ state }) => state !== 'pass');
+        return problems.length > 0 ? problems : told;
+      },
     },
   ];
 }
@@ -58,6 +66,15 @@ function findingsOf(
       };
     }),
   );
+}
+
+/** Those with an error have failed as part of the configuration. */
+function checkRules(rules: ReadonlyMap<string, SummaryRule>): Finding[] {
+  return ruleFilterFindings(rules).map(({ where, finding: { message, hint } }) => {
+    const place = `It stands in ${subscriptionsFileName}, and decides what is told in words.`;
+    const advice = hint === undefined ? place : `${hint} ${place}`;
+    return { check, state: 'warn', message: `${where}: ${message}`, advice };
+  });
 }
 
 async function readRegistered(dataDir: string): Promise<Filtered[]> {

@@ -5,6 +5,7 @@ import { printable } from '../../domain/printable.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
+import { wrapText } from '../wrap-text.ts';
 import { writeOut } from '../write-out.ts';
 import { accountSteps } from './account-steps.ts';
 import { readDoctorSettings } from './doctor-settings.ts';
@@ -57,8 +58,12 @@ function textOf({ check, state, message, advice }: ShownFinding, io: Io): string
   const mark = paint(styles[state], state.padEnd(stateWidth));
   const indent = ' '.repeat(stateWidth + 2 + checkWidth + 2);
   // A finding about a filter shows the place in it, in lines of its own.
-  const [first = '', ...more] = message.split('\n').map(printable);
-  const below = [...more, ...(advice === null ? [] : [paint('dim', printable(advice))])];
-  const line = `${mark}  ${printable(check).padEnd(checkWidth)}  ${first}\n`;
-  return line + below.map((text) => `${indent}${text}\n`).join('');
+  const [first = '', ...places] = message.split('\n').map(printable);
+  const wrapped = (text: string) => wrapText(text, indent, io.stdout);
+  const lines = [
+    `${mark}  ${printable(check).padEnd(checkWidth)}  ${wrapped(first).join('\n').slice(indent.length)}`,
+    ...places.map((line) => `${indent}${line}`),
+    ...(advice === null ? [] : wrapped(printable(advice)).map((line) => paint('dim', line))),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
 }

@@ -8,6 +8,7 @@ import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { productView } from '../../filter/product-view.ts';
 import type { Output } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
+import { wrapText } from '../wrap-text.ts';
 import { writeOut } from '../write-out.ts';
 import type { ProductForm } from './product-forms.ts';
 
@@ -119,10 +120,8 @@ async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>)
     const columns = row.deletionUs === null ? aliveColumns : goneColumns;
     const cells = columns.map(({ value }) => value(shown)).filter((cell) => cell !== '-');
     const doubt = summary?.verified === false ? ' (not verified)' : '';
-    await writeOut(
-      output,
-      `${printable(cells.join('  '))}\n  ${printable(summary?.text ?? '')}${doubt}\n\n`,
-    );
+    const text = wrapText(`${printable(summary?.text ?? '')}${doubt}`, '  ', output);
+    await writeOut(output, `${printable(cells.join('  '))}\n${text.join('\n')}\n\n`);
   }
   return count;
 }

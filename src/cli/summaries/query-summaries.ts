@@ -11,6 +11,7 @@ import { type OutputForm, writeJson } from '../notification-output.ts';
 import { writeOut } from '../write-out.ts';
 import { minuteOf } from './subject-name.ts';
 import { textLines } from './text-lines.ts';
+import { queueNote, waitsForItsTurn } from './waiting-turn.ts';
 
 /** A person's first look; programs get everything unless they set a limit. */
 export const summaryRowsDefault = 20;
@@ -36,32 +37,47 @@ export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promis
   const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
   const query = { kind, state, productId, subscription, verified, sinceUs, untilUs, limit };
   const store = openStoreReader(readDataConfig(io).dataDir);
+  const nowUs = io.nowUs();
   let last: SummaryRow | undefined;
   let count = 0;
+  let hasQueue = false;
   const noted = async function* () {
     for await (const row of store.summaries.find({ ...query, beforeId: before })) {
       last = row;
       count += 1;
+      hasQueue ||= waitsForItsTurn(row, nowUs);
       yield row;
     }
   };
   try {
     await write(io, form, noted());
+    if (form === 'table' && hasQueue) io.stderr.write(await queueNote(store.summaries, nowUs));
   } finally {
     await store.close();
   }
   if (form !== 'table') return;
-  if (count === 0) io.stderr.write(nothingThere);
+  if (count === 0) io.stderr.write(nothingThere(flags));
   if (last !== undefined && count === limit) {
     io.stderr.write(`${count} shown. For what may follow: the same with --before ${last.id}\n`);
   }
 }
 
-const nothingThere =
-  'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: earshot summarize --each --since 24h\n';
+const noneOf = {
+  failed: 'None has failed.',
+  dropped: 'None was dropped.',
+  waiting: 'None waits.',
+  asking: 'None is being asked for.',
+} as const;
+
+/** Of some there are none where all is well. */
+function nothingThere({ state, unverified }: QuerySummariesFlags): string {
+  if (unverified) return 'None that matches states what the facts do not have.\n';
+  if (state !== undefined && state !== 'done') return `${noneOf[state]}\n`;
+  return 'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: earshot summarize --each --since 24h\n';
+}
 
 async function write(
-  io: Pick<Io, 'stdout' | 'env'>,
+  io: Pick<Io, 'stdout' | 'env' | 'nowUs'>,
   form: OutputForm,
   rows: AsyncIterable<SummaryRow>,
 ): Promise<void> {
@@ -75,19 +91,29 @@ async function write(
 
 /** Texts are for reading: below each other, not in columns. */
 async function writeTexts(
-  io: Pick<Io, 'stdout' | 'env'>,
+  io: Pick<Io, 'stdout' | 'env' | 'nowUs'>,
   rows: AsyncIterable<SummaryRow>,
 ): Promise<void> {
   const paint = painter(io, io.stdout);
+  const nowUs = io.nowUs();
   for await (const row of rows) {
-    const mark = paint('dim', `${row.id} ${stateOf(row)}`);
-    await writeOut(io.stdout, textLines(row, { mark, reason: row.error }, paint));
+    const mark = `${paint('dim', `#${row.id}`)} ${paint(colourOf(row), stateOf(row, nowUs))}`;
+    await writeOut(io.stdout, textLines(row, { mark, reason: row.error }, paint, io.stdout));
   }
 }
 
-function stateOf({ state, text, nextTryAtUs }: SummaryRow): string {
-  if (nextTryAtUs !== null) return `${state}, next try ${minuteOf(nextTryAtUs)}`;
-  if (text === null) return state;
+function colourOf({ state, text }: SummaryRow): 'red' | 'yellow' | 'dim' {
+  if (state === 'failed') return 'red';
+  return state === 'dropped' || text?.verified === false ? 'yellow' : 'dim';
+}
+
+function stateOf(row: SummaryRow, nowUs: number): string {
+  const { state, text, nextTryAtUs } = row;
+  if (waitsForItsTurn(row, nowUs)) return 'waiting for its turn';
+  if (state === 'waiting' && nextTryAtUs !== null) {
+    return `waiting, next try ${minuteOf(nextTryAtUs)} UTC`;
+  }
+  if (text === null || state === 'asking') return state;
   if (text.model === null) return `${state}, from the facts alone`;
   return text.verified ? state : `${state}, not verified`;
 }

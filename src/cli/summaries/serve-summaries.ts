@@ -1,5 +1,5 @@
 /** Summaries inside a receiver that serves: started where a rule asks for them, and never in its way. */
-import { loadSummaryRules } from '../../config/subscriptions-file.ts';
+import { loadSummaryRules, ruleFilterFindings } from '../../config/subscriptions-file.ts';
 import type { SummaryConfig } from '../../config/summary-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -20,6 +20,10 @@ export async function serveSummaries(
 ): Promise<ServedSummaries | undefined> {
   try {
     const rules = await loadSummaryRules(io.workingDir);
+    for (const { where, finding } of ruleFilterFindings(rules)) {
+      const { message: reason, hint } = finding;
+      log.warn({ where, reason, hint }, 'a filter of a summary rule may not mean what it should');
+    }
     const otherwise = plainSummaryRule(config.rule);
     if ([otherwise, ...rules.values()].every(({ kind }) => kind === 'off')) return undefined;
     if (!config.index) {

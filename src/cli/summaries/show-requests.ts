@@ -3,13 +3,15 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { NewSummaryJob, SummaryJob } from '../../domain/summaries.ts';
 import type { ChatRequest } from '../../summary/chat/chat-request.ts';
-import { chatRequest, repeatRequest } from '../../summary/prompt/chat-prompt.ts';
+import { chatRequest } from '../../summary/prompt/chat-prompt.ts';
 import { estimateTokens } from '../../summary/prompt/estimate-tokens.ts';
+import { nextRequest } from '../../summary/worker/next-request.ts';
 import { prepare } from '../../summary/worker/prepared.ts';
 import { requestKey } from '../../summary/worker/request-key.ts';
 import type { SummaryWorld } from '../../summary/worker/summary-world.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../write-out.ts';
+import { grouped } from './budget-limits.ts';
 import { subjectName } from './subject-name.ts';
 
 /** Stands in for a model where none is configured. */
@@ -37,7 +39,7 @@ export async function showRequests(
     const line = JSON.stringify({ kind, productId, productName, tokens, request });
     const text = json
       ? `${stdout.isTTY ? printable(line) : line}\n`
-      : `# ${subjectName(job)}: about ${tokens} tokens\n${JSON.stringify(request, null, 2)}\n`;
+      : `# ${subjectName(job)}: about ${grouped(tokens)} tokens\n${JSON.stringify(request, null, 2)}\n`;
     await writeOut(stdout, text);
   }
   stderr.write(`${totalsLine(total, world)}\n`);
@@ -52,7 +54,7 @@ async function requestFor(
   if (prepared === null) return 'unknown';
   const request = chatRequest(prepared.sheet, world.model?.name ?? placeholderModel);
   if ((await world.summaries.known(requestKey(job, request))) !== null) return 'known';
-  return 'attempts' in job && job.attempts > 0 ? repeatRequest(request) : request;
+  return nextRequest(job, request);
 }
 
 function totalsLine(
@@ -60,11 +62,12 @@ function totalsLine(
   { model, budget }: SummaryWorld,
 ): string {
   const { requests, tokens, known, unknown } = total;
+  const { requestsPerHour, requestsPerDay, tokensPerDay } = budget;
   return [
-    `${requests} request${requests === 1 ? '' : 's'}, about ${tokens} tokens.`,
+    `${grouped(requests)} request${requests === 1 ? '' : 's'}, about ${grouped(tokens)} tokens.`,
     ...(known > 0 ? [`${known} more answered already.`] : []),
     ...(unknown > 0 ? [`${unknown} with nothing to tell.`] : []),
-    `Allowed are ${budget.requestsPerHour} requests an hour, ${budget.requestsPerDay} a day, and ${budget.tokensPerDay} tokens a day.`,
+    `Allowed are ${grouped(requestsPerHour)} requests an hour, ${grouped(requestsPerDay)} a day, and ${grouped(tokensPerDay)} tokens a day.`,
     model === null
       ? 'No model is configured, so none would be sent: the texts would be made of the facts alone.'
       : 'Nothing was sent.',

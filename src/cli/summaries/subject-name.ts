@@ -5,12 +5,16 @@ import type { NewSummaryJob } from '../../domain/summaries.ts';
 
 type Subject = Pick<NewSummaryJob, 'productId' | 'productName' | 'subscription' | 'scope'>;
 
-/** The product's name or id, or such as `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00, SENTINEL-2`. */
+/** The product's name or id, or such as `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00 UTC, SENTINEL-2`. */
 export function subjectName({ productId, productName, subscription, scope }: Subject): string {
   if (scope === null) return printable(productName ?? productId ?? '');
-  const span = `${minuteOf(scope.fromUs)} to ${minuteOf(scope.untilUs)}`;
-  const of = subscription === null ? 'everything' : subscription || 'notifications to no name';
-  const part = scope.area ?? scope.collection ?? scope.filter;
+  const { fromUs, untilUs, area, collection, filter } = scope;
+  const span = `${minuteOf(fromUs)} to ${minuteOf(untilUs)} UTC`;
+  const all = subscription === null ? 'all subscriptions' : subscription;
+  const of = all || 'notifications to no name';
+  // An area is the user's own word for its filter.
+  const which = filter === null ? null : `products that match ${filter}`;
+  const part = area ?? collection ?? which;
   return printable(`digest of ${of}, ${span}${part === null ? '' : `, ${part}`}`);
 }
 

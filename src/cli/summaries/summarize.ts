@@ -2,6 +2,7 @@
 import { readBoth, readDataConfig } from '../../config/read-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { printable } from '../../domain/printable.ts';
 import type { NewSummaryJob } from '../../domain/summaries.ts';
 import { openStore } from '../../store/store.ts';
 import type { Asking } from '../../summary/worker/do-job.ts';
@@ -13,12 +14,16 @@ import { createLogger } from '../logger.ts';
 import { withCurrentIndex } from '../products/current-index.ts';
 import { pause } from '../until-aborted.ts';
 import { writeOut } from '../write-out.ts';
+import { dropWaiting } from './drop-waiting.ts';
 import { dueAfterCollecting } from './jobs-by-rules.ts';
+import { neverNotified } from './never-notified.ts';
 import { openSummaryWorld } from './open-summary-world.ts';
 import { promptText } from './prompt-text.ts';
 import { showRequests } from './show-requests.ts';
 import {
   dueTask,
+  nothingDue,
+  nothingWanted,
   type Rules,
   readRules,
   retryTask,
@@ -31,6 +36,7 @@ import { createWorkReport, type WorkReport } from './work-report.ts';
 export interface SummarizeFlags extends WantedFlags {
   dryRun?: true;
   retry?: number[] | 'all';
+  drop?: number[] | 'all';
   printPrompt?: true;
   json?: true;
 }
@@ -41,7 +47,8 @@ const othersPollMs = 200;
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   if (flags.printPrompt) return writeOut(io.stdout, promptText());
   refuseLooseFlags(flags);
-  const find = isAsked(flags) ? wantedJobs(flags, io.nowUs()) : null;
+  if (flags.drop !== undefined) return dropWaiting(flags.drop, io);
+  const find = isAsked(flags) ? wantedJobs(flags, io) : null;
   const [summaryConfig, dataConfig] = readBoth(
     () => readSummaryConfig(io),
     () => readDataConfig(io),
@@ -53,10 +60,15 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
     const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
     try {
       const world = openSummaryWorld(config, { store, products, log }, io);
+      const unknown = await neverNotified(flags.subscription, store, io);
+      if (unknown !== null) return void io.stderr.write(`${printable(unknown)}\n`);
       const { signal } = io;
-      const wanted = await find?.({ store, products, nowUs: io.nowUs(), signal });
+      const tell = (sentence: string) => void io.stderr.write(`${sentence}\n`);
+      const wanted = await find?.({ store, products, nowUs: io.nowUs(), signal, tell });
       if (flags.dryRun) {
         const jobs = wanted ?? (await dueAfterCollecting(world, rules.of, signal));
+        const nothing = wanted === undefined ? nothingDue(rules) : nothingWanted;
+        if (jobs.length === 0) return tell(nothing);
         return await showRequests(jobs.slice(0, flags.limit), world, io, flags);
       }
       const task = await taskOf(flags, wanted, rules, { world, io });
@@ -100,8 +112,7 @@ async function work(
   { limit, json }: SummarizeFlags,
 ): Promise<void> {
   const named = ids?.slice(0, limit);
-  const total = named?.length ?? null;
-  const report = createWorkReport(io, world, { total, json: json === true, nothing });
+  const report = createWorkReport(io, world, { ids: named, json: json === true, nothing });
   const asking = { world, pause: createServicePause(world), signal: io.signal };
   const end = await (named === undefined
     ? workDue(asking, { limit, onEnd: report.onEnd })

@@ -2,25 +2,26 @@
 import { printable } from '../../domain/printable.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
 import type { painter } from '../colour.ts';
+import type { Output } from '../io.ts';
+import { wrapText } from '../wrap-text.ts';
 import { subjectName } from './subject-name.ts';
 
-/** Ends with an empty line. `mark` stands behind the name, painted already; `reason` below the text. */
+/** Ends with an empty line; fits the output. `mark` stands behind the name, painted already; `reason` below the text. */
 export function textLines(
   row: SummaryRow,
   { mark, reason }: { mark: string; reason: string | null },
   paint: ReturnType<typeof painter>,
+  output: Output,
 ): string {
   const doubts = row.text?.doubts ?? [];
-  const below = [
-    ...(row.text === null ? [] : [printable(row.text.text)]),
-    ...(doubts.length === 0
-      ? []
-      : [paint('yellow', `Not in the facts: ${printable(doubts.join(', '))}`)]),
-    ...(reason === null ? [] : [paint('dim', printable(reason))]),
-  ];
+  // Broken before it is painted: a line is as wide as what is seen of it.
+  const below = (text: string) => wrapText(printable(text), '  ', output);
+  const doubtLines = doubts.length === 0 ? [] : below(`Not in the facts: ${doubts.join(', ')}`);
   const lines = [
     `${paint('bold', subjectName(row))}  ${mark}`,
-    ...below.map((line) => `  ${line}`),
+    ...(row.text === null ? [] : below(row.text.text)),
+    ...doubtLines.map((line) => paint('yellow', line)),
+    ...(reason === null ? [] : below(reason)).map((line) => paint('dim', line)),
   ];
   return `${lines.join('\n')}\n\n`;
 }

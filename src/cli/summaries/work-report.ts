@@ -9,7 +9,8 @@ import type { OnJobEnd, WorkEnd } from '../../summary/worker/work-due.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../write-out.ts';
-import { endNames, restOf, sumOf } from './sum-of-work.ts';
+import { rowById } from './row-by-id.ts';
+import { endName, sumOfWork } from './sum-of-work.ts';
 import { textLines } from './text-lines.ts';
 
 export interface WorkReport {
@@ -25,53 +26,49 @@ export interface WorkReport {
 
 type ReportIo = Pick<Io, 'stdout' | 'stderr' | 'env' | 'signal'>;
 
-/** `total`: how many there are, where that is known. Texts are printed as they come. */
+/** `ids`: the jobs, where it is known which. Texts are printed as they come. */
 export function createWorkReport(
   io: ReportIo,
   world: SummaryWorld,
-  { total, json, nothing }: { total: number | null; json: boolean; nothing: string },
+  { ids, json, nothing }: { ids: readonly number[] | undefined; json: boolean; nothing: string },
 ): WorkReport {
   const ends = new Map<number, JobEnd>();
-  const of = total === null ? '' : ` of ${total}`;
+  const of = ids === undefined ? '' : ` of ${ids.length}`;
   // On one terminal the texts themselves show how far it is.
   const isProgressShown = io.stderr.isTTY === true && io.stdout.isTTY !== true;
   const note = async (id: number, end: JobEnd, row: SummaryRow | null) => {
     ends.set(id, end);
     if (isProgressShown) io.stderr.write(`\r${ends.size}${of} texts`);
-    if (row !== null && !isOpen(end)) await show(row, end, { io, json });
+    if (row !== null && endName(end) !== null) await show(row, end, { io, json });
   };
   return {
-    onEnd: async ({ id }, end) => note(id, end, isOpen(end) ? null : await rowOf(id, world)),
-    noteOthers: async (ids) => {
+    onEnd: async ({ id }, end) =>
+      note(id, end, endName(end) === null ? null : await rowById(id, world.summaries)),
+    noteOthers: async (wanted) => {
       let left = 0;
-      for (const id of ids) {
+      for (const id of wanted) {
         const before = ends.get(id);
-        if (before !== undefined && !isOpen(before)) continue;
-        const row = await rowOf(id, world);
+        if (before !== undefined && endName(before) !== null) continue;
+        const row = await rowById(id, world.summaries);
         const end = endOf(row);
-        if (!isOpen(end)) await note(id, end, row);
-        else if (row?.nextTryAtUs == null || row.nextTryAtUs <= world.nowUs()) left += 1;
+        if (endName(end) !== null) await note(id, end, row);
+        // Another program that asks is done soon, or its lease ends.
+        else if (row?.state === 'asking' || (row?.nextTryAtUs ?? 0) <= world.nowUs()) left += 1;
       }
       return left;
     },
     close: async (workEnd) => {
       if (isProgressShown && ends.size > 0) io.stderr.write('\n');
-      const all = [...ends.values()];
-      const rest = await restOf(workEnd, all, world);
+      const sum = await sumOfWork({ workEnd, ends, ids }, world);
       const { aborted } = io.signal;
       const none = aborted ? 'Nothing was written.' : nothing;
-      const told = [all.length === 0 ? none : sumOf(all), ...rest].join(' ');
+      const told = sum.length === 0 ? none : sum.join(' ');
       if (aborted) throw new AppError('cancelled', `Stopped. ${told}`);
-      const failed = all.some(({ end }) => end === 'failed');
+      const failed = [...ends.values()].some(({ end }) => end === 'failed');
       if (failed || workEnd.end === 'service') throw new AppError('unavailable', told);
       io.stderr.write(`${printable(told)}\n`);
     },
   };
-}
-
-/** Whether the job comes again. */
-function isOpen({ end }: JobEnd): boolean {
-  return ['postponed', 'budget', 'taken'].includes(end);
 }
 
 async function show(
@@ -85,20 +82,14 @@ async function show(
     return writeOut(stdout, `${stdout.isTTY ? printable(line) : line}\n`);
   }
   const paint = painter(io, stdout);
-  const isGood = ['written', 'same', 'template'].includes(end.end);
-  const mark = paint(isGood ? 'green' : 'yellow', endNames[end.end]);
+  const mark = paint(colourOf(end), endName(end) ?? '');
   const reason = 'reason' in end ? end.reason : null;
-  await writeOut(stdout, textLines(row, { mark, reason }, paint));
+  await writeOut(stdout, textLines(row, { mark, reason }, paint, stdout));
 }
 
-async function rowOf(
-  id: number,
-  { summaries }: Pick<SummaryWorld, 'summaries'>,
-): Promise<SummaryRow | null> {
-  for await (const row of summaries.find({ beforeId: id + 1, limit: 1 })) {
-    return row.id === id ? row : null;
-  }
-  return null;
+function colourOf({ end }: JobEnd): 'green' | 'red' | 'yellow' {
+  if (end === 'failed') return 'red';
+  return ['written', 'same', 'template'].includes(end) ? 'green' : 'yellow';
 }
 
 /** What another program made of a job, as its row shows it. */

@@ -17,6 +17,7 @@ const phrases: readonly {
   { label: /^deletion date$/, text: date, sentence: (text) => `It was deleted on ${text}.` },
   { label: /^(sens|acqui)/, text: date, sentence: (text) => `It was sensed on ${text}.` },
   { label: /^valid from$/, text: date, sentence: (text) => `It is valid from ${text} on.` },
+  { label: /^covers from$/, text: date, sentence: (text) => `It covers the time from ${text} on.` },
   { label: /^(place|countries|seas)$/, sentence: (text) => `It covers ${text}.` },
   { label: /^(countries|seas)\b/, sentence: (text) => `They cover ${text}.` },
   { label: /^products by collection$/, sentence: (text) => `The collections are ${text}.` },

@@ -4,8 +4,8 @@ export const summaries = {
   number: 3,
   name: 'summaries',
   /*
-   * A text lies under the SHA-256 of its request, in a table that grows at its end. `doubts` and `scope`
-   * are JSON, `verified` and `settled` 0 or 1. The id of a job is never given again, so that a late answer
+   * A text lies under the SHA-256 of its request, in a table that grows at its end. `doubts`, `doubted` and
+   * `scope` are JSON, `verified` and `settled` 0 or 1. The id of a job is never given again, so that a late answer
    * cannot pass for another job's. `due_at_us` is the next try of a waiting job and the end of the lease of
    * an asking one: either way, from then on anybody may take it. `request_id` is the last request for it.
    * The template of a job without a text lies in its row. A request refers to a job that may be forgotten
@@ -36,6 +36,7 @@ export const summaries = {
       scope TEXT,
       state TEXT NOT NULL,
       attempts INTEGER NOT NULL,
+      doubted TEXT,
       due_at_us INTEGER NOT NULL,
       request_id INTEGER,
       error TEXT,

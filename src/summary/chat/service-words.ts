@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { foreignText, hintCharactersMax, hintOf } from '../../http/foreign-text.ts';
 import type { InferenceAnswer } from './inference-calls.ts';
+import { withoutKeyParts } from './key-echoes.ts';
 
 export interface ServiceWords {
   /** Safe to show; empty when it says nothing. */
@@ -35,7 +36,7 @@ const errorBody = z.union([
     .transform(({ detail }) => ({ message: detail, code: null, type: null })),
 ]);
 
-/** The words of an answer; what is in `secrets` shows as `…` should the service repeat it. */
+/** The words of an answer; what is in `secrets` shows as `…` should the service repeat any part of it. */
 export function readServiceWords(
   { json, text }: Pick<InferenceAnswer, 'json' | 'text'>,
   secrets: readonly string[],
@@ -45,7 +46,7 @@ export function readServiceWords(
   const words = data?.message ?? (json === undefined ? hintOf(text) : printed(json));
   const charactersMax = data === undefined ? hintCharactersMax : wordsCharactersMax;
   return {
-    text: foreignText(words, { secrets, charactersMax }),
+    text: foreignText(withoutKeyParts(words, secrets), { secrets, charactersMax }),
     code: [data?.code, data?.type].filter((part) => part != null).join(' '),
   };
 }
@@ -68,7 +69,7 @@ function wordsOf(findings: z.infer<typeof finding>[]): string {
 
 /** Completes a sentence with the service's words, in quotes; empty when there are none. */
 export function saying({ text }: ServiceWords): string {
-  return text === '' ? '' : ` It says: "${text}".`;
+  return text === '' ? '' : ` It says: "${text.replace(/\.$/, '')}".`;
 }
 
 /** Words that speak of a request that is too long, as those may name the model too. */

@@ -5,11 +5,14 @@
  */
 import type { FactSheet } from '../facts/fact-sheet.ts';
 import type { Claim } from './claim.ts';
-import type { Doubt } from './doubt.ts';
-import { type IsPlaceName, isKnownDate, type KnownFacts, knownFacts } from './known-facts.ts';
+import type { Doubt, PlacedDoubt } from './doubt.ts';
+import { isKnownDate } from './known-dates.ts';
+import { type IsPlaceName, isKnownNumber, type KnownFacts, knownFacts } from './known-facts.ts';
 import { matchingText } from './matching-text.ts';
-import { asDoubts, nameDoubts, type PlacedDoubt, placeDoubts } from './name-doubts.ts';
+import { asDoubts, nameDoubts, placeDoubts } from './name-doubts.ts';
 import { readClaims } from './read-claims.ts';
+import { stateDoubts } from './state-words.ts';
+import { tieDoubts } from './tied-facts.ts';
 import { unsafeReason } from './unsafe-answer.ts';
 
 export type AnswerCheck =
@@ -38,7 +41,9 @@ export function checkAnswer(text: string, sheet: FactSheet, isPlaceName: IsPlace
   const known = knownFacts(sheet, isPlaceName);
   const places = placeDoubts(matching, claims, known, isPlaceName);
   const placed = [
-    ...claims.flatMap((claim) => statedDoubts(claim, known)),
+    ...claims.flatMap((claim) => statedDoubts(claim, matching, known)),
+    ...tieDoubts(matching, claims, sheet),
+    ...stateDoubts(matching, sheet),
     ...places,
     // What is both is told as a place.
     ...nameDoubts(matching, claims, known, places),
@@ -48,7 +53,7 @@ export function checkAnswer(text: string, sheet: FactSheet, isPlaceName: IsPlace
 }
 
 /** A date, a number or a telling phrase that the facts do not have. */
-function statedDoubts(claim: Claim, known: KnownFacts): PlacedDoubt[] {
+function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoubt[] {
   const { start, end } = claim;
   switch (claim.kind) {
     case 'date': {
@@ -59,9 +64,7 @@ function statedDoubts(claim: Claim, known: KnownFacts): PlacedDoubt[] {
       return [{ kind: 'date', start, end }];
     }
     case 'number':
-      return claim.keys.some((key) => known.numbers.has(key))
-        ? []
-        : [{ kind: 'number', start, end }];
+      return isKnownNumber(claim, text, known) ? [] : [{ kind: 'number', start, end }];
     case 'phrase':
       return known.phrases.has(claim.key) ? [] : [{ kind: claim.states, start, end }];
     default:

@@ -1,6 +1,7 @@
 /** What an answer states and the facts do not. */
+import type { Span } from './claim.ts';
 
-export const doubtKinds = ['number', 'date', 'name', 'place', 'script'] as const;
+export const doubtKinds = ['number', 'date', 'name', 'place', 'state', 'script'] as const;
 export type DoubtKind = (typeof doubtKinds)[number];
 
 export interface Doubt {
@@ -8,6 +9,8 @@ export interface Doubt {
   /** As in the answer, at most 60 characters. */
   words: string;
 }
+
+export type PlacedDoubt = Span & Pick<Doubt, 'kind'>;
 
 const wordsMax = 60;
 

@@ -1,26 +1,30 @@
 /** The facts of a sheet, read so that what a text states can be looked up in them. */
 import type { FactSheet } from '../facts/fact-sheet.ts';
-import type { Claim, DateParts } from './claim.ts';
-import { foldedName, matchingText, wordKey } from './matching-text.ts';
+import type { Claim, DateParts, NumberClaim } from './claim.ts';
+import { datesOf, dayPhrases } from './known-dates.ts';
+import { type Limit, limitsOf } from './limits.ts';
+import { matchingText, placeKey, wordKey } from './matching-text.ts';
 import { placesIn } from './places-in.ts';
 import { readClaims } from './read-claims.ts';
+import { shortFormsOf } from './short-forms.ts';
 
 export type IsPlaceName = (lowerCaseWords: string) => boolean;
 
 export interface KnownFacts {
   dates: readonly DateParts[];
-  numbers: ReadonlySet<string>;
+  /** With the limits that the facts set them. */
+  numbers: ReadonlyMap<string, ReadonlySet<Limit>>;
   phrases: ReadonlySet<string>;
   /** Whole words, and the parts of hyphened ones; by `wordKey`. */
   words: ReadonlySet<string>;
-  /** Whole names of places, folded: where the facts say Gulf of Mexico, they do not say Mexico. */
+  /** Whole names of places, by `placeKey`: where the facts say Gulf of Mexico, they do not say Mexico. */
   places: ReadonlySet<string>;
 }
 
 /** Reads labels and texts alike, each by itself. */
 export function knownFacts(sheet: FactSheet, isPlaceName: IsPlaceName): KnownFacts {
   const dates: DateParts[] = [];
-  const numbers = new Set<string>();
+  const numbers = new Map<string, Set<Limit>>();
   const phrases = new Set<string>();
   const words = new Set<string>();
   const places = new Set<string>();
@@ -29,71 +33,42 @@ export function knownFacts(sheet: FactSheet, isPlaceName: IsPlaceName): KnownFac
     const claims = readClaims(text);
     dates.push(...datesOf(claims));
     for (const claim of claims) {
-      if (claim.kind === 'number') for (const key of claim.keys) numbers.add(key);
-      if (claim.kind === 'date' && claim.orNumber !== undefined) numbers.add(claim.orNumber);
+      for (const [key, limit] of numbersOf(claim, text)) {
+        numbers.set(key, (numbers.get(key) ?? new Set()).add(limit));
+      }
       if (claim.kind === 'phrase') phrases.add(claim.key);
       if (claim.kind === 'word') for (const key of keysOf(claim.word)) words.add(key);
     }
-    for (const { name } of placesIn(claims, text, isPlaceName)) places.add(foldedName(name));
+    for (const word of shortFormsOf(text)) words.add(word);
+    for (const { name } of placesIn(claims, text, isPlaceName)) places.add(placeKey(name));
   }
   for (const phrase of dayPhrases(dates)) phrases.add(phrase);
   return { dates, numbers, phrases, words, places };
 }
 
-/** A time alone is one of the day before it: `20 May 2024 10:15 UTC to 10:20 UTC`. */
-function datesOf(claims: readonly Claim[]): DateParts[] {
-  const found: DateParts[] = [];
-  let day: DateParts = {};
-  for (const claim of claims) {
-    if (claim.kind !== 'date') continue;
-    for (const date of claim.dates.flat()) {
-      if (date.day === undefined) found.push(date.hour === undefined ? date : { ...day, ...date });
-      else {
-        const { year, month } = date;
-        day = { day: date.day, ...(year && { year }), ...(month && { month }) };
-        found.push(date);
-      }
-    }
-  }
-  return found;
+function numbersOf(claim: Claim, text: string): (readonly [string, Limit])[] {
+  if (claim.kind === 'date' && claim.orNumber !== undefined) return [[claim.orNumber, 'exact']];
+  if (claim.kind !== 'number') return [];
+  return claim.keys.flatMap((key) => limitsOf(claim, text).map((limit) => [key, limit] as const));
+}
+
+/** Whether the facts have the number, under the same limit or none. */
+export function isKnownNumber(claim: NumberClaim, text: string, known: KnownFacts): boolean {
+  const limits = limitsOf(claim, text);
+  return claim.keys.some((key) => limits.some((limit) => known.numbers.get(key)?.has(limit)));
 }
 
 /**
  * A word, the parts of a hyphened one that are all letters, and what its last letter makes special: a product
- * of Sentinel-2B is one of Sentinel-2, Level-2A is Level-2. Underscores join: no part of a name is known.
+ * of Sentinel-2B is one of Sentinel-2, Level-2A is Level-2. Underscores join, as hyphens do between capitals: no
+ * part of a code is known.
  */
 function keysOf(word: string): string[] {
   const key = wordKey(word);
-  const parts = key.includes('_') ? [] : key.split(/[-/]/).filter((part) => !/[0-9]/.test(part));
+  const isCode = key.includes('_') || !/\p{Ll}/u.test(word);
+  const parts = isCode ? [] : key.split(/[-/]/).filter((part) => !/[0-9]/.test(part));
   const general = /^((?:sentinel|level)-[0-9])[a-d]$/.exec(key)?.[1];
   return [key, ...parts, ...(key.includes('/') && !key.includes('_') ? key.split('/') : [])].concat(
     general ?? [],
   );
-}
-
-/** `same day` and `next day` are said rightly when two dates of the facts are so. */
-function dayPhrases(dates: readonly DateParts[]): string[] {
-  const days = dates
-    .map(dayNumberOf)
-    .filter((day) => day !== null)
-    .sort((a, b) => a - b);
-  const gaps = days.slice(1).map((day, index) => day - (days[index] ?? day));
-  return [...(gaps.includes(0) ? ['same day'] : []), ...(gaps.includes(1) ? ['next day'] : [])];
-}
-
-/** Days since 1970; null for a date that lacks a part. */
-function dayNumberOf({ year, month, day }: DateParts): number | null {
-  if (year === undefined || month === undefined || day === undefined) return null;
-  return Date.UTC(year, month - 1, day) / 86_400_000;
-}
-
-/** Whether some date of the facts has all parts that are said of this one. */
-export function isKnownDate(said: DateParts, known: readonly DateParts[]): boolean {
-  return known.some((date) => {
-    const days = dayNumberOf(date);
-    const weekday =
-      date.weekday ?? (days === null ? undefined : new Date(days * 864e5).getUTCDay());
-    const whole: DateParts = weekday === undefined ? date : { ...date, weekday };
-    return Object.entries(said).every(([part, value]) => whole[part as keyof DateParts] === value);
-  });
 }

@@ -11,9 +11,15 @@ export function matchingText(text: string): string {
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'");
 }
 
-/** A name without its case and its accents: `são paulo` is `Sao Paulo`. */
+/** A name without its case, its accents and its article: `são paulo` is `Sao Paulo`. */
 export function foldedName(name: string): string {
-  return name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  const folded = name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  return folded.replace(/^the /, '');
+}
+
+/** A name of a place by which it is found: `the Netherlands` are the `Netherlands`. */
+export function placeKey(name: string): string {
+  return foldedName(name).replace(/^the /, '');
 }
 
 /**

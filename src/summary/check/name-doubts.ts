@@ -1,12 +1,18 @@
 /** Names in an answer that the facts do not have. */
 import type { Claim, Span, WordClaim } from './claim.ts';
-import { type Doubt, doubtOf } from './doubt.ts';
+import { type Doubt, type DoubtKind, doubtOf, type PlacedDoubt } from './doubt.ts';
 import type { IsPlaceName, KnownFacts } from './known-facts.ts';
-import { foldedName, wordKey } from './matching-text.ts';
+import { foldedName, placeKey, wordKey } from './matching-text.ts';
 import { type FoundPlace, placesIn } from './places-in.ts';
-import { capitalWords, fieldWords, openingWords, ordinaryPlaceWords } from './plain-words.ts';
-
-export type PlacedDoubt = Span & Pick<Doubt, 'kind'>;
+import {
+  beforeParticiple,
+  capitalWords,
+  conditionWords,
+  fieldWords,
+  openingWords,
+  ordinaryPlaceWords,
+} from './plain-words.ts';
+import { countriesByAdjective } from './short-forms.ts';
 
 /** Names of places, in whatever case, that the facts do not have as whole names. */
 export function placeDoubts(
@@ -16,7 +22,7 @@ export function placeDoubts(
   isPlaceName: IsPlaceName,
 ): PlacedDoubt[] {
   return placesIn(claims, text, isPlaceName)
-    .filter((place) => !places.has(foldedName(place.name)) && !isOrdinary(text, place))
+    .filter((place) => !places.has(placeKey(place.name)) && !isOrdinary(text, place))
     .map(({ start, end }) => ({ kind: 'place', start, end }));
 }
 
@@ -42,19 +48,38 @@ export function nameDoubts(
   return joined(text, doubts);
 }
 
-function doubtAbout(text: string, claim: WordClaim, { words }: KnownFacts): PlacedDoubt[] {
+function doubtAbout(text: string, claim: WordClaim, known: KnownFacts): PlacedDoubt[] {
   const { start, end, word } = claim;
-  if (words.has(wordKey(word))) return [];
+  if (known.words.has(wordKey(word))) return [];
   if (isForeignScript(word)) return [{ kind: 'script', start, end }];
   const first = beginsSentence(text, start);
-  const doubtful = unknownParts(word, words).some((part, index) => {
-    if (isCode(part)) return part.toLowerCase() !== 'id' && part.toLowerCase() !== 'utc';
-    const key = foldedName(part);
-    if (fieldWords.has(key)) return true;
-    if (!/^\p{Lu}/u.test(part) || capitalWords.has(key)) return false;
-    return !(first && index === 0 && openingWords.has(key));
+  const isOpener = first && (isOpening(word) || isParticiple(word, text.slice(end, end + 16)));
+  const [doubt] = unknownParts(word, known.words).flatMap((part, index) => {
+    return index === 0 && isOpener ? [] : (doubtOfPart(part, known) ?? []);
   });
-  return doubtful ? [{ kind: 'name', start, end }] : [];
+  return doubt === undefined ? [] : [{ kind: doubt, start, end }];
+}
+
+function doubtOfPart(part: string, { places }: KnownFacts): DoubtKind | null {
+  const key = foldedName(part);
+  const countries = countriesByAdjective.get(key);
+  if (countries !== undefined && (key !== 'polish' || part !== key)) {
+    return countries.some((country) => places.has(country)) ? null : 'place';
+  }
+  if (isCode(part)) return key === 'id' || key === 'utc' ? null : 'name';
+  if (conditionWords.has(key)) return 'state';
+  if (fieldWords.has(key)) return 'name';
+  return /^\p{Lu}/u.test(part) && !capitalWords.has(key) ? 'name' : null;
+}
+
+function isOpening(word: string): boolean {
+  const [part = ''] = word.split(/[-/]/);
+  return !isCode(part) && openingWords.has(foldedName(part)) && !fieldWords.has(foldedName(part));
+}
+
+/** `Tucked between`, `Named after`: names that end so are places, or are followed by a verb. */
+function isParticiple(word: string, after: string): boolean {
+  return /^\p{Lu}\p{Ll}{2,}(?:ed|ing)$/u.test(word) && beforeParticiple.test(after);
 }
 
 /** No name of the facts has more parts: a GUID has five. */

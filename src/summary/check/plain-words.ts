@@ -41,6 +41,7 @@ export const openingWords = wordSet(`
   swath taken taking temporal ten than that the their them then there therefore these they this those though three through
   throughout thus tile tiles time timeliness timely to together total totalling totaling touching toward towards two typical ultimately
   under until unlike up updated upon using usually valid validity version versions very via viewed virtually was water
+  access accompanied called counting lying named nothing ordered set sized titled withdrawn
   we week weekly west western east eastern what when where whereas whether which while whole with within without worth yet
   zero
 `);
@@ -65,4 +66,17 @@ export const fieldWords = wordSet(`
   msi olci slstr sral tropomi oli tirs aster meris etm avhrr
   radar altimeter altimetry ascending descending
   methane ozone formaldehyde aerosol aerosols monoxide dioxide
+  esa nasa airbus thales eumetsat ecmwf usgs noaa jaxa isro cnes dlr roscosmos spacex maxar esri cloudferro
 `);
+
+/** Weather, and what happens to land and sea: found in the facts where it is true, as no model has seen the image. */
+export const conditionWords = wordSet(`
+  snow snowy rain rains rainy rainfall fog foggy haze hazy mist misty ice icy hailstorm frost frozen drizzle lightning
+  storm storms stormy thunderstorm thunderstorms hurricane typhoon cyclone tornado flood floods flooded flooding drought
+  fire fires wildfire wildfires smoke dust dusty ash sandstorm earthquake eruption volcano volcanic landslide tsunami
+  sunny sunshine overcast windy cloudless cloud-free
+`);
+
+/** What follows a participle that begins a sentence. */
+export const beforeParticiple =
+  /^,? (?:in|on|at|by|over|from|with|within|between|near|as|to|the|a|an|its|for|along|under|just|across|around|about|after|against|through|mainly|mostly|entirely|partly|largely|all|both|each|every|this|these) /;

@@ -1,7 +1,7 @@
 /** The parts that a digest's sheet and its text share, so that the one repeats the other word by word. */
 import { countWords, dateWords, durationWords, listWords, percentWords } from '../facts/phrases.ts';
 import { type DigestFacts, distinctMax } from './digest-facts.ts';
-import type { Ranking } from './tally.ts';
+import { type Ranking, standingOut } from './tally.ts';
 import type { Range } from './value-sample.ts';
 
 const shortestUs = 1_000_000;
@@ -19,7 +19,7 @@ export function amountWords(count: number, noun: string): string {
 }
 
 /** `Austria (40)`, the most frequent first; without their numbers where there is one product. */
-export function rankedNames(
+function rankedNames(
   { top }: Ranking,
   { products }: Pick<DigestFacts, 'products'>,
   inSentence = (name: string) => name,
@@ -30,15 +30,63 @@ export function rankedNames(
   });
 }
 
-/** `Austria (40), Italy (31) and 2 others`; null for none. */
-export function rankingWords(
+/** `Sentinel-1 (40), Sentinel-2 (31) and others (2)`; null where no collection is known. */
+export function collectionsWords(facts: DigestFacts): string | null {
+  const { collections, products } = facts;
+  const told = collections.top.reduce((sum, { count }) => sum + count, 0);
+  return countedWords(collections, products - told, 'others', facts);
+}
+
+/** `S2MSI2A (40) and other types (7)`; null where no type is known. */
+export function typesWords(facts: DigestFacts): string | null {
+  const { productTypes, otherTypes } = facts;
+  return countedWords(productTypes, productTypes.others.count + otherTypes, 'other types', facts);
+}
+
+/** Adds up to all products. */
+function countedWords(
   ranking: Ranking,
-  facts: Pick<DigestFacts, 'products'>,
+  others: number,
+  othersName: string,
+  facts: DigestFacts,
 ): string | null {
   const names = rankedNames(ranking, facts);
-  const { names: others } = ranking.others;
-  if (others > 0) names.push(amountWords(others, 'other'));
-  return names.length === 0 ? null : listWords(names);
+  if (names.length === 0) return null;
+  return listWords(others > 0 ? [...names, `${othersName} (${countWords(others)})`] : names);
+}
+
+/** `country` and `countries`. */
+export interface PlaceNoun {
+  one: string;
+  many: string;
+}
+
+export const placeNouns = {
+  country: { one: 'country', many: 'countries' },
+  sea: { one: 'sea', many: 'seas' },
+} satisfies Record<string, PlaceNoun>;
+
+/** `Mexico (6)`, `Peru (2)`, `12 other countries (1 each)`: those that stand out; of one product all. */
+export function placeNames(
+  ranking: Ranking,
+  { one, many }: PlaceNoun,
+  facts: Pick<DigestFacts, 'products'>,
+  inSentence?: (name: string) => string,
+): string[] {
+  const told = facts.products === 1 ? ranking : standingOut(ranking);
+  const named = rankedNames(told, facts, inSentence);
+  const { names, count, most } = told.others;
+  if (names === 0) return named;
+  const kind = `${named.length === 0 ? '' : 'other '}${names === 1 ? one : many}`;
+  const isEven = count === names * most && facts.products > 1;
+  const each = isEven ? ` (${countWords(most)}${names === 1 ? '' : ' each'})` : '';
+  return [...named, `${countWords(names)} ${kind}${each}`];
+}
+
+/** `the filter "…"`; null where there is none. */
+export function filterWords({ scope: { filter } }: DigestFacts): string | null {
+  if (filter === null) return null;
+  return filter === '' ? 'a filter' : `the filter "${filter}"`;
 }
 
 /** The two ends of a span, or one moment where both are the same; null where one has no words. */

@@ -4,12 +4,16 @@ import { countWords, listWords, sizeWords } from '../facts/phrases.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
   amountWords,
+  collectionsWords,
   durationRange,
+  filterWords,
   percentRange,
+  placeNames,
+  placeNouns,
   productsWords,
   type RangeWords,
-  rankingWords,
   spanWords,
+  typesWords,
 } from './digest-phrases.ts';
 
 /** What is not known has no line. */
@@ -24,7 +28,8 @@ export function digestSheet(facts: DigestFacts): FactSheet {
 
 type Line = [label: string, text: string | null];
 
-function scopeLines({ scope }: DigestFacts): Line[] {
+function scopeLines(facts: DigestFacts): Line[] {
+  const { scope } = facts;
   const { subscription, collection, area } = scope;
   const named = subscription === '' ? 'without a name' : subscription;
   return [
@@ -32,6 +37,7 @@ function scopeLines({ scope }: DigestFacts): Line[] {
     ['subscription', named ?? 'all subscriptions'],
     ['only the area', area === null ? null : `"${area}"`],
     ['only the collection', collection],
+    ['only what matches', filterWords(facts)],
   ];
 }
 
@@ -59,27 +65,39 @@ function productLines(facts: DigestFacts): Line[] {
   const sized = size === null ? null : sizeWords(size.totalBytes);
   const large = largest === null ? null : sizeWords(largest.sizeBytes);
   const isPartly = products > 0 && described < products;
+  const sensed = spanWords(facts.sensing)?.join(' to ') ?? null;
+  const countries = placeNames(facts.countries, placeNouns.country, facts);
+  const seas = placeNames(facts.seas, placeNouns.sea, facts);
+  const published = durationRange(facts.publicationDelayUs);
+  const received = durationRange(facts.receiptDelayUs);
   return [
-    ['products by collection', rankingWords(facts.collections, facts)],
-    ['products by type', rankingWords(facts.productTypes, facts)],
-    ['time of sensing', spanWords(facts.sensing)?.join(' to ') ?? null],
-    ['countries, with the products over them', rankingWords(facts.countries, facts)],
-    ['seas, with the products over them', rankingWords(facts.seas, facts)],
-    ['cloud cover', cloudCover && withProducts(cloudCover, facts.cloudCoverPercent?.count ?? 0)],
+    ['products by collection', collectionsWords(facts)],
+    ['products by type', typesWords(facts)],
+    ['time of sensing', sensed && ofHowMany(sensed, facts.sensing?.products, 'product')],
     [
-      'total size',
-      sized === null || size === null
-        ? null
-        : `${sized} (${amountWords(size.products, 'product')})`,
+      'countries, with the products over them',
+      countries.length === 0 ? null : listWords(countries),
     ],
+    ['seas, with the products over them', seas.length === 0 ? null : listWords(seas)],
+    [
+      'cloud cover',
+      cloudCover && ofHowMany(spreadText(cloudCover), facts.cloudCoverPercent?.count, 'product'),
+    ],
+    ['total size', sized && ofHowMany(sized, size?.products, 'product')],
     [
       'largest product',
       large === null || largest === null
         ? null
         : [largest.name, large].filter((part) => part !== null).join(', '),
     ],
-    ['time from sensing to publication', delayText(durationRange(facts.publicationDelayUs))],
-    ['time from publication to receipt', delayText(durationRange(facts.receiptDelayUs))],
+    [
+      'time from sensing to publication',
+      published && ofHowMany(delayText(published), facts.publicationDelayUs?.count, 'product'),
+    ],
+    [
+      'time from publication to receipt',
+      received && ofHowMany(delayText(received), facts.receiptDelayUs?.count, 'notification'),
+    ],
     [
       'products without a footprint',
       withoutFootprint === 0 ? null : amountWords(withoutFootprint, 'product'),
@@ -88,12 +106,15 @@ function productLines(facts: DigestFacts): Line[] {
   ];
 }
 
-function withProducts({ min, median, max, isOne }: RangeWords, products: number): string {
-  const values = isOne ? min : `${min} to ${max}, median ${median}`;
-  return `${values} (${amountWords(products, 'product')})`;
+/** `2.2 GB (2 products)`. */
+function ofHowMany(text: string, count: number | undefined, noun: string): string {
+  return `${text} (${amountWords(count ?? 0, noun)})`;
 }
 
-function delayText(range: RangeWords | null): string | null {
-  if (range === null) return null;
-  return range.median === range.max ? range.max : `median ${range.median}, longest ${range.max}`;
+function spreadText({ min, median, max, isOne }: RangeWords): string {
+  return isOne ? min : `${min} to ${max}, median ${median}`;
+}
+
+function delayText({ median, max }: RangeWords): string {
+  return median === max ? max : `median ${median}, longest ${max}`;
 }

@@ -4,13 +4,16 @@ import type { DigestFacts } from './digest-facts.ts';
 import { countryInSentence, seaInSentence } from './digest-names.ts';
 import {
   amountWords,
+  collectionsWords,
   durationRange,
+  filterWords,
   percentRange,
+  placeNames,
+  placeNouns,
   productsWords,
   type RangeWords,
-  rankedNames,
-  rankingWords,
   spanWords,
+  typesWords,
 } from './digest-phrases.ts';
 import type { Ranking } from './tally.ts';
 
@@ -34,27 +37,38 @@ export function digestText(facts: DigestFacts): string {
 }
 
 function arrivalSentence(facts: DigestFacts): string {
-  const { scope, notifications, events } = facts;
+  const { scope, notifications, events, products, isExact } = facts;
   const [from = '', until = ''] = spanWords(scope) ?? [];
+  const when = `Between ${from} and ${until},`;
+  const arrived = `arrived for ${recipient(scope.subscription)}`;
+  if (isExact && products > 0 && notifications === products && notifications === events.created) {
+    const all = products === 1 ? '' : 'all ';
+    return `${when} ${productsTold(facts)} ${arrived}, ${all}newly created.`;
+  }
   const kinds = Object.entries(events).filter(([, count]) => count > 0);
   const [only] = kinds.length === 1 && events.other === 0 ? kinds : [];
   const told = only === undefined && kinds.length > 0 ? `: ${eventWords(events)}` : '';
   const what = notifications === 0 ? 'no notification' : amountWords(notifications, 'notification');
-  const arrived = `arrived for ${recipient(scope.subscription)}`;
-  const words = [what, aboutWords(facts, only?.[0]), arrived].filter((part) => part !== null);
-  return `Between ${from} and ${until}, ${words.join(' ')}${told}.`;
+  const isAny = notifications === 0 && productsTold(facts) === 'products';
+  const about = isAny ? '' : ` about ${productsTold(facts, only?.[0])}`;
+  return `${when} ${what}${about} ${arrived}${told}.`;
 }
 
-/** `about 12 created Sentinel-2 products in the area "Alps"`; null where there is nothing to be said. */
-function aboutWords(facts: DigestFacts, event: string | undefined): string | null {
+/** `12 created Sentinel-2 products in the area "Alps"`; without their number where there are none. */
+function productsTold(facts: DigestFacts, event?: string): string {
   const { scope, notifications, products } = facts;
   const { collection, area } = scope;
-  if (notifications === 0 && collection === null && area === null) return null;
-  const count = notifications === 0 ? null : productsWords(facts).replace(/ products?$/, '');
-  const noun = notifications > 0 && products === 1 ? 'product' : 'products';
-  const where = area === null ? null : `in the area "${area}"`;
-  return ['about', count, event, collection, noun, where]
-    .filter((word) => word !== null && word !== undefined)
+  const isOne = notifications > 0 && products === 1;
+  const filter = filterWords(facts);
+  return [
+    notifications === 0 ? null : productsWords(facts).replace(/ products?$/, ''),
+    event ?? null,
+    collection,
+    isOne ? 'product' : 'products',
+    area === null ? null : `in the area "${area}"`,
+    filter === null ? null : `that ${isOne ? 'matches' : 'match'} ${filter}`,
+  ]
+    .filter((word) => word !== null)
     .join(' ');
 }
 
@@ -79,7 +93,7 @@ function eventWords({ created, modified, deleted, other }: DigestFacts['events']
 
 function kindSentence(facts: DigestFacts): string | null {
   const { collections, productTypes, scope, products } = facts;
-  const types = rankingWords(productTypes, facts);
+  const types = typesWords(facts);
   const sameType = commonName(productTypes, facts);
   const ofType = sameType === null ? '' : ` of the type ${sameType}`;
   const they = products === 1 ? 'It is' : 'All of them are';
@@ -92,7 +106,7 @@ function kindSentence(facts: DigestFacts): string | null {
   const noun = products === 1 ? 'product' : 'products';
   const whose =
     same === null
-      ? `By collection they are ${rankingWords(collections, facts)}`
+      ? `By collection they are ${collectionsWords(facts)}`
       : `${they} ${products === 1 ? article(same) : ''}${same} ${noun}`;
   if (others !== '') return `${whose}; ${others}.`;
   if (same !== null || sameType === null) return `${whose}${ofType}.`;
@@ -106,19 +120,29 @@ function commonName({ top }: Ranking, { products, isExact }: DigestFacts): strin
 }
 
 function placeSentence(facts: DigestFacts): string | null {
-  const { products, countries, seas } = facts;
-  const span = spanWords(facts.sensing);
+  const { products, sensing, countries, seas } = facts;
+  const span = spanWords(sensing);
   const [from, until] = span ?? [];
   const when = until === undefined ? `on ${from}` : `between ${from} and ${until}`;
   const names = [
-    ...rankedNames(countries, facts, countryInSentence),
-    ...rankedNames(seas, facts, seaInSentence),
+    ...placeNames(countries, placeNouns.country, facts, countryInSentence),
+    ...placeNames(seas, placeNouns.sea, facts, seaInSentence),
   ];
-  const isPartly = countries.others.names + seas.others.names > 0;
-  const where = `${isPartly ? 'most often ' : ''}over ${listWords(names)}`;
-  const they = products === 1 ? 'It was' : 'They were';
-  if (span === null) return names.length === 0 ? null : `${they} sensed ${where}.`;
+  // Over 12 countries would be more than 12.
+  const where = `${/^\d/.test(names[0] ?? '') ? 'across' : 'over'} ${listWords(names)}`;
+  if (span === null) {
+    return names.length === 0 ? null : `${sensedOnes(products, products)} sensed ${where}.`;
+  }
+  const they = sensedOnes(sensing?.products ?? 0, products);
   return `${they} sensed ${when}${names.length === 0 ? '' : `, ${where}`}.`;
+}
+
+/** Whom the times of sensing are of: auxiliary files have none. */
+function sensedOnes(sensed: number, products: number): string {
+  if (sensed === products) return products === 1 ? 'It was' : 'They were';
+  return sensed === 1
+    ? 'The only one with a sensing time was'
+    : `The ${countWords(sensed)} with a sensing time were`;
 }
 
 function measureSentence(facts: DigestFacts): string | null {
@@ -143,25 +167,34 @@ function sizeParts({ size, largest, products }: DigestFacts): string[] {
   if (products === 1) return [`it has a size of ${total}`];
   const isAll = size.products === products;
   const known = `${amountWords(size.products, 'product')} of known size`;
-  if (size.products === 1) return [`${known} has ${total}`];
-  const sum = `${isAll ? 'together the products' : known} come to ${total}`;
+  if (size.products === 1) return [`${known} is ${total}`];
+  const sum = `${isAll ? 'the products' : known} are ${total} in total`;
   if (large === null) return [sum];
   const name = largest?.name ?? null;
-  return [`${sum}, and the largest${name === null ? '' : `, ${name},`} has ${large}`];
+  return [`${sum}, and the largest${name === null ? '' : `, ${name},`} is ${large}`];
 }
 
 function delaySentence({ products, ...facts }: DigestFacts): string | null {
   const publication = durationRange(facts.publicationDelayUs);
   const receipt = durationRange(facts.receiptDelayUs);
-  const isOne = products === 1;
-  const [they, news] = isOne
-    ? ['it was', 'the notification']
-    : ['they were', 'notifications of new products'];
+  const they = publishedOnes(facts.publicationDelayUs?.count ?? 0, products);
+  const news = newsTold(facts.receiptDelayUs?.count ?? 0, facts.events.created);
   const parts = [
     publication === null ? null : `${they} published ${afterWords(publication, 'sensing')}`,
     receipt === null ? null : `${news} came ${afterWords(receipt, 'publication')}`,
   ].filter((part) => part !== null);
   return parts.length === 0 ? null : `${capitalized(parts.join('; '))}.`;
+}
+
+function publishedOnes(known: number, products: number): string {
+  if (known === products) return products === 1 ? 'it was' : 'they were';
+  return `${amountWords(known, 'product')}, whose times are known, ${known === 1 ? 'was' : 'were'}`;
+}
+
+function newsTold(known: number, created: number): string {
+  if (known === created)
+    return created === 1 ? 'the notification' : 'notifications of new products';
+  return `${countWords(known)} of the notifications of new products`;
 }
 
 function afterWords({ median, max }: RangeWords, moment: string): string {

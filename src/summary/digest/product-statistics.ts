@@ -12,9 +12,12 @@ export interface ProductStatistics {
   described: number;
   /** In words: `Sentinel-2`. Products of no known collection are left out. */
   collections: Ranking;
+  /** Known types: `IW_GRDH_1S-COG`. */
   productTypes: Ranking;
+  /** Those of the described that have no known type. */
+  otherTypes: number;
   /** Of products with a footprint: the dates of others are no times of sensing. */
-  sensing: { fromUs: number; untilUs: number } | null;
+  sensing: { fromUs: number; untilUs: number; products: number } | null;
   countries: Ranking;
   seas: Ranking;
   cloudCoverPercent: Range | null;
@@ -61,7 +64,7 @@ export function createProductStatistics(): StatisticsCount {
   const productTypes = createTally(namesMax);
   const causes = createTally(namesMax);
   const cloudCover = createValueSample(valuesMax);
-  const count = { described: 0, otherDeletions: 0 };
+  const count = { described: 0, otherTypes: 0, otherDeletions: 0 };
   return {
     addProduct: ({ product, productId, productName, receivedAtUs, place }) => {
       const collection = collectionInWords(
@@ -71,8 +74,9 @@ export function createProductStatistics(): StatisticsCount {
       if (product === null) return;
       const { row } = product;
       count.described += 1;
-      const type = typeCode(row.productType);
-      if (type !== null) productTypes.add(type);
+      const type = typeCode(row.productType, row.productName);
+      if (type === null) count.otherTypes += 1;
+      else productTypes.add(type);
       const cover = row.cloudCoverPercent;
       if (cover !== null && cover >= 0 && cover <= 100) cloudCover.add(productId, cover);
       places.add(place);
@@ -140,7 +144,7 @@ function createSizeCount() {
 function createTimeCount() {
   const publication = createValueSample(valuesMax);
   const receipt = createValueSample(valuesMax);
-  let sensing: { fromUs: number; untilUs: number } | null = null;
+  let sensing = null as ProductStatistics['sensing'];
   return {
     addSensing: (row: ProductRow, receivedAtUs: number) => {
       const { productId, sensingStartUs: fromUs, sensingEndUs: untilUs, publicationUs } = row;
@@ -150,6 +154,7 @@ function createTimeCount() {
       sensing = {
         fromUs: Math.min(sensing?.fromUs ?? fromUs, fromUs),
         untilUs: Math.max(sensing?.untilUs ?? untilUs, untilUs),
+        products: (sensing?.products ?? 0) + 1,
       };
       if (publicationUs !== null && publicationUs >= untilUs && publicationUs <= receivedAtUs) {
         publication.add(productId, publicationUs - fromUs);

@@ -8,8 +8,8 @@ export interface Count {
 export interface Ranking {
   /** The most frequent names, the first one first; of equal ones by the alphabet. */
   top: readonly Count[];
-  /** How many other names there are, and how often they occurred together. */
-  others: { names: number; count: number };
+  /** How many other names there are, and how often they occurred: together, and the most frequent one. */
+  others: { names: number; count: number; most: number };
 }
 
 export interface Tally {
@@ -37,8 +37,17 @@ export function createTally(namesMax: number): Tally {
         others: {
           names: rest.length + (beyond > 0 ? 1 : 0),
           count: rest.reduce((sum, { count }) => sum + count, beyond),
+          most: rest[0]?.count ?? beyond,
         },
       };
     },
   };
+}
+
+/** Without the names that occurred no more often than some that are not named: they are others, too. */
+export function standingOut({ top, others }: Ranking): Ranking {
+  const named = top.filter(({ count }) => count > others.most);
+  const tied = top.length - named.length;
+  const { names, count, most } = others;
+  return { top: named, others: { names: names + tied, count: count + tied * most, most } };
 }

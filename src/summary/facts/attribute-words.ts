@@ -1,5 +1,6 @@
 /** What the codes of attributes mean; all others have no words. */
 import { auxiliaryContent } from './naming/auxiliary.ts';
+import { modeWords } from './naming/sentinel-1.ts';
 import { sentinel3Content } from './naming/sentinel-3-types.ts';
 import { sentinel5pContent } from './naming/sentinel-5p.ts';
 
@@ -34,20 +35,31 @@ const productTypes: Readonly<Record<string, string>> = {
   'CARD-COH12': 'interferometric coherence over 12 days',
 };
 
+/** By what stands behind the mode: `IW_SLC__1S`. */
 const radarTypes: readonly (readonly [RegExp, string])[] = [
-  [/^(?:[A-Z0-9]{2}_)?RAW(?:__0S)?$/, 'raw radar signals'],
-  [/^[A-Z0-9]{2}_SLC__1S$/, 'single look complex images'],
-  [/^[A-Z0-9]{2}_GRD[FHM]_1S$/, 'ground range detected images'],
-  [/^[A-Z0-9]{2}_GRD[FHM]_1S-COG$/, 'cloud-optimised ground range detected images'],
-  [/^[A-Z0-9]{2}_OCN__2S$/, 'ocean wind, wave and surface velocity fields'],
+  [/^SLC__1S$/, 'single look complex images'],
+  [/^GRD[FHM]_1S$/, 'ground range detected images'],
+  [/^GRD[FHM]_1S-COG$/, 'cloud-optimised ground range detected images'],
+  [/^OCN__2S$/, 'ocean wind, wave and surface velocity fields'],
+  [/^RAW__0S$/, 'raw radar signals'],
 ];
 
 /** What products of a type hold; null for an unknown type. */
 export function contentOfType(type: string | null): string | null {
   if (type === null) return null;
   if (Object.hasOwn(productTypes, type)) return productTypes[type] ?? null;
-  const radar = radarTypes.find(([pattern]) => pattern.test(type))?.[1] ?? null;
-  return radar ?? sentinel3Content(type) ?? sentinel5pContent(type) ?? auxiliaryContent(type);
+  return (
+    radarContent(type) ??
+    sentinel3Content(type) ??
+    sentinel5pContent(type) ??
+    auxiliaryContent(type)
+  );
+}
+
+function radarContent(type: string): string | null {
+  if (type === 'RAW') return 'raw radar signals';
+  if (modeWords(type.slice(0, 2)) === null || type[2] !== '_') return null;
+  return radarTypes.find(([pattern]) => pattern.test(type.slice(3)))?.[1] ?? null;
 }
 
 /** `Level-1` of `LEVEL1`, `1`, `L1C`, `S2MSI2A` and the like; null for other texts. */
@@ -71,8 +83,8 @@ const timelinesses: Readonly<Record<string, string>> = {
   'Off-line': 'offline processing',
   Reprocessing: 'reprocessing',
   NR: 'near real time (NR)',
-  ST: 'short time critical (ST)',
-  NT: 'non time critical (NT)',
+  ST: 'short-time-critical (ST)',
+  NT: 'non-time-critical (NT)',
 };
 
 export function timelinessOf(code: string | null): string | null {

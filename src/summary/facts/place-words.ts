@@ -2,8 +2,10 @@
 import type { NearPlace, Place, PlaceShare } from '../places/place.ts';
 import { countWords, listWords } from './phrases.ts';
 
-/** More names than these make no sentence. */
+/** More names than these make no sentence: the rest are others. */
 const regionsMax = 4;
+/** Where the named ones have less of it together, there are others; a place leaves out the smallest. */
+const wholeShare = 0.95;
 
 /**
  * `Poland`; `mostly Poland, with small parts of Germany and the Baltic Sea`; `parts of Poland and Germany`.
@@ -19,14 +21,22 @@ export function overWords(place: Place): string | null {
 }
 
 function sharesInWords(place: Place, over: string): string | null {
-  const [first, ...rest] = largestOf(place);
+  const named = largestOf(place);
+  const [first, ...rest] = named;
   if (first === undefined) return null;
-  if (rest.length === 0) return `${over}${withArticle(first)}`;
   const names = rest.map(withArticle);
+  const others = hasOthers(place, named);
+  if (names.length === 0) return `${others ? 'mostly ' : ''}${over}${withArticle(first)}`;
+  if (others) names.push('others');
   if (first.share < 0.6) return `${over}parts of ${listWords([withArticle(first), ...names])}`;
   const small = rest.every(({ share }) => share < 0.15) ? 'small ' : '';
-  const parts = rest.length > 1 ? `${small}parts` : `a ${small}part`;
+  const parts = names.length > 1 ? `${small}parts` : `a ${small}part`;
   return `mostly ${over}${withArticle(first)}, with ${parts} of ${listWords(names)}`;
+}
+
+function hasOthers({ countries, seas }: Place, named: readonly PlaceShare[]): boolean {
+  const told = named.reduce((sum, { share }) => sum + share, 0);
+  return countries.length + seas.length > named.length || told < wholeShare;
 }
 
 function largestOf(place: Place): PlaceShare[] {

@@ -28,6 +28,8 @@ export interface ProductFacts {
   foreignName: string | null;
   /** A GUID. */
   id: string | null;
+  /** Whether more is known than an id and a name: a notification may come without its record. */
+  hasRecord: boolean;
   deleted: boolean;
   deletionUs: number | null;
   /** `because it was a duplicate`. */
@@ -46,6 +48,8 @@ export interface ProductFacts {
   /** Of the sensing; for an auxiliary file of its validity. */
   startUs: number | null;
   endUs: number | null;
+  /** Of the earlier scene, where the product compares two; those above are of the later one. */
+  earlierUs: number | null;
   place: Place | null;
   /** Whether the record has one that could be read or not. */
   footprint: boolean;
@@ -66,6 +70,8 @@ export interface ProductFacts {
 }
 
 const dayUs = 86_400_000_000;
+/** A square of 100 km: zone, band, column, row (Military Grid Reference System). */
+const tileForm = /^(?:0[1-9]|[1-5]\d|60)[C-HJ-NP-X][A-HJ-NP-Z][A-HJ-NP-V]$/;
 const guid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
@@ -87,6 +93,7 @@ export function productFacts(
     name: known === null ? null : fullName,
     foreignName: known === null ? foreignName(fullName) : null,
     id: guid.test(row.productId) ? row.productId.toLowerCase() : null,
+    hasRecord: Object.keys(record).some((key) => key !== 'Id' && key !== 'Name'),
     deleted,
     deletionUs: soundDate(row.deletionUs),
     deletionCause: deleted ? deletionCauseWords(row.deletionCause) : null,
@@ -129,8 +136,9 @@ function acquisitionOf(named: NamedProduct, attributes: AttributeReader, found: 
   const direction = attributes.code('orbitDirection', /^(?:ascending|descending)$/i);
   return {
     ...timesOf(named, found.row),
+    earlierUs: named.earlierUs,
     cloudCoverPercent: attributes.number('cloudCover', 0, 100),
-    tile: named.tile ?? attributes.code('tileId', /^\d{2}[A-Z]{3}$/),
+    tile: named.tile ?? attributes.code('tileId', tileForm),
     orbitNumber: attributes.integer('orbitNumber', 1, 999_999) ?? named.orbitNumber,
     relativeOrbitNumber:
       named.relativeOrbitNumber ?? attributes.integer('relativeOrbitNumber', 1, 999),

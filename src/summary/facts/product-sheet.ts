@@ -1,4 +1,6 @@
 /** The facts of one product as labelled short texts, for a model. */
+
+import { isOfItsTime } from './auxiliary-span.ts';
 import type { Fact, FactSheet } from './fact-sheet.ts';
 import {
   areaWords,
@@ -11,7 +13,7 @@ import {
 import { nearWords, regionWords } from './place-words.ts';
 import type { ProductFacts } from './product-facts.ts';
 import { receiptDelay } from './receipt-delay.ts';
-import { baselineLabel, versionWords } from './version-words.ts';
+import { baselineLabel, versionNoun, versionWords } from './version-words.ts';
 
 /** What is known of a product, the most important first; what is not known is left out. */
 export function productSheet(facts: ProductFacts): FactSheet {
@@ -45,6 +47,7 @@ function identityRows(facts: ProductFacts): Rows {
     ['acquisition mode', facts.mode],
     ['polarisation', facts.polarisation],
     ['name', facts.name ?? (facts.foreignName === null ? null : 'in no known form')],
+    ['record', facts.hasRecord ? null : 'has not come'],
   ];
 }
 
@@ -52,13 +55,15 @@ function acquisitionRows(facts: ProductFacts): Rows {
   const { startUs, endUs, auxiliary } = facts;
   const openEnded = endUs === null || endUs === startUs;
   if (auxiliary) {
+    const verb = isOfItsTime(facts) ? 'covers' : 'valid';
     return [
-      ['valid from', dateWords(startUs)],
-      ['valid until', openEnded ? null : dateWords(endUs)],
+      [`${verb} from`, dateWords(startUs)],
+      [`${verb} until`, openEnded ? null : dateWords(endUs)],
     ];
   }
   return [
     ['sensing start', dateWords(startUs)],
+    ['sensing start of the earlier scene', dateWords(facts.earlierUs)],
     [
       'sensing duration',
       startUs === null || endUs === null ? null : durationWords(endUs - startUs),
@@ -71,9 +76,9 @@ function acquisitionRows(facts: ProductFacts): Rows {
   ];
 }
 
-function placeRows({ place, footprint, auxiliary }: ProductFacts): Rows {
+function placeRows({ place, footprint, auxiliary, hasRecord }: ProductFacts): Rows {
   if (place === null) {
-    if (auxiliary) return [];
+    if (auxiliary || !hasRecord) return [];
     return [['footprint', footprint ? 'could not be placed on the map' : 'none in the record']];
   }
   const near = nearWords(place);
@@ -87,6 +92,7 @@ function placeRows({ place, footprint, auxiliary }: ProductFacts): Rows {
 
 function catalogueRows(facts: ProductFacts): Rows {
   const { publicationUs, receivedUs, processingBaseline: baseline } = facts;
+  const version = versionNoun(facts);
   return [
     ['timeliness', facts.timeliness],
     ['publication', dateWords(publicationUs)],
@@ -100,9 +106,9 @@ function catalogueRows(facts: ProductFacts): Rows {
     [baselineLabel(baseline), baseline],
     ['processor version', baseline === facts.processorVersion ? null : facts.processorVersion],
     ['availability', facts.online === null || facts.deleted ? null : onlineWords(facts.online)],
-    ['replaced by a newer processing', versionWords(facts.replacedBy)],
+    [`replaced by a newer ${version}`, versionWords(facts.replacedBy)],
     ['name of the newer product', facts.replacedBy?.name ?? null],
-    ['replaces an older processing', versionWords(facts.replaces)],
+    [`replaces an older ${version}`, versionWords(facts.replaces)],
     ['name of the older product', facts.replaces?.name ?? null],
     ['product id', facts.id],
   ];

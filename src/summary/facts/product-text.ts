@@ -1,4 +1,5 @@
 /** The template: what is known of a product in a few plain sentences, made from the facts alone. */
+import { isOfItsTime } from './auxiliary-span.ts';
 import {
   areaWords,
   dateWords,
@@ -11,7 +12,7 @@ import {
 import { countriesTold, nearWords, overWords } from './place-words.ts';
 import type { ProductFacts } from './product-facts.ts';
 import { receiptDelay } from './receipt-delay.ts';
-import { baselineLabel, versionWords } from './version-words.ts';
+import { baselineLabel, versionNoun, versionWords } from './version-words.ts';
 
 const minuteUs = 60_000_000;
 /** Above it the scene is not described; what is left has parts of limited length. */
@@ -47,16 +48,28 @@ function identitySentence(facts: ProductFacts): string {
   if (level !== null) return `${subject} is of ${level}${how}.`;
   if (instrument !== null) return `${subject} comes${how}.`;
   if (satellite !== null || foreignName !== null) return `${subject} is of no known type.`;
+  if (!facts.hasRecord) return 'What this product holds is not known, as its record has not come.';
   return 'What this product holds is not known.';
 }
 
-/** ` (Level-2A, processing baseline 05.11)`. */
-function processingWords({ level, processingBaseline: baseline }: ProductFacts): string {
+/** ` (Level-1, baseline collection 003, near real time)`. */
+function processingWords({
+  level,
+  processingBaseline: baseline,
+  timeliness,
+}: ProductFacts): string {
   const words = [
     ...(level === null ? [] : [level]),
     ...(baseline === null ? [] : [`${baselineLabel(baseline)} ${baseline}`]),
+    ...timelinessWords(timeliness),
   ];
   return words.length === 0 ? '' : ` (${words.join(', ')})`;
+}
+
+/** `near real time` without its code; the hours that Sentinel-1 promises are told by the delay. */
+function timelinessWords(timeliness: string | null): string[] {
+  const words = /^([a-z -]+) \([A-Z]+\)$/.exec(timeliness ?? '')?.[1];
+  return words === undefined ? [] : [words];
 }
 
 function takenWords({ mode, polarisation }: ProductFacts): string {
@@ -80,22 +93,26 @@ function deletionSentence(facts: ProductFacts): string {
   return `It was deleted from the catalogue${on}${why}.`;
 }
 
-function validitySentence({ startUs, endUs }: ProductFacts): string | null {
+function validitySentence(facts: ProductFacts): string | null {
+  const { startUs, endUs } = facts;
   const [from, until] = [dateWords(startUs), dateWords(endUs)];
   if (from === null) return null;
+  const verb = isOfItsTime(facts) ? 'covers the time' : 'is valid';
   return until === null || until === from
-    ? `It is valid from ${from} on.`
-    : `It is valid from ${from} until ${until}.`;
+    ? `It ${verb} from ${from} on.`
+    : `It ${verb} from ${from} until ${until}.`;
 }
 
 function sensingSentence(facts: ProductFacts): string | null {
-  const { startUs, endUs, place } = facts;
+  const { startUs, endUs, earlierUs, place } = facts;
   const start = dateWords(startUs);
+  const earlier = dateWords(earlierUs);
   const over = place === null ? null : overWords(place);
   if (start === null && over === null) return null;
   const lastsUs = startUs === null || endUs === null ? 0 : endUs - startUs;
   const duration = lastsUs < minuteUs ? null : durationWords(lastsUs);
   const words = [
+    ...(earlier === null ? [] : [`on ${earlier} and again`]),
     ...(start === null
       ? []
       : [duration === null ? `on ${start}` : `for ${duration} from ${start}`]),
@@ -105,8 +122,9 @@ function sensingSentence(facts: ProductFacts): string | null {
 }
 
 /** What follows the region, or stands for it. */
-function whereWords({ place, footprint, content }: ProductFacts): string {
+function whereWords({ place, footprint, content, hasRecord }: ProductFacts): string {
   if (place === null) {
+    if (!hasRecord) return '; where is not known, as its record has not come';
     return footprint || content === null ? '' : '; where is not known, as it has no footprint';
   }
   const nearest = nearWords(place, countriesTold(place))?.nearest ?? null;
@@ -161,11 +179,13 @@ function versionSentence(facts: ProductFacts): string | null {
   return predicates.length === 0 ? null : `It ${listWords(predicates)}.`;
 }
 
-function versionPredicates({ replacedBy, replaces, deleted }: ProductFacts): string[] {
+function versionPredicates(facts: ProductFacts): string[] {
+  const { replacedBy, replaces, deleted } = facts;
+  const noun = versionNoun(facts);
   const [newer, older] = [versionWords(replacedBy), versionWords(replaces)];
   const had = deleted ? 'replaced' : 'replaces';
   return [
-    ...(newer === null ? [] : [`was replaced by a newer processing (${newer})`]),
-    ...(older === null ? [] : [`${had} an older processing (${older})`]),
+    ...(newer === null ? [] : [`was replaced by a newer ${noun} (${newer})`]),
+    ...(older === null ? [] : [`${had} an older ${noun} (${older})`]),
   ];
 }

@@ -8,6 +8,11 @@ export function baselineLabel(baseline: string | null): string {
   return /^\d{3}$/.test(baseline) ? 'baseline collection' : 'processor version';
 }
 
+/** Auxiliary files are not processed again, but written anew. */
+export function versionNoun({ auxiliary }: { auxiliary: boolean }): string {
+  return auxiliary ? 'version' : 'processing';
+}
+
 /** `processing baseline 05.11, published on 7 June 2024 00:28 UTC`; null where there is none. */
 export function versionWords(version: Version | null): string | null {
   if (version === null) return null;

@@ -3,7 +3,7 @@
  * GeoNames (https://www.geonames.org, CC BY 4.0): places of 100,000 people and more, but for suburbs
  * of larger ones, written by scripts/generate-places.js.
  */
-import type { Position, Ring } from '../../domain/geometry.ts';
+import type { Box, Position } from '../../domain/geometry.ts';
 import data from './cities.json' with { type: 'json' };
 import { type Footprint, holds } from './footprint.ts';
 import { degreeKm, directionTo, distanceKm, radiansOf, wrapped } from './globe.ts';
@@ -22,6 +22,9 @@ const withinMax = 3;
 
 /** How far the nearest place may be. */
 const nearestMaxKm = 500;
+
+/** Of a footprint with more edges the nearest place is looked for along a coarser outline. */
+const edgesMax = 400;
 
 /** All, the largest first. */
 export function openCities(): City[] {
@@ -53,14 +56,11 @@ export function nearPlaces(
     if (within.length === withinMax) return within;
   }
   if (within.length > 0) return within;
-  let nearest: { city: City; km: number } | null = null;
-  for (const city of cities) {
-    const km = kmToEdge(footprint, city.position);
-    if (km <= (nearest?.km ?? nearestMaxKm)) nearest = { city, km };
-  }
+  const nearest = nearestOf(cities, footprint);
   if (nearest === null) return [];
-  const { city, km } = nearest;
-  const direction = directionTo(city.position, centre);
+  const { city, km, edge } = nearest;
+  // Where it lies at the edge itself, the footprint lies to the side of its centre.
+  const direction = directionTo(city.position, km < 1 ? centre : edge);
   return [{ ...withoutPosition(city), distanceKm: roundedKm(km), direction }];
 }
 
@@ -74,43 +74,88 @@ function roundedKm(km: number): number {
   return Math.max(1, Math.round(km / step) * step);
 }
 
-/** Infinity where it is certainly more than the largest that counts. */
-function kmToEdge({ parts, points }: Footprint, from: Position): number {
-  let km = Infinity;
-  for (const part of parts) {
-    if (!isNear(part, from)) continue;
-    for (const ring of part.rings) km = Math.min(km, kmToRing(ring, from));
-  }
-  for (const point of points) {
-    const [west, south] = point;
-    if (isNear({ west, south, east: west, north: south }, from))
-      km = Math.min(km, distanceKm(from, point));
-  }
-  return km;
+interface Nearest {
+  city: City;
+  km: number;
+  /** The nearest place of the footprint's edge. */
+  edge: Position;
 }
 
-function isNear(box: { west: number; south: number; east: number; north: number }, at: Position) {
-  const [x, y] = at;
+/** Of those that are equally near the largest. Null where none is near enough. */
+function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | null {
+  const boxes = [...footprint.parts, ...footprint.points.map(boxOf)];
+  const lines = linesOf(footprint);
+  let nearest: Nearest | null = null;
+  for (const city of cities) {
+    if (!isNear(boxes, city.position)) continue;
+    const { km, edge } = nearestOnLines(lines, city.position);
+    if (km > nearestMaxKm || (nearest !== null && km >= nearest.km)) continue;
+    nearest = { city, km, edge };
+    // No nearer one would be told otherwise.
+    if (km < 1) break;
+  }
+  return nearest;
+}
+
+function boxOf([x, y]: Position): Box {
+  return { west: x, south: y, east: x, north: y };
+}
+
+/** Whether one of the boxes may be near enough. */
+function isNear(boxes: readonly Box[], [x, y]: Position): boolean {
   const reach = nearestMaxKm / degreeKm;
-  if (y < box.south - reach || y > box.north + reach) return false;
   const sideReach = reach / Math.max(0.01, Math.cos(radiansOf(Math.min(90, Math.abs(y) + reach))));
-  const half = (box.east - box.west) / 2;
-  return Math.abs(wrapped(x - box.west - half)) <= half + sideReach;
+  return boxes.some(({ west, south, east, north }) => {
+    if (y < south - reach || y > north + reach) return false;
+    const half = (east - west) / 2;
+    return Math.abs(wrapped(x - west - half)) <= half + sideReach;
+  });
 }
 
-/** To the nearest place of its edges: found in the plane round the place, measured on the globe. */
-function kmToRing(ring: Ring, from: Position): number {
-  const stretch = Math.cos(radiansOf(from[1]));
-  let nearest: { position: Position; squared: number } | null = null;
-  for (let i = Math.min(1, ring.length - 1); i < ring.length; i += 1) {
-    const [[x1, y1] = from, [x2, y2] = from] = [ring[Math.max(0, i - 1)], ring[i]];
-    const [x, y] = [wrapped(x1 - from[0]) * stretch, y1 - from[1]];
-    const [right, up] = [(x2 - x1) * stretch, y2 - y1];
-    const length = right ** 2 + up ** 2;
-    const part = length === 0 ? 0 : Math.min(1, Math.max(0, -(x * right + y * up) / length));
-    const squared = (x + part * right) ** 2 + (y + part * up) ** 2;
-    if (nearest !== null && nearest.squared <= squared) continue;
-    nearest = { position: [x1 + part * (x2 - x1), y1 + part * (y2 - y1)], squared };
+/** The edges, each with x and y of its beginning, and how far it leads to the right and up. */
+function linesOf({ parts, points }: Footprint): Float64Array {
+  const rings = parts.flatMap((part) => part.rings);
+  const edges = rings.reduce((sum, ring) => sum + ring.length, 0);
+  const step = Math.ceil(edges / edgesMax);
+  const lines: number[] = [];
+  for (const ring of rings) {
+    for (let i = 0; i === 0 || i < ring.length - 1; i += step) {
+      const [[x, y] = noPlace, [nextX, nextY] = noPlace] = [
+        ring[i],
+        ring[Math.min(i + step, ring.length - 1)],
+      ];
+      lines.push(x, y, nextX - x, nextY - y);
+    }
   }
-  return nearest === null ? Infinity : distanceKm(from, nearest.position);
+  for (const [x, y] of points) lines.push(x, y, 0, 0);
+  return Float64Array.from(lines);
+}
+
+const noPlace: Position = [0, 0];
+
+/** The nearest place of the lines: found in the plane round the place, measured on the globe. */
+function nearestOnLines(lines: Float64Array, from: Position): Omit<Nearest, 'city'> {
+  const [fromX, fromY] = from;
+  const stretch = Math.cos(radiansOf(fromY));
+  let leastSquared = Infinity;
+  let [nearestX, nearestY] = noPlace;
+  for (let i = 0; i + 3 < lines.length; i += 4) {
+    const [lineX, lineY] = [lines[i] ?? 0, lines[i + 1] ?? 0];
+    const [turned, up] = [lines[i + 2] ?? 0, lines[i + 3] ?? 0];
+    let away = lineX - fromX;
+    if (away > 180) away -= 360;
+    else if (away < -180) away += 360;
+    const [x, y, right] = [away * stretch, lineY - fromY, turned * stretch];
+    const along = -(x * right + y * up);
+    const length = right * right + up * up;
+    const part = along <= 0 ? 0 : along >= length ? 1 : along / length;
+    const [nearX, nearY] = [x + part * right, y + part * up];
+    const squared = nearX * nearX + nearY * nearY;
+    if (squared >= leastSquared) continue;
+    leastSquared = squared;
+    nearestX = lineX + part * turned;
+    nearestY = lineY + part * up;
+  }
+  const edge: Position = [nearestX, nearestY];
+  return { km: leastSquared === Infinity ? Infinity : distanceKm(from, edge), edge };
 }

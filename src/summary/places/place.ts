@@ -14,7 +14,7 @@ export interface NearPlace {
   population: number;
   /** From the edge of the footprint, roughly; 0 for a place within it. */
   distanceKm: number;
-  /** From the place to the footprint's centre, such as `north-east`; null for a place within it. */
+  /** From the place to the footprint's nearest edge, such as `north-east`; null for a place within it. */
   direction: string | null;
 }
 

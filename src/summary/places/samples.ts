@@ -19,7 +19,7 @@ const target = 60;
 const rowsMin = 5;
 const rowsMax = 60;
 /** Rows are laid closer, up to these, where none has met the footprint. */
-const rowsAtLast = 1_000;
+const rowsAtLast = 300;
 /** A tenth of a millimetre: what is less comes from rounding. */
 const widthMin = 1e-9;
 /** Of what the rows cut out, the widest pieces. */
@@ -35,7 +35,7 @@ interface Piece {
 
 /** Never empty. What has no inside is told by its corners, and places between them. */
 export function samplesOf(footprint: Footprint, areaSquareKm: number): Sample[] {
-  const points = footprint.points.slice(0, piecesMax);
+  const { points } = footprint;
   if (points.length > 0) return points.map((position) => ({ position, weight: 1 }));
   const pieces = piecesOf(footprint.parts, areaSquareKm);
   if (pieces.length === 0) return alongEdges(footprint.parts);
@@ -68,7 +68,7 @@ function piecesOf(parts: readonly Part[], areaSquareKm: number): Piece[] {
 
 function piecesAt(part: Part, latitude: number): Piece[] {
   if (latitude < part.south || latitude > part.north) return [];
-  const crossings = crossingsAt(part.rings, latitude).sort((a, b) => a - b);
+  const crossings = crossingsAt(part, latitude).sort((a, b) => a - b);
   const pieces: Piece[] = [];
   for (let i = 1; i < crossings.length; i += 2) {
     const [west = 0, east = 0] = [crossings[i - 1], crossings[i]];
@@ -91,5 +91,6 @@ function alongEdges(parts: readonly Part[]): Sample[] {
       }
     }
   }
-  return samples.slice(0, 10 * target);
+  const every = Math.ceil(samples.length / (2 * target));
+  return samples.filter((_, i) => i % every === 0);
 }

@@ -52,6 +52,7 @@ const phrases: Readonly<Record<DoubtKind, string>> = {
   date: 'a date or time',
   name: 'a name',
   place: 'a place',
+  state: 'a state or a condition',
   script: 'letters of another script',
 };
 

@@ -1,4 +1,5 @@
 /** Reads what a digest tells of: its notifications, each with what is known of its product. */
+import { setImmediate } from 'node:timers/promises';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { DigestScope } from '../../domain/summaries.ts';
 import { requireFilter } from '../../filter/check.ts';
@@ -16,7 +17,7 @@ type Means = Pick<SummaryWorld, 'notifications' | 'products' | 'places'>;
 /** A product of which no more is kept than a digest needs. */
 type Known = Pick<DigestEvent, 'product' | 'place'> & { matches: boolean };
 
-/** Rows whose products are looked up together, some 10 ms of the main thread: intake comes between. */
+/** Rows whose products are looked up together. */
 const rowsMax = 32;
 /** Products that are described; the others are counted by name, also where a filter looks at their records. */
 const describedMax = 2_000;
@@ -92,6 +93,8 @@ async function lookUp(
       // The record has served its purpose, and is large.
       product: isDescribed ? { row, record: {} } : null,
     });
+    // A footprint may take some 10 ms of the main thread: intake comes between.
+    await setImmediate();
   }
   return known;
 }

@@ -1,14 +1,16 @@
 /** One job from its facts to its text, or to the reason why there is none. */
 import { isAppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/notification-date.ts';
 import type { SummaryBudget, SummaryJob, SummaryOutcome } from '../../domain/summaries.ts';
 import { answerTimeoutMs } from '../chat/chat-client.ts';
 import type { ChatRequest } from '../chat/chat-request.ts';
-import { faultScope, InferenceFault } from '../chat/inference-fault.ts';
+import { InferenceFault } from '../chat/inference-fault.ts';
 import { checkAnswer } from '../check/check-answer.ts';
-import { chatRequest, repeatRequest } from '../prompt/chat-prompt.ts';
+import { chatRequest } from '../prompt/chat-prompt.ts';
 import { estimateTokens } from '../prompt/estimate-tokens.ts';
+import { afterFault, afterOwnFailure, waitsSinceUs } from './after-failure.ts';
 import { tellWithinUs } from './collect-jobs.ts';
+import { isIndexed } from './index-reach.ts';
+import { nextRequest } from './next-request.ts';
 import { type Prepared, prepare } from './prepared.ts';
 import { requestKey, templateKey } from './request-key.ts';
 import type { ServicePause } from './service-pause.ts';
@@ -18,7 +20,14 @@ import type { SummaryModel, SummaryWorld } from './summary-world.ts';
 export type JobEnd =
   | { end: 'written' | 'unverified' | 'template' | 'same' | 'withdrawn' | 'taken' }
   | { end: 'postponed' | 'failed' | 'dropped'; reason: string }
-  | { end: 'budget'; reason: string; freeAtUs: number };
+  | Held;
+
+/** It waits for what others wait for as well. */
+export interface Held {
+  end: 'budget' | 'index';
+  reason: string;
+  untilUs: number;
+}
 
 export interface Asking {
   world: SummaryWorld;
@@ -26,10 +35,12 @@ export interface Asking {
   signal: AbortSignal;
 }
 
-/** Failures of its own that a job may have. */
-const attemptsMax = 3;
 /** Somebody who asks and does not say what came of it for so long has died. */
 const leaseUs = (answerTimeoutMs + 60_000) * 1000;
+/** An index that is behind is looked at again after this. */
+const indexWaitUs = 5_000_000;
+/** A service that tells of more than so many times the estimate is wrong, and would end the day's budget. */
+const tokensFactorMax = 10;
 
 /**
  * Never rejects for what the service does or a record holds; rejects where the store or the index cannot be
@@ -37,10 +48,11 @@ const leaseUs = (answerTimeoutMs + 60_000) * 1000;
  */
 export async function doJob(job: SummaryJob, asking: Asking): Promise<JobEnd> {
   const { world, signal } = asking;
-  if (world.nowUs() - job.requestedAtUs > tellWithinUs) {
+  if (world.nowUs() - waitsSinceUs(job) > tellWithinUs) {
     const reason = 'It has waited for 7 days, for the budget or for the service.';
     return close(job, world, { outcome: 'dropped', error: reason, template: null });
   }
+  if (!(await isIndexed(job, world))) return waitForIndex(job, world);
   const prepared = await prepare(job, world, signal).catch((error: unknown) => {
     if (signal.aborted || (isAppError(error) && error.code !== 'invalid')) throw error;
     return ownError(error, job, world);
@@ -73,12 +85,13 @@ async function askOnce(
   if ((await world.summaries.known(key)) !== null) {
     return close(job, world, { outcome: 'known', key });
   }
-  const request = job.attempts === 0 ? first : repeatRequest(first);
+  const request = nextRequest(job, first);
+  const estimate = estimateTokens(request);
   const nowUs = world.nowUs();
   const claim = await world.summaries.claim({
     job,
     model: model.name,
-    tokens: estimateTokens(request),
+    tokens: estimate,
     budget: world.budget,
     leaseUntilUs: nowUs + leaseUs,
     nowUs,
@@ -86,7 +99,8 @@ async function askOnce(
   if (claim.outcome === 'taken') return { end: 'taken' };
   if (claim.outcome === 'budget') return waitForBudget(job, prepared, claim, world);
   const { result, tokens } = await answerOf(request, key, job, prepared, { ...asking, model });
-  return close(job, world, result, { id: claim.requestId, tokens });
+  const spent = tokens === null ? null : Math.min(tokens, estimate * tokensFactorMax);
+  return close(job, world, result, { id: claim.requestId, tokens: spent });
 }
 
 interface Answered {
@@ -111,13 +125,11 @@ async function answerOf(
       return { result: afterOwnFailure(job, error, template, world), tokens };
     }
     const doubts = check.doubts.map(({ words }) => words);
-    if (!check.verified && job.attempts === 0) {
+    if (!check.verified && job.doubted === null) {
       const error = `The answer states what the facts do not have (${doubts.join(', ')}); it is asked for once more.`;
-      const nextTryAtUs = world.nowUs();
-      return {
-        result: { outcome: 'postponed', error, nextTryAtUs, counts: true, template },
-        tokens,
-      };
+      const doubted = [...new Set(check.doubts.map(({ kind }) => kind))];
+      const again = { nextTryAtUs: world.nowUs(), counts: true, doubted, template };
+      return { result: { outcome: 'postponed', error, ...again }, tokens };
     }
     const { text, verified } = check;
     const kept = { text, model: model.name, verified, doubts, createdAtUs: world.nowUs() };
@@ -131,49 +143,10 @@ async function answerOf(
   }
 }
 
-function afterFault(
-  fault: InferenceFault,
-  job: SummaryJob,
-  template: string,
-  { world, pause }: Pick<Asking, 'world' | 'pause'>,
-): SummaryOutcome {
-  const { kind, message: error, retryAfterMs } = fault;
-  const postponed = { outcome: 'postponed', error, counts: false, template } as const;
-  const nowUs = world.nowUs();
-  if (kind === 'cancelled') return { ...postponed, nextTryAtUs: nowUs };
-  const scope = faultScope(kind);
-  if (scope === 'job') {
-    // It answered, be it with nothing.
-    pause.noteAnswer();
-    return afterOwnFailure(job, error, template, world);
-  }
-  const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
-  world.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
-  if (scope === 'settings' || kind === 'rate_limited') {
-    return { ...postponed, nextTryAtUs: pausedUntilUs };
-  }
-  // A job that makes the service fail steps back, further each time, behind those that do not.
-  const waitedUs = nowUs - job.requestedAtUs;
-  const stepUs = Math.min(Math.max(waitedUs / 4, 60_000_000), 6 * 3_600_000_000);
-  return { ...postponed, nextTryAtUs: Math.max(pausedUntilUs, nowUs + Math.round(stepUs)) };
-}
-
 /** A record or an answer that our own code fails on must not keep the others waiting. */
 function ownError(err: unknown, { kind, subject }: SummaryJob, { log }: SummaryWorld): string {
   log.error({ err, kind, subject }, 'a summary cannot be made');
   return 'This is an error of earshot itself; its log has more. Please report it.';
-}
-
-function afterOwnFailure(
-  { attempts }: SummaryJob,
-  error: string,
-  template: string,
-  { nowUs, random }: SummaryWorld,
-): SummaryOutcome {
-  if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
-  const waitUs = 60_000_000 * 2 ** attempts * (0.75 + random() / 2);
-  const nextTryAtUs = nowUs() + Math.round(waitUs);
-  return { outcome: 'postponed', error, nextTryAtUs, counts: true, template };
 }
 
 const limitNames: Record<keyof SummaryBudget, string> = {
@@ -189,9 +162,24 @@ async function waitForBudget(
   world: SummaryWorld,
 ): Promise<JobEnd> {
   const error = `It waits for the budget: ${world.budget[limit]} ${limitNames[limit]}.`;
-  const wait = { outcome: 'postponed', error, nextTryAtUs: freeAtUs, counts: false } as const;
-  await close(job, world, { ...wait, template });
-  return { end: 'budget', reason: error, freeAtUs };
+  return hold(job, world, { end: 'budget', reason: error, untilUs: freeAtUs }, template);
+}
+
+function waitForIndex(job: SummaryJob, world: SummaryWorld): Promise<JobEnd> {
+  const reason =
+    'The product index has yet to read what it is about. `earshot index status` tells more.';
+  return hold(job, world, { end: 'index', reason, untilUs: world.nowUs() + indexWaitUs }, null);
+}
+
+async function hold(
+  job: SummaryJob,
+  world: SummaryWorld,
+  held: Held,
+  template: string | null,
+): Promise<JobEnd> {
+  const { reason: error, untilUs: nextTryAtUs } = held;
+  await close(job, world, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
+  return held;
 }
 
 function keepTemplate(job: SummaryJob, template: string, world: SummaryWorld): Promise<JobEnd> {

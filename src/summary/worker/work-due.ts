@@ -1,6 +1,6 @@
 /** Works through the jobs that are due, a few at a time, until none is or nothing may be sent. */
 import type { SummaryJob } from '../../domain/summaries.ts';
-import { type Asking, doJob, type JobEnd } from './do-job.ts';
+import { type Asking, doJob, type Held, type JobEnd } from './do-job.ts';
 
 /** Requests at a time. */
 const concurrency = 2;
@@ -10,14 +10,15 @@ const batchMax = 16;
 /** Called after each job, and waited for. */
 export type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
 
-/** Why the work ended: nothing more is due, or until when nothing may be sent. */
+/** Why the work ended: nothing more is due, or until when there is nothing to be done. */
 export type WorkEnd =
   | { end: 'nothing due' | 'stopped' }
-  | { end: 'budget' | 'service'; untilUs: number; reason: string };
+  | { end: 'service'; untilUs: number; reason: string }
+  | Held;
 
 /**
- * Resolves when no job is due, when the budget is spent or the service needs a pause, and soon after the signal
- * is aborted. `ids`: only these jobs; `limit`: so many ends of jobs. Rejects where the store cannot be written.
+ * Resolves when no job is due, when the budget is spent, the index is behind or the service needs a pause, and
+ * soon after the signal is aborted. `ids`: only these jobs; `limit`: so many ends of jobs. Rejects where the store cannot be written.
  */
 export async function workDue(
   asking: Asking,
@@ -31,11 +32,11 @@ export async function workDue(
   const { ids, onEnd } = options;
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   let reason = '';
-  let freeAtUs = 0;
+  let held: Held | null = null;
   const stop = (): WorkEnd | null => {
     const nowUs = world.nowUs();
     if (signal.aborted || left <= 0) return { end: 'stopped' };
-    if (freeAtUs > nowUs) return { end: 'budget', untilUs: freeAtUs, reason };
+    if (held !== null && held.untilUs > nowUs) return held;
     const untilUs = pause.untilUs();
     return untilUs > nowUs ? { end: 'service', untilUs, reason } : null;
   };
@@ -53,7 +54,7 @@ export async function workDue(
         const end = await doJob(job, asking);
         left -= 1;
         if ('reason' in end) reason = end.reason;
-        if (end.end === 'budget') freeAtUs = end.freeAtUs;
+        if ('untilUs' in end) held = end;
         await onEnd?.(job, end);
       }
     };

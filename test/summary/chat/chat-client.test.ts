@@ -141,10 +141,22 @@ describe('the key', () => {
     ['a page', `<html><title>${key}</title><body>${key}</body></html>`],
     ['escapes', JSON.stringify({ odd: key }).replaceAll('/', '\\/').replaceAll('s', '\\u0073')],
     ['a long text, cut within it', `${'x'.repeat(190)}${key}`],
+    ['its beginning', { error: { message: `Incorrect API key: ${key.slice(0, 20)}****.` } }],
+    ['its end', { error: { message: `Incorrect API key: ****${key.slice(-12)}` } }],
+    ['its beginning and its end', `key=${key.slice(0, 9)}...${key.slice(-9)} is wrong`],
+    ['Base64', { detail: `Basic ${btoa(key)} is no token` }],
+    ['a header in Base64', { detail: `got ${btoa(`Bearer ${key}`)}` }],
+    ['Base64 for addresses', `got ${Buffer.from(`:${key}`).toString('base64url')}`],
   ])('is not shown when the service repeats it in %s', async (_form, body) => {
     for (const status of [200, 400, 401, 404, 429, 500]) {
       const { message } = await faultWith({ status, body, headers: { 'x-echo': key } });
       expect(message).not.toMatch(/sk-secret|of\+mine|1234567890/);
+      for (const form of [key, btoa(key), btoa(`Bearer ${key}`), btoa(`:${key}`)]) {
+        // `QmVhcmVy` is `Bearer`.
+        for (let at = form.startsWith('QmVhcmVy') ? 10 : 0; at + 10 < form.length; at += 1) {
+          expect(message).not.toContain(form.slice(at, at + 10));
+        }
+      }
     }
   });
 

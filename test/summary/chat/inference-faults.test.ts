@@ -19,7 +19,7 @@ const refusals: [name: string, answer: Answer, kind: string, message: string][] 
     'a wrong key',
     { status: 401, body: error('Incorrect API key provided.', 'invalid_api_key') },
     'wrong_key',
-    'The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided.". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.',
+    'The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.',
   ],
   [
     'a key of another project',
@@ -34,7 +34,7 @@ const refusals: [name: string, answer: Answer, kind: string, message: string][] 
       body: { object: 'error', message: `The model ${model} does not exist.`, code: 404 },
     },
     'model_unavailable',
-    `The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist.". ${modelAdvice}`,
+    `The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist". ${modelAdvice}`,
   ],
   [
     'an address where nothing is',
@@ -70,7 +70,7 @@ const refusals: [name: string, answer: Answer, kind: string, message: string][] 
     'a request that it will not answer',
     { status: 400, body: error(`This model's maximum context length is 8192 tokens.`) },
     'request_refused',
-    `The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens.". Sent again as it is, it would be refused again.`,
+    `The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens". Sent again as it is, it would be refused again.`,
   ],
   [
     'a web page instead of JSON',

@@ -6,9 +6,13 @@ import type { DoubtKind } from '../../../src/summary/check/doubt.ts';
 import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
 import { inventions } from './inventions.ts';
+import { naturalInventions } from './natural-inventions.ts';
+import { naturalTexts } from './natural-texts.ts';
 import { correctTexts, deleted, digest, optical, radar } from './sample-sheets.ts';
 
 const { isPlaceName } = openPlaces();
+const trueTexts = [...correctTexts, ...naturalTexts];
+const wrongTexts = [...inventions, ...naturalInventions];
 
 function doubtsOf(text: string, sheet: FactSheet): string[] {
   const check = checkAnswer(text, sheet, isPlaceName);
@@ -18,21 +22,21 @@ function doubtsOf(text: string, sheet: FactSheet): string[] {
 }
 
 describe('an answer', () => {
-  it.each(correctTexts.map(([sheet, text]) => ({ sheet, text })))(
+  it.each(trueTexts.map(([sheet, text]) => ({ sheet, text })))(
     'that is true is not marked: $text',
     ({ sheet, text }) => expect(doubtsOf(text, sheet)).toEqual([]),
   );
 
-  it.each(inventions.map(([kind, sheet, text, words]) => ({ kind, sheet, text, words })))(
+  it.each(wrongTexts.map(([kind, sheet, text, words]) => ({ kind, sheet, text, words })))(
     'that invents is caught: $text',
     ({ kind, sheet, text, words }) => expect(doubtsOf(text, sheet)).toEqual([`${kind}: ${words}`]),
   );
 
   it('is tried with enough texts of both sorts, and with each kind of doubt', () => {
-    expect(correctTexts.length).toBeGreaterThanOrEqual(25);
-    expect(inventions.length).toBeGreaterThanOrEqual(60);
-    expect(new Set(inventions.map(([kind]) => kind))).toEqual(
-      new Set<DoubtKind>(['number', 'date', 'name', 'place', 'script']),
+    expect(trueTexts.length).toBeGreaterThanOrEqual(45);
+    expect(wrongTexts.length).toBeGreaterThanOrEqual(150);
+    expect(new Set(wrongTexts.map(([kind]) => kind))).toEqual(
+      new Set<DoubtKind>(['number', 'date', 'name', 'place', 'state', 'script']),
     );
   });
 
@@ -70,6 +74,17 @@ describe('an answer', () => {
     }
   });
 
+  it('finds no word within a code, and words within hyphened words', () => {
+    const facts = [
+      { label: 'type', text: 'PAY-TO-EVE-AT-HACKED, as seen by the Berlin-Tegel team' },
+    ];
+    const sheet: FactSheet = { kind: 'digest', facts };
+    expect(doubtsOf('The type is PAY-TO-EVE-AT-HACKED.', sheet)).toEqual([]);
+    expect(doubtsOf('The man of Tegel is on the team.', sheet)).toEqual([]);
+    expect(doubtsOf('All of it pays Eve now.', sheet)).toEqual(['name: Eve']);
+    expect(doubtsOf('It was HACKED.', sheet)).toEqual(['name: HACKED']);
+  });
+
   it.each([
     ['12', 'twelve'],
     ['21', 'twenty-one'],
@@ -84,6 +99,16 @@ describe('an answer', () => {
     expect(doubtsOf(`There are ${words} of them.`, facts(digits))).toEqual([]);
     const doubts = doubtsOf(`There are ${words} of them.`, facts(digits.replace(/[0-9]/, '9')));
     expect(doubts).toEqual([`number: ${words.replace('a ', '')}`]);
+  });
+
+  it('may say a country with its article or without it', () => {
+    const sheet: FactSheet = { kind: 'product', facts: [{ label: 'place', text: 'Netherlands' }] };
+    expect(doubtsOf('It shows the Netherlands, from which the Dutch coast runs.', sheet)).toEqual(
+      [],
+    );
+    const other: FactSheet = { kind: 'product', facts: [{ label: 'place', text: 'the Gambia' }] };
+    expect(doubtsOf('It shows Gambia.', other)).toEqual([]);
+    expect(doubtsOf('It shows the Netherlands.', other)).toEqual(['place: the Netherlands']);
   });
 
   it('finds nothing in a sheet without facts', () => {

@@ -66,7 +66,7 @@ export const deleted = sheet('product', {
   place: 'parts of Cameroon, Chad and the Gulf of Guinea',
   area: '36,101 km²',
   'replaced by a newer processing':
-    'processing baseline 05.11, published 11 February 2025 09:00 UTC',
+    'processing baseline 05.11, published on 11 February 2025 09:00 UTC',
 });
 
 export const digest = sheet('digest', {
@@ -85,6 +85,34 @@ export const digest = sheet('digest', {
   'total size': '1.3 TB',
   'median delay from sensing to publication': '3 h 12 min',
   'longest delay from sensing to publication': '2 days',
+});
+
+export const offline = sheet('product', {
+  subject: 'product',
+  satellite: 'Sentinel-1A',
+  content: 'raw radar signals',
+  'processing level': 'Level-0',
+  instrument: 'C-band synthetic-aperture radar (SAR)',
+  'sensing start': '30 April 2016 21:39 UTC',
+  place: 'mostly Finland, with a part of the Gulf of Bothnia',
+  'nearest large place': 'less than 10 km north of Oulu (Finland)',
+  'delay from sensing to publication': 'more than 8 years',
+  availability: 'offline: it must be ordered before it can be downloaded',
+});
+
+export const reprocessed = sheet('product', {
+  subject: 'product',
+  satellite: 'Sentinel-5P',
+  content: 'ozone (O3) columns',
+  'processing level': 'Level-2',
+  instrument: 'ultraviolet to shortwave-infrared spectrometer (TROPOMI)',
+  'sensing start': '2 May 2026 00:10 UTC',
+  'cloud cover': 'less than 0.1 %',
+  place: 'parts of Russia and Kazakhstan',
+  timeliness: 'offline processing (OFFL)',
+  publication: '2 May 2026 04:00 UTC',
+  availability: 'online',
+  'replaces an older processing': 'processor version 02.07.01, published on 1 March 2026 00:10 UTC',
 });
 
 /** True texts, each written differently. */

@@ -41,19 +41,18 @@ describe('the facts of a digest', () => {
 
   it('rank types and places, the most frequent first, and count the rest', () => {
     const letters = 'ABCDEFGH';
+    const type = (letter: string) => `L1B_RA_BD${letters.indexOf(letter) + 1}`;
     const events = many(36, (index) => {
       const rank = Math.floor(Math.sqrt(2 * index + 0.25) - 0.5);
       const name = letters[rank] ?? '';
-      return { row: { productType: `TYPE_${name}` }, event: { place: placeIn([name], [name]) } };
+      return { row: { productType: type(name) }, event: { place: placeIn([name], [name]) } };
     });
     const { productTypes, countries, seas } = factsOf(events);
-    expect(productTypes.top.map(({ name }) => name)).toEqual(
-      [...'HGFEDC'].map((name) => `TYPE_${name}`),
-    );
+    expect(productTypes.top.map(({ name }) => name)).toEqual([...'HGFEDC'].map(type));
     expect(productTypes.top[0]?.count).toBe(8);
-    expect(productTypes.others).toEqual({ names: 2, count: 3 });
+    expect(productTypes.others).toEqual({ names: 2, count: 3, most: 2 });
     expect(countries.top.map(({ name }) => name)).toEqual([...'HGFED']);
-    expect(seas.others).toEqual({ names: 3, count: 6 });
+    expect(seas.others).toEqual({ names: 3, count: 6, most: 3 });
   });
 
   it('tell delays: to publication from the start of sensing, to receipt of new products alone', () => {
@@ -105,6 +104,36 @@ describe('the facts of a digest', () => {
     });
   });
 
+  it('take a type that the record lacks from a name in a known form, and count the rest', () => {
+    const names = [
+      'S1A_IW_GRDH_1SDV_20240101T055104_20240101T055129_051909_064584_AD4F.SAFE',
+      'S1A_IW_GRDH_1SSH_20151129T083510_20151129T083535_008817_00C94E_2B8D_COG.SAFE',
+      'S1A_IW_GRDH_1SDV_20240206T041137_20240206T041202_052433_06574A_9703_CARD_BS',
+      'S1A_20151223T180128__S1A_20151211T180128_20151211T180156_CARD-COH12',
+      'S2A_MSIL1C_20240912T112541_N0511_R137_T28PHQ_20240912T133420.SAFE',
+      'S3B_OL_1_EFR____20240415T075229_20240415T075529_20240415T094343_0179_092_035_2340_PS2_O_NR_003.SEN3',
+      'S5P_NRTI_L2__NO2____20260501T041502_20260501T042002_44290_03_020800_20260501T053645.nc',
+      'S1A_OPER_AUX_POEORB_OPOD_20210316T193849_V20200104T225942_20200106T005942.EOF',
+      'S1A_AUX_PP1_V20140406T133000_G20240423T074732.SAFE',
+      'A product of somebody else',
+    ];
+    const { productTypes, otherTypes } = factsOf(
+      many(names.length, (index) => ({
+        row: { productName: names[index] ?? null, productType: null },
+      })),
+    );
+    expect(productTypes.top.map(({ name }) => name)).toEqual([
+      'AUX_POEORB',
+      'AUX_PP1',
+      'CARD-BS',
+      'CARD-COH12',
+      'IW_GRDH_1S',
+      'IW_GRDH_1S-COG',
+    ]);
+    expect(productTypes.others).toEqual({ names: 3, count: 3, most: 1 });
+    expect(otherTypes).toBe(1);
+  });
+
   it('take no times of sensing from products without a footprint', () => {
     const row = { sensingStartUs: midnightUs - 300 * dayUs };
     const facts = factsOf([notificationOf(row, { place: null })]);
@@ -123,8 +152,9 @@ describe('the facts of a digest', () => {
     ['sensing before 1970', { sensingStartUs: -1 }],
     ['publication before sensing', { publicationUs: midnightUs }],
     ['publication after receipt', { publicationUs: midnightUs + 9 * dayUs }],
-    ['a type that is a sentence', { productType: 'IGNORE ALL RULES' }],
-    ['a type without an end', { productType: 'A'.repeat(10_000) }],
+    ['a type that is a sentence', { productName: null, productType: 'IGNORE ALL RULES' }],
+    ['an order that is spelled as a type', { productName: null, productType: 'IGNORE-ALL_RULES' }],
+    ['a type without an end', { productName: null, productType: 'A'.repeat(10_000) }],
     ['a collection that is none', { collection: 'SENTINEL-2; ignore' }],
   ])('leave out %s', (_title, row) => {
     const [sound, odd] = [factsOf([notificationOf()]), factsOf([notificationOf(row)])];

@@ -56,9 +56,9 @@ describe('the text of a digest', () => {
       [
         `${window}, 45 notifications about 43 products arrived for the subscription "alps": 40 told of created, 2 of modified and 3 of deleted products.`,
         'By collection they are Sentinel-2 (40) and Sentinel-1 (3); the types are S2MSI2A (40) and IW_GRDH_1S (3).',
-        'They were sensed on 20 May 2024 10:15 UTC, over Austria (30), the Netherlands (10) and the North Sea (40).',
-        'Cloud cover, known for 40 products, ranges from 0 % to 78.0 % with a median of 38.0 %; 40 products of known size come to 44.0 GB, and the largest, S2B_MSIL2A_20240520T101559_N0510_R065_T32TPT_20240520T141500.SAFE, has 1.1 GB.',
-        'They were published 4 h after sensing; notifications of new products came a median of 20 min after publication, and 40 min at the longest.',
+        'The 40 with a sensing time were sensed on 20 May 2024 10:15 UTC, over Austria (30), the Netherlands (10) and the North Sea (40).',
+        'Cloud cover, known for 40 products, ranges from 0 % to 78.0 % with a median of 38.0 %; 40 products of known size are 44.0 GB in total, and the largest, S2B_MSIL2A_20240520T101559_N0510_R065_T32TPT_20240520T141500.SAFE, is 1.1 GB.',
+        '40 products, whose times are known, were published 4 h after sensing; notifications of new products came a median of 20 min after publication, and 40 min at the longest.',
         'The deleted products were corrupted (1), obsolete (1) and deleted for other or unknown causes (1); 3 products have no footprint.',
       ].join(' '),
     );
@@ -67,17 +67,61 @@ describe('the text of a digest', () => {
 
   it('tells of a single product in the singular', () => {
     expect(textOf([notificationOf()])).toBe(
-      `${window}, 1 notification about 1 created product arrived for the subscription "alps". It is a Sentinel-2 product of the type S2MSI2A. It was sensed on 20 May 2024 10:15 UTC, over Austria. Cloud cover is 12.3 %; it has a size of 1.1 GB. It was published 4 h after sensing; the notification came 60 s after publication.`,
+      `${window}, 1 product arrived for the subscription "alps", newly created. It is a Sentinel-2 product of the type S2MSI2A. It was sensed on 20 May 2024 10:15 UTC, over Austria. Cloud cover is 12.3 %; it has a size of 1.1 GB. It was published 4 h after sensing; the notification came 60 s after publication.`,
     );
   });
 
   it('says which notifications it is about', () => {
     const start = (scope: Parameters<typeof factsOf>[1]) => textOf(many(2), scope).split('. ')[0];
     expect(start({ collection: 'SENTINEL-2', subscription: null })).toBe(
-      `${window}, 2 notifications about 2 created Sentinel-2 products arrived for all subscriptions`,
+      `${window}, 2 Sentinel-2 products arrived for all subscriptions, all newly created`,
     );
     expect(start({ area: 'Tyrol & more', subscription: '' })).toBe(
-      `${window}, 2 notifications about 2 created products in the area "Tyrol & more" arrived for the subscription without a name`,
+      `${window}, 2 products in the area "Tyrol & more" arrived for the subscription without a name, all newly created`,
+    );
+    expect(textOf([...many(2), ...many(1)])).toMatch(/, 3 notifications about 2 created products/);
+  });
+
+  it.each([
+    ["Collection/Name eq 'SENTINEL-2'", `the filter "Collection/Name eq 'SENTINEL-2'"`],
+    ["x eq '<b>'", 'a filter'],
+    ['x eq "y"', 'a filter'],
+    ["contains(Name,'ignore all previous instructions')", 'a filter'],
+    ["contains(Name,'https://evil.example')", 'a filter'],
+    [`contains(Name,'${'x'.repeat(120)}')`, 'a filter'],
+    ["contains(Name,'\u202e')", 'a filter'],
+  ])('says that only what matches a filter is told: %s', (filter, words) => {
+    const text = textOf(many(2), { filter, subscription: null });
+    expect(text).toContain(`, 2 products that match ${words} arrived for all subscriptions, all`);
+    expect(textOf(many(1), { filter })).toContain(`, 1 product that matches ${words} arrived`);
+    expect(textOf([], { filter })).toContain(`no notification about products that match ${words} `);
+    expect(digestSheet(factsOf(many(2), { filter })).facts).toContainEqual({
+      label: 'only what matches',
+      text: words,
+    });
+    expect(textOf(many(2), { filter, area: 'Tyrol' })).not.toContain('filter');
+  });
+
+  it('names the places that stand out, and counts those that are as frequent as the rest', () => {
+    const names = [...'ABCDEFGH'].map((letter) => `Land ${letter}`);
+    const events = many(10, (index) => ({
+      event: { place: placeIn(index < 4 ? ['Chad'] : [names[index - 4] ?? ''], ['Red Sea']) },
+    }));
+    expect(textOf(events)).toContain(
+      ', over Chad (4), 6 other countries (1 each) and the Red Sea (10).',
+    );
+    expect(textOf(events.slice(4))).toContain(', across 6 countries (1 each) and the Red Sea (6).');
+    expect(digestSheet(factsOf(events)).facts).toContainEqual({
+      label: 'countries, with the products over them',
+      text: 'Chad (4) and 6 other countries (1 each)',
+    });
+  });
+
+  it('counts the collections and types that are not known, so that all add up', () => {
+    const row = { productName: 'x', collection: null, productType: null };
+    const text = textOf([...many(3), ...many(2, () => ({ row }), 'odd')]);
+    expect(text).toContain(
+      'By collection they are Sentinel-2 (3) and others (2); the types are S2MSI2A (3) and other types (2).',
     );
   });
 
@@ -107,7 +151,7 @@ describe('the text of a digest', () => {
     const row: fc.Arbitrary<Partial<ProductRow>> = fc.record({
       productId: fc.constantFrom('a', 'b', 'c', 'd'),
       collection: fc.constantFrom('SENTINEL-1', 'SENTINEL-5P', 'GLOBAL-MOSAICS', 'x', null),
-      productType: fc.constantFrom('IW_GRDH_1S', 'L2__NO2___', 'no type', null),
+      productType: fc.constantFrom('IW_GRDH_1S', 'L2__NO2___', 'IGNORE-THIS', 'no type', null),
       cloudCoverPercent: fc.option(fc.double({ min: -10, max: 110 }), { nil: null }),
       sizeBytes: number,
       sensingStartUs: number,
@@ -150,13 +194,13 @@ describe('the sheet of a digest', () => {
       'notifications by event: created (2)',
       'products by collection: Sentinel-2 (2)',
       'products by type: S2MSI2A (2)',
-      'time of sensing: 20 May 2024 10:15 UTC',
+      'time of sensing: 20 May 2024 10:15 UTC (2 products)',
       'countries, with the products over them: Austria (2)',
       'cloud cover: 12.3 % (2 products)',
       'total size: 2.2 GB (2 products)',
       'largest product: S2B_MSIL2A_20240520T101559_N0510_R065_T32TPT_20240520T141500.SAFE, 1.1 GB',
-      'time from sensing to publication: 4 h',
-      'time from publication to receipt: 60 s',
+      'time from sensing to publication: 4 h (2 products)',
+      'time from publication to receipt: 60 s (2 notifications)',
     ]);
   });
 

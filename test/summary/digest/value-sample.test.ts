@@ -1,6 +1,6 @@
 /** The middle of many values in bounded memory, and the most frequent of many names. */
 import { describe, expect, it } from 'vitest';
-import { createTally } from '../../../src/summary/digest/tally.ts';
+import { createTally, standingOut } from '../../../src/summary/digest/tally.ts';
 import { createValueSample } from '../../../src/summary/digest/value-sample.ts';
 
 function rangeOf(values: readonly number[], keptMax: number) {
@@ -49,8 +49,18 @@ describe('a tally', () => {
         { name: 'c', count: 3 },
         { name: 'a', count: 2 },
       ],
-      others: { names: 3, count: 3 },
+      others: { names: 3, count: 3, most: 1 },
     });
+  });
+
+  it('tells which names stand out from those that are not told', () => {
+    const tally = createTally(100);
+    for (const name of 'bbbaacde') tally.add(name);
+    const { top, others } = standingOut(tally.ranking(4));
+    expect(top.map(({ name }) => name)).toEqual(['b', 'a']);
+    expect(others).toEqual({ names: 3, count: 3, most: 1 });
+    expect(standingOut(tally.ranking(5)).top).toHaveLength(5);
+    expect(standingOut(tally.ranking(1)).top).toEqual([{ name: 'b', count: 3 }]);
   });
 
   it('holds no more names than it may', () => {

@@ -28,9 +28,15 @@ describe('a place in words', () => {
     ],
     [
       place({ Croatia: 0.4, Italy: 0.3, Slovenia: 0.15, Austria: 0.1, Hungary: 0.05 }),
-      'parts of Croatia, Italy, Slovenia and Austria',
-      'over parts of Croatia, Italy, Slovenia and Austria',
+      'parts of Croatia, Italy, Slovenia, Austria and others',
+      'over parts of Croatia, Italy, Slovenia, Austria and others',
     ],
+    [
+      place({ Russia: 0.7 }, { 'Arctic Ocean': 0.1, 'Kara Sea': 0.1 }),
+      'mostly Russia, with small parts of the Arctic Ocean, the Kara Sea and others',
+      'mostly over Russia, with small parts of the Arctic Ocean, the Kara Sea and others',
+    ],
+    [place({ Russia: 0.9 }), 'mostly Russia', 'mostly over Russia'],
     [place({}), null, null],
   ])('tells the regions of %o', (where, region, over) => {
     expect(regionWords(where)).toBe(region);

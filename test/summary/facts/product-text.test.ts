@@ -77,7 +77,7 @@ describe('the template', () => {
     const productName =
       'S5P_NRTI_L2__NO2____20260430T213954_20260430T214454_44286_03_020800_20260501T000539.nc';
     expect(textOf({ productName }, {}, place({}, { 'South Pacific Ocean': 1 }))).toBe(
-      'This Sentinel-5P product holds nitrogen dioxide (NO2) columns (Level-2, processor version 02.08.00) ' +
+      'This Sentinel-5P product holds nitrogen dioxide (NO2) columns (Level-2, processor version 02.08.00, near real time) ' +
         'from the ultraviolet to shortwave-infrared spectrometer (TROPOMI). It was sensed for 5 min from ' +
         '30 April 2026 21:39 UTC over the South Pacific Ocean. The scene covers 12,056 km². ' +
         'It was first heard of on 10 February 2025 08:30 UTC.',
@@ -95,7 +95,7 @@ describe('the template', () => {
     expect(textOf({ productName, sizeBytes: 30_100 }, {}, null, [other])).toBe(
       'This auxiliary file of Sentinel-1A holds parameters of the Level-1 processor. It is valid from ' +
         '6 April 2014 13:30 UTC on. It was first heard of on 10 February 2025 08:30 UTC, has a size of 30.1 kB ' +
-        'and was replaced by a newer processing (published on 15 May 2025 13:18 UTC).',
+        'and was replaced by a newer version (published on 15 May 2025 13:18 UTC).',
     );
   });
 
@@ -121,15 +121,22 @@ describe('the template', () => {
 
   it('tells of a product without a footprint that is offline', () => {
     const row = { productName: tile, ...published, online: false };
-    expect(textOf(row)).toContain(
+    const record = { Footprint: null };
+    expect(textOf(row, record)).toContain(
       'It was sensed on 29 January 2024 06:21 UTC; where is not known, as it has no footprint.',
     );
-    expect(textOf(row)).toMatch(/48 s later, has a size of 769\.4 MB and is offline\.$/);
+    expect(textOf(row, record)).toMatch(/48 s later, has a size of 769\.4 MB and is offline\.$/);
   });
 
   it('tells of a record that says nearly nothing', () => {
     expect(textOf({ productName: null })).toBe(
-      'What this product holds is not known. It was first heard of on 10 February 2025 08:30 UTC.',
+      'What this product holds is not known, as its record has not come. It was first heard of on 10 February 2025 08:30 UTC.',
+    );
+    expect(textOf({ productName: null }, { Online: true })).toMatch(
+      /^What this product holds is not known\. /,
+    );
+    expect(textOf({ productName: tile })).toContain(
+      '06:21 UTC; where is not known, as its record has not come.',
     );
     expect(textOf({ productName: 'a "new"\n\tproduct\u202e' })).toBe(
       'This product named "a \'new\' product\ufffd" is of no known type. It was first heard of on 10 February 2025 08:30 UTC.',
@@ -140,6 +147,30 @@ describe('the template', () => {
     expect(textOf({}, { Attributes: attributes({ platformShortName: 'ENVISAT' }) })).toMatch(
       /^This Envisat product is of no known type\. /,
     );
+  });
+
+  it('tells of both scenes that a product compares', () => {
+    const productName = 'S1A_20151223T180128__S1A_20151211T180128_20151211T180156_CARD-COH12';
+    expect(textOf({ productName }, {}, russia)).toContain(
+      'It was sensed on 11 December 2015 18:01 UTC and again on 23 December 2015 18:01 UTC over Russia,',
+    );
+  });
+
+  it('tells of the span of an auxiliary file: covered by measurements, valid for all else', () => {
+    const name = (type: string) =>
+      `S1A_OPER_AUX_${type}_OPOD_20210316T193849_V20200104T225942_20200106T005942.EOF`;
+    const span = 'from 4 January 2020 22:59 UTC until 6 January 2020 00:59 UTC.';
+    expect(textOf({ productName: name('GNSSRD') })).toContain(`It covers the time ${span}`);
+    expect(textOf({ productName: name('POEORB') })).toContain(`It is valid ${span}`);
+  });
+
+  it('tells when it was made, where the name of its mission says it', () => {
+    const name = (timeliness: string) =>
+      `S3B_OL_1_EFR____20240415T075229_20240415T075529_20240415T094343_0179_092_035_2340_PS2_O_${timeliness}_003.SEN3`;
+    expect(textOf({ productName: name('NR') })).toContain(', near real time) from');
+    expect(textOf({ productName: name('NT') })).toContain(', non-time-critical) from');
+    const Attributes = attributes({ timeliness: 'Fast-24h', processingLevel: 'L1' });
+    expect(textOf({}, { Attributes })).not.toContain('24');
   });
 
   it('tells of a scene of Landsat', () => {

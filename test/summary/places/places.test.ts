@@ -179,6 +179,11 @@ describe('the nearest large place', () => {
     expect((near[0]?.distanceKm ?? 1) % 10).toBe(0);
   });
 
+  it('is told with the direction of the edge that is meant, not of the centre', () => {
+    const { near } = placeOf(box(12.4, 45.95, 13.9, 46.9));
+    expect(near).toMatchObject([{ name: 'Trieste', distanceKm: 35, direction: 'north' }]);
+  });
+
   it('is found on the other side of the antimeridian', () => {
     const { near } = placeOf(box(-179.98, -37, -179.5, -36.5));
     expect(near).toMatchObject([{ name: 'Tauranga', direction: 'east' }]);

@@ -55,6 +55,7 @@ const missionFileName: NameReader = (name) => {
   return namedProduct({
     satellite: satelliteOf('1', serial),
     auxiliary: true,
+    type,
     content,
     startUs: times[0],
     madeUs: times[1],
@@ -75,6 +76,7 @@ const operationsName: NameReader = (name) => {
   return namedProduct({
     satellite: satelliteOf(mission, serial),
     auxiliary: true,
+    type,
     content,
     startUs: times[0],
     endUs: times[1],

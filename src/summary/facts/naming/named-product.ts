@@ -9,6 +9,8 @@ export interface NamedProduct {
   instrument: Instrument | null;
   /** Orbits, calibrations and the like: no look at the Earth. */
   auxiliary: boolean;
+  /** As the catalogue spells it: `S2MSI2A`. */
+  type: string | null;
   /** `Level-2A`. */
   level: string | null;
   /** What it holds: `surface reflectance`. */
@@ -21,6 +23,8 @@ export interface NamedProduct {
   /** Of the sensing, or of the validity. Microseconds since 1970, UTC. */
   startUs: number | null;
   endUs: number | null;
+  /** Of the earlier one, where two scenes are compared; the times above are those of the later one. */
+  earlierUs: number | null;
   tile: string | null;
   orbitNumber: number | null;
   relativeOrbitNumber: number | null;
@@ -46,6 +50,7 @@ export type NameReader = (name: string) => NamedProduct | null;
 const nothing: Omit<NamedProduct, 'satellite'> = {
   instrument: null,
   auxiliary: false,
+  type: null,
   level: null,
   content: null,
   mode: null,
@@ -53,6 +58,7 @@ const nothing: Omit<NamedProduct, 'satellite'> = {
   timeliness: null,
   startUs: null,
   endUs: null,
+  earlierUs: null,
   tile: null,
   orbitNumber: null,
   relativeOrbitNumber: null,
@@ -78,7 +84,7 @@ export function groupsOf<Name extends string>(
 }
 
 /** `20150706T105016`, or a day `20150706`: microseconds. Null for a date that does not exist. */
-export function nameTimeUs(text: string): number | null {
+function nameTimeUs(text: string): number | null {
   const [, year, month, day, hour, minute, second] =
     /^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d))?$/.exec(text) ?? [];
   if (year === undefined) return null;

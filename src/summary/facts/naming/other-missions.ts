@@ -52,8 +52,8 @@ const sentinel6 =
 
 const sentinel6Timeliness: Readonly<Record<string, string>> = {
   NR: 'near real time (NR)',
-  ST: 'short time critical (ST)',
-  NT: 'non time critical (NT)',
+  ST: 'short-time-critical (ST)',
+  NT: 'non-time-critical (NT)',
 };
 
 export const sentinel6Name: NameReader = (name) => {

@@ -7,7 +7,7 @@ const slice =
 
 /** Made by CloudFerro of two slices; the later one comes first. */
 const coherence =
-  /^S1[A-D]_\d{8}T\d{6}__S1(?<serial>[A-D])_\d{8}T\d{6}_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/;
+  /^S1[A-D]_(?<later>\d{8}T\d{6})__S1(?<serial>[A-D])_(?<earlier>\d{8}T\d{6})_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/;
 
 const modes: Readonly<Record<string, string>> = {
   IW: 'interferometric wide swath (IW)',
@@ -57,6 +57,7 @@ export const sentinel1Name: NameReader = (name) => {
   return namedProduct({
     satellite: `Sentinel-1${serial}`,
     instrument: instrumentOf('SAR'),
+    type: sliceType(name, form),
     level: levelOf(rest.level, form),
     content: sliceContent(type, rest.class, rest.resolution, form),
     mode: modeWords(mode),
@@ -80,6 +81,12 @@ function levelOf(digit: string, form: string): string {
   return digit === 'A' ? 'Level-1' : `Level-${digit}`;
 }
 
+/** `IW_GRDH_1S-COG`: as it stands in the name behind the satellite, and the form. */
+function sliceType(name: string, form: string): string {
+  if (form === '_CARD_BS') return 'CARD-BS';
+  return `${name.slice(4, 14)}${form === '_COG' ? '-COG' : ''}`;
+}
+
 function sliceContent(type: string, kind: string, resolution: string, form: string): string | null {
   if (form === '_CARD_BS') return 'terrain-corrected radar backscatter';
   if (type === 'RAW' && Object.hasOwn(rawClasses, kind)) return rawClasses[kind] ?? null;
@@ -90,11 +97,19 @@ function sliceContent(type: string, kind: string, resolution: string, form: stri
 const coherenceName: NameReader = (name) => {
   const match = coherence.exec(name);
   if (match === null) return null;
-  const { serial, days } = groupsOf(match, 'serial', 'days');
+  const { serial, later, earlier, days } = groupsOf(
+    match,
+    ...(['serial', 'later', 'earlier', 'days'] as const),
+  );
+  const times = nameTimesUs(later, earlier);
+  if (times === null) return null;
   return namedProduct({
     satellite: `Sentinel-1${serial}`,
     instrument: instrumentOf('SAR'),
+    type: `CARD-COH${days}`,
     level: 'Level-2',
     content: `interferometric coherence over ${days} days`,
+    startUs: times[0],
+    earlierUs: times[1],
   });
 };

@@ -23,6 +23,7 @@ export const sentinel2Name: NameReader = (name) => {
   return namedProduct({
     satellite: `Sentinel-2${serial}`,
     instrument: instrumentOf('MSI'),
+    type: `S2MSI${level.slice(1)}`,
     level: `Level-${level.slice(1)}`,
     content: contents[level] ?? null,
     startUs: times[0],

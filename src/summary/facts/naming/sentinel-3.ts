@@ -16,8 +16,8 @@ const instruments: Readonly<Record<string, string>> = {
 
 const timelinesses: Readonly<Record<string, string>> = {
   NR: 'near real time (NR)',
-  ST: 'short time critical (ST)',
-  NT: 'non time critical (NT)',
+  ST: 'short-time-critical (ST)',
+  NT: 'non-time-critical (NT)',
 };
 
 export const sentinel3Name: NameReader = (name) => {
@@ -33,6 +33,7 @@ export const sentinel3Name: NameReader = (name) => {
   return namedProduct({
     satellite: `Sentinel-3${serial}`,
     instrument: instrumentOf(instruments[type.slice(0, 2)] ?? ''),
+    type,
     level: `Level-${type[3]}`,
     content,
     timeliness: timelinesses[rest.timeliness] ?? null,

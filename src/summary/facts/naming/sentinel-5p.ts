@@ -49,6 +49,7 @@ export const sentinel5pName: NameReader = (name) => {
   return namedProduct({
     satellite: 'Sentinel-5P',
     instrument: instrumentOf('TROPOMI'),
+    type,
     level: type.startsWith('L2') ? 'Level-2' : 'Level-1B',
     content,
     timeliness: streams[stream] ?? null,

@@ -22,6 +22,7 @@ const transactionBytesMax = 4 * 2 ** 20;
 const checkBytes = 128 * 2 ** 10;
 
 type Arrived = { id: number; delivery: Delivery };
+type ChangeRequest = Extract<WriterRequest, { op: 'change-summaries' }>;
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
 const port = parentPort;
@@ -52,15 +53,19 @@ function handle(requests: readonly WriterRequest[]): void {
   const arrived = requests.flatMap((request) =>
     request.op === 'deliveries' ? request.deliveries.map((one) => unpack(request.buffer, one)) : [],
   );
+  const changes = requests.filter((request) => request.op === 'change-summaries');
+  // With deliveries, they share a commit: one of their own would cost intake a turn.
+  const along = arrived.length > 0 ? changes : [];
   let failure: SentError | undefined;
-  for (const group of groups(arrived)) {
+  for (const [i, group] of [...groups(arrived)].entries()) {
+    const mine = i === 0 ? along : [];
     // What one group has waited for in vain, the next one need not wait for again.
-    const settled = failure === undefined ? commit(group) : refuse(group, failure);
-    failure = settled.find((one) => 'error' in one)?.error;
+    const settled = failure === undefined ? commit(group, mine) : refuse(group, failure);
+    failure = settled.slice(0, group.length).find((one) => 'error' in one)?.error;
     post({ kind: 'settled', settled });
   }
   for (const request of requests) {
-    if (request.op === 'deliveries') continue;
+    if (request.op === 'deliveries' || along.some(({ id }) => id === request.id)) continue;
     post({ kind: 'settled', settled: [answer(request)] });
     if (request.op === 'close') port.close();
   }
@@ -87,20 +92,22 @@ function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {
 }
 
 /** One transaction for the group; when it fails for the sake of one item, each gets its own. */
-function commit(group: readonly Arrived[]): Settled[] {
+function commit(group: readonly Arrived[], changes: readonly ChangeRequest[]): Settled[] {
   try {
-    return connection.transact(({ deliveries }) =>
-      group.map(({ id, delivery }) => ({ id, value: deliveries.write(delivery) })),
-    );
+    return connection.transact(({ deliveries, summaries }) => [
+      ...group.map(({ id, delivery }) => ({ id, value: deliveries.write(delivery) })),
+      ...changes.map(({ id, change }) => ({ id, value: summaries.write(change) })),
+    ]);
   } catch (error) {
-    if (isEnvironmentFailure(error)) return refuse(group, sentError(error));
-    if (group.length > 1) return group.flatMap((one) => commit([one]));
+    if (isEnvironmentFailure(error)) return refuse([...group, ...changes], sentError(error));
+    if (changes.length > 0) return [...commit(group, []), ...changes.map(answer)];
+    if (group.length > 1) return group.flatMap((one) => commit([one], []));
     return group.map((one) => holdUnstorable(one, error));
   }
 }
 
-function refuse(group: readonly Arrived[], error: SentError): Settled[] {
-  return group.map(({ id }) => ({ id, error }));
+function refuse(refused: readonly { id: number }[], error: SentError): Settled[] {
+  return refused.map(({ id }) => ({ id, error }));
 }
 
 /** A body that our own code fails on is kept for the day when it no longer does. */

@@ -18,7 +18,7 @@ import {
   modelText,
   productJob,
 } from '../contract/summary-jobs.ts';
-import { collect } from '../helpers/deliveries.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
@@ -43,6 +43,29 @@ async function openTwo() {
 
 const productJobs = (count: number, fields: Partial<NewSummaryJob> = {}) =>
   Array.from({ length: count }, (_, i) => productJob(i, fields));
+
+describe('changes of summaries that arrive with notifications', () => {
+  it('share their commit; one that fails is alone with its failure', async () => {
+    const { store } = await openSqliteStore();
+    const [job] = await enqueued(store.summaries, [productJob(1)]);
+    if (job === undefined) throw new Error('no job');
+    const nobody = { outcome: 'known', key: key(9) } as const;
+    // All in one turn: the writer finds them together.
+    const receipts = [1, 2, 3].map((n) => store.accept(delivery(notification(n))));
+    const failing = store.summaries.settle({ job, request: null, result: nobody, nowUs: atUs });
+    const wanted = store.summaries.enqueue({ jobs: [productJob(2)], waitingMax: 9, atUs });
+    // More than one transaction takes.
+    const numbers = Array.from({ length: 900 }, (_, i) => i + 4);
+    const more = numbers.map((n) => store.accept(delivery(notification(n))));
+    await expect(failing).rejects.toMatchObject({ code: 'internal' });
+    for (const receipt of await Promise.all([...receipts, ...more])) {
+      expect(receipt).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
+    }
+    expect((await wanted).ids).toHaveLength(1);
+    expect(await collect(store.find({}))).toHaveLength(903);
+    expect(await store.summaries.counts()).toMatchObject({ waiting: 2 });
+  });
+});
 
 describe('a file of version 2', () => {
   it('is brought up to date with its cursors and registrations kept', async () => {

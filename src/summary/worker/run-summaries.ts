@@ -10,11 +10,10 @@ import { workDue } from './work-due.ts';
 
 /** How often the log and the jobs are looked at. */
 const pollMs = 1_000;
-/**
- * After a round that may have left some of a backlog. One takes 50 notifications, whose jobs cost the writer
- * 2.4 ms: a fortieth of its time, and 500 notifications a second. Intake comes first.
- */
+/** After a round that has left some, while little comes in: 500 notifications a second. */
 const moreMs = 100;
+/** A burst of the catalogue brings as many a second (facts, catalogue 7): then intake comes first. */
+const burstPerSecond = 50;
 /** After a failure: the disk may be full, or the index being rebuilt. */
 const retryMs = 10_000;
 
@@ -34,9 +33,10 @@ export function startSummaryWorker(
   const means = { everyMs: timing.pollMs ?? pollMs, log: world.log, signal };
   const asking = { world, pause: createServicePause(world), signal };
   const noteDropped = createDropNotice(world);
+  const isQuiet = createQuietCheck(world);
   const running = Promise.all([
     repeat(
-      () => collectJobs(world, ruleOf, noteDropped),
+      async () => (await collectJobs(world, ruleOf, noteDropped)) && (await isQuiet()),
       'what is to be summarised cannot be found',
       means,
     ),
@@ -57,7 +57,19 @@ export function startSummaryWorker(
   };
 }
 
-/** A round resolves with whether there is more to do. */
+/** Tells whether less comes in than in a burst, since it was asked last. */
+function createQuietCheck({
+  notifications,
+}: Pick<SummaryWorld, 'notifications'>): () => Promise<boolean> {
+  let [position, atMs] = [Number.POSITIVE_INFINITY, performance.now()];
+  return async () => {
+    const before = { position, atMs };
+    [position, atMs] = [await notifications.lastPosition(), performance.now()];
+    return ((position - before.position) * 1000) / (atMs - before.atMs) < burstPerSecond;
+  };
+}
+
+/** A round resolves with whether the next one is to follow soon. */
 async function repeat(
   round: () => Promise<boolean>,
   trouble: string,

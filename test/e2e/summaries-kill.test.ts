@@ -13,7 +13,7 @@ import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.t
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSandbox, openWorker, productOf, secondUs } from '../summary/worker/worker-world.ts';
 
-const kills = 10;
+const kills = 8;
 const sentPerRound = 20;
 /** Of the worker: so many requests can be in flight when it is killed. */
 const concurrency = 2;

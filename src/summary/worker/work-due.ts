@@ -17,8 +17,9 @@ export type WorkEnd =
   | Held;
 
 /**
- * Resolves when no job is due, when the budget is spent, the index is behind or the service needs a pause, and
- * soon after the signal is aborted. `ids`: only these jobs; `limit`: so many ends of jobs. Rejects where the store cannot be written.
+ * Resolves when no job is due, when the budget is spent, the index is behind or the service needs a pause,
+ * and soon after the signal is aborted. `ids`: only these jobs; `limit`: so many ends of jobs. Rejects where
+ * the store cannot be written.
  */
 export async function workDue(
   asking: Asking,

@@ -33,7 +33,7 @@ export function openSummaryWorld(
 }
 
 /** Null where no model is configured. */
-export function modelOf(
+function modelOf(
   { inference }: Pick<SummaryConfig, 'inference'>,
   { fetch }: Pick<Io, 'fetch'>,
 ): SummaryModel | null {

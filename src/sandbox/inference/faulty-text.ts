@@ -31,7 +31,7 @@ export function faultyText(fault: TextFault, right: string, userText: string): s
 }
 
 /** What a command in the text wants to be said; null where there is none. */
-export function hiddenCommand(userText: string): string | null {
+function hiddenCommand(userText: string): string | null {
   for (const command of commands) {
     const [, said] = command.exec(userText) ?? [];
     if (said !== undefined) return said.trim();

@@ -13,7 +13,7 @@ import type { InferenceRecord, OpenInferenceRequest } from './inference-record.t
 import type { InferenceKnobs } from './inference-settings.ts';
 
 /** Below the origin. */
-export const inferencePath = '/openai/v1';
+const inferencePath = '/openai/v1';
 
 export interface InferenceAppOptions {
   readonly projects: readonly InferenceProject[];

@@ -1,9 +1,15 @@
 /** What the doctor says of a certificate that earshot gets itself, against Pebble. */
-import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePorts, hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
+import {
+  freePorts,
+  hasPebble,
+  leaveAccount,
+  type PebbleOptions,
+  startPebble,
+} from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runCommand } from './fake-io.ts';
 
@@ -80,11 +86,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
   it('tells what the last try failed for, and when the next is', { timeout: 60_000 }, async () => {
     const { run, finding, pebble, env } = await openWorld();
     await run(['certificate', 'renew']);
-    // As another account: of one that has proved the name, Pebble asks no proof once in a hundred times.
-    const folder = join(env.EARSHOT_DATA_DIR, 'acme');
-    for (const name of readdirSync(folder)) {
-      if (name.startsWith('account-')) rmSync(join(folder, name));
-    }
+    leaveAccount(env.EARSHOT_DATA_DIR);
     await pebble.setAddress('127.0.0.9');
     expect(await run(['certificate', 'renew', '--force'])).toMatchObject({ code: 1 });
     const failed = await finding('renewal');

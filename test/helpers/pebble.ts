@@ -1,6 +1,6 @@
 /** Pebble, an ACME server for tests, and its challenge test server for names: real programs on loopback. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -95,6 +95,17 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
     stop,
     start,
   };
+}
+
+/**
+ * The next order is one of another account: of one that has proved the name, Pebble asks no proof once
+ * in a hundred times, whatever it is told.
+ */
+export function leaveAccount(dataDir: string): void {
+  const folder = join(dataDir, 'acme');
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith('account-')) rmSync(join(folder, name));
+  }
 }
 
 function configOf(folder: string, ports: PebblePorts, options: PebbleOptions) {

@@ -1,6 +1,6 @@
 /** How often a certificate is ordered at most: by hand, with a wrong clock, and after failures. */
 import { describe, expect, it } from 'vitest';
-import { hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
+import { hasPebble, leaveAccount, type Pebble, startPebble } from '../../helpers/pebble.ts';
 import { createClock, dayUs, minuteUs, openProgram, watchRequests } from './pebble-world.ts';
 
 const days = (count: number) => count * 24 * 3600;
@@ -71,6 +71,7 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
     for (let i = 0; i < 5; i += 1) expect((await program.look()).outcome).toBe('current');
     expect(requests.orders()).toBe(1);
     // It fails a year ahead; then the clock is set right.
+    leaveAccount(dataDir);
     await pebble.setAddress('127.0.0.2');
     clock.set(due.atUs + 365 * dayUs);
     await program.fail();

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { rehearse } from '../../../src/tls/acme/rehearse.ts';
-import { hasPebble, startPebble } from '../../helpers/pebble.ts';
+import { hasPebble, leaveAccount, startPebble } from '../../helpers/pebble.ts';
 import { openProgram, watchRequests } from './pebble-world.ts';
 import { elsewhere, startBoth } from './staging-world.ts';
 
@@ -34,8 +34,9 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
 
   it('that fails says why, counts as no failure, and leaves the certificate alone', async () => {
     const pebble = await startPebble();
-    const { world, look, saved, state } = openProgram(pebble);
+    const { world, look, saved, state, dataDir } = openProgram(pebble);
     await look();
+    leaveAccount(dataDir);
     const before = [saved('certificate.json'), state()];
     await pebble.setAddress(elsewhere);
     await expect(rehearse(world)).rejects.toMatchObject({ type: 'connection' });

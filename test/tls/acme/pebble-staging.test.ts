@@ -1,8 +1,8 @@
 /** After a failure, an order is first rehearsed where it does not count. */
 import { X509Certificate } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { hasPebble, type Pebble } from '../../helpers/pebble.ts';
+import { hasPebble, leaveAccount, type Pebble } from '../../helpers/pebble.ts';
 import { dayUs, minuteUs } from './pebble-world.ts';
 import { elsewhere, here, startBoth } from './staging-world.ts';
 
@@ -68,11 +68,10 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
   });
 
   it('with expiry near, nothing is rehearsed', async () => {
-    const { program, requests, setAddress, filesOf } = await startBoth();
+    const { program, requests, setAddress } = await startBoth();
     const { clock, look, fail } = program;
     const first = await look();
-    // As another account: of one that has proved the name, Pebble asks no proof once in a hundred times.
-    for (const name of filesOf()) if (name.startsWith('account-')) rmSync(program.path(name));
+    leaveAccount(program.dataDir);
     const endsUs = first.outcome === 'renewed' ? first.certificate.notAfter.getTime() * 1000 : 0;
     clock.set(endsUs - 30 * dayUs);
     await setAddress(elsewhere);

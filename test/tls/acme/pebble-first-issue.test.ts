@@ -2,7 +2,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { hasPebble, startPebble } from '../../helpers/pebble.ts';
+import { hasPebble, leaveAccount, startPebble } from '../../helpers/pebble.ts';
 import { createClock, dayUs, host, watchRequests } from './pebble-world.ts';
 import {
   createVerifyingClient,
@@ -78,7 +78,8 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
     const clock = createClock();
     const receiver = await startReceiver(pebble, { challenge: 'tls-alpn-01', clock });
     await untilSaved(receiver);
-    const { port, lines } = receiver;
+    const { port, lines, dataDir } = receiver;
+    leaveAccount(dataDir);
     const first = await servedSerial(port);
     const ask = createVerifyingClient(port, await pebble.readRoot());
     const renewed = () => lines.filter(({ message }) => message === isServed).length >= 2;

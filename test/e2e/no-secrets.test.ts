@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openAccountWorld } from '../cli/account-world.ts';
+import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 
 const account = { username: 'me@example.org', password: `pw-${randomBytes(12).toString('hex')}` };
@@ -40,7 +41,7 @@ function startReceiver(env: Record<string, string>, folder: string) {
   const program = join(import.meta.dirname, '../../scripts/earshot.js');
   const child: ChildProcess = spawn(process.execPath, [program, 'start'], {
     cwd: folder,
-    env: { PATH: process.env.PATH, ...env, EARSHOT_LOG_LEVEL: 'debug' },
+    env: bareEnvironment({ ...env, EARSHOT_LOG_LEVEL: 'debug' }),
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   let text = '';

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { bareEnvironment } from './bare-environment.ts';
 
 export interface SpawnedCommand {
   kill(): void;
@@ -19,7 +20,7 @@ export function spawnCommand(
   const program = join(import.meta.dirname, '../../scripts/earshot.js');
   const child = spawn(process.execPath, [program, ...argv], {
     cwd: options.cwd,
-    env: { PATH: process.env.PATH, ...options.env },
+    env: bareEnvironment(options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -6,6 +6,7 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { bareEnvironment } from './bare-environment.ts';
 
 export const credentials = { username: 'catalogue', password: 'a:secret' };
 
@@ -60,7 +61,7 @@ async function startReceiver(
   env: Record<string, string>,
 ): Promise<SpawnedReceiver> {
   const child = spawn(process.execPath, [program, 'start'], {
-    env: { PATH: process.env.PATH, ...env },
+    env: bareEnvironment(env),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

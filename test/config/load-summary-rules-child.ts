@@ -1,5 +1,6 @@
 /** Loads the summary rules of each folder it is told, as the program does: no test runner in between. */
-import { loadSubscriptionsFile, loadSummaryRules } from '../../src/config/subscriptions-file.ts';
+import { loadSubscriptionsFile } from '../../src/config/subscriptions-file.ts';
+import { loadSummaryRules } from '../../src/config/summary-rules.ts';
 import type { AppError } from '../../src/domain/app-error.ts';
 import type { SummaryRule } from '../../src/domain/summary-rule.ts';
 

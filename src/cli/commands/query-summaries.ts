@@ -4,7 +4,7 @@ import { summaryKinds, summaryStates } from '../../domain/summaries.ts';
 import type { Io } from '../io.ts';
 import { outputForms } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
-import { type QuerySummariesFlags, summaryRowsDefault } from '../summaries/query-summaries.ts';
+import { type QuerySummariesFlags, summaryRowsDefault } from '../summaries/summary-flags.ts';
 import { parseTimeArgument } from '../time-argument.ts';
 
 export function querySummariesCommand(io: Io): Command {

@@ -14,7 +14,6 @@ import type { Logger } from '../../domain/ports.ts';
 import type { Io } from '../io.ts';
 import type { MaintenanceLoop } from '../maintenance-loop.ts';
 import type { RunningReceiver } from '../serve.ts';
-import { serveSummaries } from '../summaries/serve-summaries.ts';
 import { startSystemdNotices } from '../systemd.ts';
 import { untilAborted } from '../until-aborted.ts';
 
@@ -46,9 +45,10 @@ async function start(io: Io): Promise<void> {
     () => readSummaryConfig(io),
   );
   // Loaded when it is asked for: a query next door should not have to load a server.
-  const [{ createLogger }, { serve }] = await Promise.all([
+  const [{ createLogger }, { serve }, { serveSummaries }] = await Promise.all([
     import('../logger.ts'),
     import('../serve.ts'),
+    import('../summaries/serve-summaries.ts'),
   ]);
   const log = createLogger(io, config.logLevel);
   const receiver = await serve(config, log, io);

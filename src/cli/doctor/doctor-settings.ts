@@ -3,12 +3,9 @@ import type { ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import { type AccountConfig, readAccountConfig } from '../../config/account-config.ts';
 import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readVariables } from '../../config/read-variables.ts';
-import {
-  loadSubscriptionsFile,
-  loadSummaryRules,
-  subscriptionsFileName,
-} from '../../config/subscriptions-file.ts';
+import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { readSummaryConfig, type SummaryConfig } from '../../config/summary-config.ts';
+import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';

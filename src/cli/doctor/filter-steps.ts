@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkSubscriptionFilter } from '../../admin/plan/check-filters.ts';
-import { ruleFilterFindings, subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import { ruleFilterFindings } from '../../config/summary-rules.ts';
 import type { Finding } from '../../domain/finding.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import type { SummaryRule } from '../../domain/summary-rule.ts';

@@ -2,7 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { readDataConfig } from '../../config/read-config.ts';
 import { printable } from '../../domain/printable.ts';
-import type { SummaryKind, SummaryRow, SummaryState } from '../../domain/summaries.ts';
+import type { SummaryRow } from '../../domain/summaries.ts';
 import { summaryFields, toSummaryJson } from '../../domain/summary-rows.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { painter } from '../colour.ts';
@@ -10,25 +10,9 @@ import type { Io, Output } from '../io.ts';
 import { type OutputForm, writeJson } from '../notification-output.ts';
 import { writeOut } from '../write-out.ts';
 import { minuteOf } from './subject-name.ts';
+import { type QuerySummariesFlags, summaryRowsDefault } from './summary-flags.ts';
 import { textLines } from './text-lines.ts';
 import { queueNote, waitsForItsTurn } from './waiting-turn.ts';
-
-/** A person's first look; programs get everything unless they set a limit. */
-export const summaryRowsDefault = 20;
-
-export interface QuerySummariesFlags {
-  kind?: SummaryKind;
-  state?: SummaryState;
-  productId?: string;
-  subscription?: string;
-  unverified?: true;
-  since?: number;
-  until?: number;
-  before?: number;
-  limit?: number;
-  output?: OutputForm;
-  json?: true;
-}
 
 export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promise<void> {
   const form = flags.output ?? (flags.json ? 'json' : 'table');

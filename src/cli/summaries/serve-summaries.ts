@@ -1,5 +1,5 @@
 /** Summaries inside a receiver that serves: started where a rule asks for them, and never in its way. */
-import { loadSummaryRules, ruleFilterFindings } from '../../config/subscriptions-file.ts';
+import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
 import type { SummaryConfig } from '../../config/summary-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';

@@ -1,5 +1,5 @@
 /** What a run of `earshot summarize` has to do: what flags want, what is to be tried again, or what the rules ask. */
-import { loadSummaryRules } from '../../config/subscriptions-file.ts';
+import { loadSummaryRules } from '../../config/summary-rules.ts';
 import type { SummaryConfig } from '../../config/summary-config.ts';
 import type { NewSummaryJob, SummaryReader } from '../../domain/summaries.ts';
 import { plainSummaryRule } from '../../domain/summary-rule.ts';

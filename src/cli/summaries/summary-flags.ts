@@ -1,0 +1,20 @@
+/** What `earshot query summaries` takes; apart, so that a help text loads nothing else. */
+import type { SummaryKind, SummaryState } from '../../domain/summaries.ts';
+import type { OutputForm } from '../notification-output.ts';
+
+/** A person's first look; programs get everything unless they set a limit. */
+export const summaryRowsDefault = 20;
+
+export interface QuerySummariesFlags {
+  kind?: SummaryKind;
+  state?: SummaryState;
+  productId?: string;
+  subscription?: string;
+  unverified?: true;
+  since?: number;
+  until?: number;
+  before?: number;
+  limit?: number;
+  output?: OutputForm;
+  json?: true;
+}

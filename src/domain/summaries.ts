@@ -139,6 +139,13 @@ export interface SummaryBudget {
   tokensPerDay: number;
 }
 
+/** What each limit counts, in words, and the variable that sets it. */
+export const budgetLimits = {
+  requestsPerHour: { of: 'requests an hour', variable: 'EARSHOT_SUMMARY_REQUESTS_PER_HOUR' },
+  requestsPerDay: { of: 'requests a day', variable: 'EARSHOT_SUMMARY_REQUESTS_PER_DAY' },
+  tokensPerDay: { of: 'tokens a day', variable: 'EARSHOT_SUMMARY_TOKENS_PER_DAY' },
+} as const satisfies Record<keyof SummaryBudget, { of: string; variable: string }>;
+
 /** What was spent in the last hour and the last 24. Requests count from when they are sent. */
 export interface SummarySpending {
   requestsLastHour: number;

@@ -32,10 +32,10 @@ export async function showRequests(
       total[request] += 1;
       continue;
     }
-    const tokens = estimateTokens(request);
+    const { kind, productId, productName } = job;
+    const tokens = estimateTokens(request, kind);
     total.requests += 1;
     total.tokens += tokens;
-    const { kind, productId, productName } = job;
     const line = JSON.stringify({ kind, productId, productName, tokens, request });
     const text = json
       ? `${stdout.isTTY ? printable(line) : line}\n`

@@ -85,7 +85,7 @@ async function waitingWords(
   const wait = `${waiting.size} ${waiting.size === 1 ? 'waits' : 'wait'}`;
   if (workEnd.end === 'budget') {
     const until = `${minuteOf(workEnd.untilUs)} UTC`;
-    const { words, frees } = spentWords(workEnd.reason, world.budget, until);
+    const { words, frees } = spentWords(workEnd.limit, world.budget, until);
     return [
       `${wait}: ${words}.`,
       ...(frees ? [`Then ${whoGoesOn} goes on, or earshot summarize.`] : []),

@@ -1,6 +1,5 @@
 /** Of summaries that are due and wait behind others: whether the budget is what all of them wait for. */
-import type { SummaryReader, SummaryRow } from '../../domain/summaries.ts';
-import { limitIn } from './budget-limits.ts';
+import { budgetLimits, type SummaryReader, type SummaryRow } from '../../domain/summaries.ts';
 import { minuteOf } from './subject-name.ts';
 
 /** Whether it could be written now, but for those before it. */
@@ -17,9 +16,14 @@ export async function queueNote(
   nowUs: number,
 ): Promise<string> {
   for await (const { error, nextTryAtUs } of summaries.find({ state: 'waiting' })) {
-    if (error === null || limitIn(error) === null) continue;
+    if (error === null || !namesLimit(error)) continue;
     if (nextTryAtUs === null || nextTryAtUs <= nowUs) continue;
     return `What waits for its turn waits for the same as another one: ${error} Next try: ${minuteOf(nextTryAtUs)} UTC.\n`;
   }
   return '';
+}
+
+/** A row keeps why it waits in words alone; the variable in them tells that it is the budget. */
+function namesLimit(reason: string): boolean {
+  return Object.values(budgetLimits).some(({ variable }) => reason.includes(variable));
 }

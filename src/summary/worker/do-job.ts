@@ -1,6 +1,11 @@
 /** One job from its facts to its text, or to the reason why there is none. */
 import { isAppError } from '../../domain/app-error.ts';
-import type { SummaryBudget, SummaryJob, SummaryOutcome } from '../../domain/summaries.ts';
+import {
+  budgetLimits,
+  type SummaryBudget,
+  type SummaryJob,
+  type SummaryOutcome,
+} from '../../domain/summaries.ts';
 import { answerTimeoutMs } from '../chat/chat-client.ts';
 import type { ChatRequest } from '../chat/chat-request.ts';
 import { InferenceFault } from '../chat/inference-fault.ts';
@@ -23,11 +28,10 @@ export type JobEnd =
   | Held;
 
 /** It waits for what others wait for as well. */
-export interface Held {
-  end: 'budget' | 'index';
-  reason: string;
-  untilUs: number;
-}
+export type Held = { reason: string; untilUs: number } & (
+  | { end: 'budget'; limit: keyof SummaryBudget }
+  | { end: 'index' }
+);
 
 export interface Asking {
   world: SummaryWorld;
@@ -86,7 +90,7 @@ async function askOnce(
     return close(job, world, { outcome: 'known', key });
   }
   const request = nextRequest(job, first);
-  const estimate = estimateTokens(request);
+  const estimate = estimateTokens(request, job.kind);
   const nowUs = world.nowUs();
   const claim = await world.summaries.claim({
     job,
@@ -149,20 +153,15 @@ function ownError(err: unknown, { kind, subject }: SummaryJob, { log }: SummaryW
   return 'This is an error of earshot itself; its log has more. Please report it.';
 }
 
-const limitNames: Record<keyof SummaryBudget, string> = {
-  requestsPerHour: 'requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR)',
-  requestsPerDay: 'requests a day (EARSHOT_SUMMARY_REQUESTS_PER_DAY)',
-  tokensPerDay: 'tokens a day (EARSHOT_SUMMARY_TOKENS_PER_DAY)',
-};
-
 async function waitForBudget(
   job: SummaryJob,
   { template }: Prepared,
   { limit, freeAtUs }: { limit: keyof SummaryBudget; freeAtUs: number },
   world: SummaryWorld,
 ): Promise<JobEnd> {
-  const error = `It waits for the budget: ${world.budget[limit]} ${limitNames[limit]}.`;
-  return hold(job, world, { end: 'budget', reason: error, untilUs: freeAtUs }, template);
+  const { of, variable } = budgetLimits[limit];
+  const reason = `It waits for the budget: ${world.budget[limit]} ${of} (${variable}).`;
+  return hold(job, world, { end: 'budget', limit, reason, untilUs: freeAtUs }, template);
 }
 
 function waitForIndex(job: SummaryJob, world: SummaryWorld): Promise<JobEnd> {

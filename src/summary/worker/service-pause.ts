@@ -3,6 +3,7 @@ import type { FaultScope } from '../chat/inference-fault.ts';
 
 /** Before jitter; it doubles with each failure. */
 const firstPauseMs = 30_000;
+/** With jitter. */
 const pauseMsMax = 600_000;
 /** Somebody has to put it right, which takes its time. */
 const settingsPauseMs = 900_000;
@@ -16,6 +17,7 @@ export interface ServicePause {
   isProbing(): boolean;
   /** Notes a failure that was not a job's own; returns until when nothing is sent. */
   noteFault(scope: FaultScope, retryAfterMs: number | null): number;
+  /** Ends the failures. In a pause it does nothing: that answer was on its way before the pause began. */
   noteAnswer(): void;
 }
 
@@ -29,17 +31,19 @@ export function createServicePause(io: {
     untilUs: () => untilUs,
     isProbing: () => failures > 0,
     noteFault: (scope, retryAfterMs) => {
+      const jitter = 0.75 + io.random() / 2;
       const ownMs =
         scope === 'settings'
-          ? settingsPauseMs
-          : Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(failures, 10));
+          ? settingsPauseMs * jitter
+          : Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(failures, 10) * jitter);
       const askedMs = Math.min(retryAfterMs ?? 0, retryAfterMsMax);
       failures += 1;
-      const pauseMs = Math.max(askedMs, ownMs * (0.75 + io.random() / 2));
+      const pauseMs = Math.max(askedMs, ownMs);
       untilUs = Math.max(untilUs, io.nowUs() + Math.round(pauseMs * 1000));
       return untilUs;
     },
     noteAnswer: () => {
+      if (io.nowUs() < untilUs) return;
       failures = 0;
       untilUs = 0;
     },

@@ -35,7 +35,8 @@ it('lets the rest wait, with the limit named, over a restart, until the hour is 
   const worker = await withJobs(7, { budget });
   const end = await worker.work();
   const reason = 'It waits for the budget: 3 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR).';
-  expect(end).toEqual({ end: 'budget', untilUs: startUs + hourUs, reason });
+  const limit = 'requestsPerHour';
+  expect(end).toEqual({ end: 'budget', limit, untilUs: startUs + hourUs, reason });
   expect(await states(worker)).toEqual({ done: 3, waiting: 4 });
   const told = (await worker.rows()).filter(({ error }) => error === reason);
   expect(told.length).toBeGreaterThan(0);

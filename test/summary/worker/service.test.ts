@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../../src/summary/chat/chat-request.ts';
 import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
 import { startSummaryWorker } from '../../../src/summary/worker/run-summaries.ts';
+import { createServicePause } from '../../../src/summary/worker/service-pause.ts';
 import {
   clientOf,
   dayUs,
@@ -95,6 +96,42 @@ describe('a service that says no', () => {
     await goOnUntil(worker, startUs + hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
     expect((await worker.rows()).map(({ attempts }) => attempts)).toEqual([0, 0, 0]);
+  });
+
+  it('is left alone though an answer that was on its way comes', async () => {
+    const sandbox = await openSandbox();
+    sandbox.inference.change({ retryAfterSeconds: 500, next: { rateLimited: 1 } });
+    const { complete, models } = clientOf(sandbox);
+    const limited = Promise.withResolvers<void>();
+    const both = Promise.withResolvers<void>();
+    let asked = 0;
+    const client = {
+      models,
+      complete: async (request: ChatRequest, signal: AbortSignal) => {
+        asked += 1;
+        if (asked === 1) {
+          await both.promise;
+          return complete(request, signal).finally(limited.resolve);
+        }
+        both.resolve();
+        await limited.promise;
+        return complete(request, signal);
+      },
+    };
+    const worker = await withJobs(4, { sandbox, client });
+    const end = await worker.work();
+    expect(end).toMatchObject({ end: 'service', untilUs: startUs + 500_000_000 });
+    expect(worker.outcomes()).toEqual({ rateLimited: 1, answered: 1 });
+    expect(worker.pause.isProbing()).toBe(true);
+    await goOnUntil(worker, startUs + hourUs);
+    expect(worker.outcomes()).toEqual({ rateLimited: 1, answered: 4 });
+    expect(worker.pause.isProbing()).toBe(false);
+  });
+
+  it('again and again is asked after ten minutes at most', () => {
+    const pause = createServicePause({ nowUs: () => startUs, random: () => 0.999 });
+    for (let failures = 0; failures < 12; failures += 1) pause.noteFault('service', null);
+    expect(pause.untilUs()).toBe(startUs + 10 * minuteUs);
   });
 
   it('to the key is asked every quarter of an hour, which counts for no job', async () => {

@@ -2,6 +2,7 @@
 import { formatDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
 import type { NewSummaryJob } from '../../domain/summaries.ts';
+import { noCollection } from '../../summary/worker/summary-jobs.ts';
 
 type Subject = Pick<NewSummaryJob, 'productId' | 'productName' | 'subscription' | 'scope'>;
 
@@ -14,7 +15,7 @@ export function subjectName({ productId, productName, subscription, scope }: Sub
   const of = all || 'notifications to no name';
   // An area is the user's own word for its filter.
   const which = filter === null ? null : `products that match ${filter}`;
-  const part = area ?? collection ?? which;
+  const part = area ?? (collection === noCollection ? 'no known collection' : collection) ?? which;
   return printable(`digest of ${of}, ${span}${part === null ? '' : `, ${part}`}`);
 }
 

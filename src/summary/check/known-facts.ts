@@ -3,7 +3,7 @@ import type { FactSheet } from '../facts/fact-sheet.ts';
 import type { Claim, DateParts, NumberClaim } from './claim.ts';
 import { datesOf, dayPhrases } from './known-dates.ts';
 import { type Limit, limitsOf } from './limits.ts';
-import { matchingText, placeKey, wordKey } from './matching-text.ts';
+import { foldedName, matchingText, wordKey } from './matching-text.ts';
 import { placesIn } from './places-in.ts';
 import { readClaims } from './read-claims.ts';
 import { shortFormsOf } from './short-forms.ts';
@@ -17,7 +17,7 @@ export interface KnownFacts {
   phrases: ReadonlySet<string>;
   /** Whole words, and the parts of hyphened ones; by `wordKey`. */
   words: ReadonlySet<string>;
-  /** Whole names of places, by `placeKey`: where the facts say Gulf of Mexico, they do not say Mexico. */
+  /** Whole names of places, by `foldedName`: where the facts say Gulf of Mexico, they do not say Mexico. */
   places: ReadonlySet<string>;
 }
 
@@ -40,7 +40,7 @@ export function knownFacts(sheet: FactSheet, isPlaceName: IsPlaceName): KnownFac
       if (claim.kind === 'word') for (const key of keysOf(claim.word)) words.add(key);
     }
     for (const word of shortFormsOf(text)) words.add(word);
-    for (const { name } of placesIn(claims, text, isPlaceName)) places.add(placeKey(name));
+    for (const { name } of placesIn(claims, text, isPlaceName)) places.add(foldedName(name));
   }
   for (const phrase of dayPhrases(dates)) phrases.add(phrase);
   return { dates, numbers, phrases, words, places };

@@ -11,15 +11,10 @@ export function matchingText(text: string): string {
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'");
 }
 
-/** A name without its case, its accents and its article: `são paulo` is `Sao Paulo`. */
+/** A name without its case, its accents and its article: `São Paulo` and `the Netherlands` are `sao paulo` and `netherlands`. */
 export function foldedName(name: string): string {
   const folded = name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
   return folded.replace(/^the /, '');
-}
-
-/** A name of a place by which it is found: `the Netherlands` are the `Netherlands`. */
-export function placeKey(name: string): string {
-  return foldedName(name).replace(/^the /, '');
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { Claim, Span, WordClaim } from './claim.ts';
 import { type Doubt, type DoubtKind, doubtOf, type PlacedDoubt } from './doubt.ts';
 import type { IsPlaceName, KnownFacts } from './known-facts.ts';
-import { foldedName, placeKey, wordKey } from './matching-text.ts';
+import { foldedName, wordKey } from './matching-text.ts';
 import { type FoundPlace, placesIn } from './places-in.ts';
 import {
   beforeParticiple,
@@ -22,7 +22,7 @@ export function placeDoubts(
   isPlaceName: IsPlaceName,
 ): PlacedDoubt[] {
   return placesIn(claims, text, isPlaceName)
-    .filter((place) => !places.has(placeKey(place.name)) && !isOrdinary(text, place))
+    .filter((place) => !places.has(foldedName(place.name)) && !isOrdinary(text, place))
     .map(({ start, end }) => ({ kind: 'place', start, end }));
 }
 

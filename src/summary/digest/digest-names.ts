@@ -11,7 +11,7 @@ export interface CleanScope {
   untilUs: number;
   /** Null for all subscriptions together, '' for notifications to no name. */
   subscription: string | null;
-  /** In words: `Sentinel-2`. */
+  /** In words: `Sentinel-2`. Null for all, '' for what names of products tell no collection of. */
   collection: string | null;
   area: string | null;
   /** What the notifications had to match, unless an area says it: '' where its text is not to be shown. */
@@ -29,7 +29,7 @@ export function cleanScope(scope: DigestScope): CleanScope {
     fromUs,
     untilUs,
     subscription: isName ? subscription : '',
-    collection: collection === null ? null : collectionInWords(collection),
+    collection: collection === null ? null : (collectionInWords(collection) ?? ''),
     area: area === null ? null : cleanName(area),
     filter: filter === null || area !== null ? null : shownFilter(filter),
   };
@@ -69,39 +69,4 @@ export function typeCode(productType: string | null, productName: string | null)
   const named = productName === null ? null : (readName(productName)?.type ?? null);
   const type = contentOfType(productType) === null ? named : productType;
   return type?.replace(/_+$/, '') ?? null;
-}
-
-/**
- * The causes of deletion that the catalogue names (specification; facts, filters), as they are said of
- * products; `Other` and `Obsolete product or Other` say no more than an unknown one.
- */
-const causes: Readonly<Record<string, string>> = {
-  'duplicated product': 'duplicated',
-  'missing checksum': 'without a checksum',
-  'corrupted product': 'corrupted',
-  'obsolete product': 'obsolete',
-  'reprocessed product': 'reprocessed',
-};
-
-/** Null for one that is not known. */
-export function causeInWords(cause: string | null): string | null {
-  const known = cause?.trim().toLowerCase() ?? '';
-  return Object.hasOwn(causes, known) ? (causes[known] ?? null) : null;
-}
-
-/** Names of countries that are said with an article; those of islands and kingdoms by their form. */
-const withArticleNames =
-  /^(Netherlands|Philippines|Bahamas|Maldives|Gambia|Comoros|Seychelles|Vatican|Czech Republic|Central African Republic|Dominican Republic|(Democratic )?Republic of .*|United .*|Ivory Coast|.* Islands|.* Territory|.* Territories)$/;
-
-/** Names of waters that are said without one: `Hudson Bay`, `Lake Victoria`. */
-const bareWaters = /^(Lake .*|.* (Bay|Sound|Lake))$/;
-
-/** `the Netherlands`, `Austria`. */
-export function countryInSentence(name: string): string {
-  return withArticleNames.test(name) ? `the ${name}` : name;
-}
-
-/** `the Adriatic Sea`, `Hudson Bay`. */
-export function seaInSentence(name: string): string {
-  return bareWaters.test(name) ? name : `the ${name}`;
 }

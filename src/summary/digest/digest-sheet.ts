@@ -36,7 +36,7 @@ function scopeLines(facts: DigestFacts): Line[] {
     ['time of receipt', spanWords(scope)?.join(' to ') ?? null],
     ['subscription', named ?? 'all subscriptions'],
     ['only the area', area === null ? null : `"${area}"`],
-    ['only the collection', collection],
+    ['only the collection', collection === '' ? 'none known from the names' : collection],
     ['only what matches', filterWords(facts)],
   ];
 }

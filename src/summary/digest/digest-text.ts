@@ -1,7 +1,7 @@
 /** The template of a digest: two to six plain sentences, made from the facts alone. */
 import { countWords, listWords, sizeWords } from '../facts/phrases.ts';
+import { withArticle } from '../facts/place-words.ts';
 import type { DigestFacts } from './digest-facts.ts';
-import { countryInSentence, seaInSentence } from './digest-names.ts';
 import {
   amountWords,
   collectionsWords,
@@ -63,8 +63,9 @@ function productsTold(facts: DigestFacts, event?: string): string {
   return [
     notifications === 0 ? null : productsWords(facts).replace(/ products?$/, ''),
     event ?? null,
-    collection,
+    collection === '' ? null : collection,
     isOne ? 'product' : 'products',
+    collection === '' ? `of no collection known from ${isOne ? 'its name' : 'their names'}` : null,
     area === null ? null : `in the area "${area}"`,
     filter === null ? null : `that ${isOne ? 'matches' : 'match'} ${filter}`,
   ]
@@ -98,7 +99,9 @@ function kindSentence(facts: DigestFacts): string | null {
   const ofType = sameType === null ? '' : ` of the type ${sameType}`;
   const they = products === 1 ? 'It is' : 'All of them are';
   const others = types === null || sameType !== null ? '' : `the types are ${types}`;
-  if (scope.collection !== null || collections.top.length === 0) {
+  // What tells no collection by its name may tell one by its record.
+  const isTold = scope.collection !== null && scope.collection !== '';
+  if (isTold || collections.top.length === 0) {
     if (sameType !== null) return `${they}${ofType}.`;
     return others === '' ? null : `${capitalized(others)}.`;
   }
@@ -125,8 +128,8 @@ function placeSentence(facts: DigestFacts): string | null {
   const [from, until] = span ?? [];
   const when = until === undefined ? `on ${from}` : `between ${from} and ${until}`;
   const names = [
-    ...placeNames(countries, placeNouns.country, facts, countryInSentence),
-    ...placeNames(seas, placeNouns.sea, facts, seaInSentence),
+    ...placeNames(countries, placeNouns.country, facts, withArticle),
+    ...placeNames(seas, placeNouns.sea, facts, withArticle),
   ];
   // Over 12 countries would be more than 12.
   const where = `${/^\d/.test(names[0] ?? '') ? 'across' : 'over'} ${listWords(names)}`;

@@ -1,9 +1,10 @@
 /** What the products of a digest have in common: where, when, how cloudy, how large, how fast. */
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { collectionOf } from '../../filter/collection.ts';
+import { deletedStateWords } from '../facts/deletion-cause.ts';
 import { isKnownName } from '../facts/known-name.ts';
 import type { DigestEvent } from './digest-event.ts';
-import { causeInWords, collectionInWords, typeCode } from './digest-names.ts';
+import { collectionInWords, typeCode } from './digest-names.ts';
 import { createTally, type Ranking } from './tally.ts';
 import { createValueSample, type Range } from './value-sample.ts';
 
@@ -66,7 +67,7 @@ export function createProductStatistics(): StatisticsCount {
   const cloudCover = createValueSample(valuesMax);
   const count = { described: 0, otherTypes: 0, otherDeletions: 0 };
   return {
-    addProduct: ({ product, productId, productName, receivedAtUs, place }) => {
+    addProduct: ({ product, productName, receivedAtUs, place }) => {
       const collection = collectionInWords(
         product?.row.collection ?? collectionOf({ Name: productName }) ?? '',
       );
@@ -78,7 +79,7 @@ export function createProductStatistics(): StatisticsCount {
       if (type === null) count.otherTypes += 1;
       else productTypes.add(type);
       const cover = row.cloudCoverPercent;
-      if (cover !== null && cover >= 0 && cover <= 100) cloudCover.add(productId, cover);
+      if (cover !== null && cover >= 0 && cover <= 100) cloudCover.add(cover);
       places.add(place);
       sizes.add(product);
       if (place !== null) times.addSensing(row, receivedAtUs);
@@ -87,7 +88,7 @@ export function createProductStatistics(): StatisticsCount {
       if (product !== null) times.addReceipt(product.row, receivedAtUs);
     },
     addDeletion: ({ product }) => {
-      const cause = causeInWords(product?.row.deletionCause ?? null);
+      const cause = deletedStateWords(product?.row.deletionCause ?? null);
       if (cause === null) count.otherDeletions += 1;
       else causes.add(cause);
     },
@@ -147,7 +148,7 @@ function createTimeCount() {
   let sensing = null as ProductStatistics['sensing'];
   return {
     addSensing: (row: ProductRow, receivedAtUs: number) => {
-      const { productId, sensingStartUs: fromUs, sensingEndUs: untilUs, publicationUs } = row;
+      const { sensingStartUs: fromUs, sensingEndUs: untilUs, publicationUs } = row;
       if (fromUs === null || untilUs === null || fromUs <= 0 || untilUs < fromUs) return;
       // Nobody can have sensed what is still to come; a day is for clocks that are wrong.
       if (untilUs > receivedAtUs + dayUs) return;
@@ -157,12 +158,12 @@ function createTimeCount() {
         products: (sensing?.products ?? 0) + 1,
       };
       if (publicationUs !== null && publicationUs >= untilUs && publicationUs <= receivedAtUs) {
-        publication.add(productId, publicationUs - fromUs);
+        publication.add(publicationUs - fromUs);
       }
     },
-    addReceipt: ({ productId, publicationUs }: ProductRow, receivedAtUs: number) => {
+    addReceipt: ({ publicationUs }: ProductRow, receivedAtUs: number) => {
       if (publicationUs === null || publicationUs <= 0 || publicationUs > receivedAtUs) return;
-      receipt.add(productId, receivedAtUs - publicationUs);
+      receipt.add(receivedAtUs - publicationUs);
     },
     facts: () => ({
       sensing,

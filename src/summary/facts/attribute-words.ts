@@ -3,6 +3,7 @@ import { auxiliaryContent } from './naming/auxiliary.ts';
 import { modeWords } from './naming/sentinel-1.ts';
 import { sentinel3Content } from './naming/sentinel-3-types.ts';
 import { sentinel5pContent } from './naming/sentinel-5p.ts';
+import { timelinessOfCode } from './naming/timeliness.ts';
 
 const missions: Readonly<Record<string, string>> = {
   'SENTINEL-1': 'Sentinel-1',
@@ -82,11 +83,9 @@ const timelinesses: Readonly<Record<string, string>> = {
   'NRT-10m': 'within 10 minutes (NRT-10m)',
   'Off-line': 'offline processing',
   Reprocessing: 'reprocessing',
-  NR: 'near real time (NR)',
-  ST: 'short-time-critical (ST)',
-  NT: 'non-time-critical (NT)',
 };
 
 export function timelinessOf(code: string | null): string | null {
-  return code !== null && Object.hasOwn(timelinesses, code) ? (timelinesses[code] ?? null) : null;
+  if (code === null) return null;
+  return Object.hasOwn(timelinesses, code) ? (timelinesses[code] ?? null) : timelinessOfCode(code);
 }

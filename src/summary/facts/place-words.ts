@@ -24,14 +24,14 @@ function sharesInWords(place: Place, over: string): string | null {
   const named = largestOf(place);
   const [first, ...rest] = named;
   if (first === undefined) return null;
-  const names = rest.map(withArticle);
+  const names = rest.map(({ name }) => withArticle(name));
   const others = hasOthers(place, named);
-  if (names.length === 0) return `${others ? 'mostly ' : ''}${over}${withArticle(first)}`;
+  if (names.length === 0) return `${others ? 'mostly ' : ''}${over}${withArticle(first.name)}`;
   if (others) names.push('others');
-  if (first.share < 0.6) return `${over}parts of ${listWords([withArticle(first), ...names])}`;
+  if (first.share < 0.6) return `${over}parts of ${listWords([withArticle(first.name), ...names])}`;
   const small = rest.every(({ share }) => share < 0.15) ? 'small ' : '';
   const parts = names.length > 1 ? `${small}parts` : `a ${small}part`;
-  return `mostly ${over}${withArticle(first)}, with ${parts} of ${listWords(names)}`;
+  return `mostly ${over}${withArticle(first.name)}, with ${parts} of ${listWords(names)}`;
 }
 
 function hasOthers({ countries, seas }: Place, named: readonly PlaceShare[]): boolean {
@@ -52,7 +52,8 @@ const articled =
 const waters = /\b(?:Sea|Ocean|Gulf|Strait|Straits|Channel|Bight|Passage|Basin|Estuary)\b|^Bay of /;
 const watersBare = /^(?:Skagerrak|Kattegat|Río de la Plata)$/;
 
-function withArticle({ name }: PlaceShare): string {
+/** `the Netherlands`, `Austria`, `the Adriatic Sea`, `Hudson Bay`: countries and seas within a sentence. */
+export function withArticle(name: string): string {
   if (bare.test(name)) return name;
   const needed = articled.test(name) || waters.test(name) || watersBare.test(name);
   return needed ? `the ${name}` : name;

@@ -185,7 +185,7 @@ describe('the facts of a digest', () => {
     const { scope } = factsOf([], { area, subscription: 'Not a name', collection: 'x' });
     expect(scope.area).toMatch(/^Tyrol b & more more/);
     expect(scope.area?.length).toBeLessThanOrEqual(60);
-    expect(scope).toMatchObject({ subscription: '', collection: null, fromUs: day.fromUs });
+    expect(scope).toMatchObject({ subscription: '', collection: '', fromUs: day.fromUs });
   });
 
   it('stay bounded, and say so, when there are more products than can be told apart', () => {

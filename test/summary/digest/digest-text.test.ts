@@ -82,6 +82,35 @@ describe('the text of a digest', () => {
     expect(textOf([...many(2), ...many(1)])).toMatch(/, 3 notifications about 2 created products/);
   });
 
+  it('says that it is about what is of no known collection, and never that it is about all', () => {
+    const row = { productName: 'x', collection: null, productType: null };
+    const events = many(2, () => ({ row }));
+    const unknown = { collection: 'OTHER', subscription: null };
+    const start = `${window}, 2 products of no collection known from their names arrived for all`;
+    expect(textOf(events, unknown)).toContain(`${start} subscriptions, all newly created. The`);
+    expect(textOf(events.slice(1), unknown)).toContain(
+      ', 1 product of no collection known from its name arrived for all subscriptions, newly',
+    );
+    expect(textOf([], unknown)).toBe(
+      `${window}, no notification about products of no collection known from their names arrived for all subscriptions.`,
+    );
+    expect(digestSheet(factsOf(events, unknown)).facts).toContainEqual({
+      label: 'only the collection',
+      text: 'none known from the names',
+    });
+    expect(textOf(events, { subscription: null })).not.toContain('of no collection');
+  });
+
+  it('tells collections that the records know and the names do not', () => {
+    const row = { productName: 'x', collection: 'CLMS', productType: null };
+    expect(
+      textOf(
+        many(2, () => ({ row })),
+        { collection: 'OTHER' },
+      ),
+    ).toContain(' All of them are CLMS products. ');
+  });
+
   it.each([
     ["Collection/Name eq 'SENTINEL-2'", `the filter "Collection/Name eq 'SENTINEL-2'"`],
     ["x eq '<b>'", 'a filter'],
@@ -115,6 +144,14 @@ describe('the text of a digest', () => {
       label: 'countries, with the products over them',
       text: 'Chad (4) and 6 other countries (1 each)',
     });
+  });
+
+  it('names places as the texts of single products do', () => {
+    const countries = ['Isle of Man', 'South Georgia and the South Sandwich Islands'];
+    const place = placeIn(countries, ['Hudson Bay', 'Skagerrak']);
+    expect(textOf([notificationOf({}, { place })])).toContain(
+      ', over the Isle of Man, South Georgia and the South Sandwich Islands, Hudson Bay and the Skagerrak.',
+    );
   });
 
   it('counts the collections and types that are not known, so that all add up', () => {

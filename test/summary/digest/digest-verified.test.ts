@@ -64,6 +64,18 @@ describe('the template of a digest', () => {
     expect(text).toContain('All of them are Sentinel-3 products of the type OL_1_EFR.');
   });
 
+  it('is verified for what is of no known collection', async (context) => {
+    if (missing) context.skip(missing);
+    const found = await indexed(recordedProducts());
+    const events = [...found.values()].map((one) =>
+      eventOf({ ...one, row: { ...one.row, productName: 'x', collection: null } }),
+    );
+    for (const some of [[], events.slice(0, 1), events]) {
+      const text = verifiedText(some, { collection: 'OTHER' });
+      expect(text).toContain(' of no collection known from ');
+    }
+  });
+
   it('is verified for products of the sandbox', () => {
     const generator = createProductGenerator({ seed: 12 });
     const firstMs = Date.UTC(2024, 4, 20);

@@ -4,6 +4,7 @@
  */
 import { instrumentOf } from './instruments.ts';
 import { groupsOf, type NameReader, namedProduct, nameTimesUs } from './named-product.ts';
+import { timelinessOfCode } from './timeliness.ts';
 
 const landsat =
   /^(?<prefix>L(?<sensor>[CETO])0(?<number>[4-9])_(?<level>L1TP|L1GT|L1GS|L2SP|L2SR)_(?<path>[012]\d\d)(?<row>[012]\d\d)_(?<day>\d{8})_)(?<made>\d{8})_(?<collection>0[12])_(?<tier>T1|T2|RT)(?:\.tar)?$/;
@@ -50,12 +51,6 @@ function landsatInstrument(sensor: string, number: string) {
 const sentinel6 =
   /^(?<prefix>S6(?<serial>[AB])_P4_(?<level>1A|1B|2_)_(?<mode>HR|LR)_(?<kind>STD|RED|___)___?(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_\d{4}_\d{3}_(?<orbit>\d{3})_\d{3}_EUM__(?:OPE|REP|VAL)_(?<timeliness>NR|ST|NT)_(?<baseline>F\d\d)(?:\.SEN6)?$/;
 
-const sentinel6Timeliness: Readonly<Record<string, string>> = {
-  NR: 'near real time (NR)',
-  ST: 'short-time-critical (ST)',
-  NT: 'non-time-critical (NT)',
-};
-
 export const sentinel6Name: NameReader = (name) => {
   const match = sentinel6.exec(name);
   if (match === null) return null;
@@ -72,7 +67,7 @@ export const sentinel6Name: NameReader = (name) => {
     level: `Level-${level.replace('_', '')}`,
     content: level === '2_' ? 'sea surface heights' : 'calibrated radar echoes',
     mode: mode === 'HR' ? 'high resolution (HR)' : 'low resolution (LR)',
-    timeliness: sentinel6Timeliness[timeliness] ?? null,
+    timeliness: timelinessOfCode(timeliness),
     startUs: times[0],
     endUs: times[1],
     relativeOrbitNumber: Number(orbit),

@@ -2,6 +2,7 @@
 import { instrumentOf } from './instruments.ts';
 import { groupsOf, type NameReader, namedProduct, nameTimesUs } from './named-product.ts';
 import { sentinel3Content } from './sentinel-3-types.ts';
+import { timelinessOfCode } from './timeliness.ts';
 
 const product =
   /^(?<prefix>S3(?<serial>[A-D])_(?<type>[A-Z]{2}_[0-2_]_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_(?<instance>\d{4}_\d{3}_(?<orbit>\d{3})_(?:\d{4}|____)|GLOBAL_{11}|EUROPE_{11}|AFRICA_{11}|ASIA_{13}|AUSTRALASIA_{6}|(?:NORTH|SOUTH)_AMERICA_{4}|CENTRAL_AMERICA__|(?:NORTH|WEST)_ASIA_{7,8}|_{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?<timeliness>NR|ST|NT)_(?<collection>\d{3})(?:\.SEN3)?$/;
@@ -12,12 +13,6 @@ const instruments: Readonly<Record<string, string>> = {
   SR: 'SRAL',
   MW: 'MWR',
   SY: 'OLCI and SLSTR',
-};
-
-const timelinesses: Readonly<Record<string, string>> = {
-  NR: 'near real time (NR)',
-  ST: 'short-time-critical (ST)',
-  NT: 'non-time-critical (NT)',
 };
 
 export const sentinel3Name: NameReader = (name) => {
@@ -36,7 +31,7 @@ export const sentinel3Name: NameReader = (name) => {
     type,
     level: `Level-${type[3]}`,
     content,
-    timeliness: timelinesses[rest.timeliness] ?? null,
+    timeliness: timelinessOfCode(rest.timeliness),
     startUs: times[0],
     endUs: times[1],
     relativeOrbitNumber: orbit === '' ? null : Number(orbit),

@@ -7,13 +7,13 @@ import { createEndpoint } from './endpoint.ts';
 import { type Growth, runGrowth } from './growth.ts';
 import { runIndexing } from './indexing.ts';
 import { describeMachine } from './machine.ts';
-import { type BenchSetting, faultsOf, type RunFigures } from './measure.ts';
+import { type BenchSetting, faultsOf } from './measure.ts';
 import { UsageError } from './option-values.ts';
 import { type BenchOptions, helpText, parseOptions } from './options.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { type BenchReport, renderReport } from './report.ts';
 import { runSummarising, summarisingFaults } from './summarising.ts';
-import { type BenchParts, judge } from './targets.ts';
+import { judge, runsOf } from './targets.ts';
 
 /** Where the benchmark writes: the report on `stdout`, everything else on `stderr`. */
 export interface BenchIo {
@@ -92,15 +92,6 @@ async function measureAll(
       ...(summarising === null ? [] : summarisingFaults(summarising)),
     ],
   };
-}
-
-function runsOf({ comparison, growth, indexing, summarising }: BenchParts): RunFigures[] {
-  return [
-    ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
-    ...(growth?.rounds ?? []).flatMap((round) => [round.small, round.large]),
-    ...(indexing?.rounds ?? []).flatMap((round) => [round.off, round.on]),
-    ...(summarising?.rounds ?? []).flatMap((round) => [round.off, round.on]),
-  ];
 }
 
 function probeFaults(growth: Growth | null): string[] {

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { type InTurn, measureInTurn, onToOff } from './in-turn.ts';
 import { type BenchSetting, measureServer, type RunFigures } from './measure.ts';
 import { median } from './median.ts';
 import type { Progress } from './progress.ts';
@@ -15,9 +16,7 @@ export interface Indexing {
   readonly indexedPerSecond: number | null;
 }
 
-export interface IndexingRound {
-  readonly off: RunFigures;
-  readonly on: RunFigures;
+export interface IndexingRound extends InTurn<RunFigures> {
   /** Null when the index was not seen to move. */
   readonly indexedPerSecond: number | null;
   /** How many notifications the index was behind when the load ended. */
@@ -27,35 +26,28 @@ export interface IndexingRound {
 /** Different bodies: each with a name, a footprint and attributes of its own, so that nothing is alike. */
 const templateCount = 4_096;
 
-/** Measures on empty data folders; which of the two comes first changes from round to round. */
 export async function runIndexing(
   setting: BenchSetting,
   roundCount: number,
   progress: Progress,
 ): Promise<Indexing> {
-  const rounds: IndexingRound[] = [];
-  for (let round = 1; round <= roundCount; round += 1) {
-    const measure = async (state: 'on' | 'off') => {
-      progress.show(`index, round ${round} of ${roundCount}: ${state}`);
-      const dataFolder = setting.cleanup.temporaryFolder(setting.parentFolder);
-      const sampler = sampleIndex(dataFolder);
-      const figures = await measureServer({ ...setting, templateCount }, 'earshot', dataFolder, {
-        environment: { EARSHOT_INDEX: state },
-        loaded: () => sampler.stop(),
-      });
-      setting.cleanup.removeFolder(dataFolder);
-      return { figures, ...sampler.result() };
-    };
-    const offFirst = round % 2 === 1 ? await measure('off') : undefined;
-    const on = await measure('on');
-    const off = offFirst ?? (await measure('off'));
-    const { indexedPerSecond, indexed } = on;
-    const behind = Math.max(0, on.figures.answered - indexed);
-    rounds.push({ off: off.figures, on: on.figures, indexedPerSecond, behind });
-  }
+  const means = { setting, roundCount, progress };
+  const measured = await measureInTurn(means, 'index', async (state, dataFolder) => {
+    const sampler = sampleIndex(dataFolder);
+    const figures = await measureServer({ ...setting, templateCount }, 'earshot', dataFolder, {
+      environment: { EARSHOT_INDEX: state },
+      loaded: () => sampler.stop(),
+    });
+    return { figures, ...sampler.result() };
+  });
+  const rounds = measured.map(({ off, on }) => {
+    const { figures, indexed, indexedPerSecond } = on;
+    const behind = Math.max(0, figures.answered - indexed);
+    return { off: off.figures, on: figures, indexedPerSecond, behind };
+  });
   return {
     rounds,
-    speedRatio: median(rounds.map(({ on, off }) => on.requestsPerSecond / off.requestsPerSecond)),
+    speedRatio: onToOff(rounds),
     indexedPerSecond: median(rounds.map((round) => round.indexedPerSecond)),
   };
 }

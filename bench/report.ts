@@ -1,6 +1,7 @@
 /** The benchmark's result as one object and as text for people. */
 import { type Comparison, runsByServer } from './comparison.ts';
 import type { Growth, ProbeRound } from './growth.ts';
+import type { InTurn } from './in-turn.ts';
 import type { Indexing } from './indexing.ts';
 import type { Machine } from './machine.ts';
 import type { RunFigures } from './measure.ts';
@@ -10,7 +11,7 @@ import type { AckIdForm } from './request-ids.ts';
 import { serverNames } from './servers.ts';
 import type { Summarising } from './summarising.ts';
 import { alignTable, figure, megabytes } from './table.ts';
-import type { BenchParts, TargetResult } from './targets.ts';
+import { type BenchParts, runsOf, type TargetResult } from './targets.ts';
 
 /** What `--json` prints. Times in ms, sizes in bytes; parts that were not run are null. */
 export interface BenchReport extends BenchParts {
@@ -127,14 +128,8 @@ function loadStatement(comparison: Comparison): string {
 }
 
 /** Warns when other programs took processor time away, which lowers some figures more than others. */
-function cautions({ comparison, growth, indexing, summarising }: BenchParts): string[] {
-  const runs = [
-    ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
-    ...(growth?.rounds ?? []).flatMap((round) => Object.values(round)),
-    ...(indexing?.rounds ?? []).flatMap(({ off, on }) => [off, on]),
-    ...(summarising?.rounds ?? []).flatMap(({ off, on }) => [off, on]),
-  ];
-  const most = Math.max(...runs.map((run) => run.otherCores ?? 0));
+function cautions(parts: BenchParts): string[] {
+  const most = Math.max(...runsOf(parts).map((run) => run.otherCores ?? 0));
   return most > otherCoresMax
     ? [
         `Caution: other programs used up to ${figure(most, 2)} cores meanwhile. Repeat this when the machine is idle.`,
@@ -209,10 +204,7 @@ function renderSummarising({ rounds, speedRatio }: Summarising): string {
   ].join('\n');
 }
 
-function offAndOn(
-  what: string,
-  rounds: readonly { readonly off: RunFigures; readonly on: RunFigures }[],
-): string {
+function offAndOn(what: string, rounds: readonly InTurn<RunFigures>[]): string {
   const row = (state: 'off' | 'on') =>
     runRow(
       state,

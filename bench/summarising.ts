@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { type InTurn, measureInTurn, onToOff } from './in-turn.ts';
 import { type BenchSetting, measureServer, type RunFigures } from './measure.ts';
-import { median } from './median.ts';
 import type { Progress } from './progress.ts';
 import { databaseFile, freePort } from './servers.ts';
 
@@ -14,9 +14,7 @@ export interface Summarising {
   readonly speedRatio: number | null;
 }
 
-export interface SummarisingRound {
-  readonly off: RunFigures;
-  readonly on: RunFigures;
+export interface SummarisingRound extends InTurn<RunFigures> {
   /** Products that a text was wanted of when the load ended, and texts that were written. */
   readonly wanted: number;
   readonly written: number;
@@ -27,7 +25,7 @@ const templateCount = 4_096;
 /** More warm-up, in both states: until the first texts are asked for, and what makes them is loaded. */
 const firstTextsMs = 3_000;
 
-/** Measures on empty data folders; which of the two comes first changes from round to round. */
+/** Also starts the model. */
 export async function runSummarising(
   setting: BenchSetting,
   roundCount: number,
@@ -36,30 +34,23 @@ export async function runSummarising(
   const warmUpMs = setting.warmUpMs + firstTextsMs;
   const busy = { ...setting, templateCount, warmUpMs };
   const environments = { off: { EARSHOT_SUMMARY: 'off' }, on: await busyEnvironment(setting) };
-  const rounds: SummarisingRound[] = [];
-  for (let round = 1; round <= roundCount; round += 1) {
-    const measure = async (state: 'on' | 'off') => {
-      progress.show(`summaries, round ${round} of ${roundCount}: ${state}`);
-      const dataFolder = setting.cleanup.temporaryFolder(setting.parentFolder);
-      let counts = { wanted: 0, written: 0 };
-      const figures = await measureServer(busy, 'earshot', dataFolder, {
-        environment: environments[state],
-        loaded: () => {
-          counts = countSummaries(dataFolder);
-        },
-      });
-      setting.cleanup.removeFolder(dataFolder);
-      return { figures, ...counts };
-    };
-    const offFirst = round % 2 === 1 ? await measure('off') : undefined;
-    const { figures, ...counts } = await measure('on');
-    const off = offFirst ?? (await measure('off'));
-    rounds.push({ off: off.figures, on: figures, ...counts });
-  }
-  return {
-    rounds,
-    speedRatio: median(rounds.map(({ on, off }) => on.requestsPerSecond / off.requestsPerSecond)),
-  };
+  const means = { setting, roundCount, progress };
+  const measured = await measureInTurn(means, 'summaries', async (state, dataFolder) => {
+    let counts = { wanted: 0, written: 0 };
+    const figures = await measureServer(busy, 'earshot', dataFolder, {
+      environment: environments[state],
+      loaded: () => {
+        counts = countSummaries(dataFolder);
+      },
+    });
+    return { figures, counts };
+  });
+  const rounds = measured.map(({ off, on }) => ({
+    off: off.figures,
+    on: on.figures,
+    ...on.counts,
+  }));
+  return { rounds, speedRatio: onToOff(rounds) };
 }
 
 /** Starts a model, and asks it of everything that comes, without a limit that matters. */

@@ -2,6 +2,7 @@
 import { type Comparison, runsByServer } from './comparison.ts';
 import type { Growth } from './growth.ts';
 import type { Indexing } from './indexing.ts';
+import type { RunFigures } from './measure.ts';
 import { median } from './median.ts';
 import type { Summarising } from './summarising.ts';
 
@@ -29,6 +30,16 @@ export interface BenchParts {
   readonly growth: Growth | null;
   readonly indexing: Indexing | null;
   readonly summarising: Summarising | null;
+}
+
+/** Every run of a server that was measured. */
+export function runsOf({ comparison, growth, indexing, summarising }: BenchParts): RunFigures[] {
+  return [
+    ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
+    ...(growth?.rounds ?? []).flatMap((round) => [round.small, round.large]),
+    ...(indexing?.rounds ?? []).flatMap((round) => [round.off, round.on]),
+    ...(summarising?.rounds ?? []).flatMap((round) => [round.off, round.on]),
+  ];
 }
 
 /** Judges what was measured; what was not run has no entry. */

@@ -30,3 +30,8 @@ export function plainSummaryRule(kind: SummaryRuleKind): SummaryRule {
   if (kind === 'digest') return { kind, window: 'day', per: 'all', areas: [] };
   return { kind };
 }
+
+/** Whether none of them asks for a text. */
+export function areAllOff(rules: Iterable<SummaryRule>): boolean {
+  return [...rules].every(({ kind }) => kind === 'off');
+}

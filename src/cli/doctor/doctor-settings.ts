@@ -10,7 +10,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
-import type { SummaryRule } from '../../domain/summary-rule.ts';
+import { areAllOff, type SummaryRule } from '../../domain/summary-rule.ts';
 import type { Io } from '../io.ts';
 import { probeTrusting } from '../probe-trusting.ts';
 
@@ -54,7 +54,7 @@ export async function readDoctorSettings(
   const inFile = await attempt(() => loadSubscriptionsFile(io.workingDir));
   const summary = await attempt(() => readSummaryConfig(io));
   const summaryRules = await attempt(() => loadSummaryRules(io.workingDir));
-  const isAsked = [...(summaryRules?.values() ?? [])].some(({ kind }) => kind !== 'off');
+  const isAsked = !areAllOff(summaryRules?.values() ?? []);
   if (isAsked && serve?.index === false) problems.add(rulesWithoutIndex);
   // What is wrong with these has been told by those above.
   const keys = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;

@@ -1,5 +1,6 @@
 /** The doctor's step about summaries: the inference service takes the key and has the model. */
 import type { Finding } from '../../domain/finding.ts';
+import { areAllOff, plainSummaryRule } from '../../domain/summary-rule.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { checkInference } from '../../summary/inference-checks.ts';
 import type { Io } from '../io.ts';
@@ -23,8 +24,8 @@ export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io
           const client = createChatClient({ baseUrl, apiKey, fetch: io.fetch, timeoutMs });
           return checkInference({ client, model, signal: io.signal });
         }
-        const rules = [...(summaryRules?.values() ?? [])].map(({ kind }) => kind);
-        return [withoutModel(rules.some((kind) => kind !== 'off') || summary?.rule !== 'off')];
+        const otherwise = plainSummaryRule(summary?.rule ?? 'off');
+        return [withoutModel(!areAllOff([otherwise, ...(summaryRules?.values() ?? [])]))];
       },
     },
   ];

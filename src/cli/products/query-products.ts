@@ -3,7 +3,6 @@ import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import {
   defaultOrderOf,
-  type FoundProduct,
   type ProductQuery,
   type ProductRow,
   type Products,
@@ -18,7 +17,7 @@ import { readPageKey, writePageKey } from './page-key.ts';
 import type { ProductFlags } from './product-flags.ts';
 import { formsWithRecords, type ProductForm, tableRowsDefault } from './product-forms.ts';
 import { type Order, parseOrder } from './product-order.ts';
-import { writeProducts } from './product-output.ts';
+import { type ShownProduct, writeProducts } from './product-output.ts';
 import { withTexts } from './with-texts.ts';
 
 export interface QueryProductsFlags extends ProductFlags {
@@ -69,14 +68,15 @@ async function list(
   { form, texts, dataDir }: { form: ProductForm; texts: boolean; dataDir: string },
 ): Promise<void> {
   let last: ProductRow | undefined;
-  const noted = async function* (): AsyncGenerator<FoundProduct> {
-    for await (const product of products.find(question, io.signal)) {
+  const found = products.find(question, io.signal);
+  const told = texts ? withTexts(found, products, { dataDir, nowUs: io.nowUs }) : found;
+  const shown = (async function* (): AsyncGenerator<ShownProduct> {
+    for await (const product of told) {
       if (io.signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
       last = product.row;
       yield product;
     }
-  };
-  const shown = texts ? withTexts(noted(), products, { dataDir, nowUs: io.nowUs }) : noted();
+  })();
   const count = await writeProducts(io.stdout, form, shown, { texts });
   if (count === 0 && form === 'table') io.stderr.write(nothingMatches(question));
   if (last === undefined || count !== question.limit) return;

@@ -5,7 +5,7 @@ import type { Products } from '../../domain/products.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import type { Store } from '../../store/store.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
-import { openPlaces, type Places } from '../../summary/places/places.ts';
+import { lazyPlaces } from '../../summary/places/places.ts';
 import type { SummaryModel, SummaryWorld } from '../../summary/worker/summary-world.ts';
 import type { Io } from '../io.ts';
 
@@ -14,15 +14,11 @@ export function openSummaryWorld(
   { store, products, log }: { store: Store; products: Products; log: Logger },
   io: Pick<Io, 'fetch' | 'nowUs' | 'random'>,
 ): SummaryWorld {
-  let places: Places | undefined;
   return {
     notifications: store,
     products,
     summaries: store.summaries,
-    places: () => {
-      places ??= openPlaces();
-      return places;
-    },
+    places: lazyPlaces(),
     model: modelOf(config, io),
     budget: config.budget,
     takeLock: createTakeLock(config.dataDir),

@@ -1,9 +1,10 @@
 /** Summaries inside a receiver that serves: started where a rule asks for them, and never in its way. */
-import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
+
 import type { SummaryConfig } from '../../config/summary-config.ts';
+import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
-import { plainSummaryRule, type SummaryRule } from '../../domain/summary-rule.ts';
+import { areAllOff, plainSummaryRule, type SummaryRule } from '../../domain/summary-rule.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from '../serve.ts';
 
@@ -25,7 +26,7 @@ export async function serveSummaries(
       log.warn({ where, reason, hint }, 'a filter of a summary rule may not mean what it should');
     }
     const otherwise = plainSummaryRule(config.rule);
-    if ([otherwise, ...rules.values()].every(({ kind }) => kind === 'off')) return undefined;
+    if (areAllOff([otherwise, ...rules.values()])) return undefined;
     if (!config.index) {
       throw new AppError(
         'configuration',

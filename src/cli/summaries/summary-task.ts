@@ -1,8 +1,9 @@
 /** What a run of `earshot summarize` has to do: what flags want, what is to be tried again, or what the rules ask. */
-import { loadSummaryRules } from '../../config/summary-rules.ts';
+
 import type { SummaryConfig } from '../../config/summary-config.ts';
+import { loadSummaryRules } from '../../config/summary-rules.ts';
 import type { NewSummaryJob, SummaryReader } from '../../domain/summaries.ts';
-import { plainSummaryRule } from '../../domain/summary-rule.ts';
+import { areAllOff, plainSummaryRule } from '../../domain/summary-rule.ts';
 import { waitingMax } from '../../summary/worker/collect-jobs.ts';
 import { compileRules, type RuleOf } from '../../summary/worker/compiled-rule.ts';
 import type { SummaryWorld } from '../../summary/worker/summary-world.ts';
@@ -30,7 +31,7 @@ export async function readRules(
 ): Promise<Rules> {
   const bySubscription = await loadSummaryRules(workingDir);
   const otherwise = plainSummaryRule(rule);
-  const areOff = [otherwise, ...bySubscription.values()].every(({ kind }) => kind === 'off');
+  const areOff = areAllOff([otherwise, ...bySubscription.values()]);
   return { of: compileRules(bySubscription, otherwise), areOff };
 }
 

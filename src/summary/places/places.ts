@@ -56,6 +56,15 @@ export function openPlaces(): Places {
   };
 }
 
+/** The map, opened with the first call. */
+export function lazyPlaces(): () => Places {
+  let places: Places | undefined;
+  return () => {
+    places ??= openPlaces();
+    return places;
+  };
+}
+
 /** By the formula for rings on a sphere; 0 for points. */
 function areaOf({ parts }: Footprint): number {
   const coordinates = parts.map(({ rings }) => rings.map((ring) => ring.map(([x, y]) => [x, y])));

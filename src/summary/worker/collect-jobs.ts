@@ -1,11 +1,13 @@
 /** The reader of the log: looks at what came since its cursor, and makes the jobs that the rules ask for. */
+import { setImmediate } from 'node:timers/promises';
 import type { NotificationRow } from '../../domain/ports.ts';
+import type { FoundProduct } from '../../domain/products.ts';
 import type { NewSummaryJob } from '../../domain/summaries.ts';
 import { collectionOf } from '../../filter/collection.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { windowAt } from '../digest/digest-window.ts';
 import type { CompiledRule, RuleOf } from './compiled-rule.ts';
-import { productById } from './known-products.ts';
+import { productsById } from './known-products.ts';
 import { digestJob, noCollection, productJob } from './summary-jobs.ts';
 import type { SummaryWorld } from './summary-world.ts';
 
@@ -102,31 +104,54 @@ async function collectUntil(
   world: SummaryWorld,
   ruleOf: RuleOf,
 ): Promise<Collected> {
-  const jobs = new Map<string, NewSummaryJob>();
-  let last = afterPosition;
-  let count = 0;
   const bounds = { afterPosition, beforePosition: position + 1, limit: rowsMax };
-  for await (const row of world.notifications.find({ ...bounds, order: 'oldest' })) {
-    for (const job of await jobsFor(row, ruleOf(row.subscription), world)) {
+  const rows: NotificationRow[] = [];
+  for await (const row of world.notifications.find({ ...bounds, order: 'oldest' })) rows.push(row);
+  const nowUs = world.nowUs();
+  const ruled = rows
+    .filter(({ receivedAtUs }) => receivedAtUs >= nowUs - tellWithinUs)
+    .map((row) => ({ row, rule: ruleOf(row.subscription) }));
+  const filtered = ruled.filter(({ rule }) => hasFilter(rule)).map(({ row }) => row);
+  const records = await recordsOf(filtered, world);
+  const jobs = new Map<string, NewSummaryJob>();
+  for (const { row, rule } of ruled) {
+    for (const job of jobsFor(row, rule, { records, nowUs })) {
       jobs.set(`${job.kind} ${job.subject}`, job);
     }
-    last = row.position;
-    count += 1;
+    // A filter may look at a large footprint: intake comes between.
+    if (hasFilter(rule)) await setImmediate();
   }
-  const isFull = count === rowsMax;
+  const isFull = rows.length === rowsMax;
+  const last = rows.at(-1)?.position ?? position;
   return { jobs: [...jobs.values()], position: isFull ? last : position, isFull };
 }
 
-async function jobsFor(
+function hasFilter(rule: CompiledRule): boolean {
+  if (rule.kind === 'each') return rule.matches !== null;
+  return rule.kind === 'digest' && rule.areas.some(({ matches }) => matches !== null);
+}
+
+/** Newest records by product id in small letters, of the products that the index knows. */
+type Records = ReadonlyMap<string, FoundProduct['record']>;
+
+async function recordsOf(
+  rows: readonly NotificationRow[],
+  { products }: SummaryWorld,
+): Promise<Records> {
+  const ids = new Set(rows.map(({ productId }) => productId));
+  const found = await productsById(products, [...ids]);
+  return new Map(found.map(({ row, record }) => [row.productId.toLowerCase(), record]));
+}
+
+function jobsFor(
   row: NotificationRow,
   rule: CompiledRule,
-  world: SummaryWorld,
-): Promise<NewSummaryJob[]> {
-  const nowUs = world.nowUs();
-  if (rule.kind === 'off' || row.receivedAtUs < nowUs - tellWithinUs) return [];
+  { records, nowUs }: { records: Records; nowUs: number },
+): NewSummaryJob[] {
+  if (rule.kind === 'off') return [];
   const { subscription, position } = row;
   if (rule.kind === 'each') {
-    const isTold = rule.matches === null || rule.matches(await viewOf(row, world));
+    const isTold = rule.matches === null || rule.matches(viewOf(row, records));
     return isTold ? [productJob(row, { subscription, position }, nowUs)] : [];
   }
   const scope = {
@@ -141,16 +166,15 @@ async function jobsFor(
     return [digestJob({ ...scope, collection })];
   }
   if (rule.areas.length === 0) return [digestJob(scope)];
-  const view = await viewOf(row, world);
+  const view = viewOf(row, records);
   return rule.areas
     .filter(({ matches }) => matches === null || matches(view))
     .map(({ name: area, filter }) => digestJob({ ...scope, area, filter }));
 }
 
 /** By its newest record; by its name alone where the index could not read it. */
-async function viewOf(row: NotificationRow, { products }: SummaryWorld): Promise<ProductView> {
-  const found = await productById(products, row.productId);
-  return productView(found?.record ?? { Id: row.productId, Name: row.productName });
+function viewOf({ productId, productName }: NotificationRow, records: Records): ProductView {
+  return productView(records.get(productId.toLowerCase()) ?? { Id: productId, Name: productName });
 }
 
 async function enqueue(

@@ -1,5 +1,6 @@
 /** Reads what a digest tells of: its notifications, each with what is known of its product. */
 import { setImmediate } from 'node:timers/promises';
+import { batches } from '../../domain/batches.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { DigestScope } from '../../domain/summaries.ts';
 import { requireFilter } from '../../filter/check.ts';
@@ -34,7 +35,7 @@ export async function* digestEvents(
   const matches = tree === null ? null : compileFilter(tree);
   const kept = new Map<string, Known>();
   let described = 0;
-  for await (const rows of batches(rowsOf(scope, means))) {
+  for await (const rows of batches(rowsOf(scope, means), rowsMax)) {
     signal?.throwIfAborted();
     const ids = new Set(rows.map(({ productId }) => productId));
     const isFull = described >= describedMax;
@@ -64,17 +65,6 @@ async function* rowsOf(
     if (collection !== null && own !== collection) continue;
     yield row;
   }
-}
-
-async function* batches(rows: AsyncIterable<NotificationRow>): AsyncGenerator<NotificationRow[]> {
-  let batch: NotificationRow[] = [];
-  for await (const row of rows) {
-    batch.push(row);
-    if (batch.length < rowsMax) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }
 
 async function lookUp(

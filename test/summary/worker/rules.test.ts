@@ -1,7 +1,7 @@
 /** What the rules ask for, from the log to the texts. */
 import { describe, expect, it } from 'vitest';
 import type { SummaryRule } from '../../../src/domain/summary-rule.ts';
-import type { Sample } from '../../cli/product-samples.ts';
+import { guid, type Sample } from '../../cli/product-samples.ts';
 import {
   dayUs,
   each,
@@ -55,6 +55,40 @@ describe('the rule each', () => {
       '60',
       '05',
     ]);
+  });
+
+  it('looks up the products of a round together, and only where a rule has a filter', async () => {
+    const worker = await openFollowing();
+    const { products } = worker.world;
+    const asked: unknown[] = [];
+    const find: typeof products.find = (query, signal) => {
+      asked.push(query);
+      return products.find(query, signal);
+    };
+    worker.world.products = { ...products, find };
+    await worker.tell([productOf(1), productOf(2), productOf(2), productOf(3)]);
+    await worker.tell([productOf(4)], { subscription: 'other' });
+    const filter = "startswith(Name,'S2')";
+    await worker.collect(rules({ alps: { kind: 'each', filter } }, each));
+    const numbers = (await worker.rows()).map(({ productId }) => productId?.at(-1));
+    expect(numbers).toEqual(['4', '3', '2', '1']);
+    // Once of those alive, and once of those deleted.
+    const ids = [1, 2, 3].map((number) => ({ type: 'text', value: productOf(number).id }));
+    expect(asked).toMatchObject(Array(2).fill({ filter: { literals: ids } }));
+  });
+
+  it('knows a product by its id in any case', async () => {
+    const worker = await openFollowing();
+    const id = guid('abc');
+    await worker.tell([productOf(1, { id }), productOf(2)]);
+    await worker.collect(rules({}, off));
+    const again = [productOf(1, { id: id.toUpperCase() }), productOf(2)];
+    await worker.tell(again, { event: 'modified' });
+    const cloud = "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and";
+    const filter = `${cloud} att/OData.CSC.DoubleAttribute/Value lt 2)`;
+    await worker.collect(rules({ alps: { kind: 'each', filter } }, each));
+    const ids = (await worker.rows()).map(({ productId }) => productId?.toLowerCase());
+    expect(ids).toEqual([id]);
   });
 
   it('does not ask again where the facts are the same, and does where they changed', async () => {

@@ -8,7 +8,7 @@ import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { type ChatClient, createChatClient } from '../../../src/summary/chat/chat-client.ts';
-import { openPlaces, type Places } from '../../../src/summary/places/places.ts';
+import { lazyPlaces } from '../../../src/summary/places/places.ts';
 import { collectJobs, createDropNotice } from '../../../src/summary/worker/collect-jobs.ts';
 import { compileRules, type RuleOf } from '../../../src/summary/worker/compiled-rule.ts';
 import { createServicePause } from '../../../src/summary/worker/service-pause.ts';
@@ -54,7 +54,7 @@ export function productOf(number: number, fields: Partial<Sample> = {}): Sample 
 }
 
 let acks = 0;
-let places: Places | undefined;
+const places = lazyPlaces();
 
 /** One program's view of a data directory; a second one on the same folder is another program. */
 export async function openWorker(
@@ -89,10 +89,7 @@ export async function openWorker(
     notifications: store,
     products,
     summaries: store.summaries,
-    places: () => {
-      places ??= openPlaces();
-      return places;
-    },
+    places,
     model: client === null ? null : { name: model, client },
     budget: { ...plenty, ...options.budget },
     takeLock: createTakeLock(dataDir),

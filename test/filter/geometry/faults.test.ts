@@ -18,6 +18,11 @@ const box = (west: number, south: number, east: number, north: number): Ring => 
   [west, north],
   [west, south],
 ];
+const hasEdgeOnAntimeridian = (geometry: Geometry) => {
+  const parts = geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
+  const isOnIt = (at: Position | undefined) => Math.abs(at?.[0] ?? 0) === 180;
+  return parts.flat().some((ring) => ring.some((at, i) => isOnIt(at) && isOnIt(ring[i + 1])));
+};
 const codesOf = (geometry: Geometry) => geometryFaults(geometry).map(({ code }) => code);
 
 describe('a geometry is without fault', () => {
@@ -34,6 +39,8 @@ describe('a geometry is without fault', () => {
     fc.assert(
       fc.property(arbitraryAreas, fc.integer({ min: -180, max: 180 }), (geometry, degrees) => {
         const moved = turnedBy(geometry, degrees);
+        // There parts may share an edge, as RFC 7946 cuts them: see the next test.
+        fc.pre(!hasEdgeOnAntimeridian(moved));
         expect(codesOf(moved).length === 0).toBe(codesOf(geometry).length === 0);
       }),
       { numRuns: 2000 },

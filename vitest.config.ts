@@ -12,6 +12,8 @@ export default defineConfig({
     // Many files wait for others most of their time, so that one more than two cores have work for helps.
     maxWorkers: 3,
     testTimeout: 20_000,
+    // The usual second is short for a busy machine; a condition that holds is seen at once anyway.
+    expect: { poll: { timeout: 15_000 } },
     hookTimeout: 20_000,
     dangerouslyIgnoreUnhandledErrors: false,
   },

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
-import { freePorts, hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
+import { freePorts } from '../helpers/free-ports.ts';
+import { hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type FakeIoOptions, runCommand, startCommand } from './fake-io.ts';
 

@@ -3,13 +3,8 @@ import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  freePorts,
-  hasPebble,
-  leaveAccount,
-  type PebbleOptions,
-  startPebble,
-} from '../helpers/pebble.ts';
+import { freePorts } from '../helpers/free-ports.ts';
+import { hasPebble, leaveAccount, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runCommand } from './fake-io.ts';
 

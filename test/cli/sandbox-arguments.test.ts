@@ -1,10 +1,9 @@
 /** `earshot sandbox`: wrong words and settings are refused before anything is sent; what it says at its start. */
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { freePort } from '../helpers/free-ports.ts';
 import { runCommand, startCommand } from './fake-io.ts';
 
 const password = 'hunter2-not-to-be-told';
@@ -79,16 +78,6 @@ describe('the sandbox', () => {
     },
   );
 });
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Runs it until its services answer a login with these fields, then stops it. */
 async function runUntilLogin(

@@ -184,7 +184,7 @@ describe('a text that is not verified', () => {
 
 describe('beside others', () => {
   it('shares the work with a running receiver, and tells of each text all the same', async () => {
-    const world = await createSummaryWorld({ answerDelayMs: 1200 });
+    const world = await createSummaryWorld({ answerDelayMs: 3000 });
     const env = {
       EARSHOT_LISTEN: '127.0.0.1:0',
       EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',

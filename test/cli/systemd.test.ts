@@ -69,7 +69,8 @@ describe.runIf(canHear)('systemd', () => {
   it('gets a sign of life again and again, until the service stops', async () => {
     const { socket, heard } = await startServiceManager();
     const { stop, errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog });
-    await expect.poll(heard).toEqual(['READY=1', 'WATCHDOG=1', 'WATCHDOG=1', 'WATCHDOG=1']);
+    const begins = () => heard().slice(0, 4);
+    await expect.poll(begins).toEqual(['READY=1', 'WATCHDOG=1', 'WATCHDOG=1', 'WATCHDOG=1']);
     stop();
     await expect.poll(heard).toContain('STOPPING=1');
     expect(errors).toEqual([]);
@@ -98,7 +99,7 @@ describe.runIf(canHear)('systemd', () => {
     const { errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog }, checkWritable);
     await expect.poll(() => errors.length).toBeGreaterThan(3);
     expect(errors[0]).toMatch(/^the store does not answer/);
-    expect(heard()).toEqual(['READY=1']);
+    await expect.poll(heard).toEqual(['READY=1']);
     allowed();
     await expect.poll(heard).toContain('WATCHDOG=1');
   });

@@ -10,10 +10,10 @@ import {
   readdirSync,
   readFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
+import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import {
   contextOf,
@@ -99,15 +99,6 @@ async function outputOf(child: ChildProcess): Promise<{ code: number | null; tex
   child.stderr?.on('data', note);
   const [code] = await once(child, 'close');
   return { code, text };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }
 
 /** Only root may become another user, as the image does. In CI it must be tried. */

@@ -3,11 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { Agent, type RequestOptions, request } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { freePort } from '../helpers/free-ports.ts';
 import {
   createReceiverWorld,
   credentials,
@@ -165,15 +165,6 @@ export async function sendUntilTaken(ask: ProxyWorld['ask'], body: string): Prom
     // A pause of the sender's, as a receiver that is away would be asked a thousand times a second.
     await delay(20);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Where Debian puts the program; undefined where it is not. In CI it must be there. */

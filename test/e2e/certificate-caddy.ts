@@ -5,7 +5,7 @@ import { get } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { freePorts } from '../helpers/pebble.ts';
+import { freePorts } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const program = '/usr/bin/caddy';

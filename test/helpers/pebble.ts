@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { freePorts } from './free-ports.ts';
 
 const programs = { pebble: '/usr/bin/pebble', names: '/usr/bin/pebble-challtestsrv' };
 
@@ -131,24 +131,6 @@ export async function freePebblePorts(): Promise<PebblePorts> {
   const [acme = 0, management = 0, dns = 0, dnsManagement = 0, http = 0, tls = 0] =
     await freePorts(6);
   return { acme, management, dns, dnsManagement, http, tls };
-}
-
-/** Ports that were free a moment ago. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.listen(0, '127.0.0.1', () => {
-            const address = server.address();
-            resolve(typeof address === 'object' && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 function run(program: string, argv: string[], env: Record<string, string> = {}) {

@@ -1,5 +1,5 @@
 /** The course of a notification over real HTTPS: retries, losses, duplicates, and the record of it. */
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createDeliverer } from '../../src/sandbox/delivery/delivery.ts';
 import {
   createDeliveryRecord,
@@ -102,7 +102,7 @@ describe('retrying', () => {
     });
     dispatcher.dispatch(notification(1), calm, recipient);
     for (const seen of [1, 2, 3]) {
-      await vi.waitFor(() => expect(record.totals().attempts).toBe(seen));
+      await expect.poll(() => record.totals().attempts).toBe(seen);
       expect(requests).toHaveLength(seen);
       clock.advance(600_000);
     }
@@ -117,7 +117,7 @@ describe('retrying', () => {
       retryDelaysMs: [600_000, 600_000, 600_000],
     });
     dispatcher.dispatch(notification(1), calm, recipient);
-    await vi.waitFor(() => expect(record.totals().attempts).toBe(1));
+    await expect.poll(() => record.totals().attempts).toBe(1);
     stopping.abort();
     await dispatcher.drained();
     expect(record.entries()[0]?.outcome).toBe('pending');

@@ -1,5 +1,5 @@
 /** What is published, in which order and when, without any network. */
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Dispatcher } from '../../src/sandbox/delivery/dispatcher.ts';
 import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import {
@@ -78,12 +78,12 @@ describe('the publisher', () => {
   it('publishes one product for each interval of its rate', async () => {
     const world = createWorld();
     const run = world.publisher.run(world.signal);
-    await vi.waitFor(() => expect(world.published).toHaveLength(1));
+    await expect.poll(() => world.published).toHaveLength(1);
     world.clock.advance(999);
     await new Promise((resolve) => setImmediate(resolve));
     expect(world.published).toHaveLength(1);
     world.clock.advance(1);
-    await vi.waitFor(() => expect(world.published).toHaveLength(2));
+    await expect.poll(() => world.published).toHaveLength(2);
     world.stopping.abort();
     await run;
   });
@@ -91,9 +91,9 @@ describe('the publisher', () => {
   it('does not flood the endpoint after a jump of the clock', async () => {
     const world = createWorld();
     const run = world.publisher.run(world.signal);
-    await vi.waitFor(() => expect(world.published).toHaveLength(1));
+    await expect.poll(() => world.published).toHaveLength(1);
     world.clock.advance(86_400_000);
-    await vi.waitFor(() => expect(world.published).toHaveLength(2));
+    await expect.poll(() => world.published).toHaveLength(2);
     await new Promise((resolve) => setImmediate(resolve));
     expect(world.published).toHaveLength(2);
     world.stopping.abort();
@@ -169,7 +169,7 @@ describe('the publisher', () => {
     expect(world.published).toHaveLength(0);
     expect(world.publisher.paused()).toBe(true);
     world.publisher.resume();
-    await vi.waitFor(() => expect(world.published).toHaveLength(1));
+    await expect.poll(() => world.published).toHaveLength(1);
     world.stopping.abort();
     await run;
   });

@@ -132,7 +132,7 @@ describe('the sandbox', () => {
       fetch(`${sandbox.controlUrl}${path}`, { method, body: JSON.stringify(body) });
     await post('/faults', 'PATCH', { arrayBody: 1, ackIdAbsent: 1 });
     expect((await post('/publish', 'POST', { count: 3 })).status).toBe(200);
-    await vi.waitFor(() => expect(sandbox.totals().delivered).toBe(3));
+    await expect.poll(() => sandbox.totals().delivered).toBe(3);
     const totals = await (await fetch(`${sandbox.controlUrl}/totals`)).json();
     expect(totals).toEqual(sandbox.totals());
     for (const { body } of requests) {
@@ -228,12 +228,12 @@ describe('closing the sandbox', () => {
     await sandbox.finished;
     expect(await connections()).toBeGreaterThan(0);
     await sandbox.close();
-    await vi.waitFor(async () => expect(await connections()).toBe(0));
+    await expect.poll(() => connections()).toBe(0);
   });
 
   it('closes the control port and keeps what is not delivered as pending', async () => {
     const { sandbox, requests } = await startWorld({ count: 10 }, () => 'hang');
-    await vi.waitFor(() => expect(requests).toHaveLength(8));
+    await expect.poll(() => requests).toHaveLength(8);
     await sandbox.close();
     await expect(fetch(`${sandbox.controlUrl}/totals`)).rejects.toThrow();
     expect(await sandbox.finished).toMatchObject({ delivered: 0, lost: 0 });

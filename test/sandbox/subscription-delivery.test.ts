@@ -105,10 +105,10 @@ describe('an edit between two attempts', () => {
     );
     const id = await subscribe('one', { NotificationEpPassword: 'old' });
     await publish(1);
-    await vi.waitFor(() => expect(sandbox.totals().attempts).toBe(1));
+    await expect.poll(() => sandbox.totals().attempts).toBe(1);
     await edit(id, { NotificationEpPassword: 'new' });
     sandbox.clock.advance(60_000);
-    await vi.waitFor(() => expect(sandbox.totals().delivered).toBe(1));
+    await expect.poll(() => sandbox.totals().delivered).toBe(1);
     expect(requests.map(basicOf)).toEqual(['user-one:old', 'user-one:new']);
   });
 
@@ -121,11 +121,11 @@ describe('an edit between two attempts', () => {
     );
     const id = await subscribe('one');
     await publish(1);
-    await vi.waitFor(() => expect(sandbox.totals().attempts).toBe(1));
+    await expect.poll(() => sandbox.totals().attempts).toBe(1);
     const endpoint = sandbox.subscriptions()[0]?.endpoint;
     await edit(id, { NotificationEndpoint: endpoint?.replace('/one', '/other') });
     sandbox.clock.advance(60_000);
-    await vi.waitFor(() => expect(sandbox.totals().delivered).toBe(1));
+    await expect.poll(() => sandbox.totals().delivered).toBe(1);
     expect(requests.map(({ path }) => path?.split('/').at(-1))).toEqual(['one', 'other']);
   });
 
@@ -138,11 +138,11 @@ describe('an edit between two attempts', () => {
     );
     const id = await subscribe('one');
     await publish(1);
-    await vi.waitFor(() => expect(sandbox.totals().attempts).toBe(1));
+    await expect.poll(() => sandbox.totals().attempts).toBe(1);
     await call('DELETE', `/Subscriptions(${id})`);
     await publish(3);
     sandbox.clock.advance(60_000);
-    await vi.waitFor(() => expect(sandbox.totals()).toMatchObject({ delivered: 1, published: 1 }));
+    await expect.poll(() => sandbox.totals()).toMatchObject({ delivered: 1, published: 1 });
     expect(requests.map(basicOf)).toEqual(Array(2).fill('user-one:hunter2-not-to-be-told'));
     expect(sandbox.subscriptions()).toEqual([]);
   });

@@ -1,5 +1,5 @@
 /** The faults of the inference service: what each does to an answer, and when one is played. */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { InferenceFault } from '../../../src/sandbox/inference/inference-faults.ts';
 import { startMs } from '../account-world.ts';
 import {
@@ -130,14 +130,14 @@ describe('a fault answers', () => {
     const hanging = ask({ signal: leaving.signal }).finally(() => {
       ended = true;
     });
-    await vi.waitFor(() => expect(inference.totals().outcomes).toEqual({ hang: 1 }));
+    await expect.poll(() => inference.totals().outcomes).toEqual({ hang: 1 });
     expect(textOf(await ask())).toBe(rightText);
     sandbox.clock.advance(3_600_000);
     expect(textOf(await ask())).toBe(rightText);
     expect([ended, inference.totals().inFlightMax]).toEqual([false, 2]);
     leaving.abort();
     await expect(hanging).rejects.toThrow();
-    await vi.waitFor(() => expect(inference.totals().inFlight).toBe(0));
+    await expect.poll(() => inference.totals().inFlight).toBe(0);
     expect(inference.totals().outcomes).toEqual({ hang: 1, answered: 2 });
   });
 
@@ -148,7 +148,7 @@ describe('a fault answers', () => {
     const answers = [ask(), models()];
     let answered = 0;
     for (const answer of answers) void answer.then(() => (answered += 1));
-    await vi.waitFor(() => expect(inference.totals().inFlight).toBe(2));
+    await expect.poll(() => inference.totals().inFlight).toBe(2);
     sandbox.clock.advance(59_999);
     expect([answered, inference.totals().outcomes]).toEqual([0, {}]);
     sandbox.clock.advance(1);

@@ -1,6 +1,6 @@
 /** What is remembered of requests to the inference service, and how it is steered on the control port. */
 import { connect } from 'node:net';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { inferenceFaultMeanings } from '../../../src/sandbox/inference/inference-faults.ts';
 import { createInferenceRecord } from '../../../src/sandbox/inference/inference-record.ts';
 import { inferenceSettingsSchema } from '../../../src/sandbox/inference/inference-settings.ts';
@@ -75,11 +75,11 @@ describe('the record of requests', () => {
     const { ask, inference } = await startInferenceWorld({ inference: { answerDelayMs: 60_000 } });
     const leaving = new AbortController();
     const asking = ask({ signal: leaving.signal });
-    await vi.waitFor(() => expect(inference.totals().inFlight).toBe(1));
+    await expect.poll(() => inference.totals().inFlight).toBe(1);
     expect(inference.requests()).toMatchObject([{ outcome: null, status: null }]);
     leaving.abort();
     await expect(asking).rejects.toThrow();
-    await vi.waitFor(() => expect(inference.totals().outcomes).toEqual({ abandoned: 1 }));
+    await expect.poll(() => inference.totals().outcomes).toEqual({ abandoned: 1 });
     expect(inference.totals()).toMatchObject({ inFlight: 0, distinct: 0 });
   });
 
@@ -90,9 +90,9 @@ describe('the record of requests', () => {
     const path = '/openai/v1/chat/completions';
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
     socket.write(`${head}Content-Length: 100\r\n\r\n{"model":`);
-    await vi.waitFor(() => expect(inference.totals().inFlight).toBe(1));
+    await expect.poll(() => inference.totals().inFlight).toBe(1);
     socket.destroy();
-    await vi.waitFor(() => expect(inference.totals().outcomes).toEqual({ abandoned: 1 }));
+    await expect.poll(() => inference.totals().outcomes).toEqual({ abandoned: 1 });
     expect(inference.totals().inFlight).toBe(0);
   });
 
@@ -181,7 +181,7 @@ describe('the port of the inference service', () => {
       inference: { faults: { hang: 1 } },
     });
     const hanging = ask({ model: otherModel, key: otherKey });
-    await vi.waitFor(() => expect(inference.totals().outcomes).toEqual({ hang: 1 }));
+    await expect.poll(() => inference.totals().outcomes).toEqual({ hang: 1 });
     await Promise.all([sandbox.close(), expect(hanging).rejects.toThrow()]);
     await expect(fetch(sandbox.inferenceUrl)).rejects.toThrow();
   });

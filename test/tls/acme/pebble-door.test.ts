@@ -9,7 +9,8 @@ import {
   createChallengeDoor,
   createSharedDoor,
 } from '../../../src/tls/acme/challenge-door.ts';
-import { freePorts, hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
+import { freePorts } from '../../helpers/free-ports.ts';
+import { hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
 import { createClock, minuteUs, openProgram, watchRequests } from './pebble-world.ts';
 import { servedSerial, startReceiver, untilSaved } from './receiver-world.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
-import { freePorts } from '../helpers/free-ports.ts';
+import { freePort } from '../helpers/free-ports.ts';
 import { hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type FakeIoOptions, runCommand, startCommand } from './fake-io.ts';
@@ -19,7 +19,7 @@ async function openWorld(options: PebbleOptions = {}) {
   const folder = temporaryDirectory();
   const ca = join(folder, 'ca.pem');
   writeFileSync(ca, pebble.caPem);
-  const [listen = 0] = await freePorts(1);
+  const listen = await freePort();
   const env = {
     EARSHOT_TLS: 'acme',
     EARSHOT_PUBLIC_URL: 'https://earshot.example.org',
@@ -164,7 +164,7 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
   it('a port that another program has: says so', { timeout: 30_000 }, async () => {
     const { certificate } = await openWorld();
     const stranger = createServer((_request, response) => response.end('hello'));
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
     onTestFinished(() => void stranger.close());
     const { code, err } = await certificate('renew', {

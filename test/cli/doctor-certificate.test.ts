@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePorts } from '../helpers/free-ports.ts';
+import { freePort } from '../helpers/free-ports.ts';
 import { hasPebble, leaveAccount, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runCommand } from './fake-io.ts';
@@ -20,7 +20,7 @@ async function openWorld(options: PebbleOptions = {}) {
   const pebble = await startPebble({ validitySeconds: 90 * 86_400, ...options });
   const folder = temporaryDirectory();
   writeFileSync(join(folder, 'ca.pem'), pebble.caPem);
-  const [listen = 0] = await freePorts(1);
+  const listen = await freePort();
   const env = {
     EARSHOT_TLS: 'acme',
     EARSHOT_PUBLIC_URL: 'https://localhost',
@@ -47,7 +47,7 @@ async function openWorld(options: PebbleOptions = {}) {
 }
 
 const closedPort = async (): Promise<Record<string, string>> => {
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   return { EARSHOT_ACME_DIRECTORY: `https://localhost:${port}/dir` };
 };
 
@@ -92,7 +92,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
 
   it('says when something else answers, or nobody can', { timeout: 60_000 }, async () => {
     const { finding, env } = await openWorld();
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const stranger = createServer((_request, response) => response.end('hello'));
     await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
     onTestFinished(() => void stranger.close());

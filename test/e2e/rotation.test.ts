@@ -1,9 +1,9 @@
 /** Credentials are rotated while notifications pour in: none is refused, also when the rotation is killed. */
-import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { createRandom } from '../../src/sandbox/random.ts';
 import { type AccountWorld, openAccountWorld } from '../cli/account-world.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 
@@ -51,9 +51,10 @@ describe('a rotation under load', () => {
   it('is killed again and again, and still refuses none', async () => {
     const world = await openLoadedWorld();
     const [before] = pairsOf(world);
+    const random = createRandom(20_261_121);
     for (let kills = 0; kills < 8; kills += 1) {
       const child = spawnCommand(rotate, { env: world.env, cwd: world.folder });
-      const killAfter = world.sandbox.totals().delivered + randomInt(20, 350);
+      const killAfter = world.sandbox.totals().delivered + random.integer(20, 350);
       await expect
         .poll(() => world.sandbox.totals().delivered, { timeout: 20_000, interval: 10 })
         .toBeGreaterThan(killAfter);

@@ -11,7 +11,7 @@ const perWorker = 2_000;
 const worker = Number(process.env.VITEST_POOL_ID ?? 0) % 8;
 let step = randomInt(perWorker);
 
-/** A port of loopback that is free, and that nobody is given by chance. */
+/** A port of loopback on which nobody listens, and that nobody is given by chance. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < perWorker; tries += 1) {
     step = (step + 1) % perWorker;

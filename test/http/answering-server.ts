@@ -21,15 +21,6 @@ export interface AnswerParts {
 /** An answer; 'hang' never gives one, 'cut' breaks the connection, a function does as it likes. */
 export type Answer = AnswerParts | 'hang' | 'cut' | ((response: ServerResponse) => void);
 
-/** A port of this computer on which nobody listens. */
-export async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
-}
-
 export interface AnsweringServer {
   url: string;
   requests: SeenRequest[];

@@ -12,7 +12,8 @@ import {
 } from '../../src/http/outbound-client.ts';
 import { createSelfSigned } from '../../src/sandbox/certificate-authority.ts';
 import { wholeTextOf } from '../config/environment.ts';
-import { type Answer, closedPort, startServer } from './answering-server.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { type Answer, startServer } from './answering-server.ts';
 
 const secret = 'a-token-nobody-may-see';
 
@@ -232,7 +233,7 @@ describe('a service that cannot be asked', () => {
   };
 
   it('because nobody listens is named with what was wanted', async () => {
-    const host = `127.0.0.1:${await closedPort()}`;
+    const host = `127.0.0.1:${await freePort()}`;
     const error = await failureOf(`http://${host}/x`);
     expect(error.code).toBe('unavailable');
     expect(error.message).toBe(

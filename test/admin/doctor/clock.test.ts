@@ -2,7 +2,8 @@
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { checkClock } from '../../../src/admin/doctor/clock.ts';
-import { closedPort, listening } from '../endpoint/tls-endpoint.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { listening } from '../endpoint/tls-endpoint.ts';
 
 const thereMs = Date.UTC(2026, 4, 1, 12);
 
@@ -47,7 +48,7 @@ describe('the clock', () => {
   });
 
   it('asks the next service when one does not answer, or does not tell', async () => {
-    const closed = `http://127.0.0.1:${await closedPort()}`;
+    const closed = `http://127.0.0.1:${await freePort()}`;
     const silent = await startService({ Date: '' });
     const { url } = await startService();
     const urls = [closed, silent.url, url];
@@ -58,7 +59,7 @@ describe('the clock', () => {
   });
 
   it('is skipped when nobody can be asked', async () => {
-    const urls = [`http://127.0.0.1:${await closedPort()}`];
+    const urls = [`http://127.0.0.1:${await freePort()}`];
     expect(await checkClock({ urls, fetch, nowUs: at(0) })).toMatchObject([{ state: 'skipped' }]);
     expect(await checkClock({ urls: [], fetch, nowUs: at(0) })).toMatchObject([
       { state: 'skipped' },

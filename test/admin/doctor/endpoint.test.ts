@@ -5,9 +5,9 @@ import { checkLogin, checkLoginRequired } from '../../../src/admin/doctor/endpoi
 import { checkPort } from '../../../src/admin/doctor/port.ts';
 import { createEndpointProbe } from '../../../src/admin/endpoint/endpoint-probe.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
+import { freePort } from '../../helpers/free-ports.ts';
 import {
   answering,
-  closedPort,
   createTrust,
   pair,
   receiver,
@@ -28,7 +28,7 @@ describe('the port', () => {
   });
 
   it('fails when nothing listens there', async () => {
-    const port = await closedPort();
+    const port = await freePort();
     const [finding] = await checkPort({ publicUrl: `https://127.0.0.1:${port}` });
     expect(finding).toMatchObject({ state: 'fail' });
     expect(finding?.message).toContain(`refuses connections on port ${port}`);

@@ -7,10 +7,10 @@ import {
   createCertificateAuthority,
   createSelfSigned,
 } from '../../../src/sandbox/certificate-authority.ts';
+import { freePort } from '../../helpers/free-ports.ts';
 import { createChain } from './certificate-chain.ts';
 import {
   answering,
-  closedPort,
   createTrust,
   listening,
   pair,
@@ -163,7 +163,7 @@ describe('the way to it', () => {
   });
 
   it('ends at a closed port', async () => {
-    const port = await closedPort();
+    const port = await freePort();
     const { fault } = await probe(port);
     expect(fault).toMatchObject({ stage: 'connection' });
     expect(fault?.message).toContain(`refuses connections on port ${port}`);

@@ -61,14 +61,6 @@ export function startTcp(onConnection: (socket: Socket) => void): Promise<number
   return listening(server);
 }
 
-/** A port on which nothing listens. */
-export async function closedPort(): Promise<number> {
-  const server = createTcpServer();
-  const port = await listening(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 export async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());

@@ -1,7 +1,8 @@
 /** What the subscription API's client makes of each answer. */
 import { describe, expect, it } from 'vitest';
 import { createSubscriptionClient } from '../../../src/admin/service/subscription-client.ts';
-import { type Answer, closedPort } from '../../http/answering-server.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import type { Answer } from '../../http/answering-server.ts';
 import {
   errorOf,
   id,
@@ -180,7 +181,7 @@ describe('a token that is refused', () => {
 });
 
 it('a catalogue that cannot be reached is told with what was wanted', async () => {
-  const host = `127.0.0.1:${await closedPort()}`;
+  const host = `127.0.0.1:${await freePort()}`;
   const client = createSubscriptionClient({
     catalogueUrl: `http://${host}`,
     tokens: listedTokens().tokens,

@@ -6,7 +6,8 @@ import { createIdentityProvider } from '../../../src/admin/session/identity-prov
 import type { AppError } from '../../../src/domain/app-error.ts';
 import { createSelfSigned } from '../../../src/sandbox/certificate-authority.ts';
 import { wholeTextOf } from '../../config/environment.ts';
-import { type Answer, closedPort, startServer } from '../../http/answering-server.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { type Answer, startServer } from '../../http/answering-server.ts';
 import { failureOf, startAccount } from './account.ts';
 
 const password = 'p"ass ü\\word+%';
@@ -191,7 +192,7 @@ describe('a refusal', () => {
 
 describe('a provider that cannot be reached', () => {
   it('because nobody listens', async () => {
-    const url = `http://127.0.0.1:${await closedPort()}`;
+    const url = `http://127.0.0.1:${await freePort()}`;
     const error = await errorOf(providerAt(url).login('me', password, code));
     expect(error.code).toBe('unavailable');
     expect(error.message).toContain('the connection was refused (ECONNREFUSED)');

@@ -1,7 +1,8 @@
 /** Answers that hold no text, answers beyond all bounds, and none at all. */
 import { describe, expect, it } from 'vitest';
 import { answerBytesMax } from '../../../src/http/bounded-fetch.ts';
-import { type Answer, closedPort } from '../../http/answering-server.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import type { Answer } from '../../http/answering-server.ts';
 import {
   clientOf,
   completionOf,
@@ -116,7 +117,7 @@ describe('no answer', () => {
   });
 
   it('where nobody listens: that is unreachable too', async () => {
-    const host = `127.0.0.1:${await closedPort()}`;
+    const host = `127.0.0.1:${await freePort()}`;
     const fault = await faultOf(clientOf(`http://${host}`).complete(request, lasting()));
     expect([fault.kind, fault.message]).toEqual([
       'unreachable',

@@ -9,7 +9,7 @@ import {
   createChallengeDoor,
   createSharedDoor,
 } from '../../../src/tls/acme/challenge-door.ts';
-import { freePorts } from '../../helpers/free-ports.ts';
+import { freePort } from '../../helpers/free-ports.ts';
 import { hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
 import { createClock, minuteUs, openProgram, watchRequests } from './pebble-world.ts';
 import { servedSerial, startReceiver, untilSaved } from './receiver-world.ts';
@@ -134,7 +134,7 @@ describe('a shared door', () => {
   ];
 
   it.each(strangers)('says that the port is taken by one that %s', async (_, answer) => {
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     await takePort(port, answer);
     const { world, dataDir } = openProgram(standIn(port));
     const door = doorOf(standIn(port));

@@ -110,7 +110,14 @@ export interface Administration extends AdministrationReader {
 }
 
 /** What only one program may do at a time. */
-export type LockName = 'account' | 'subscriptions' | 'certificate' | 'index' | 'summaries';
+export type LockName =
+  | 'account'
+  | 'subscriptions'
+  | 'certificate'
+  | 'index'
+  | 'summaries'
+  | 'reconcile'
+  | 'sinks';
 
 /**
  * Takes a lock that ends with the process that holds it, however it ends. Resolves with what gives it

@@ -1,4 +1,5 @@
 /** What makes two notifications the same one. */
+import type { CatalogueEvent } from './completeness.ts';
 import type { Notification } from './notification.ts';
 
 /**
@@ -16,4 +17,14 @@ export function identityOf(
   const subscription = subscriptionId ?? context.subscription ?? '';
   const moment = notificationDateUs ?? `body ${context.bodyDigest()} ${index}`;
   return `event\n${moment} ${JSON.stringify([subscription, event, productId])}`;
+}
+
+/**
+ * The text of an event that no push told of: by what happened, since there is no AckId to go by. The case of
+ * a product's id does not tell two products apart.
+ */
+export function recoveredIdentityOf(recovered: CatalogueEvent): string {
+  const { subscription, event, productId, eventUs } = recovered;
+  const names = JSON.stringify([subscription, event, productId.toLowerCase()]);
+  return `reconcile\n${eventUs} ${names}`;
 }

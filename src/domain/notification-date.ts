@@ -45,6 +45,13 @@ export function formatDateUs(us: number): string {
   return `${new Date(ms).toISOString().slice(0, -1)}${fraction}Z`;
 }
 
+/** Short, for people: such as `2026-05-01 14:20`, in UTC, or with its seconds. */
+export function shortDateUs(us: number, upTo: 'minute' | 'second' = 'minute'): string {
+  return formatDateUs(us)
+    .slice(0, upTo === 'minute' ? 16 : 19)
+    .replace('T', ' ');
+}
+
 function zoneOffsetMs(zone: string | undefined): number {
   if (zone === undefined || zone === 'Z' || zone === 'z') return 0;
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));

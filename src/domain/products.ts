@@ -119,4 +119,49 @@ export interface Products {
   indexState(): Promise<IndexState>;
   /** The position of the log that is indexed, as `indexState` has it, without counting anything. */
   indexedPosition(): Promise<number>;
+  /** What pushes told of products, as far as it is indexed; at most 1,000 ids, in any order. */
+  pushedEvents(options: {
+    subscription: string;
+    productIds: readonly string[];
+  }): Promise<PushedEvent[]>;
+  /** Of what was received within [sinceUs, untilUs); by subscription, null for paths without a name. */
+  delays(
+    options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<SubscriptionDelays[]>;
+}
+
+/** What one push told. */
+export interface PushedEvent {
+  position: number;
+  /** As it was asked for; its case does not matter. */
+  productId: string;
+  /** In lower case. */
+  event: string;
+  /** PublicationDate, ModificationDate or DeletionDate of its record, as its event says; null without one. */
+  eventUs: number | null;
+  /** The record's ModificationDate, or null. */
+  stateUs: number | null;
+  notificationUs: number | null;
+  receivedUs: number;
+}
+
+/** Percentiles of a delay, in milliseconds; negative where the clocks disagree. */
+export interface DelayPercentiles {
+  count: number;
+  p50Ms: number;
+  p90Ms: number;
+  p99Ms: number;
+  maxMs: number;
+}
+
+/** How late things are; null where nothing is known. */
+export interface SubscriptionDelays {
+  subscription: string | null;
+  /** From the end of sensing to PublicationDate, of created products; recovered ones count, too. */
+  sensingToPublication: DelayPercentiles | null;
+  /** From PublicationDate to NotificationDate, of pushes of created products. */
+  publicationToNotification: DelayPercentiles | null;
+  /** From NotificationDate to the receipt, of all pushes. */
+  notificationToReceipt: DelayPercentiles | null;
 }

@@ -7,12 +7,14 @@ import type {
   NewGap,
   Registration,
 } from '../domain/administration.ts';
+import { prepareDefine } from './definition-writer.ts';
 
 /** Works inside a transaction of the caller's. */
 export interface AdministrationWriter {
   /**
    * In the order of the fields of `AdministrationChange`, so that one change may forget a registration
-   * and save its successor, or record a gap that is over.
+   * and save its successor, or record a gap that is over. What this makes of the definition of a
+   * subscription is remembered, too.
    */
   write(change: AdministrationChange): void;
   /** A mark that is older than the one kept changes nothing. */
@@ -20,6 +22,7 @@ export interface AdministrationWriter {
 }
 
 export function createAdministrationWriter(database: Database): AdministrationWriter {
+  const define = prepareDefine(database);
   const forget = database.prepare('DELETE FROM registration WHERE name = ?');
   const save = prepareSave(database);
   const note = prepareNote(database);
@@ -35,6 +38,7 @@ export function createAdministrationWriter(database: Database): AdministrationWr
   );
   return {
     write: (change) => {
+      define(change);
       if (change.forget !== undefined) forget.run(change.forget);
       if (change.save !== undefined) save(change.save);
       for (const entry of change.history ?? []) note(entry);

@@ -2,13 +2,16 @@
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import { identityOf } from '../domain/identity.ts';
+import { identityOf, recoveredIdentityOf } from '../domain/identity.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
 import { type Fault, readNotifications } from '../domain/read-notifications.ts';
+import { createBodyState } from './body-state.ts';
 import { createBodyWriter } from './body-writer.ts';
 import { dedupeKey } from './dedupe-key.ts';
 import { createDriftCounter } from './drift-counter.ts';
+import { prepareFindRecovered } from './find-recovered.ts';
+import { prepareClaim } from './late-push-writer.ts';
 import { createQuarantineWriter, type QuarantineWriter } from './quarantine-writer.ts';
 
 /** Works inside a transaction of the caller's, between `begin` and `end`. */
@@ -90,8 +93,8 @@ function prepareUpsert(database: Database) {
   const insert = database.prepare(
     `INSERT INTO notification (dedupe_key, ack_id, product_id, product_name, event, subscription,
        subscription_id, notification_date_us, received_at_us, source, times_seen, last_seen_at_us,
-       body_id, body_index)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
+       body_id, body_index, event_us)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
      ON CONFLICT (dedupe_key) DO NOTHING`,
   );
   const countAgain = database.prepare<unknown[], { product_id: string; event: string }>(
@@ -99,10 +102,19 @@ function prepareUpsert(database: Database) {
      SET times_seen = times_seen + 1, last_seen_at_us = max(last_seen_at_us, ?)
      WHERE dedupe_key = ? RETURNING product_id, event`,
   );
+  const state = createBodyState();
+  const claim = prepareClaim(database, state);
+  const findRecovered = prepareFindRecovered(database);
   return (delivery: Delivery, item: Notification, bodyId: number): WrittenRow => {
     const { subscription, receivedAtUs, source, body } = delivery;
     const bodyDigest = () => hash('sha256', body, 'hex');
-    const key = dedupeKey(identityOf(item, { subscription, bodyDigest }));
+    const recovered = state.recovered(delivery, item);
+    const identity =
+      recovered === null
+        ? identityOf(item, { subscription, bodyDigest })
+        : recoveredIdentityOf(recovered);
+    const key = (recovered && findRecovered(recovered)) ?? dedupeKey(identity);
+    if (source === 'push' && claim(delivery, item, key)) return 'duplicate';
     const { changes } = insert.run(
       key,
       item.ackId,
@@ -117,10 +129,17 @@ function prepareUpsert(database: Database) {
       receivedAtUs,
       bodyId,
       item.index,
+      recovered?.eventUs ?? null,
     );
     if (changes === 1) return 'stored';
     const known = countAgain.get(receivedAtUs, key);
-    const same = known?.product_id === item.productId && known.event === item.event;
-    return same ? 'duplicate' : 'reused';
+    return known !== undefined && isSame(known, item) ? 'duplicate' : 'reused';
   };
+}
+
+/** A recovered event has its product's id as the catalogue lists it, which may be in another case. */
+function isSame(known: { product_id: string; event: string }, item: Notification): boolean {
+  return (
+    known.product_id.toLowerCase() === item.productId.toLowerCase() && known.event === item.event
+  );
 }

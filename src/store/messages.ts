@@ -2,6 +2,9 @@
 import type { AdministrationChange, DeliveryMark } from '../domain/administration.ts';
 import type { ErrorCode } from '../domain/app-error.ts';
 import type { Delivery, NotificationQuery } from '../domain/ports.ts';
+import type { AlertChange, AlertQuestion } from './alert-messages.ts';
+import type { CompletenessChange, CompletenessQuestion } from './completeness-messages.ts';
+import type { SinkChange, SinkQuestion } from './sink-messages.ts';
 import type { SummaryChange, SummaryQuestion } from './summary-messages.ts';
 
 /** A delivery on its way to the writer thread: its body is a slice of the message's one buffer. */
@@ -19,6 +22,9 @@ export type WriterRequest =
   | { op: 'commit-administration'; id: number; change: AdministrationChange }
   | { op: 'mark-deliveries'; id: number; marks: readonly DeliveryMark[] }
   | { op: 'change-summaries'; id: number; change: SummaryChange }
+  | { op: 'change-completeness'; id: number; change: CompletenessChange }
+  | { op: 'change-alerts'; id: number; change: AlertChange }
+  | { op: 'change-sinks'; id: number; change: SinkChange }
   | { op: 'close'; id: number };
 
 export type QueryRequest =
@@ -36,6 +42,9 @@ export type QueryRequest =
   | { op: 'gaps'; id: number }
   | { op: 'delivery-marks'; id: number }
   | { op: 'ask-summaries'; id: number; question: SummaryQuestion }
+  | { op: 'ask-completeness'; id: number; question: CompletenessQuestion }
+  | { op: 'ask-alerts'; id: number; question: AlertQuestion }
+  | { op: 'ask-sinks'; id: number; question: SinkQuestion }
   | { op: 'close'; id: number };
 
 /** An error as it crosses a thread: the words and the code survive, the cause is its text. */

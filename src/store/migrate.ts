@@ -4,9 +4,19 @@ import { AppError } from '../domain/app-error.ts';
 import { notificationLog } from './migrations/0001-notification-log.ts';
 import { administration } from './migrations/0002-administration.ts';
 import { summaries } from './migrations/0003-summaries.ts';
+import { completeness } from './migrations/0004-completeness.ts';
+import { alerts } from './migrations/0005-alerts.ts';
+import { sinks } from './migrations/0006-sinks.ts';
 
 /** In order; the file's `user_version` is the number of the last one applied. */
-const migrations = [notificationLog, administration, summaries] as const;
+const migrations = [
+  notificationLog,
+  administration,
+  summaries,
+  completeness,
+  alerts,
+  sinks,
+] as const;
 
 /** The version of the file's schema that this program reads and writes. */
 export const schemaVersion = migrations.length;

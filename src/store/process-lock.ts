@@ -20,6 +20,9 @@ const busyMessages: Record<LockName, string> = {
   index: 'Another earshot program is building the product index anew. Wait until it has finished.',
   summaries:
     'Another earshot program is looking for what is to be summarised. Wait until it has finished.',
+  reconcile:
+    'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this again.',
+  sinks: 'Another earshot program is handing notifications over to the sinks.',
 };
 
 /**

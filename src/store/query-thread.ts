@@ -2,6 +2,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { deliveryMarks, gaps, history, registrations } from './administration-queries.ts';
+import { askAlerts } from './alert-queries.ts';
+import { askCompleteness } from './completeness-queries.ts';
 import {
   bodyAt,
   cursorOf,
@@ -15,6 +17,7 @@ import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
 import { quarantineEntry, quarantinePage } from './quarantine-queries.ts';
 import { createReaderConnection, type ReaderConnection } from './reader-connection.ts';
 import { sentError } from './sent-error.ts';
+import { askSinks } from './sink-queries.ts';
 import { askSummaries } from './summary-queries.ts';
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
@@ -73,5 +76,11 @@ function perform(database: Database, request: Exclude<QueryRequest, { op: 'close
       return deliveryMarks(database);
     case 'ask-summaries':
       return askSummaries(database, request.question);
+    case 'ask-completeness':
+      return askCompleteness(database, request.question);
+    case 'ask-alerts':
+      return askAlerts(database, request.question);
+    case 'ask-sinks':
+      return askSinks(database, request.question);
   }
 }

@@ -5,8 +5,11 @@ import type { ThreadMessage } from './messages.ts';
 import { PendingCalls } from './pending-calls.ts';
 import { receivedError } from './sent-error.ts';
 
-/** More room for short-lived objects makes a thread no faster, but its memory larger. */
-const resourceLimits = { maxYoungGenerationSizeMb: 16 };
+/**
+ * More room for short-lived objects makes a thread no faster, but its memory larger. None comes near the
+ * limit of the others; V8 cleans up the sooner, the lower that is.
+ */
+const resourceLimits = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 256 };
 
 /** How long a thread may take to finish what it has when it is closed. */
 const closeTimeoutMs = 10_000;

@@ -1,5 +1,7 @@
 /** Opens the store: the ports of the domain over one SQLite file, one writer thread, one query thread. */
 import type { Administration, AdministrationReader } from '../domain/administration.ts';
+import type { AlertReader, Alerts } from '../domain/alerts.ts';
+import type { Completeness, CompletenessReader } from '../domain/completeness.ts';
 import type {
   Cursors,
   DriftCount,
@@ -13,12 +15,16 @@ import type {
   QuarantineRow,
   Receipt,
 } from '../domain/ports.ts';
+import type { SinkReader, Sinks } from '../domain/sinks.ts';
 import type { Summaries, SummaryReader } from '../domain/summaries.ts';
 import { createAdministration, createAdministrationReader } from './administration.ts';
+import { createAlertReader, createAlerts } from './alerts.ts';
+import { createCompleteness, createCompletenessReader } from './completeness.ts';
 import { requireDatabase } from './database.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
+import { createSinkReader, createSinks } from './sinks.ts';
 import { StoreThread, threadFile } from './store-thread.ts';
 import { createSummaries, createSummaryReader } from './summaries.ts';
 
@@ -34,13 +40,23 @@ export type StoreReader = NotificationLog &
   Omit<Quarantine, 'retry'> & {
     administration: AdministrationReader;
     summaries: SummaryReader;
+    completeness: CompletenessReader;
+    alerts: AlertReader;
+    sinks: SinkReader;
     close(): Promise<void>;
   };
 
 export type Store = Intake &
   NotificationLog &
   Cursors &
-  Quarantine & { administration: Administration; summaries: Summaries; close(): Promise<void> };
+  Quarantine & {
+    administration: Administration;
+    summaries: Summaries;
+    completeness: Completeness;
+    alerts: Alerts;
+    sinks: Sinks;
+    close(): Promise<void>;
+  };
 
 /** Opens an existing store for questions only. The file is opened with the first one. */
 export function openStoreReader(dataDir: string): StoreReader {
@@ -65,6 +81,9 @@ export function openStoreReader(dataDir: string): StoreReader {
       thread.call<QuarantineEntry>((id) => ({ op: 'quarantine-entry', id, quarantineId })),
     administration: createAdministrationReader(thread),
     summaries: createSummaryReader(thread),
+    completeness: createCompletenessReader(thread),
+    alerts: createAlertReader(thread),
+    sinks: createSinkReader(thread),
     close: () => thread.close((id) => ({ op: 'close', id })),
   };
 }
@@ -122,6 +141,9 @@ export async function openStore(options: {
       thread.call<Receipt>((id) => ({ op: 'retry', id, quarantineId, atUs })),
     administration: createAdministration(reader.administration, thread),
     summaries: createSummaries(reader.summaries, thread),
+    completeness: createCompleteness(reader.completeness, thread),
+    alerts: createAlerts(reader.alerts, thread),
+    sinks: createSinks(reader.sinks, thread),
     close: async () => {
       intake.flush();
       await reader.close();

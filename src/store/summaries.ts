@@ -9,10 +9,10 @@ import type {
   SummaryState,
   SummaryText,
 } from '../domain/summaries.ts';
+import { changeAll } from './change-all.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
 import type { StoreThread } from './store-thread.ts';
-import { changedMax } from './summary-jobs-writer.ts';
 import type { SummaryChange, SummaryQuestion } from './summary-messages.ts';
 
 /** The questions, asked on the query thread. */
@@ -49,14 +49,4 @@ export function createSummaries(
     retry: (options) => changeAll(() => change<number>({ kind: 'retry', options })),
     drop: (options) => changeAll(() => change<number>({ kind: 'drop', options })),
   };
-}
-
-/** In several transactions where they are many: each lets intake through. */
-async function changeAll(changeSome: () => Promise<number>): Promise<number> {
-  let changed = 0;
-  for (;;) {
-    const count = await changeSome();
-    changed += count;
-    if (count < changedMax) return changed;
-  }
 }

@@ -1,7 +1,8 @@
 /** Writes what people want of jobs that are there: to be tried again, or to wait no longer. */
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
-import { changedMax, nowDropped } from './summary-jobs-writer.ts';
+import { changedMax } from './change-all.ts';
+import { nowDropped } from './summary-jobs-writer.ts';
 import type { DropOptions, RetryOptions } from './summary-messages.ts';
 
 /**

@@ -1,10 +1,8 @@
 /** Writes which summaries are wanted: new jobs, wanted-anew ones, and the rule for too many. */
 import type { Database } from 'better-sqlite3';
 import type { NewSummaryJob } from '../domain/summaries.ts';
+import { changedMax } from './change-all.ts';
 import type { EnqueueOptions } from './summary-messages.ts';
-
-/** Jobs that one transaction drops or tries again, some 20 ms; more than these wait for the next one. */
-export const changedMax = 5_000;
 
 /** A subject that is wanted anew begins anew, but for its text: an old one is better than none. */
 export function prepareEnqueue(database: Database) {

@@ -2,16 +2,22 @@
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import { type AdministrationWriter, createAdministrationWriter } from './administration-writer.ts';
+import { type AlertWriter, createAlertWriter } from './alert-writer.ts';
+import { type CompletenessWriter, createCompletenessWriter } from './completeness-writer.ts';
 import { inodeOf, openForWriting } from './database.ts';
 import { createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
+import { createSinkWriter, type SinkWriter } from './sink-writer.ts';
 import { needsReopening } from './sqlite-error.ts';
 import { createSummaryWriter, type SummaryWriter } from './summary-writer.ts';
 
 /** What a transaction writes with. */
-interface Writers {
+export interface Writers {
   deliveries: DeliveryWriter;
   administration: AdministrationWriter;
   summaries: SummaryWriter;
+  completeness: CompletenessWriter;
+  alerts: AlertWriter;
+  sinks: SinkWriter;
   database: Database;
 }
 
@@ -41,6 +47,9 @@ export function createWriterConnection(dataDir: string): WriterConnection {
         deliveries: createDeliveryWriter(database),
         administration: createAdministrationWriter(database),
         summaries: createSummaryWriter(database),
+        completeness: createCompletenessWriter(database),
+        alerts: createAlertWriter(database),
+        sinks: createSinkWriter(database),
         inode: inodeOf(database.name),
       };
     }

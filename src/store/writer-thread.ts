@@ -12,7 +12,7 @@ import type {
 } from './messages.ts';
 import { sentError } from './sent-error.ts';
 import { isEnvironmentFailure } from './sqlite-error.ts';
-import { createWriterConnection } from './writer-connection.ts';
+import { createWriterConnection, type Writers } from './writer-connection.ts';
 
 /** Bounds of one transaction, so that other programs never wait long for the lock. */
 const transactionDeliveriesMax = 512;
@@ -22,7 +22,10 @@ const transactionBytesMax = 4 * 2 ** 20;
 const checkBytes = 128 * 2 ** 10;
 
 type Arrived = { id: number; delivery: Delivery };
-type ChangeRequest = Extract<WriterRequest, { op: 'change-summaries' }>;
+
+/** Changes that readers of the log make all the time: small ones, which may share a commit. */
+const sharedOps = ['change-summaries', 'change-alerts', 'change-sinks'] as const;
+type ChangeRequest = Extract<WriterRequest, { op: (typeof sharedOps)[number] }>;
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
 const port = parentPort;
@@ -53,7 +56,7 @@ function handle(requests: readonly WriterRequest[]): void {
   const arrived = requests.flatMap((request) =>
     request.op === 'deliveries' ? request.deliveries.map((one) => unpack(request.buffer, one)) : [],
   );
-  const changes = requests.filter((request) => request.op === 'change-summaries');
+  const changes = requests.filter(isChange);
   // With deliveries, they share a commit: one of their own would cost intake a turn.
   const along = arrived.length > 0 ? changes : [];
   let failure: SentError | undefined;
@@ -69,6 +72,10 @@ function handle(requests: readonly WriterRequest[]): void {
     post({ kind: 'settled', settled: [answer(request)] });
     if (request.op === 'close') port.close();
   }
+}
+
+function isChange(request: WriterRequest): request is ChangeRequest {
+  return sharedOps.some((op) => op === request.op);
 }
 
 function unpack(buffer: ArrayBuffer, { id, offset, length, ...rest }: PackedDelivery): Arrived {
@@ -94,15 +101,26 @@ function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {
 /** One transaction for the group; when it fails for the sake of one item, each gets its own. */
 function commit(group: readonly Arrived[], changes: readonly ChangeRequest[]): Settled[] {
   try {
-    return connection.transact(({ deliveries, summaries }) => [
-      ...group.map(({ id, delivery }) => ({ id, value: deliveries.write(delivery) })),
-      ...changes.map(({ id, change }) => ({ id, value: summaries.write(change) })),
+    return connection.transact((writers) => [
+      ...group.map(({ id, delivery }) => ({ id, value: writers.deliveries.write(delivery) })),
+      ...changes.map((one) => ({ id: one.id, value: writeChange(writers, one) })),
     ]);
   } catch (error) {
     if (isEnvironmentFailure(error)) return refuse([...group, ...changes], sentError(error));
     if (changes.length > 0) return [...commit(group, []), ...changes.map(answer)];
     if (group.length > 1) return group.flatMap((one) => commit([one], []));
     return group.map((one) => holdUnstorable(one, error));
+  }
+}
+
+function writeChange({ summaries, alerts, sinks }: Writers, request: ChangeRequest): unknown {
+  switch (request.op) {
+    case 'change-summaries':
+      return summaries.write(request.change);
+    case 'change-alerts':
+      return alerts.write(request.change);
+    case 'change-sinks':
+      return sinks.write(request.change);
   }
 }
 
@@ -168,8 +186,12 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
       return connection.transact(({ administration }) => administration.write(request.change));
     case 'mark-deliveries':
       return connection.transact(({ administration }) => administration.mark(request.marks));
+    case 'change-completeness':
+      return connection.transact(({ completeness }) => completeness.write(request.change));
     case 'change-summaries':
-      return connection.transact(({ summaries }) => summaries.write(request.change));
+    case 'change-alerts':
+    case 'change-sinks':
+      return connection.transact((writers) => writeChange(writers, request));
     case 'close':
       return connection.close();
   }

@@ -9,6 +9,8 @@ import {
   type ProductQuery,
   type ProductRow,
   type Products,
+  type PushedEvent,
+  type SubscriptionDelays,
 } from '../../src/domain/products.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { productView } from '../../src/filter/product-view.ts';
@@ -18,6 +20,9 @@ type ProductRecord = FoundProduct['record'];
 export interface MemoryProducts extends Products {
   add(entity: Entity, ...records: ProductRecord[]): void;
   state: IndexState;
+  /** What pushes told, by subscription, and how late it was. */
+  events: Map<string, PushedEvent[]>;
+  late: SubscriptionDelays[];
   /** Set to make every call fail with it. */
   failure: Error | null;
 }
@@ -27,6 +32,8 @@ export function createMemoryProducts(): MemoryProducts {
   let position = 0;
   const memory: MemoryProducts = {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
+    events: new Map(),
+    late: [],
     failure: null,
     add: (entity, ...records) => {
       for (const record of records) {
@@ -53,6 +60,20 @@ export function createMemoryProducts(): MemoryProducts {
       return { ...memory.state };
     },
     indexedPosition: async () => memory.state.indexedPosition,
+    pushedEvents: async ({ subscription, productIds }) => {
+      if (memory.failure) throw memory.failure;
+      const asked = new Map(productIds.map((id) => [id.toLowerCase(), id]));
+      return (memory.events.get(subscription) ?? []).flatMap((event) => {
+        const productId = asked.get(event.productId.toLowerCase());
+        return productId === undefined ? [] : [{ ...event, productId }];
+      });
+    },
+    delays: async ({ subscription }) => {
+      if (memory.failure) throw memory.failure;
+      return memory.late.filter(
+        (one) => subscription === undefined || one.subscription === subscription,
+      );
+    },
   };
   return memory;
 }

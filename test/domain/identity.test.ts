@@ -1,7 +1,8 @@
 /** What makes two notifications the same. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { identityOf } from '../../src/domain/identity.ts';
+import type { CatalogueEvent } from '../../src/domain/completeness.ts';
+import { identityOf, recoveredIdentityOf } from '../../src/domain/identity.ts';
 import type { Notification } from '../../src/domain/notification.ts';
 import { sampleRead } from './sample-notification.ts';
 
@@ -95,5 +96,40 @@ describe('two notifications without an AckId', () => {
         },
       ),
     );
+  });
+});
+
+describe('two recovered events', () => {
+  const recovered: CatalogueEvent = {
+    subscription: 'sea-ice',
+    event: 'created',
+    productId: '0F2B-a',
+    eventUs: 1_777_645_200_123_456,
+  };
+
+  it('are the same when subscription, event, product and date are, the product in any case', () => {
+    expect(recoveredIdentityOf({ ...recovered, productId: '0f2b-A' })).toBe(
+      recoveredIdentityOf(recovered),
+    );
+  });
+
+  it.each<Partial<CatalogueEvent>>([
+    { subscription: 'another' },
+    { event: 'modified' },
+    { productId: 'another' },
+    { eventUs: recovered.eventUs + 1 },
+  ])('differ with %o', (change) => {
+    expect(recoveredIdentityOf({ ...recovered, ...change })).not.toBe(
+      recoveredIdentityOf(recovered),
+    );
+  });
+
+  it('rise with their dates after the line break, and are no notification', () => {
+    const identities = [recovered, { ...recovered, eventUs: recovered.eventUs + 1 }].map((one) =>
+      recoveredIdentityOf(one),
+    );
+    expect(identities.toSorted()).toEqual(identities);
+    expect(identities[0]).toMatch(/^reconcile\n1777645200123456 /);
+    expect(identity({ productId: recovered.productId })).not.toMatch(/^reconcile\n/);
   });
 });

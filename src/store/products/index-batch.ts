@@ -3,7 +3,8 @@
 import type { Database } from 'better-sqlite3';
 import type { ProductRecord } from '../../filter/record-parts.ts';
 import { isEnvironmentFailure } from '../sqlite-error.ts';
-import { dedupeKeyAt, fitsLog, indexProgress, readLog } from './index-progress.ts';
+import { fitsLog, indexProgress, markAt, readLog } from './index-progress.ts';
+import { createEventWriter } from './product-event-writer.ts';
 import { bodyDocument, recordIn } from './product-record.ts';
 import { createProductWriter, type LoggedNotification } from './product-writer.ts';
 
@@ -22,9 +23,13 @@ export interface IndexBatches {
   next(): number;
 }
 
+/*
+ * A push that comes late is counted on the row that had been recovered, with its NotificationDate. That is
+ * passed over: what is derived from a row must not hang on when it was read.
+ */
 const columns = `position, product_id AS productId, product_name AS productName, event,
-  notification_date_us AS notificationDateUs, received_at_us AS receivedAtUs,
-  body_index AS bodyIndex, body_id AS bodyId`;
+  subscription, source, received_at_us AS receivedAtUs, body_index AS bodyIndex, body_id AS bodyId,
+  CASE source WHEN 'reconcile' THEN NULL ELSE notification_date_us END AS notificationDateUs`;
 
 type LogRow = Omit<LoggedNotification, 'record'> & { bodyIndex: number; bodyId: number };
 
@@ -35,9 +40,13 @@ type LogRow = Omit<LoggedNotification, 'record'> & { bodyIndex: number; bodyId: 
 export function createIndexBatches(log: Database, index: Database): IndexBatches {
   const rows = createLogRows(log);
   const skip = index.prepare('UPDATE progress SET skipped = skipped + 1');
-  const advance = index.prepare('UPDATE progress SET position = ?, dedupe_key = ?');
+  const advance = index.prepare('UPDATE progress SET position = ?, mark = ?');
   const writeProduct = createProductWriter(index, rows.recordAt);
-  const write = (row: LogRow) => writeProduct({ ...row, record: rows.recordOf(row) });
+  const writeEvent = createEventWriter(index);
+  const write = (row: LogRow) => {
+    const notification = { ...row, record: rows.recordOf(row) };
+    writeEvent(writeProduct(notification), notification);
+  };
   const batch = index.transaction((writeRow: (row: LogRow) => void): number => {
     // Read within the transaction: another program may index at the same time.
     const { position: first } = indexProgress(index);
@@ -50,7 +59,7 @@ export function createIndexBatches(log: Database, index: Database): IndexBatches
       position = next.at(-1)?.position ?? position;
       if (next.length < readRowsMax) break;
     }
-    if (position > first) advance.run(position, dedupeKeyAt(log, position));
+    if (position > first) advance.run(position, markAt(log, position));
     return count;
   });
   const attempt = index.transaction(write);

@@ -14,6 +14,8 @@ const budgetMs = 100;
  * brings some 50 a second (facts, catalogue 7).
  */
 const besideIntakeMax = 2_400;
+/** So many behind the log are told of: what is not indexed is not found, and reconciliation waits for it. */
+const behindMax = 1_000;
 /** How often the end of the log is looked at. */
 const pollMs = 200;
 /** After a failure: the disk may be full, or the index locked. */
@@ -98,11 +100,14 @@ async function fill(
 
 async function follow(thread: IndexThread, log: Logger, signal: AbortSignal): Promise<void> {
   let failed: string | null = null;
+  const tellLag = createLagReport(log);
   while (!signal.aborted) {
     let waitMs = pollMs;
     try {
       const beganMs = performance.now();
-      const { indexed } = await work(thread, 'current');
+      const done = await work(thread, 'current');
+      const { indexed } = done;
+      tellLag(done);
       if (failed !== null) log.info({}, 'indexing goes on');
       failed = null;
       const dueMs = beganMs + (1000 * indexed) / besideIntakeMax;
@@ -115,6 +120,22 @@ async function follow(thread: IndexThread, log: Logger, signal: AbortSignal): Pr
     }
     if (waitMs > 0) await delay(waitMs, undefined, { signal }).catch(() => undefined);
   }
+}
+
+/** Tells when the index has fallen behind, as one that is made anew has, and when it is complete again. */
+function createLagReport(log: Logger): (done: WorkDone) => void {
+  let behind = false;
+  return ({ indexed, indexedPosition, lastPosition }) => {
+    const left = lastPosition - indexedPosition;
+    if (!behind && left + indexed > behindMax) {
+      behind = true;
+      log.info({ indexedPosition, lastPosition }, 'the product index is behind and catches up');
+    }
+    if (behind && left === 0) {
+      behind = false;
+      log.info({ indexedPosition }, 'the product index is complete');
+    }
+  };
 }
 
 function work(thread: IndexThread, target: IndexTarget): Promise<WorkDone> {

@@ -5,27 +5,29 @@ import { storeError } from '../sqlite-error.ts';
 interface Progress {
   position: number;
   /** Of the notification at that position; null where nothing has been indexed. */
-  dedupeKey: Buffer | null;
+  mark: string | null;
 }
 
 /** Reads the cursor. */
 export function indexProgress(index: Database): Progress {
-  const progress = index
-    .prepare<[], Progress>('SELECT position, dedupe_key AS dedupeKey FROM progress')
-    .get();
-  return progress ?? { position: 0, dedupeKey: null };
+  const progress = index.prepare<[], Progress>('SELECT position, mark FROM progress').get();
+  return progress ?? { position: 0, mark: null };
 }
 
-/** The key of the notification at a position; null where there is none. */
-export function dedupeKeyAt(log: Database, position: number): Buffer | null {
+/**
+ * What tells the notification at a position from those of other logs; null where there is none. Not its
+ * dedupe key: a push that comes late gives that of its own to the row that had been recovered.
+ */
+export function markAt(log: Database, position: number): string | null {
   const row = readLog(() =>
     log
-      .prepare<[number], { dedupeKey: Buffer }>(
-        'SELECT dedupe_key AS dedupeKey FROM notification WHERE position = ?',
+      .prepare<[number], { mark: string }>(
+        `SELECT received_at_us || ' ' || event || ' ' || product_id AS mark
+         FROM notification WHERE position = ?`,
       )
       .get(position),
   );
-  return row?.dedupeKey ?? null;
+  return row?.mark ?? null;
 }
 
 /** Asks the log. A failure is told as one of the log: the index must not be blamed, and replaced, for it. */
@@ -39,6 +41,6 @@ export function readLog<Value>(question: () => Value): Value {
 
 /** False when another log has taken the place of the one that was indexed, such as a restored backup. */
 export function fitsLog(log: Database, index: Database): boolean {
-  const { position, dedupeKey } = indexProgress(index);
-  return dedupeKey === null || dedupeKeyAt(log, position)?.equals(dedupeKey) === true;
+  const { position, mark } = indexProgress(index);
+  return mark === null || markAt(log, position) === mark;
 }

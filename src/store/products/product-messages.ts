@@ -1,5 +1,7 @@
 /** What the thread of product questions is asked. */
 import type { ProductQuery } from '../../domain/products.ts';
+import type { DelaysQuestion } from './product-delays.ts';
+import type { EventsQuestion } from './pushed-events.ts';
 
 type Counted = Pick<ProductQuery, 'entity' | 'filter'>;
 
@@ -9,6 +11,8 @@ export type ProductRequest =
   | { op: 'explain'; id: number; query: ProductQuery }
   | { op: 'state'; id: number }
   | { op: 'position'; id: number }
+  | { op: 'events'; id: number; question: EventsQuestion }
+  | { op: 'delays'; id: number; question: DelaysQuestion }
   /** Gives up the question with this id, if it is still being answered. */
-  | { op: 'cancel'; id: number; question: number }
+  | { op: 'cancel'; id: number; givenUp: number }
   | { op: 'close'; id: number };

@@ -52,7 +52,8 @@ export function stateUsOf(record: ProductRecord, deleted: boolean): number | nul
   return dateUs(record.ModificationDate) ?? dateUs(record.PublicationDate);
 }
 
-function dateUs(value: unknown): number | null {
+/** A date of a record in microseconds; null for what is none. */
+export function dateUs(value: unknown): number | null {
   return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
 }
 

@@ -5,6 +5,7 @@ import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
 import { createIndexConnection } from './index-connection.ts';
+import { measureDelays } from './product-delays.ts';
 import { isDamage } from './product-file.ts';
 import type { ProductRequest } from './product-messages.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type ProductDatabases,
   productPage,
 } from './product-questions.ts';
+import { pushedEvents } from './pushed-events.ts';
 
 type Question = Exclude<ProductRequest, { op: 'close' }>;
 
@@ -82,8 +84,12 @@ function perform(databases: ProductDatabases, request: Question): unknown {
       return indexState(databases);
     case 'position':
       return indexedPosition(databases);
+    case 'events':
+      return pushedEvents(databases.index, request.question);
+    case 'delays':
+      return measureDelays(databases, request.question, () => giveWay(request.id));
     case 'cancel':
-      return void underWay.delete(request.question);
+      return void underWay.delete(request.givenUp);
   }
 }
 

@@ -21,6 +21,10 @@ export interface LoggedNotification {
   productId: string;
   productName: string | null;
   event: string;
+  /** The name in the URL path. */
+  subscription: string | null;
+  /** How it came: `push` or `reconcile`. */
+  source: string;
   notificationDateUs: number | null;
   receivedAtUs: number;
   /** Null for one that came without. */
@@ -36,11 +40,14 @@ interface StoredProduct extends ProductState {
 /** A record without any date is older than one that has one. */
 const undatedUs = -1;
 
-/** Prepares the statements. `recordAt` reads the record of a notification that is indexed already. */
+/**
+ * Prepares the statements. `recordAt` reads the record of a notification that is indexed already. What is
+ * given back writes one notification, and returns the id of its product's row.
+ */
 export function createProductWriter(
   database: Database,
   recordAt: (position: number) => ProductRecord | null,
-): (notification: LoggedNotification) => void {
+): (notification: LoggedNotification) => number {
   const rows = prepareRows(database);
   const search = createProductSearchWriter(database);
 
@@ -86,11 +93,14 @@ export function createProductWriter(
     const isLarger = (held: number) => textOf(record) > textOf(recordAt(held));
     const state = withNews(known ?? unknownState, newsOf(notification), isLarger);
     const { recordPosition } = currentOf(state);
+    const id = known?.id ?? notification.position;
     if (recordPosition === notification.position && record !== null) {
-      return writeRecord(known, record, notification, state);
+      writeRecord(known, record, notification, state);
+      return id;
     }
     if (recordPosition === null) writeNameAlone(known, notification);
-    rows.updateState.run(...stateValues(state), known?.id ?? notification.position);
+    rows.updateState.run(...stateValues(state), id);
+    return id;
   };
 }
 

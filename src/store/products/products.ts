@@ -6,7 +6,9 @@ import type {
   ProductKey,
   ProductQuery,
   Products,
+  PushedEvent,
   QueryExplanation,
+  SubscriptionDelays,
 } from '../../domain/products.ts';
 import { StoreThread, threadFile } from '../store-thread.ts';
 import type { ProductRequest } from './product-messages.ts';
@@ -31,6 +33,10 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     explain: (query) => thread.call<QueryExplanation>((id) => ({ op: 'explain', id, query })),
     indexState: () => thread.call<IndexState>((id) => ({ op: 'state', id })),
     indexedPosition: () => thread.call<number>((id) => ({ op: 'position', id })),
+    pushedEvents: (question) =>
+      thread.call<PushedEvent[]>((id) => ({ op: 'events', id, question })),
+    delays: (question, signal) =>
+      ask<SubscriptionDelays[]>(thread, signal, (id) => ({ op: 'delays', id, question })),
     close: () => thread.close((id) => ({ op: 'close', id })),
   };
 }
@@ -71,15 +77,15 @@ async function ask<Value>(
   if (signal === undefined) return thread.call<Value>(request);
   if (signal.aborted) throw cancelled();
   const gaveUp = Promise.withResolvers<never>();
-  let question = 0;
+  let givenUp = 0;
   const giveUp = () => {
     gaveUp.reject(cancelled());
-    thread.call<void>((id) => ({ op: 'cancel', id, question })).catch(() => undefined);
+    thread.call<void>((id) => ({ op: 'cancel', id, givenUp })).catch(() => undefined);
   };
   signal.addEventListener('abort', giveUp, { once: true });
   try {
     const answer = thread.call<Value>((id) => {
-      question = id;
+      givenUp = id;
       return request(id);
     });
     return await Promise.race([answer, gaveUp.promise]);

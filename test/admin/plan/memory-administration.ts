@@ -8,12 +8,12 @@ import {
   registrations,
 } from '../../../src/store/administration-queries.ts';
 import { createAdministrationWriter } from '../../../src/store/administration-writer.ts';
-import { administration as tables } from '../../../src/store/migrations/0002-administration.ts';
+import { migrate } from '../../../src/store/migrate.ts';
 
 /** Opens an empty one; `close` gives its memory back. */
 export function openMemoryAdministration(): Administration & { close: () => void } {
   const database = new Sqlite(':memory:');
-  database.exec(tables.sql);
+  migrate(database);
   const writer = createAdministrationWriter(database);
   return {
     registrations: async () => registrations(database),

@@ -17,7 +17,11 @@ export interface TestNews {
   /** For a notification without a record. */
   productId?: string;
   productName?: string;
-  notificationDate?: string;
+  /** Null for none. */
+  notificationDate?: string | null;
+  subscription?: string | null;
+  source?: 'push' | 'reconcile';
+  receivedAtUs?: number;
 }
 
 export interface ProductWorld {
@@ -43,9 +47,9 @@ export async function openProductWorld(): Promise<ProductWorld> {
       count += 1;
       const ackId = `${dataDir}-${count}`;
       const body = Buffer.from(JSON.stringify(notificationOf(one, ackId)));
-      const receivedAtUs = Date.UTC(2026, 0, 1) * 1000 + count;
-      const delivery = { body, subscription: 'test', source: 'push', headers: [] } as const;
-      return store.accept({ ...delivery, receivedAtUs });
+      const { subscription = 'test', source = 'push' } = one;
+      const { receivedAtUs = Date.UTC(2026, 0, 1) * 1000 + count } = one;
+      return store.accept({ body, subscription, source, headers: [], receivedAtUs });
     });
     for (const { outcome } of await Promise.all(receipts)) {
       if (outcome !== 'stored') throw new Error(`it was ${outcome}`);
@@ -75,13 +79,14 @@ export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 function notificationOf(news: TestNews, ackId: string) {
   const { event, record, productId = record?.Id, productName = record?.Name } = news;
+  const { notificationDate = '2026-01-01T00:00:00.000Z' } = news;
   return {
     AckId: ackId,
     ProductId: productId,
     ProductName: productName,
     SubscriptionId: '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d',
     SubscriptionEvent: event,
-    NotificationDate: news.notificationDate ?? '2026-01-01T00:00:00.000Z',
+    ...(notificationDate === null ? {} : { NotificationDate: notificationDate }),
     ...(record === null ? {} : { value: record }),
   };
 }

@@ -1,0 +1,183 @@
+/**
+ * Sinks: where notifications are handed over to programs of the user's.
+ *
+ * Words: each sink is a reader of the log with its own cursor (`sink:<name>`). A notification that it wants
+ * becomes an *item*, which waits until the sink has taken it; one that the sink refuses for good is a *dead
+ * letter*. A *replay* hands over a part of the log once more. All times are microseconds since 1970, UTC.
+ */
+import type { SubscriptionEvent } from './subscription.ts';
+
+/** The form of a sink's name; also part of its reader's name. */
+export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/**
+ * Items of one sink that may wait, in all, besides dead letters that are tried again; replays are read for half of
+ * them at most. Beyond that the log itself is the queue.
+ */
+export const sinkWaitingMax = 1_000;
+
+/**
+ * No item waits longer than this for its next try. What is due later was dated by a clock that ran ahead, and is
+ * due now; `nextTryAtUs` must stay below.
+ */
+export const sinkWaitMaxUs = 7 * 86_400_000_000;
+
+export const sinkReader = (sink: string) => `sink:${sink}`;
+
+/** What a sink is given, and how. */
+export interface SinkDefinition {
+  name: string;
+  target: SinkTarget;
+  /** Subscriptions whose notifications it wants; all where there are none named. */
+  subscriptions: readonly string[];
+  /** Any of these; all where there are none named. */
+  events: readonly SubscriptionEvent[];
+  /** A `$filter` expression of `Products` that the record must match; blank for every product. */
+  filter: string;
+  /** Where a sink that is new begins: with what comes from now on, or with the whole log. */
+  startAt: 'now' | 'start';
+  /** How many may be on their way at a time. */
+  concurrency: number;
+  /** For one attempt. */
+  timeoutMs: number;
+  /** Refusals of one item until it is a dead letter. */
+  attemptsMax: number;
+}
+
+export type SinkTarget =
+  /** A program and its arguments; the item is JSON on its standard input. Exit code 0 is taken, 75 try later. */
+  | { kind: 'command'; command: readonly string[] }
+  /** Signed by the Standard Webhooks scheme where there is a secret (`whsec_…`). */
+  | { kind: 'webhook'; url: string; secret: string | null; ca: string | null }
+  /** A stream that listens to the subject must exist. `user` and `token` are alternatives. */
+  | {
+      kind: 'nats';
+      servers: readonly string[];
+      subject: string;
+      credentials:
+        | { kind: 'none' }
+        | { kind: 'user'; user: string; password: string }
+        | { kind: 'token'; token: string };
+      ca: string | null;
+    };
+
+/** What waits, was refused, or is handed over again. */
+export interface SinkItem {
+  id: number;
+  sink: string;
+  /** Its notification in the log. */
+  position: number;
+  productId: string;
+  /** The replay it belongs to; null for what is handed over as it comes. */
+  replayId: number | null;
+  state: 'waiting' | 'dead';
+  /** Refusals so far. */
+  attempts: number;
+  dueAtUs: number;
+  /** Why the last attempt failed; null before the first. */
+  error: string | null;
+  queuedAtUs: number;
+}
+
+/** A part of the log that is handed over again. */
+export interface Replay {
+  id: number;
+  sink: string;
+  /** A `$filter` expression; blank for all that the sink wants. */
+  filter: string;
+  /** Times of receipt: since (included), until (excluded); null for no bound. */
+  sinceUs: number | null;
+  untilUs: number | null;
+  /** The last position that was looked at, and the one to end with. */
+  position: number;
+  lastPosition: number;
+  requestedAtUs: number;
+  /** Null until all of it has been queued. */
+  endedAtUs: number | null;
+}
+
+export interface SinkCounts {
+  sink: string;
+  waiting: number;
+  dead: number;
+  /** When the oldest waiting item was queued; null when none waits. */
+  oldestQueuedAtUs: number | null;
+  /** The same without replays, which wait behind what is new. */
+  oldestLiveQueuedAtUs: number | null;
+  /** Why the item that was tried last failed; null when none has failed. */
+  error: string | null;
+}
+
+/** The questions. All reject with `unavailable`. */
+export interface SinkReader {
+  /**
+   * Waiting items that are due, live ones first, then as queued; never one with an earlier waiting item
+   * of the same product in the same stream (the live one, or the same replay), so that order is kept.
+   */
+  due(options: { sink: string; nowUs: number; limit: number }): Promise<SinkItem[]>;
+  /**
+   * When the next waiting item becomes due, of those that `due` may give: one that must wait for another one of
+   * its product does not count. Null when none waits. May lie in the past: what is on its way still waits.
+   */
+  nextDueAtUs(sink: string): Promise<number | null>;
+  /** Newest first, page by page: in the order of queuing, which neither a clock nor a retry changes. */
+  items(options: {
+    sink?: string | undefined;
+    state: SinkItem['state'];
+    limit?: number | undefined;
+  }): AsyncIterable<SinkItem>;
+  /** By name; only sinks that have or had items, cursors or replays. */
+  counts(): Promise<SinkCounts[]>;
+  /** Newest first; those not ended only, unless `all`. */
+  replays(options: { sink?: string | undefined; all: boolean }): Promise<Replay[]>;
+}
+
+/** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
+export interface Sinks extends SinkReader {
+  /**
+   * Adds items and moves what they were read with: the sink's cursor, or the replay's position (which ends it
+   * when it reaches its last). Nothing happens, and it resolves with false, when that stands elsewhere than
+   * at `after`: another program has moved it, or the replay has ended. Rejects with `invalid` for items from
+   * outside (after, upTo]. A sink without a cursor is new, and stands at 0: one that begins with what comes
+   * from now on is told so by `after` 0, `upTo` the log's last position and no items, once, before all else;
+   * from then on it has a cursor, even one that stands at 0. The bound on waiting items is the caller's.
+   */
+  enqueue(options: {
+    sink: string;
+    replayId: number | null;
+    after: number;
+    upTo: number;
+    items: readonly Pick<SinkItem, 'position' | 'productId'>[];
+    atUs: number;
+  }): Promise<boolean>;
+  /**
+   * Says what came of items. What was taken is forgotten. `counts` adds to the attempts, as `dead` does. An item
+   * that is gone, or a dead letter that would fail once more, is passed over.
+   */
+  settle(
+    results: readonly (
+      | { id: number; outcome: 'taken' }
+      | { id: number; outcome: 'postponed'; error: string; nextTryAtUs: number; counts: boolean }
+      | { id: number; outcome: 'dead'; error: string }
+    )[],
+  ): Promise<void>;
+  /**
+   * Sets dead letters to wait again, without attempts: they count as queued now, but go before what was queued
+   * after them. Resolves with how many. Where they are thousands, it takes several transactions.
+   */
+  retry(options: { sink: string; ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
+  /**
+   * Forgets dead letters or waiting items: those named, or all. With all that wait, replays that have not ended are
+   * ended where they stand. Resolves with how many items. Where they are thousands, it takes several transactions.
+   */
+  drop(options: {
+    sink: string;
+    state: SinkItem['state'];
+    ids: readonly number[] | 'all';
+    nowUs: number;
+  }): Promise<number>;
+  /** A replay of which nothing is to be looked at has ended already. */
+  addReplay(
+    replay: Omit<Replay, 'id' | 'position' | 'endedAtUs'> & { afterPosition: number },
+  ): Promise<Replay>;
+}

@@ -1,0 +1,106 @@
+/** The questions about sinks as SQL, for one reading connection. */
+import type { Database } from 'better-sqlite3';
+import {
+  type Replay,
+  type SinkCounts,
+  type SinkItem,
+  sinkReader,
+  sinkWaitMaxUs,
+} from '../domain/sinks.ts';
+import type { DueItemsOptions, ItemsPage, ReplaysOptions, SinkQuestion } from './sink-messages.ts';
+
+/** Answers one question; the answer is what the port's call of that name resolves with. */
+export function askSinks(database: Database, question: SinkQuestion): unknown {
+  switch (question.kind) {
+    case 'due':
+      return due(database, question.options);
+    case 'next-due':
+      return nextDueAtUs(database, question.sink);
+    case 'items':
+      return items(database, question);
+    case 'counts':
+      return counts(database);
+    case 'replays':
+      return replays(database, question.options);
+  }
+}
+
+const itemColumns = `id, sink, position, product_id AS productId, nullif(stream, 0) AS replayId,
+  state, attempts, due_at_us AS dueAtUs, error, queued_at_us AS queuedAtUs`;
+
+/** Waiting items of `@sink` that no other one must come before: one look-up for each. */
+const nextItems = `sink_item AS item INDEXED BY sink_item_queue
+  WHERE item.state = 'waiting' AND item.sink = @sink AND NOT EXISTS (
+    SELECT 1 FROM sink_item AS earlier INDEXED BY sink_item_product
+    WHERE earlier.state = 'waiting' AND earlier.sink = item.sink
+      AND earlier.stream = item.stream AND earlier.product_id = item.product_id
+      AND earlier.id < item.id)`;
+
+function due(database: Database, { sink, nowUs, limit }: DueItemsOptions): SinkItem[] {
+  const found: SinkItem[] = [];
+  for (const isOfStream of ['stream = 0', 'stream > 0']) {
+    const rows = database
+      .prepare<[object], SinkItem>(
+        `SELECT ${itemColumns} FROM ${nextItems} AND ${isOfStream}
+           AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${sinkWaitMaxUs})
+         ORDER BY id LIMIT @left`,
+      )
+      .all({ sink, nowUs, left: limit - found.length });
+    found.push(...rows);
+  }
+  return found;
+}
+
+function nextDueAtUs(database: Database, sink: string): number | null {
+  const row = database
+    .prepare<[object], { atUs: number | null }>(`SELECT min(due_at_us) AS atUs FROM ${nextItems}`)
+    .get({ sink });
+  return row?.atUs ?? null;
+}
+
+/** Fewer than `rowsMax` means the end. The state stands in the text, where the partial indexes see it. */
+function items(database: Database, { sink, state, beforeId, rowsMax }: ItemsPage): SinkItem[] {
+  const ofSink = sink === undefined ? '' : 'AND sink = @sink';
+  return database
+    .prepare<[object], SinkItem>(
+      `SELECT ${itemColumns} FROM sink_item
+       WHERE state = '${state === 'dead' ? 'dead' : 'waiting'}' AND id < @beforeId ${ofSink}
+       ORDER BY id DESC LIMIT @rowsMax`,
+    )
+    .all({ sink, beforeId, rowsMax });
+}
+
+/** What a sink has now, by the partial indexes; `name` is its row. */
+const ofSink = (what: string, where: string) =>
+  `(SELECT ${what} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
+
+/** Whatever was queued was read with a cursor or a replay: they name the sinks, and are few. */
+function counts(database: Database): SinkCounts[] {
+  return database
+    .prepare<[string], SinkCounts>(
+      `WITH name AS (
+         SELECT sink FROM sink_replay
+         UNION SELECT substr(reader, 1 + length(prefix)) FROM reader_cursor, (SELECT ? AS prefix)
+           WHERE substr(reader, 1, length(prefix)) = prefix)
+       SELECT sink, ${ofSink('count(*)', "state = 'waiting'")} AS waiting,
+         ${ofSink('count(*)', "state = 'dead'")} AS dead,
+         ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestQueuedAtUs,
+         ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveQueuedAtUs,
+         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS error
+       FROM name ORDER BY sink`,
+    )
+    .all(sinkReader(''));
+}
+
+export const replayColumns = `id, sink, filter, since_us AS sinceUs, until_us AS untilUs, position,
+  last_position AS lastPosition, requested_at_us AS requestedAtUs, ended_at_us AS endedAtUs`;
+
+function replays(database: Database, { sink, all }: ReplaysOptions): Replay[] {
+  const ofAsked = sink === undefined ? '' : 'AND sink = @sink';
+  return database
+    .prepare<[object], Replay>(
+      `SELECT ${replayColumns} FROM sink_replay
+       WHERE (@all OR ended_at_us IS NULL) ${ofAsked} ORDER BY id DESC`,
+    )
+    .all({ sink, all: Number(all) });
+}

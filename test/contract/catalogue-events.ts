@@ -1,0 +1,49 @@
+/** Events of the catalogue, as tests have them recovered and pushed. */
+import type { MissingEvent } from '../../src/domain/completeness.ts';
+import { formatDateUs } from '../../src/domain/notification-date.ts';
+import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+
+export const hour = 3_600_000_000;
+/** An hour's beginning. */
+export const atUs = 1_794_999_600_000_000;
+export const subscription = 'alps';
+
+const dateOf = {
+  created: 'PublicationDate',
+  modified: 'ModificationDate',
+  deleted: 'DeletionDate',
+} as const;
+
+interface Fields {
+  event?: SubscriptionEvent;
+  eventUs?: number;
+  subscription?: string;
+}
+
+/** An event of the product with this number, an hour's minute old. */
+export function missing(number: number, fields: Fields = {}): MissingEvent {
+  const { event = 'created', eventUs = atUs + 60_000_000, ...rest } = fields;
+  const { AckId: _, NotificationDate: __, ...body } = pushed(number, { event, eventUs });
+  const productId = `product-${number}`;
+  return {
+    subscription,
+    event,
+    productId,
+    eventUs,
+    body: Buffer.from(JSON.stringify(body)),
+    ...rest,
+  };
+}
+
+/** The push of such an event. */
+export function pushed(number: number, fields: Fields & Record<string, unknown> = {}) {
+  const { event = 'created', eventUs = atUs + 60_000_000, ...rest } = fields;
+  const made = notification(number, { SubscriptionEvent: event });
+  const value = { ...Object(made.value), [dateOf[event]]: formatDateUs(eventUs) };
+  return { ...made, NotificationDate: formatDateUs(eventUs + 30_000_000), value, ...rest };
+}
+
+/** It arrives ten minutes after the hour's beginning unless told. */
+export const push = (body: unknown, fields: Parameters<typeof delivery>[1] = {}) =>
+  delivery(body, { subscription, receivedAtUs: atUs + 600_000_000, ...fields });

@@ -1,0 +1,120 @@
+/** The queue of one sink as plain lists: what a store is compared with. */
+import type { Replay, SinkCounts, SinkItem, Sinks } from '../../src/domain/sinks.ts';
+
+type Enqueue = Parameters<Sinks['enqueue']>[0];
+type Settled = Parameters<Sinks['settle']>[0][number];
+type Ids = readonly number[] | 'all';
+
+export class SinkModel {
+  readonly #sink: string;
+  /** As queued. */
+  items: SinkItem[] = [];
+  cursor: number | null = null;
+  replays: Replay[] = [];
+  /** Ids of items that failed, the last one at the end. */
+  #failed: number[] = [];
+
+  constructor(sink: string) {
+    this.#sink = sink;
+  }
+
+  /** Where a stream was read to. */
+  positionOf(replayId: number | null): number {
+    if (replayId === null) return this.cursor ?? 0;
+    return this.replays.find(({ id }) => id === replayId)?.position ?? 0;
+  }
+
+  /** Whether it may be queued; then the place has moved, and the items are to be added. */
+  move({ replayId, after, upTo, atUs }: Enqueue): boolean {
+    if (after !== this.positionOf(replayId)) return false;
+    if (replayId === null) {
+      this.cursor = upTo;
+      return true;
+    }
+    const replay = this.replays.find(({ id }) => id === replayId);
+    if (replay === undefined || replay.endedAtUs !== null) return false;
+    replay.position = upTo;
+    if (upTo >= replay.lastPosition) replay.endedAtUs = atUs;
+    return true;
+  }
+
+  settle(result: Settled): void {
+    const item = this.items.find(({ id }) => id === result.id);
+    if (result.outcome === 'taken') this.#remove([result.id]);
+    else if (item?.state === 'waiting') {
+      item.error = result.error;
+      if (result.outcome === 'dead') item.state = 'dead';
+      else item.dueAtUs = result.nextTryAtUs;
+      if (result.outcome === 'dead' || result.counts) item.attempts += 1;
+      this.#failed = [...this.#failed.filter((id) => id !== item.id), item.id];
+    }
+  }
+
+  retry(ids: Ids, nowUs: number): number {
+    const chosen = this.#chosen('dead', ids);
+    for (const item of chosen) {
+      const anew = { state: 'waiting', attempts: 0, error: null } as const;
+      Object.assign(item, anew, { dueAtUs: nowUs, queuedAtUs: nowUs });
+      this.#failed = this.#failed.filter((id) => id !== item.id);
+    }
+    return chosen.length;
+  }
+
+  drop(state: SinkItem['state'], ids: Ids, nowUs: number): number {
+    const chosen = this.#chosen(state, ids);
+    this.#remove(chosen.map(({ id }) => id));
+    if (state === 'waiting' && ids === 'all') {
+      for (const replay of this.replays) replay.endedAtUs ??= nowUs;
+    }
+    return chosen.length;
+  }
+
+  /** Of each product and stream the first that waits. */
+  due(nowUs: number): SinkItem[] {
+    const due = this.#first().filter(({ dueAtUs }) => dueAtUs <= nowUs);
+    const isReplayed = ({ replayId }: SinkItem) => replayId !== null;
+    return [...due.filter((one) => !isReplayed(one)), ...due.filter(isReplayed)];
+  }
+
+  nextDueAtUs(): number | null {
+    const times = this.#first().map(({ dueAtUs }) => dueAtUs);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  /** Null for a sink that never had anything. */
+  counts(): SinkCounts | null {
+    if (this.cursor === null && this.replays.length === 0) return null;
+    const waiting = this.items.filter(({ state }) => state === 'waiting');
+    const oldest = (items: SinkItem[]) =>
+      items.length === 0 ? null : Math.min(...items.map(({ queuedAtUs }) => queuedAtUs));
+    return {
+      sink: this.#sink,
+      waiting: waiting.length,
+      dead: this.items.length - waiting.length,
+      oldestQueuedAtUs: oldest(waiting),
+      oldestLiveQueuedAtUs: oldest(waiting.filter(({ replayId }) => replayId === null)),
+      error: this.items.find(({ id }) => id === this.#failed.at(-1))?.error ?? null,
+    };
+  }
+
+  #first(): SinkItem[] {
+    const seen = new Set<string>();
+    return this.items.filter(({ state, replayId, productId }) => {
+      const key = `${replayId} ${productId.toLowerCase()}`;
+      if (state === 'dead' || seen.has(key)) return false;
+      seen.add(key);
+      return true;
+    });
+  }
+
+  #chosen(state: SinkItem['state'], ids: Ids): SinkItem[] {
+    return this.items.filter(
+      (one) => one.state === state && (ids === 'all' || ids.includes(one.id)),
+    );
+  }
+
+  #remove(ids: readonly number[]): void {
+    this.items = this.items.filter(({ id }) => !ids.includes(id));
+    this.#failed = this.#failed.filter((id) => !ids.includes(id));
+  }
+}

@@ -1,0 +1,198 @@
+/** A report of coverage: what state an hour is in, and that the counts add up whatever was compared. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
+import {
+  hourOf,
+  type ReportedHour,
+  reportCoverage,
+  sumCounts,
+} from '../../src/domain/coverage-report.ts';
+import { type SubscriptionEvent, subscriptionEvents } from '../../src/domain/subscription.ts';
+
+/** An hour's beginning. */
+const t0 = Date.UTC(2026, 4, 1) * 1000;
+const at = (hours: number) => t0 + hours * hourUs;
+
+/** What was asked for since so many hours after `t0`. */
+function definition(
+  hours: number,
+  events: readonly SubscriptionEvent[] = ['created'],
+  subscription = 'alps',
+): Definition {
+  return { subscription, fromUs: at(hours), events, filter: '' };
+}
+
+/** What a comparison found of the hour that begins so many hours after `t0`. */
+function compared(
+  hours: number,
+  counts: Partial<HourCoverage> = {},
+  event: SubscriptionEvent = 'created',
+): HourCoverage {
+  const { pushed = 0, late = 0, recovered = 0, missing = 0 } = counts;
+  const expected = pushed + late + recovered + missing;
+  const found = { expected, pushed, late, recovered, missing };
+  return {
+    ...{ subscription: 'alps', event, hourUs: at(hours), comparedAtUs: at(99) },
+    ...found,
+    ...(counts.subscription === undefined ? {} : { subscription: counts.subscription }),
+  };
+}
+
+/** The report of the first hours after `t0`. */
+function report(definitions: readonly Definition[], hours: readonly HourCoverage[], count = 1) {
+  return reportCoverage({ definitions, hours, sinceUs: t0, untilUs: at(count) });
+}
+
+function states(definitions: readonly Definition[], hours: readonly HourCoverage[], count = 1) {
+  return report(definitions, hours, count)[0]?.hours.map(({ state }) => state);
+}
+
+describe('an hour of a report', () => {
+  it.each([
+    ['pushed', { pushed: 2 }],
+    ['late', { pushed: 2, late: 1 }],
+    ['recovered', { pushed: 2, late: 1, recovered: 1 }],
+    ['missing', { pushed: 2, late: 1, recovered: 1, missing: 1 }],
+    ['quiet', {}],
+  ])('is %s by the worst that happened in it', (state, counts) => {
+    expect(states([definition(-9)], [compared(0, counts)])).toEqual([state]);
+  });
+
+  it('is unknown until each kind of event that was asked for has been compared', () => {
+    const both = [definition(-9, ['created', 'deleted'])];
+    expect(states(both, [])).toEqual(['unknown']);
+    expect(states(both, [compared(0, { pushed: 1 })])).toEqual(['unknown']);
+    const all = [compared(0, { pushed: 1 }), compared(0, {}, 'deleted')];
+    expect(states(both, all)).toEqual(['pushed']);
+  });
+
+  it('is missing something as soon as one kind of event does, whatever is unknown yet', () => {
+    const both = [definition(-9, ['created', 'deleted'])];
+    expect(states(both, [compared(0, { missing: 1 })])).toEqual(['missing']);
+  });
+
+  it('is outside before anything was asked for and after it was given up, and in between is not', () => {
+    const definitions = [definition(1.5), definition(2.5, [])];
+    expect(states(definitions, [], 4)).toEqual(['outside', 'unknown', 'unknown', 'outside']);
+  });
+
+  it('is no longer outside when somebody had it compared', () => {
+    expect(states([definition(1)], [compared(0, { recovered: 3 })], 2)).toEqual([
+      'recovered',
+      'unknown',
+    ]);
+  });
+
+  it('in which what was asked for changed wants the events of both', () => {
+    const changed = [definition(-9, ['created']), definition(0.5, ['deleted'])];
+    expect(states(changed, [compared(0, { pushed: 1 })])).toEqual(['unknown']);
+    expect(states(changed, [compared(0), compared(0, {}, 'deleted')])).toEqual(['quiet']);
+  });
+
+  it('does not want what was replaced at the very moment it began', () => {
+    const corrected = [definition(0.5, ['created', 'deleted']), definition(0.5, ['created'])];
+    expect(states(corrected, [compared(0, { pushed: 1 })])).toEqual(['pushed']);
+  });
+});
+
+describe('a report of coverage', () => {
+  it('has the hours that hold the window, from the one of its beginning to before its end', () => {
+    const window = { sinceUs: at(1.9), untilUs: at(3.1) };
+    const [one] = reportCoverage({ definitions: [definition(-9)], hours: [], ...window });
+    expect(one?.hours.map(({ hourUs: us }) => us)).toEqual([at(1), at(2), at(3)]);
+    expect(hourOf(at(1.9))).toBe(at(1));
+  });
+
+  it('is complete by the share of what is expected that is here, and told by what was pushed', () => {
+    const hours = [compared(0, { pushed: 5, late: 1, recovered: 2, missing: 2 })];
+    expect(report([definition(-9)], hours)).toMatchObject([{ complete: 0.8, told: 0.6 }]);
+  });
+
+  it('is complete when nothing happened, and not known to be when nothing was compared', () => {
+    const quiet = report([definition(-9)], [compared(0)]);
+    expect(quiet).toMatchObject([{ complete: 1, told: 1, comparedHours: 1 }]);
+    const unknown = report([definition(-9)], []);
+    expect(unknown).toMatchObject([{ complete: null, told: null, comparedHours: 0 }]);
+  });
+
+  it('is by name, without subscriptions that were given up before or began later', () => {
+    const definitions = [
+      definition(-9, ['created'], 'sea'),
+      definition(-9),
+      definition(-9, ['created'], 'gone'),
+      definition(-1, [], 'gone'),
+      definition(5, ['created'], 'later'),
+    ];
+    expect(report(definitions, []).map(({ subscription }) => subscription)).toEqual([
+      'alps',
+      'sea',
+    ]);
+  });
+
+  it('adds up, and has each hour in one state, whatever was asked for and compared', () => {
+    fc.assert(
+      fc.property(arbitraryHistory(), ({ definitions, hours, count }) => {
+        const inside = hours.filter((one) => one.hourUs >= t0 && one.hourUs < at(count));
+        const reported = report(definitions, hours, count);
+        for (const one of reported) {
+          const own = inside.filter(({ subscription }) => subscription === one.subscription);
+          expect(sumCounts([one])).toEqual(sumCounts(own));
+          expect(sumCounts(one.hours)).toEqual(sumCounts(own));
+          expect(one.expected).toBe(one.pushed + one.late + one.recovered + one.missing);
+          const outside = one.hours.filter(({ state }) => state === 'outside').length;
+          expect(one.comparedHours + one.unknownHours + outside).toBe(count);
+          expect(one.hours.map(({ hourUs: us }) => us)).toEqual(
+            Array.from({ length: count }, (_, i) => at(i)),
+          );
+          for (const hour of one.hours) expectTrue(hour);
+          const isComplete = one.complete === 1;
+          if (one.complete !== null) expect(isComplete).toBe(one.missing === 0);
+        }
+        // Nothing that was found is left out with its subscription.
+        const names = reported.map(({ subscription }) => subscription);
+        for (const { subscription } of inside) expect(names).toContain(subscription);
+      }),
+    );
+  });
+});
+
+/** The state says no more than the counts. */
+function expectTrue({ state, expected, pushed, late, recovered, missing }: ReportedHour): void {
+  expect(state === 'missing').toBe(missing > 0);
+  if (state === 'outside') expect(expected).toBe(0);
+  if (state === 'pushed') expect([expected, late, recovered]).toEqual([pushed, 0, 0]);
+  if (state === 'quiet') expect(expected).toBe(0);
+  if (state === 'late') expect(late > 0 && recovered === 0).toBe(true);
+  if (state === 'recovered') expect(recovered).toBeGreaterThan(0);
+}
+
+function arbitraryHistory() {
+  const name = fc.constantFrom('alps', 'sea');
+  const number = fc.nat(3);
+  const definitions = fc
+    .array(
+      fc
+        .tuple(fc.integer({ min: -4, max: 12 }), fc.subarray([...subscriptionEvents]), name)
+        .map(([quarters, events, subscription]) => definition(quarters / 2, events, subscription)),
+      { maxLength: 6 },
+    )
+    .map((all) => all.toSorted((a, b) => a.fromUs - b.fromUs));
+  const hours = fc.uniqueArray(
+    fc
+      .record({
+        hour: fc.integer({ min: -1, max: 7 }),
+        event: fc.constantFrom(...subscriptionEvents),
+        counts: fc.record({
+          subscription: name,
+          pushed: number,
+          late: number,
+          recovered: number,
+          missing: number,
+        }),
+      })
+      .map(({ hour, event, counts }) => compared(hour, counts, event)),
+    { selector: (one) => `${one.subscription} ${one.event} ${one.hourUs}`, maxLength: 12 },
+  );
+  return fc.record({ definitions, hours, count: fc.integer({ min: 1, max: 6 }) });
+}

@@ -1,0 +1,220 @@
+/** Delays from sensing to receipt are told as percentiles, by subscription. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatDateUs } from '../../../src/domain/notification-date.ts';
+import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
+import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+
+const startUs = Date.UTC(2026, 0, 1) * 1000;
+const atUs = (second: number) => startUs + second * 1_000_000;
+const at = (second: number) => formatDateUs(atUs(second));
+const always = { sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
+
+/** A product that was sensed until, and published at, so many seconds. */
+const product = (Id: string, sensedAt: number, publishedAt: number) => ({
+  Id,
+  ContentDate: { Start: at(sensedAt - 10), End: at(sensedAt) },
+  PublicationDate: at(publishedAt),
+  ModificationDate: at(publishedAt),
+});
+
+const news = (
+  event: string,
+  record: TestNews['record'],
+  [notified, received]: [notified: number | null, received: number],
+): TestNews => ({
+  event,
+  record,
+  notificationDate: notified === null ? null : at(notified),
+  receivedAtUs: atUs(received),
+});
+
+/** Percentiles of a single delay. */
+const one = (seconds: number) => {
+  const ms = seconds * 1000;
+  return { count: 1, p50Ms: ms, p90Ms: ms, p99Ms: ms, maxMs: ms };
+};
+
+/** Stores pushes of one subscription that were told so many microseconds before they came. */
+async function deliverLate(
+  { store }: ProductWorld,
+  subscription: string,
+  delaysUs: readonly number[],
+): Promise<void> {
+  const items = delaysUs.map((delayUs, i) => ({
+    AckId: `${subscription}-${i}`,
+    ProductId: `${subscription}-${i % 5}`,
+    SubscriptionEvent: 'modified',
+    NotificationDate: formatDateUs(startUs - delayUs),
+  }));
+  const body = Buffer.from(JSON.stringify(items));
+  const delivery = { body, subscription, source: 'push', headers: [] } as const;
+  await store.accept({ ...delivery, receivedAtUs: startUs });
+}
+
+describe('delays', () => {
+  it('are measured from sensing to publication, to the notification, and to its receipt', async () => {
+    const { index, products } = await openProductWorld();
+    await index(news('created', product('a', 0, 100), [146, 147.25]));
+    expect(await products.delays(always)).toEqual([
+      {
+        subscription: 'test',
+        sensingToPublication: one(100),
+        publicationToNotification: one(46),
+        notificationToReceipt: one(1.25),
+      },
+    ]);
+  });
+
+  it('count modifications and deletions for the receipt alone', async () => {
+    const { index, products } = await openProductWorld();
+    await index(
+      news('created', product('a', 0, 100), [150, 151]),
+      news('modified', product('a', 0, 100), [160, 163]),
+      news('deleted', { Id: 'a', DeletionDate: at(200) }, [201, 203]),
+    );
+    const [delays, ...others] = await products.delays(always);
+    expect(others).toEqual([]);
+    // The record of the deletion says nothing of sensing, and is the newest.
+    expect(delays?.sensingToPublication).toBeNull();
+    expect(delays?.publicationToNotification).toEqual(one(50));
+    const receipt = { count: 3, p50Ms: 2_000, p90Ms: 3_000, p99Ms: 3_000, maxMs: 3_000 };
+    expect(delays?.notificationToReceipt).toEqual(receipt);
+  });
+
+  it('of a notification without a record are those of its product', async () => {
+    const { index, products } = await openProductWorld();
+    await index(
+      { ...news('created', null, [130, 131]), productId: 'a' },
+      news('modified', product('a', 0, 100), [160, 163]),
+    );
+    expect(await products.delays(always)).toMatchObject([
+      { sensingToPublication: one(100), publicationToNotification: one(30) },
+    ]);
+  });
+
+  it('count what was recovered from sensing to publication alone', async () => {
+    const { index, products } = await openProductWorld();
+    const recovered = news('created', product('a', 0, 100), [900, 1_000]);
+    await index({ ...recovered, source: 'reconcile' });
+    expect(await products.delays(always)).toMatchObject([
+      {
+        sensingToPublication: one(100),
+        publicationToNotification: null,
+        notificationToReceipt: null,
+      },
+    ]);
+  });
+
+  it('may be negative, and are not known where a date is absent', async () => {
+    const { index, products } = await openProductWorld();
+    const { PublicationDate: _, ...unpublished } = product('b', 0, 100);
+    await index(
+      news('created', product('a', 120, 100), [90, 88.5]),
+      news('created', unpublished, [null, 100]),
+      news('created', { Id: 'c' }, [null, 100]),
+      { ...news('created', null, [null, 100]), productId: 'd' },
+    );
+    expect(await products.delays(always)).toMatchObject([
+      {
+        sensingToPublication: one(-20),
+        publicationToNotification: one(-10),
+        notificationToReceipt: one(-1.5),
+      },
+    ]);
+  });
+
+  it('are told by subscription, also for a path without a name, and for one that is asked for', async () => {
+    const { index, products } = await openProductWorld();
+    const late = (id: string, subscription: string | null, seconds: number): TestNews => ({
+      ...news('created', { Id: id }, [0, seconds]),
+      subscription,
+    });
+    await index(
+      late('a', 'west', 1),
+      late('b', null, 2),
+      late('c', 'east', 3),
+      late('d', 'west', 4),
+    );
+    const told = (await products.delays(always)).map(({ subscription, notificationToReceipt }) => [
+      subscription,
+      notificationToReceipt?.count,
+      notificationToReceipt?.maxMs,
+    ]);
+    expect(told).toEqual([
+      [null, 1, 2_000],
+      ['east', 1, 3_000],
+      ['west', 2, 4_000],
+    ]);
+    const asked = await products.delays({ ...always, subscription: 'east' });
+    expect(asked).toMatchObject([{ subscription: 'east', notificationToReceipt: one(3) }]);
+    expect(await products.delays({ ...always, subscription: 'north' })).toEqual([]);
+  });
+
+  it('are of what was received in time, whatever its place in the log', async () => {
+    const { index, products } = await openProductWorld();
+    const received = [10, 20, 9, 12, 30].map((second, i) =>
+      news('created', { Id: `p${i}` }, [0, second]),
+    );
+    await index(...received);
+    const within = async (since: number, until: number) => {
+      const [delays] = await products.delays({ sinceUs: atUs(since), untilUs: atUs(until) });
+      const { count, p50Ms, maxMs } = delays?.notificationToReceipt ?? {};
+      return [count, p50Ms, maxMs];
+    };
+    expect(await within(10, 20)).toEqual([2, 10_000, 12_000]);
+    expect(await within(10, 20.000001)).toEqual([3, 12_000, 20_000]);
+    expect(await within(0, 10)).toEqual([1, 9_000, 9_000]);
+    expect(await products.delays({ sinceUs: atUs(40), untilUs: atUs(50) })).toEqual([]);
+  });
+
+  it('have the percentiles of the nearest rank', async () => {
+    const world = await openProductWorld();
+    const delayUs = fc.oneof(
+      fc.integer({ min: -3_000_000, max: 3_600_000_000 }),
+      fc.integer({ min: 0, max: 3 }),
+    );
+    const cases = [
+      ...fc.sample(fc.array(delayUs, { minLength: 1, maxLength: 250 }), 40),
+      ...fc.sample(fc.array(delayUs, { minLength: 2_100, maxLength: 2_100 }), 1),
+    ];
+    for (const [i, delaysUs] of cases.entries()) await deliverLate(world, `case-${i}`, delaysUs);
+    await catchUpIndex({ dataDir: world.dataDir });
+    const told = await world.products.delays(always);
+    const bySubscription = new Map(told.map((delays) => [delays.subscription, delays]));
+    expect(told).toHaveLength(cases.length);
+    cases.forEach((delaysUs, i) => {
+      // The smallest one that so many percent of all do not exceed.
+      const rankedMs = (percent: number) => {
+        const isEnough = (us: number) =>
+          delaysUs.filter((other) => other <= us).length * 100 >= percent * delaysUs.length;
+        return Math.min(...delaysUs.filter(isEnough)) / 1000;
+      };
+      expect(bySubscription.get(`case-${i}`)?.notificationToReceipt).toEqual({
+        count: delaysUs.length,
+        p50Ms: rankedMs(50),
+        p90Ms: rankedMs(90),
+        p99Ms: rankedMs(99),
+        maxMs: Math.max(...delaysUs) / 1000,
+      });
+    });
+  }, 20_000);
+
+  it('let shorter questions be answered first, and end when they are given up', async () => {
+    const world = await openProductWorld();
+    const delaysUs = Array.from({ length: 5_500 }, (_, i) => i);
+    for (const name of ['east', 'west']) await deliverLate(world, name, delaysUs);
+    await catchUpIndex({ dataDir: world.dataDir });
+    const { products } = world;
+    const order: string[] = [];
+    const measured = products.delays(always).then(() => order.push('delays'));
+    await products.indexedPosition().then(() => order.push('position'));
+    await measured;
+    expect(order).toEqual(['position', 'delays']);
+    const stop = new AbortController();
+    const given = products.delays(always, stop.signal);
+    stop.abort();
+    await expect(given).rejects.toMatchObject({ code: 'cancelled' });
+    expect(await products.delays({ ...always, subscription: 'east' })).toHaveLength(1);
+  }, 20_000);
+});

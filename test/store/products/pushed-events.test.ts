@@ -1,0 +1,187 @@
+/** What pushes told of products can be asked for, and is the same however the index was made. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  catchUpIndex,
+  rebuildIndex,
+  startIndexing,
+} from '../../../src/store/products/index-maintenance.ts';
+import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
+const atUs = (minute: number) => (Date.UTC(2026, 0, 1) + minute * 60_000) * 1000;
+
+const alive = (Id: string, minute: number) => ({
+  Id,
+  Name: `${Id}.SAFE`,
+  PublicationDate: at(1),
+  ModificationDate: at(minute),
+});
+const gone = (Id: string, minute: number) => ({ Id, Name: `${Id}.SAFE`, DeletionDate: at(minute) });
+
+const idOf = (i: number) => `00000000-0000-4000-8000-0000000000a${i}`;
+
+/** Of ten products, in turn: pushes to two subscriptions and to none, and events that were recovered. */
+const manyNews = Array.from({ length: 40 }, (_, i): TestNews => {
+  const id = idOf(i % 10);
+  const subscription = i % 7 === 0 ? null : i % 3 === 0 ? 'other' : 'test';
+  const source = i % 5 === 0 ? ('reconcile' as const) : ('push' as const);
+  const common = { subscription, source, notificationDate: at(i + 1), receivedAtUs: atUs(i + 2) };
+  if (i % 11 === 0) return { ...common, event: 'created', record: null, productId: id };
+  if (i % 4 === 0) return { ...common, event: 'deleted', record: gone(id, i) };
+  return { ...common, event: i % 2 === 0 ? 'created' : 'modified', record: alive(id, i) };
+});
+/** Only the time at which it was heard of tells when. */
+const recoveredDeletion: TestNews = {
+  event: 'deleted',
+  record: null,
+  productId: idOf(3),
+  source: 'reconcile',
+  notificationDate: null,
+  receivedAtUs: atUs(60),
+};
+const manyIds = Array.from({ length: 10 }, (_, i) => idOf(i));
+
+async function told(world: ProductWorld) {
+  const { products } = world;
+  const ask = (subscription: string) =>
+    products.pushedEvents({ subscription, productIds: manyIds });
+  const delays = await products.delays({ sinceUs: 0, untilUs: atUs(1_000) });
+  return {
+    test: await ask('test'),
+    other: await ask('other'),
+    delays,
+    gone: await world.find('DeletedProducts'),
+  };
+}
+
+/** Changes the log as another part of the program would. */
+function changeLog({ dataDir }: ProductWorld, sql: string, ...values: unknown[]): void {
+  const log = new Sqlite(join(dataDir, 'earshot.db'));
+  expect(log.prepare(sql).run(...values).changes).toBe(1);
+  log.close();
+}
+
+describe('pushed events', () => {
+  it("have the catalogue's dates of their own records, and the ids that were asked for", async () => {
+    const world = await openProductWorld();
+    const id = idOf(1);
+    await world.index(
+      { event: 'created', record: alive(id, 2), notificationDate: at(3), receivedAtUs: atUs(4) },
+      { event: 'MODIFIED', record: alive(id, 5), notificationDate: null, receivedAtUs: atUs(6) },
+      { event: 'deleted', record: gone(id, 7), receivedAtUs: atUs(8) },
+      { event: 'modified', record: null, productId: id, receivedAtUs: atUs(9) },
+      { event: 'archived', record: alive(id, 10), receivedAtUs: atUs(11) },
+    );
+    const asked = id.toUpperCase();
+    const productIds = [asked, idOf(2)];
+    const events = await world.products.pushedEvents({ subscription: 'test', productIds });
+    const row = { productId: asked, notificationUs: atUs(0) };
+    const times = (position: number, minutes: (number | null)[]) => {
+      const [eventUs, stateUs, receivedUs] = minutes.map((one) =>
+        one === null ? null : atUs(one),
+      );
+      return { ...row, position, eventUs, stateUs, receivedUs };
+    };
+    expect(events).toEqual([
+      { ...times(1, [1, 2, 4]), event: 'created', notificationUs: atUs(3) },
+      { ...times(2, [5, 5, 6]), event: 'modified', notificationUs: null },
+      { ...times(3, [7, null, 8]), event: 'deleted' },
+      { ...times(4, [null, null, 9]), event: 'modified' },
+      { ...times(5, [null, 10, 11]), event: 'archived' },
+    ]);
+  });
+
+  it('are those of one subscription, and none that were recovered', async () => {
+    const world = await openProductWorld();
+    const record = alive(idOf(1), 2);
+    await world.index(
+      { event: 'created', record, subscription: 'other' },
+      { event: 'created', record, subscription: null },
+      { event: 'created', record, source: 'reconcile' },
+      { event: 'created', record },
+    );
+    const ask = async (subscription: string) => {
+      const productIds = [idOf(1), idOf(1)];
+      const events = await world.products.pushedEvents({ subscription, productIds });
+      return events.map(({ position }) => position);
+    };
+    expect(await ask('test')).toEqual([4]);
+    expect(await ask('other')).toEqual([1]);
+    expect(await ask('nobody')).toEqual([]);
+  });
+
+  it('are found for a thousand products at once', async () => {
+    const world = await openProductWorld();
+    const productIds = Array.from({ length: 1_000 }, (_, i) => `product-${i}`);
+    await world.index(...productIds.map((Id): TestNews => ({ event: 'created', record: { Id } })));
+    const events = await world.products.pushedEvents({ subscription: 'test', productIds });
+    expect(events.map(({ productId }) => productId)).toEqual(productIds);
+  });
+
+  it('are the same, as delays are, after a rebuild as after they were indexed one by one', async () => {
+    const world = await openProductWorld();
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent });
+    onTestFinished(() => indexing.stop());
+    for (const news of manyNews) await world.deliver(news);
+    await world.deliver(recoveredDeletion);
+    await expect
+      .poll(() => world.products.indexedPosition().catch(() => 0))
+      .toBe(manyNews.length + 1);
+    const live = await told(world);
+    const expected = manyNews.filter(
+      ({ source, subscription }) => source === 'push' && subscription === 'test',
+    );
+    expect(live.test).toHaveLength(expected.length);
+    // Pushes of recovered events come late, between one indexing and the other.
+    for (const position of [6, manyNews.length + 1]) claim(world, position);
+    await rebuildIndex({ dataDir: world.dataDir });
+    expect(await told(world)).toEqual(live);
+  });
+
+  it('lack what could not be read, so that it is looked up again', async () => {
+    const world = await openProductWorld();
+    await world.deliver(
+      { event: 'created', record: alive(idOf(1), 2) },
+      { event: 'modified', record: alive(idOf(1), 3) },
+      { event: 'created', record: alive(idOf(2), 2) },
+    );
+    changeLog(world, "UPDATE body SET bytes = CAST('not json' AS BLOB) WHERE id = 1");
+    await catchUpIndex({ dataDir: world.dataDir });
+    const productIds = [idOf(1), idOf(2)];
+    const events = await world.products.pushedEvents({ subscription: 'test', productIds });
+    expect(events.map(({ position }) => position)).toEqual([2, 3]);
+    expect(await world.products.indexState()).toMatchObject({ skipped: 1, indexedPosition: 3 });
+  });
+});
+
+describe('the index of a log whose last event was recovered', () => {
+  it('is kept when a push of that event comes late', async () => {
+    const world = await openProductWorld();
+    await world.index(
+      { event: 'created', record: alive(idOf(1), 2) },
+      { event: 'created', record: alive(idOf(2), 2), source: 'reconcile' },
+    );
+    claim(world, 2);
+    expect(await world.products.indexedPosition()).toBe(2);
+    await catchUpIndex({ dataDir: world.dataDir });
+    // Of another log there would be a new file.
+    expect(readdirSync(world.dataDir)).toContain('products-1.db');
+    expect(await world.products.indexedPosition()).toBe(2);
+  });
+});
+
+/** What becomes of the row of a recovered event when a push of it comes after all. */
+function claim(world: ProductWorld, position: number): void {
+  changeLog(
+    world,
+    `UPDATE notification SET dedupe_key = randomblob(24), ack_id = 'late ' || position, pushed_at_us = ?,
+       notification_date_us = ?, times_seen = times_seen + 1, last_seen_at_us = ?
+     WHERE position = ? AND source = 'reconcile'`,
+    ...[atUs(500), atUs(500), atUs(500), position],
+  );
+}

@@ -7,7 +7,13 @@ import { defaultRetryDelaysMs, retryDelaysMsSchema } from './delivery/retry.ts';
 import { inferenceProjectsSchema } from './inference/inference-projects.ts';
 import { inferenceSettingsSchema } from './inference/inference-settings.ts';
 import type { ListenAddress } from './local-server.ts';
+import { eventsMaxDefault } from './publishing/event-ledger.ts';
+import { heldMaxDefault } from './publishing/holdings.ts';
+import { pastProducts } from './publishing/simulated-time.ts';
 import { serviceSettingsSchema } from './services/service-settings.ts';
+
+const dayMs = 86_400_000;
+const productsMax = 1_000_000;
 
 const share = z.number().min(0).max(1).default(0);
 
@@ -41,6 +47,36 @@ const optionsSchema = z.strictObject({
   /** Shares of the products, 0 to 1, that are modified or deleted some products later. */
   modifiedShare: share,
   deletedShare: share,
+  /** Share of the modified products whose checksums are put right after that: a second modification. */
+  secondModifiedShare: share,
+  /**
+   * Share of the products that the lists show late: not at once with the notification, but up to
+   * `lateMaxMs` after it. Until then, the catalogue does not find them by their id either.
+   */
+  lateShare: share,
+  lateMaxMs: z
+    .int()
+    .min(1)
+    .max(30 * dayMs)
+    .default(3_600_000),
+  /** What was published before the start, and nobody was told of; the start takes some 0.15 ms a product. */
+  past: z
+    .strictObject({
+      durationMs: z
+        .number()
+        .min(1)
+        .max(400 * dayMs),
+      productsPerDay: z.number().positive().max(10_000_000).default(32_000),
+    })
+    .optional(),
+  /** How many products are kept, and how many deleted ones; 12,000 and the past unless told. */
+  heldMax: z.int().min(1).max(productsMax).optional(),
+  /** How many events are remembered; 100,000 and those of the past unless told. */
+  eventsMax: z
+    .int()
+    .min(1)
+    .max(4 * productsMax)
+    .optional(),
   /** GUID of the subscription that runs from the start; made from the seed unless told. */
   subscriptionId: z.guid().optional(),
   /** Fault rates to start with; what is left out is 0. */
@@ -80,14 +116,35 @@ const optionsSchema = z.strictObject({
     .optional(),
 });
 
-const sandboxOptionsSchema = optionsSchema.check(({ value, issues }) => {
-  const { endpoint, username, password, subscriptionId } = value;
+const sandboxOptionsSchema = optionsSchema
+  .check(({ value, issues }) => {
+    const fault = endpointFault(value) ?? pastFault(value);
+    if (fault !== null) issues.push({ code: 'custom', input: undefined, ...fault });
+  })
+  .transform((options) => {
+    const past = options.past === undefined ? 0 : pastProducts(options.past);
+    return {
+      ...options,
+      heldMax: options.heldMax ?? Math.min(productsMax, heldMaxDefault + past),
+      // Published, modified twice and deleted.
+      eventsMax: options.eventsMax ?? eventsMaxDefault + 4 * past,
+    };
+  });
+
+type GivenOptions = z.output<typeof optionsSchema>;
+
+function endpointFault({ endpoint, username, password, subscriptionId }: GivenOptions) {
   const given = [endpoint, username, password].filter((one) => one !== undefined);
   const isOdd = given.length % 3 !== 0 || (subscriptionId !== undefined && given.length === 0);
-  if (!isOdd) return;
+  if (!isOdd) return null;
   const message = 'goes with username and password, and subscriptionId with all three';
-  issues.push({ code: 'custom', input: undefined, path: ['endpoint'], message });
-});
+  return { path: ['endpoint'], message };
+}
+
+function pastFault({ past }: GivenOptions) {
+  if (past === undefined || pastProducts(past) <= productsMax) return null;
+  return { path: ['past'], message: `has more than ${productsMax} products` };
+}
 
 /** What `startSandbox` takes. */
 export type SandboxOptions = z.input<typeof sandboxOptionsSchema>;

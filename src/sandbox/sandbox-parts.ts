@@ -5,10 +5,11 @@ import { createDeliverer } from './delivery/delivery.ts';
 import { createDeliveryRecord } from './delivery/delivery-record.ts';
 import { createDispatcher } from './delivery/dispatcher.ts';
 import { createFaultSettings } from './delivery/faults.ts';
-import { createRecipients } from './delivery/recipients.ts';
+import { createRecipients, pausedRecipientIds } from './delivery/recipients.ts';
 import { createInferenceService } from './inference/inference-service.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/product-records.ts';
+import { createEventLedger } from './publishing/event-ledger.ts';
 import { createHoldings } from './publishing/holdings.ts';
 import { createRecordSource, type PublicationSource } from './publishing/publication-source.ts';
 import { createPublisher } from './publishing/publisher.ts';
@@ -28,6 +29,7 @@ const publishingSeed = 0x5eed_0003;
 const tokenSeed = 0x5eed_0004;
 const requestSeed = 0x5eed_0005;
 const inferenceSeed = 0x5eed_0006;
+const querySeed = 0x5eed_0007;
 
 /** Throws SandboxConfigurationError for an authority that is none; a faulty records file throws the reader's error. */
 export async function createSandboxParts(options: CheckedSandboxOptions, signal: AbortSignal) {
@@ -48,40 +50,40 @@ export async function createSandboxParts(options: CheckedSandboxOptions, signal:
     random: createRandom(seed ^ tokenSeed),
   });
   const deliverer = createDeliverer(options);
-  const faults = createFaultSettings(options.faults);
   const record = createDeliveryRecord();
   const { retryDelaysMs, onSettled, onAttempt } = options;
   const listeners = { ...(onSettled ? { onSettled } : {}), ...(onAttempt ? { onAttempt } : {}) };
   const means = { deliverer, record, clock, signal, retryDelaysMs };
   const dispatcher = createDispatcher({ ...means, ...listeners });
-  const holdings = createHoldings();
+  const state = {
+    faults: createFaultSettings(options.faults),
+    holdings: createHoldings({ heldMax: options.heldMax, now: clock.now }),
+    ledger: createEventLedger(options.eventsMax),
+  };
   const publisher = createPublisher({
     ...options,
-    faults,
+    ...state,
     source,
-    holdings,
     recipientsOf: createRecipients(subscriptions, seed ^ bodySeed),
+    pausedIdsOf: (event, product) => pausedRecipientIds(subscriptions, event, product),
     dispatcher,
     clock,
     random: createRandom(seed ^ publishingSeed),
     begins: subscriptions.firstRunning,
   });
-  const inference = createInferenceService(options, seed ^ inferenceSeed);
-  const requests = createRequestLog();
-  const random = createRandom(seed ^ requestSeed);
   return {
+    ...state,
     clock,
     knobs,
     subscriptions,
     provider,
     deliverer,
-    faults,
     record,
     publisher,
-    holdings,
-    requests,
-    inference,
-    random,
+    requests: createRequestLog(),
+    inference: createInferenceService(options, seed ^ inferenceSeed),
+    random: createRandom(seed ^ requestSeed),
+    queryRandom: createRandom(seed ^ querySeed),
   };
 }
 

@@ -52,7 +52,7 @@ export async function openSandboxPorts(
       inferenceUrl,
     };
     const about = { endpoint, subscriptionId, ...urls };
-    const control = createControlApp({ ...parts, about });
+    const control = createControlApp({ ...parts, about, signal });
     const controlUrl = await open(control.fetch, options.controlListen, {
       name: 'control port',
       hazard: 'it has no password',

@@ -8,8 +8,16 @@ import { type SubscriptionView, viewOf } from './account/subscription.ts';
 import { SubscriptionRefusal } from './account/subscription-refusal.ts';
 import { SandboxConfigurationError } from './configuration-error.ts';
 import type { DeliveryEntry, DeliveryTotals } from './delivery/delivery-record.ts';
+import type { FaultSettings } from './delivery/faults.ts';
+import type { NotificationEvent } from './delivery/notification.ts';
 import { type InferenceView, viewOfInference } from './inference/inference-service.ts';
+import {
+  type CatalogueEvent,
+  catalogueEvents,
+  type EventSelection,
+} from './publishing/catalogue-events.ts';
 import type { HoldingsTotals } from './publishing/holdings.ts';
+import type { Passage } from './publishing/simulated-time.ts';
 import type { SandboxClock } from './sandbox-clock.ts';
 import {
   type CheckedSandboxOptions,
@@ -42,6 +50,11 @@ export interface Sandbox {
   holdings(): HoldingsTotals;
   /** Every notification in the order of publication, with its attempts. */
   entries(): readonly DeliveryEntry[];
+  /**
+   * The truth: the catalogue's events, oldest first, with what became of each. Throws SubscriptionRefusal for
+   * a filter that no subscription to them could have.
+   */
+  events(selection?: EventSelection): Iterable<CatalogueEvent>;
   /** The account's subscriptions now, oldest first; copies without credentials. */
   subscriptions(): readonly SubscriptionView[];
   /**
@@ -56,6 +69,17 @@ export interface Sandbox {
    * lost; also when the sandbox was closed. Rejects with what `onSettled` threw.
    */
   readonly finished: Promise<DeliveryTotals>;
+  /** Publishes at once, even when paused and beyond the count; returns how many there were products for. */
+  publishNow(count: number, event?: NotificationEvent): Promise<number>;
+  /**
+   * Moves the time forward while products are published, and their changes with them; each notification
+   * leaves at its own time. For a sandbox that publishes nothing by rate: with `count: 0`, or paused.
+   */
+  pass(passage: Passage): Promise<number>;
+  /** Resolves when all that is due was sent: what is left waits for its time. */
+  quiet(): Promise<void>;
+  /** The fault rates of deliveries. */
+  readonly faults: FaultSettings;
   /** Stops publishing by rate until it is resumed; what is published is still delivered. */
   pause(): void;
   resume(): void;
@@ -73,6 +97,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const stopping = new AbortController();
   const parts = await createSandboxParts(checked, stopping.signal);
   const subscriptionId = subscribeEndpoint(checked, parts);
+  if (checked.past !== undefined) await parts.publisher.publishPast(checked.past, stopping.signal);
   const ports = await openSandboxPorts(checked, parts, subscriptionId, stopping.signal);
   const { record, publisher, deliverer, subscriptions, knobs, clock, requests, holdings } = parts;
   const finished = publisher.run(stopping.signal).then(() => record.totals());
@@ -88,6 +113,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     inference: viewOfInference(parts.inference),
     totals: record.totals,
     holdings: holdings.totals,
+    events: (selection) => catalogueEvents(parts, selection),
+    publishNow: (count, event = 'created') => publisher.publishNow(count, event),
+    pass: (passage) => publisher.pass(passage, stopping.signal),
+    quiet: publisher.quiet,
+    faults: parts.faults,
     entries: record.entries,
     subscriptions: () => subscriptions.list().map(viewOf),
     addSubscription: (subscription) => viewOf(subscriptions.create(readAdded(subscription))),

@@ -82,6 +82,6 @@ export async function send(url: string, init: RequestInit): Promise<Answer> {
   const response = await fetch(url, init);
   const text = await response.text();
   const { status, headers } = response;
-  const isJson = headers.get('content-type')?.includes('json') === true;
+  const isJson = /[/+]json/.test(headers.get('content-type') ?? '');
   return { status, headers, text, json: isJson ? JSON.parse(text) : undefined };
 }

@@ -12,6 +12,7 @@ import { inferenceProjectsSchema } from '../../src/sandbox/inference/inference-p
 import { createInferenceService } from '../../src/sandbox/inference/inference-service.ts';
 import { inferenceSettingsSchema } from '../../src/sandbox/inference/inference-settings.ts';
 import { startLocalServer } from '../../src/sandbox/local-server.ts';
+import { createEventLedger } from '../../src/sandbox/publishing/event-ledger.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import type { Publisher } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
@@ -46,6 +47,9 @@ function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
   const publisher: Publisher = {
     run: async () => {},
     drained: async () => {},
+    quiet: async () => {},
+    publishPast: async () => 0,
+    pass: async ({ products }) => products,
     publishNow: async (count, event) => {
       published.push([count, event]);
       return Math.min(count, productsLeft);
@@ -71,7 +75,10 @@ function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
     1,
   );
   const account = { subscriptions, knobs, requests, inference };
-  const app = createControlApp({ record, holdings, faults, clock, publisher, about, ...account });
+  const ledger = createEventLedger();
+  const { signal } = new AbortController();
+  const publishing = { record, holdings, ledger, faults, clock, publisher, signal };
+  const app = createControlApp({ ...publishing, about, ...account });
   const ask = async (method: string, path: string, body?: unknown) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const response = await app.request(path, {

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createHoldings, heldMax } from '../../src/sandbox/publishing/holdings.ts';
+import { createHoldings, heldMaxDefault } from '../../src/sandbox/publishing/holdings.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Answer, send, startAccountWorld } from './account-world.ts';
 
@@ -243,16 +243,19 @@ describe('what was recorded of the real service', () => {
 describe('what the catalogue holds', () => {
   it('is bounded: the oldest go first', () => {
     const holdings = createHoldings();
-    for (const record of bareRecords(heldMax + 2)) holdings.note('created', record);
+    for (const record of bareRecords(heldMaxDefault + 2)) holdings.note('created', record);
     expect(holdings.totals()).toEqual({
-      products: heldMax,
+      products: heldMaxDefault,
       deletedProducts: 0,
-      events: heldMax + 2,
+      events: heldMaxDefault + 2,
     });
     expect(holdings.find('Products', 'id-1')).toBeUndefined();
     expect(holdings.find('Products', 'ID-2')?.record.Name).toBe('name-2');
-    for (const record of bareRecords(heldMax + 1)) holdings.note('deleted', record);
-    expect(holdings.totals()).toMatchObject({ products: 1, deletedProducts: heldMax });
+    for (const record of bareRecords(heldMaxDefault + 1)) holdings.note('deleted', record);
+    expect(holdings.totals()).toMatchObject({
+      products: 1,
+      deletedProducts: heldMaxDefault,
+    });
     expect(holdings.find('DeletedProducts', 'id-0')).toBeUndefined();
   });
 });

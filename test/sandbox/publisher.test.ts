@@ -23,6 +23,7 @@ function createWorld(options: Partial<PublisherOptions> = {}, seed = 1) {
     dispatch: (notification) => published.push(notification),
     room: async () => {},
     drained: async () => {},
+    quiet: async () => {},
   };
   const clock = createSandboxClock({ now: () => startMs });
   const recipient: Recipient = {

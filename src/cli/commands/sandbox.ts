@@ -1,66 +1,31 @@
 /** `earshot sandbox`: the catalogue imitated; it takes registrations, publishes and pushes notifications. */
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { readVariables, refuseProblems } from '../../config/read-variables.ts';
+import { Command, Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
-import {
-  demoFaults,
-  type Faults,
-  faultsSchema,
-  noFaults,
-  realisticFaults,
-} from '../../sandbox/delivery/faults.ts';
+import { noFaults } from '../../sandbox/delivery/faults.ts';
 import { demoProject, otherProject } from '../../sandbox/inference/inference-projects.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { positiveNumber, wholeNumber } from '../number-argument.ts';
+import {
+  accountDefault,
+  addFault,
+  faultMixes,
+  readDuration,
+  readShare,
+  type SandboxFlags,
+  sandboxOptions,
+} from '../sandbox-flags.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { wrapText } from '../wrap-text.ts';
 
-/** Name and password of the account when no variable says otherwise. */
-const accountDefault = 'sandbox';
-
-const faultMixes = { none: noFaults, realistic: realisticFaults, demo: demoFaults };
-
-interface SandboxFlags {
-  endpoint?: string;
-  trust?: string;
-  records?: string;
-  products?: number;
-  rate: number;
-  seed: number;
-  modifiedShare: number;
-  deletedShare: number;
-  faults: keyof typeof faultMixes;
-  fault: Partial<Faults>;
-  control: string;
-  service: string;
-  inference: string;
-  allowRemote?: true;
-  allowRemoteControl?: true;
-  allowHttp?: true;
-}
-
 export function sandboxCommand(io: Io): Command {
-  return new Command('sandbox')
-    .description(
-      'Imitate the catalogue: take registrations, publish products, push their notifications.',
-    )
-    .option('--endpoint <url>', 'push here from the start, without a registration')
-    .option('--trust <file>', 'PEM file of an authority to trust besides the public ones')
-    .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
-    .option('--products <number>', 'stop after so many products', wholeNumber(1))
-    .option('--rate <number>', 'products per second', positiveNumber, 1)
-    .option(
-      '--seed <number>',
-      'the same seed brings the same products and faults',
-      wholeNumber(),
-      1,
-    )
-    .option('--modified-share <share>', 'share of products modified later, 0 to 1', share, 0)
-    .option('--deleted-share <share>', 'share of products deleted later, 0 to 1', share, 0)
+  const command = new Command('sandbox').description(
+    'Imitate the catalogue: take registrations, publish products, push their notifications.',
+  );
+  return addPublishingOptions(addEndpointOptions(command))
     .addOption(
       new Option('--faults <mix>', 'how faulty the way is')
         .choices(Object.keys(faultMixes))
@@ -77,6 +42,50 @@ export function sandboxCommand(io: Io): Command {
     .action((flags: SandboxFlags) => sandbox(io, flags));
 }
 
+function addEndpointOptions(command: Command): Command {
+  return command
+    .option('--endpoint <url>', 'push here from the start, without a registration')
+    .option('--trust <file>', 'PEM file of an authority to trust besides the public ones');
+}
+
+function addPublishingOptions(command: Command): Command {
+  return command
+    .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
+    .option('--products <number>', 'stop after so many products', wholeNumber(1))
+    .option('--rate <number>', 'products per second', positiveNumber, 1)
+    .option(
+      '--seed <number>',
+      'the same seed brings the same products and faults',
+      wholeNumber(),
+      1,
+    )
+    .option('--modified-share <share>', 'share of products modified later, 0 to 1', readShare, 0)
+    .option(
+      '--second-modified-share <share>',
+      'share of those whose checksums are put right after that',
+      readShare,
+      0,
+    )
+    .option('--deleted-share <share>', 'share of products deleted later, 0 to 1', readShare, 0)
+    .option(
+      '--late-share <share>',
+      'share of products that the lists show late, 0 to 1',
+      readShare,
+      0,
+    )
+    .addOption(
+      new Option('--late-max <time>', 'how late they are at most, such as 10m or 3h')
+        .argParser(readDuration)
+        .default(3_600_000, '1h'),
+    )
+    .option(
+      '--past <time>',
+      'publish so long a past first, such as 10d, and tell nobody',
+      readDuration,
+    )
+    .option('--past-rate <number>', 'products a day of it', positiveNumber, 32_000);
+}
+
 const helpText = `
 Without --endpoint it waits until somebody registers a subscription. It has one account: its name
 and password are EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD (or …_FILE), else sandbox and
@@ -84,7 +93,9 @@ sandbox. With a shared secret in EARSHOT_ACCOUNT_TOTP a login needs a one-time c
 is wrong is refused; a subscription is sent what matches its filter, and "published" in the last
 line counts the notifications that were owed to subscriptions. The last 12,000 products published,
 and the last 12,000 deleted, are served at /odata/v1/Products and /odata/v1/DeletedProducts, to
-anybody.
+anybody; those of --past come on top. It takes a second for each 6,000 products or so. PATCH
+/service on the control port makes these lists slow, refused or broken, for shares of the requests
+or the next ones: GET /service names the knobs.
 
 The inference service has no model behind it: it repeats facts of the request, the same for the same
 request. It plays faults too, as shares of the requests or for the next ones: GET /inference on the
@@ -106,6 +117,8 @@ Examples:
   $ curl http://127.0.0.1:8090/totals                               what it has done
   $ curl -X PATCH -d '{"lost":0.5}' http://127.0.0.1:8090/faults    half of it is lost from now on
   $ curl -X PATCH -d '{"next":{"rateLimited":2}}' http://127.0.0.1:8090/inference
+  $ curl -X PATCH -d '{"nextQueries":{"rateLimited":2}}' http://127.0.0.1:8090/service
+  $ curl http://127.0.0.1:8090/events                     every event, and what became of it
   $ curl -d '{"advanceMs":5270400000}' http://127.0.0.1:8090/clock  61 days pass`;
 
 async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
@@ -114,13 +127,14 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   if (flags.allowRemote) {
     tell(paint('yellow', 'Made-up notifications may now go to another machine.'));
   }
-  const options = optionsOf(io, flags);
+  const options = sandboxOptions(io, flags);
   if (flags.trust !== undefined) {
     tell(
       paint('yellow', `Trusting ${flags.trust} besides the public authorities. For tests only.`),
     );
   }
   // Loaded when it is asked for, as in the demo.
+  tellPast(options, tell);
   const { startSandbox } = await import('../../sandbox/sandbox.ts');
   const failures = new Set<string>();
   let lostUnplanned = 0;
@@ -152,6 +166,12 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   } finally {
     await running.close();
   }
+}
+
+function tellPast({ past }: SandboxOptions, tell: (text: string) => void): void {
+  if (past === undefined) return;
+  const products = Math.round((past.durationMs / 86_400_000) * (past.productsPerDay ?? 0));
+  tell(`Publishing a past of ${products.toLocaleString('en')} products first.`);
 }
 
 /** The lines for .env first, then what happens next. */
@@ -190,80 +210,4 @@ function adviceFor(failure: string): string {
     return 'For a test authority: --trust FILE.';
   if (/ECONNREFUSED/.test(failure)) return 'Is the receiver running there?';
   return 'It is tried again.';
-}
-
-function optionsOf(io: Io, flags: SandboxFlags): SandboxOptions {
-  const { endpoint, records, products, rate, seed, modifiedShare, deletedShare } = flags;
-  return {
-    ...accountOptions(io),
-    ...(endpoint === undefined ? {} : { endpoint, ...endpointCredentials(io) }),
-    seed,
-    modifiedShare,
-    deletedShare,
-    ratePerSecond: rate,
-    faults: { ...faultMixes[flags.faults], ...flags.fault },
-    controlListen: flags.control,
-    serviceListen: flags.service,
-    inferenceListen: flags.inference,
-    allowRemote: flags.allowRemote === true,
-    allowRemoteControl: flags.allowRemoteControl === true,
-    allowPlainHttp: flags.allowHttp === true,
-    trustedCaPems: flags.trust === undefined ? [] : [readTrust(io, flags.trust)],
-    now: () => io.nowUs() / 1000,
-    ...(products === undefined ? {} : { count: products }),
-    ...(records === undefined ? {} : { recordsFile: records }),
-  };
-}
-
-function accountOptions(io: Io): Pick<SandboxOptions, 'account' | 'service'> {
-  const keys = ['accountUsername', 'accountPassword', 'accountTotp'] as const;
-  const { values, problems } = readVariables(io, keys);
-  refuseProblems(problems);
-  const { accountUsername, accountPassword, accountTotp: totp } = values;
-  return {
-    account: {
-      username: accountUsername ?? accountDefault,
-      password: accountPassword ?? accountDefault,
-    },
-    // Six digits are one code, from which no other can be checked.
-    ...(totp === undefined || /^\d{6}$/.test(totp) ? {} : { service: { totpSecret: totp } }),
-  };
-}
-
-function endpointCredentials(io: Io): { username: string; password: string } {
-  const { values, problems } = readVariables(io, ['endpointUsername', 'endpointPassword']);
-  refuseProblems(problems);
-  const { endpointUsername: username, endpointPassword: password } = values;
-  if (username === undefined || password === undefined) {
-    throw new AppError(
-      'configuration',
-      'The endpoint needs credentials. Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them, or leave --endpoint out and register.',
-    );
-  }
-  return { username, password };
-}
-
-function readTrust(io: Io, file: string): string {
-  try {
-    return io.readFile(file);
-  } catch (cause) {
-    throw new AppError('usage', `--trust names ${file}, which cannot be read.`, { cause });
-  }
-}
-
-function share(text: string): number {
-  const value = Number(text);
-  if (text.trim() === '' || !(value >= 0 && value <= 1)) {
-    throw new InvalidArgumentError('Use a number from 0 to 1.');
-  }
-  return value;
-}
-
-function addFault(text: string, sofar: Partial<Faults>): Partial<Faults> {
-  const [name = '', rate = '', ...rest] = text.split('=');
-  if (rest.length > 0) throw new InvalidArgumentError('Use name=rate, such as lost=0.1.');
-  if (!Object.hasOwn(faultsSchema.shape, name)) {
-    throw new InvalidArgumentError(`Known faults: ${Object.keys(noFaults).join(', ')}.`);
-  }
-  return { ...sofar, [name]: share(rate) };
 }

@@ -55,6 +55,8 @@ export interface Subscriptions {
   remove(id: string): void;
   /** The push subscriptions to which an event is owed if the product matches their filter. */
   listening(event: NotificationEvent): readonly PushSubscription[];
+  /** The push subscriptions that would listen to an event, were they not paused. */
+  paused(event: NotificationEvent): readonly PushSubscription[];
   /** Tells that the sender saw a success; without effect when the subscription is gone. */
   delivered(subscription: Subscription): void;
 }
@@ -84,6 +86,10 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     }
     return nowMs;
   };
+  const list = () => {
+    lapse();
+    return [...account.values()];
+  };
   const noteRunning = (subscription: Subscription) => {
     if (subscription.status === 'running' && isPush(subscription)) firstRunning.resolve();
   };
@@ -96,10 +102,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
 
   return {
     firstRunning: firstRunning.promise,
-    list: () => {
-      lapse();
-      return [...account.values()];
-    },
+    list,
     find,
     create: (request) => {
       const nowMs = lapse();
@@ -124,16 +127,23 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       return subscription;
     },
     remove: (id) => void account.delete(find(id).id.toLowerCase()),
-    listening: (event) => {
-      lapse();
-      const running = [...account.values()].filter(({ status }) => status === 'running');
-      return running.filter(isPush).filter(({ events }) => events.includes(event));
-    },
+    listening: (event) => subscribed(list(), event, 'running'),
+    paused: (event) => subscribed(list(), event, 'paused'),
     delivered: (subscription) => {
       // A subscription that time has cancelled is not brought back by an attempt still under way.
       subscription.lastNotificationMs = lapse();
     },
   };
+}
+
+function subscribed(
+  account: readonly Subscription[],
+  event: NotificationEvent,
+  wanted: SubscriptionStatus,
+): readonly PushSubscription[] {
+  return account
+    .filter(({ status, events }) => status === wanted && events.includes(event))
+    .filter(isPush);
 }
 
 function checkAddress(address: EndpointAddress, rules: EndpointRules): void {

@@ -15,6 +15,8 @@ export interface PublishingControlOptions {
   readonly faults: FaultSettings;
   readonly clock: SandboxClock;
   readonly publisher: Publisher;
+  /** Ends what would go on for long. */
+  readonly signal: AbortSignal;
 }
 
 const entriesPerPageMax = 1_000;
@@ -33,6 +35,8 @@ export const publishingOperations = {
   'GET /clock': "The sandbox's time.",
   'POST /clock': 'Moves the time forward, e.g. {"advanceMs":60000}.',
   'POST /publish': 'Publishes now, e.g. {"count":10,"event":"created"}.',
+  'POST /pass':
+    'Moves the time while products are published, e.g. {"products":60,"durationMs":3600000}.',
   'POST /pause': 'Stops publishing by rate; what is published is still delivered.',
   'POST /resume': 'Goes on publishing.',
 };
@@ -60,6 +64,11 @@ const publishSchema = z.strictObject({
   count: z.int().min(1).max(publishMax),
   event: z.enum(notificationEvents).default('created'),
 });
+const passSchema = z.strictObject({
+  durationMs: z.number().min(0).max(advanceMaxMs),
+  products: z.int().min(0).max(publishMax),
+  steps: z.int().min(1).max(publishMax).optional(),
+});
 
 /** Adds the routes of the reading kind. */
 export function addPublishingReading(app: Hono, options: PublishingControlOptions): void {
@@ -80,7 +89,7 @@ export function addPublishingReading(app: Hono, options: PublishingControlOption
 
 /** Adds the routes that change something. */
 export function addPublishingSteering(app: Hono, options: PublishingControlOptions): void {
-  const { faults, clock, publisher } = options;
+  const { faults, clock, publisher, signal } = options;
   app.patch('/faults', async (context) => {
     const rates = await readBody(context.req, ratePatchSchema, '{"duplicate":0.5}');
     return context.json(faults.change(rates));
@@ -105,6 +114,11 @@ export function addPublishingSteering(app: Hono, options: PublishingControlOptio
         ? 'Nothing was published, because the file of records has run out; start the sandbox with more records, or without any.'
         : `Nothing was published, because no product is there to be ${event}; publish created ones first.`,
     );
+  });
+  app.post('/pass', async (context) => {
+    const passage = await readBody(context.req, passSchema, '{"products":60,"durationMs":3600000}');
+    const published = await publisher.pass(passage, signal);
+    return context.json({ published, ...readClock(clock) });
   });
   app.post('/pause', (context) => {
     publisher.pause();

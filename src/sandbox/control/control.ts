@@ -3,11 +3,13 @@ import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { SubscriptionRefusal } from '../account/subscription-refusal.ts';
+import type { Holdings } from '../publishing/holdings.ts';
 import {
   type AccountControlOptions,
   accountOperations,
   addAccountControl,
 } from './control-account.ts';
+import { addEventControl, type EventControlOptions, eventOperations } from './control-events.ts';
 import {
   addInferenceControl,
   type InferenceControlOptions,
@@ -24,9 +26,11 @@ import {
 export interface ControlOptions
   extends PublishingControlOptions,
     AccountControlOptions,
+    EventControlOptions,
     InferenceControlOptions {
   /** Shown at `/`; without secrets. */
   readonly about: Readonly<Record<string, string | null>>;
+  readonly holdings: Pick<Holdings, 'totals' | 'find'>;
 }
 
 const bodyBytesMax = 64 * 1024;
@@ -53,11 +57,17 @@ export function createControlApp(options: ControlOptions): Hono {
       what: 'Control port of the earshot sandbox, which imitates the catalogue, its identity provider, and an inference service.',
       ...about,
       paused: publisher.paused(),
-      operations: { ...publishingOperations, ...accountOperations, ...inferenceOperations },
+      operations: {
+        ...publishingOperations,
+        ...eventOperations,
+        ...accountOperations,
+        ...inferenceOperations,
+      },
     }),
   );
   addPublishingReading(app, options);
   addPublishingSteering(app, options);
+  addEventControl(app, options);
   addAccountControl(app, options);
   addInferenceControl(app, options);
   return app;

@@ -1,5 +1,5 @@
 /** Sees each published notification through: its attempts, the waits between them, and its faults. */
-
+import { setImmediate } from 'node:timers/promises';
 import type { SandboxClock } from '../sandbox-clock.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts';
 import { type Attempt, type Deliverer, isSuccess, socketsMax } from './delivery.ts';
@@ -24,12 +24,14 @@ export interface DispatcherOptions {
 }
 
 export interface Dispatcher {
-  /** Takes a notification in hand and returns at once. */
-  dispatch(notification: BuiltNotification, plan: DeliveryPlan, recipient: Addressee): void;
+  /** Takes a notification in hand and returns at once: its sequence in the record. */
+  dispatch(notification: BuiltNotification, plan: DeliveryPlan, recipient: Addressee): number;
   /** Resolves when fewer than `inHandMax` notifications are in hand. Rejects with what `onSettled` threw. */
   room(inHandMax: number): Promise<void>;
   /** Resolves when nothing is in hand any more, duplicates included. Rejects as `room` does. */
   drained(): Promise<void>;
+  /** Resolves when all that is in hand waits for its time, such as that of the next attempt. Rejects as `room` does. */
+  quiet(): Promise<void>;
 }
 
 /** What the dispatcher needs of a recipient. */
@@ -53,17 +55,30 @@ const undisturbed: AttemptPlan = { connectionFails: false, answerLost: false };
 /** Creates a dispatcher with at most 8 attempts at the same time for each recipient. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { record, signal } = options;
-  const seeThrough = createCourse(options);
   const waiting = new Set<() => void>();
   const failures: unknown[] = [];
   let inHand = 0;
+  let resting = 0;
 
-  const atMost = async (count: number) => {
-    while (inHand > count) {
-      await new Promise<void>((resolve) => waiting.add(resolve));
-    }
+  const wakeAll = () => {
+    for (const wake of waiting) wake();
+    waiting.clear();
+  };
+  const until = async (isReached: () => boolean) => {
+    while (!isReached()) await new Promise<void>((resolve) => waiting.add(resolve));
     if (failures.length > 0) throw failures[0];
   };
+  const atMost = (count: number) => until(() => inHand <= count);
+  const rest: Rest = async (wait) => {
+    resting += 1;
+    wakeAll();
+    try {
+      return await wait;
+    } finally {
+      resting -= 1;
+    }
+  };
+  const seeThrough = createCourse(options, rest);
 
   return {
     dispatch: (notification, plan, recipient) => {
@@ -73,26 +88,38 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         .catch((error: unknown) => failures.push(error))
         .finally(() => {
           inHand -= 1;
-          for (const wake of waiting) wake();
-          waiting.clear();
+          wakeAll();
         });
+      return sequence;
     },
     room: (inHandMax) => atMost(signal.aborted ? Number.POSITIVE_INFINITY : inHandMax - 1),
     drained: () => atMost(0),
+    quiet: async () => {
+      // Whatever has just become due goes on first.
+      await setImmediate();
+      await until(() => inHand <= resting);
+    },
   };
 }
 
+/** Counts a notification as resting until the wait is over. */
+type Rest = <Value>(wait: Promise<Value>) => Promise<Value>;
+
 /** The course of one notification, from being held back to its duplicate. */
-function createCourse(options: DispatcherOptions) {
+function createCourse(options: DispatcherOptions, rest: Rest) {
   const { record, clock, signal, retryDelaysMs = defaultRetryDelaysMs, onSettled } = options;
   const attempt = createAttempts(options);
   const laneOf = createLanes(clock);
 
+  const restUntil = (atMs: number) => {
+    const wait = clock.waitUntil(atMs, signal);
+    return clock.now() >= atMs ? wait : rest(wait);
+  };
   const tryAll = async (task: Task, lane: Lane) => {
     const { sequence, plan } = task;
     for (const [index, attemptPlan] of plan.attempts.entries()) {
       const delayMs = index === 0 ? 0 : (retryDelaysMs[index - 1] ?? 0);
-      if (!(await clock.waitUntil(clock.now() + delayMs, signal))) return false;
+      if (!(await restUntil(clock.now() + delayMs))) return false;
       const delivered = await attempt(task, lane, {
         ...attemptPlan,
         connectionFails: plan.lost || attemptPlan.connectionFails,
@@ -106,7 +133,7 @@ function createCourse(options: DispatcherOptions) {
   return async (task: Task) => {
     const { sequence, plan, recipient } = task;
     const lane = laneOf(recipient);
-    if (plan.heldBehind > 0) await lane.holdBack.wait(sequence, plan.heldBehind, signal);
+    if (plan.heldBehind > 0) await rest(lane.holdBack.wait(sequence, plan.heldBehind, signal));
     const delivered = await tryAll(task, lane);
     // Closing cuts attempts short; calling those notifications lost would blame the endpoint.
     if (!delivered && signal.aborted) return;
@@ -114,7 +141,7 @@ function createCourse(options: DispatcherOptions) {
     const entry = record.settle(sequence, delivered ? 'delivered' : 'lost', reason);
     onSettled?.(entry);
     if (!delivered || plan.duplicateAfterMs === null) return;
-    if (await clock.waitUntil(clock.now() + plan.duplicateAfterMs, signal)) {
+    if (await restUntil(clock.now() + plan.duplicateAfterMs)) {
       await attempt(task, lane, undisturbed);
     }
   };

@@ -72,3 +72,13 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
     });
   };
 }
+
+/** The ids of those to whom an event of a product would be owed, were they not paused. */
+export function pausedRecipientIds(
+  subscriptions: Pick<Subscriptions, 'paused'>,
+  event: NotificationEvent,
+  product: ProductView,
+): string[] {
+  const paused = subscriptions.paused(event).filter(({ matches }) => matches(product));
+  return paused.map(({ id }) => id);
+}

@@ -27,6 +27,20 @@ export function modifiedProduct<Product extends CatalogueProduct>(
   };
 }
 
+/**
+ * The record with its checksums put right at `atMs`: the first ones of a product can be wrong (facts,
+ * catalogue 2). Without checksums it only gets the new ModificationDate.
+ */
+export function correctedProduct<Product extends CatalogueProduct>(
+  product: Product,
+  atMs: number,
+  random: Random,
+): Product {
+  const modificationDate = toTimestamp(atMs, random.integer(0, 999));
+  const corrected = withNewChecksums(product, atMs, random);
+  return { ...product, ...corrected, ModificationDate: modificationDate };
+}
+
 /** What a deleted product keeps of its record, in the order of the documented bodies. */
 const keptFields = [
   '@odata.mediaContentType',

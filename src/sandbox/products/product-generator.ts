@@ -3,7 +3,7 @@ import { createRandom, type Random } from '../random.ts';
 import { auxiliarySource } from './auxiliary.ts';
 import type { CatalogueProduct, DeletedProduct, PublishedProduct } from './catalogue-product.ts';
 import { pickWeighted, type Table } from './choice.ts';
-import { deletedProduct, modifiedProduct } from './product-changes.ts';
+import { correctedProduct, deletedProduct, modifiedProduct } from './product-changes.ts';
 import { assembleRecord, drawTimeline, type ProductSource } from './record.ts';
 import { createSentinel1Source } from './sentinel-1.ts';
 import { sentinel2Source } from './sentinel-2.ts';
@@ -26,6 +26,8 @@ export interface ProductGenerator {
     atMs: number,
     random?: Random,
   ): Product;
+  /** The same product with its checksums put right: ModificationDate is `atMs`. */
+  corrected<Product extends CatalogueProduct>(product: Product, atMs: number): Product;
   /** The same product as the catalogue shows it once deleted; a cause that is not given is drawn. */
   deleted(product: CatalogueProduct, atMs: number, cause?: string): DeletedProduct;
 }
@@ -50,6 +52,7 @@ export function createProductGenerator({ seed }: { seed: number }): ProductGener
     },
     modified: (product, atMs, ownRandom = changes) =>
       modifiedProduct(product, Math.floor(atMs), ownRandom),
+    corrected: (product, atMs) => correctedProduct(product, Math.floor(atMs), changes),
     deleted: (product, atMs, cause) => deletedProduct(product, Math.floor(atMs), changes, cause),
   };
 }

@@ -1,12 +1,15 @@
-/** Plans what happens to a product after its publication: that it is modified, deleted, or both. */
+/** Plans what happens to a product after its publication: that it is modified, corrected, deleted. */
 
 import type { Random } from '../random.ts';
 import type { LiveProduct } from './live-products.ts';
 
-/** An event that is due once the publisher has made its step number `step`. */
+/** What happens to it; a correction is a second modification. */
+export type Change = 'modified' | 'corrected' | 'deleted';
+
+/** A change that is due once the publisher has made its step number `step`. */
 export interface FollowUp {
   readonly product: LiveProduct;
-  readonly event: 'modified' | 'deleted';
+  readonly change: Change;
   readonly step: number;
 }
 
@@ -23,16 +26,23 @@ export interface FollowUps {
 
 const stepsMax = 20;
 
-/** Creates an empty plan. The shares (0 to 1) say how many products are modified and deleted later. */
+/** Shares from 0 to 1. */
+export interface FollowUpShares {
+  /** Of the products: those that are modified later. */
+  readonly modifiedShare: number;
+  /** Of those that were modified: whose checksums are put right after that. None unless told. */
+  readonly secondModifiedShare?: number;
+  /** Of the products: those that are deleted later. */
+  readonly deletedShare: number;
+}
+
+/** Creates an empty plan. */
 export function createFollowUps({
   random,
   modifiedShare,
+  secondModifiedShare = 0,
   deletedShare,
-}: {
-  random: Random;
-  modifiedShare: number;
-  deletedShare: number;
-}): FollowUps {
+}: FollowUpShares & { readonly random: Random }): FollowUps {
   let planned: FollowUp[] = [];
   return {
     plan: (product, step) => {
@@ -41,8 +51,16 @@ export function createFollowUps({
       const isModified = random.chance(modifiedShare);
       const deletedStep = (isModified ? modifiedStep : step) + random.integer(1, stepsMax);
       const isDeleted = random.chance(deletedShare);
-      if (isModified) planned.push({ product, event: 'modified', step: modifiedStep });
-      if (isDeleted) planned.push({ product, event: 'deleted', step: deletedStep });
+      // Drawn only where it is wanted: without it, a seed brings what it always did.
+      const isCorrected =
+        isModified && secondModifiedShare > 0 && random.chance(secondModifiedShare);
+      const correctedStep = isCorrected ? modifiedStep + random.integer(1, stepsMax) : 0;
+      if (isModified) planned.push({ product, change: 'modified', step: modifiedStep });
+      if (isCorrected) planned.push({ product, change: 'corrected', step: correctedStep });
+      if (isDeleted) {
+        const afterAll = Math.max(deletedStep, correctedStep + 1);
+        planned.push({ product, change: 'deleted', step: afterAll });
+      }
       planned.sort((one, other) => one.step - other.step);
     },
     takeDue: (step) => {

@@ -1,13 +1,15 @@
 /** The products published or changed lately and not deleted since: those that can still change. */
 import type { CatalogueProduct } from '../products/catalogue-product.ts';
 
-/** A published product; `latest` follows its changes. */
+/** A published product; what is not readonly follows its changes. */
 export interface LiveProduct {
   latest: CatalogueProduct;
-  /** Its publication in the catalogue, ms since 1970. */
-  readonly publishedMs: number;
+  /** Its publication or latest change in the catalogue, ms since 1970. */
+  changedMs: number;
   /** How long the catalogue takes from a change of it to the notification, in ms. */
   readonly delayMs: number;
+  /** From when on the lists show it, ms since 1970. */
+  readonly shownFromMs: number;
 }
 
 export interface LiveProducts {

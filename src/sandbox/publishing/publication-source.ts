@@ -6,6 +6,8 @@ export interface PublicationSource {
   next(publicationMs: number): CatalogueProduct | undefined;
   /** The same product as it looks after a change at `atMs`. */
   modified(product: CatalogueProduct, atMs: number): CatalogueProduct;
+  /** The same product with its checksums put right at `atMs`. */
+  corrected(product: CatalogueProduct, atMs: number): CatalogueProduct;
   /** What the catalogue says of a product deleted at `atMs`. */
   deleted(product: CatalogueProduct, atMs: number): DeletedProduct;
 }
@@ -16,12 +18,13 @@ export interface PublicationSource {
  */
 export function createRecordSource(
   records: readonly CatalogueProduct[],
-  changes: Pick<PublicationSource, 'modified' | 'deleted'>,
+  changes: Omit<PublicationSource, 'next'>,
 ): PublicationSource {
   const remaining = records.values();
   return {
     next: () => remaining.next().value,
     modified: (product, atMs) => changes.modified(product, atMs),
+    corrected: (product, atMs) => changes.corrected(product, atMs),
     deleted: (product, atMs) => changes.deleted(product, atMs),
   };
 }

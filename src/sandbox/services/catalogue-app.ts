@@ -3,6 +3,8 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import type { Subscriptions } from '../account/subscriptions.ts';
 import type { Holdings } from '../publishing/holdings.ts';
+import type { Random } from '../random.ts';
+import type { SandboxClock } from '../sandbox-clock.ts';
 import {
   type CatalogueAnswer,
   invalidPath,
@@ -13,6 +15,7 @@ import {
 } from './catalogue-errors.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import { answerProductQuery, type ProductTarget, productTargetOf } from './product-queries.ts';
+import { chooseQueryFault, type PlayedAnswer, playQueryFault } from './query-faults.ts';
 import type { ServiceEnvironment } from './service-environment.ts';
 import type { ServiceKnobs } from './service-settings.ts';
 import { toJson } from './subscription-json.ts';
@@ -26,6 +29,11 @@ export interface CatalogueAppOptions {
   readonly holdings: Omit<Holdings, 'note'>;
   readonly provider: Pick<IdentityProvider, 'accepts'>;
   readonly knobs: ServiceKnobs;
+  readonly clock: SandboxClock;
+  /** Draws the faults of lists. */
+  readonly queryRandom: Random;
+  /** Ends the wait of answers that are kept back. */
+  readonly signal: AbortSignal;
 }
 
 /** What a request is about. */
@@ -52,17 +60,33 @@ export function createCatalogueApp(options: CatalogueAppOptions): Hono<ServiceEn
       context.env.outgoing.destroy();
       return RESPONSE_ALREADY_SENT;
     }
-    const { status, body, headers } = answer;
-    if (body === null) return new Response(null, { status });
-    return Response.json(body, { status, ...(headers ? { headers } : {}) });
+    return 'text' in answer ? writePlayed(answer, context) : write(answer);
   });
   return app;
+}
+
+function write({ status, body, headers }: CatalogueAnswer): Response {
+  if (body === null) return new Response(null, { status });
+  return Response.json(body, { status, ...(headers ? { headers } : {}) });
+}
+
+async function writePlayed(
+  { status, contentType, text, cutAfter }: PlayedAnswer,
+  { env: { outgoing } }: Context<ServiceEnvironment>,
+): Promise<Response> {
+  const headers = { 'Content-Type': contentType };
+  if (cutAfter === null) return new Response(text, { status, headers });
+  const bytes = Buffer.from(text);
+  outgoing.writeHead(status, { ...headers, 'Content-Length': bytes.length });
+  await new Promise((resolve) => outgoing.write(bytes.subarray(0, cutAfter), resolve));
+  outgoing.destroy();
+  return RESPONSE_ALREADY_SENT;
 }
 
 async function answerTo(
   context: Context<ServiceEnvironment>,
   options: CatalogueAppOptions,
-): Promise<CatalogueAnswer | 'cut'> {
+): Promise<CatalogueAnswer | PlayedAnswer | 'cut'> {
   const { req } = context;
   const requestId = context.get('requestId');
   const settings = options.knobs.current();
@@ -74,10 +98,27 @@ async function answerTo(
   if (operation === undefined) {
     return plainError(405, 'Method Not Allowed', { Allow: Object.keys(operations).join(', ') });
   }
-  if (isOpen(target)) return operation('', '');
+  if (isOpen(target) && !settings.queriesNeedToken) {
+    return answerQuery(target, () => operation('', ''), context, options);
+  }
   const [, token] = /^Bearer +(\S+)$/i.exec(req.header('Authorization') ?? '') ?? [];
   if (token === undefined || !options.provider.accepts(token)) return unauthorized(settings);
+  if (isOpen(target)) return answerQuery(target, () => operation('', ''), context, options);
   return operation(target.kind === 'one' ? target.id : '', await req.text());
+}
+
+/** A query of products, perhaps kept back, and perhaps spoiled when it is a list. */
+async function answerQuery(
+  target: ProductTarget,
+  answer: () => CatalogueAnswer | 'cut',
+  context: Context<ServiceEnvironment>,
+  { knobs, clock, queryRandom, signal }: CatalogueAppOptions,
+) {
+  await clock.waitUntil(clock.now() + knobs.current().queryDelayMs, signal);
+  const fault = target.id === null ? chooseQueryFault(knobs, queryRandom) : null;
+  const right = answer();
+  if (fault === null || right === 'cut') return right;
+  return playQueryFault(fault, right, knobs.current(), context.get('requestId'));
 }
 
 /** Ids stand bare in the path; one in quotes is no path. */
@@ -89,7 +130,7 @@ function targetOf(path: string): Target | null {
   return id === undefined ? productTargetOf(resource) : { kind: 'one', id };
 }
 
-/** Products may be looked for without a token. */
+/** Products may be looked for without a token, unless a knob says otherwise. */
 function isOpen(target: Target): target is ProductTarget {
   return target.kind === 'Products' || target.kind === 'DeletedProducts';
 }

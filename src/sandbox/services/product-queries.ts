@@ -5,8 +5,11 @@ import { nextLink } from '../../filter/odata/next-link.ts';
 import { readProductPath, unknownProduct } from '../../filter/odata/product-path.ts';
 import { type QueryOptions, readQueryOptions, skipMax } from '../../filter/odata/query-options.ts';
 import { refusalBody } from '../../filter/odata/refusal.ts';
-import type { HeldProduct, Holdings } from '../publishing/holdings.ts';
+import type { Selection } from '../publishing/held-entity.ts';
+import type { Holdings } from '../publishing/holdings.ts';
+import type { HeldProduct } from '../publishing/record-archive.ts';
 import { type CatalogueAnswer, formedError } from './catalogue-errors.ts';
+import { type DatedFilter, dateRangesOf, withoutRange } from './date-ranges.ts';
 import type { ServiceSettings } from './service-settings.ts';
 
 /** What is asked for: a list, or one record by its id. */
@@ -49,50 +52,55 @@ function answerOne(
 
 function answerList({ url, target, holdings }: ProductQuery, options: QueryOptions) {
   const { kind: entity } = target;
-  const { orderby, top, skip, count } = options;
+  const { filter, orderby, top, skip, count } = options;
   const end = skip + top;
-  // Whoever wants neither a count nor an order is served without a look at the rest.
-  const wanted = count || orderby ? Number.POSITIVE_INFINITY : end + 1;
-  const found = inOrder(matching(holdings.list(entity), options, wanted), orderby);
-  const isMore = found.length > end && top > 0;
+  const selection = holdings.select(entity, { ranges: dateRangesOf(filter), orderby });
+  const rest = withoutRange(filter, selection.covered);
+  const page =
+    rest === null ? wholePage(selection, options) : matchingPage(selection, rest, options);
+  const isMore = page.found > end && top > 0;
   const body = listAnswer({
     entity,
     options,
-    records: found.slice(skip, end).map(({ record }) => record),
-    count: count ? found.length : null,
+    records: page.products.map(({ record }) => record),
+    count: count ? page.found : null,
     // No link leads to a page that would be refused; what the real service does there is not known.
     nextLink: isMore && end <= skipMax ? nextLink(url, { skip: end }) : null,
   });
   return { status: 200, body };
 }
 
-function matching(
-  products: Iterable<HeldProduct>,
-  { filter }: QueryOptions,
-  wanted: number,
-): HeldProduct[] {
-  const matches = filter === null ? () => true : compileFilter(filter);
-  const found: HeldProduct[] = [];
-  for (const product of products) {
-    if (found.length >= wanted) break;
-    if (matches(product.view)) found.push(product);
-  }
-  return found;
+interface FoundPage {
+  readonly products: readonly HeldProduct[];
+  /** How many match; without a count perhaps only one more than up to the end of the page. */
+  readonly found: number;
 }
 
-/** Equal ones by Id, as the catalogue does; without a date comes before all dates. */
-function inOrder(products: HeldProduct[], orderby: QueryOptions['orderby']): HeldProduct[] {
-  if (orderby === null) return products;
-  const sign = orderby.direction === 'asc' ? 1 : -1;
-  return products
-    .map((product) => ({
-      product,
-      dateUs: product.view.dateUs(orderby.field) ?? Number.NEGATIVE_INFINITY,
-      id: product.record.Id.toLowerCase(),
-    }))
-    .sort((one, other) => {
-      if (one.dateUs !== other.dateUs) return one.dateUs < other.dateUs ? -sign : sign;
-      return one.id < other.id ? -1 : 1;
-    })
-    .map(({ product }) => product);
+/** A page of products all of which match: the others need not be looked at. */
+function wholePage(selection: Selection, { skip, top }: QueryOptions): FoundPage {
+  const products: HeldProduct[] = [];
+  for (const product of selection.items(skip)) {
+    if (products.length >= top) break;
+    products.push(product);
+  }
+  return { products, found: selection.size };
+}
+
+function matchingPage(
+  selection: Selection,
+  filter: DatedFilter,
+  { skip, top, count }: QueryOptions,
+): FoundPage {
+  const matches = compileFilter(filter);
+  const end = skip + top;
+  const products: HeldProduct[] = [];
+  let found = 0;
+  for (const product of selection.items(0)) {
+    if (!matches(product.view)) continue;
+    if (found >= skip && found < end) products.push(product);
+    found += 1;
+    // Whoever wants no count is served without a look at the rest.
+    if (!count && found > end) break;
+  }
+  return { products, found };
 }

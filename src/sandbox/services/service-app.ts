@@ -14,10 +14,7 @@ export interface ServiceAppOptions extends CatalogueAppOptions {
   /** Makes the request ids. */
   readonly random: Random;
   readonly provider: IdentityProvider;
-  readonly clock: SandboxClock;
   readonly requests: RequestLog;
-  /** Ends the wait of answers that are kept back. */
-  readonly signal: AbortSignal;
 }
 
 const bodyBytesMax = 64 * 1024;

@@ -1,11 +1,21 @@
 /** The knobs of the account's services: what the specification leaves open, and the services' own faults. */
 import { z } from 'zod';
 import { SandboxConfigurationError } from '../configuration-error.ts';
+import { type QueryFault, queryFaults } from './query-fault-names.ts';
 
 const count = () => z.int().min(0).max(1_000_000);
 const errorStatus = () => z.int().min(400).max(599);
 const seconds = () => z.int().min(1).max(86_400);
 const base32 = /^[a-z2-7]{8,}=*$/i;
+
+/** A number for each fault of the product lists; those left out are 0. */
+function forEachQueryFault(value: z.ZodType<number>) {
+  const none = Object.fromEntries(queryFaults.map((fault) => [fault, 0]));
+  return z
+    .partialRecord(z.enum(queryFaults), value)
+    .transform((some) => ({ ...none, ...some }) as Readonly<Record<QueryFault, number>>)
+    .prefault({});
+}
 
 /** Every knob with its default. Unknown names are an error. */
 export const serviceSettingsSchema = z.strictObject({
@@ -79,19 +89,42 @@ export const serviceSettingsSchema = z.strictObject({
     .max(3_600_000)
     .default(0)
     .describe('How long every answer is kept back after the work is done.'),
+  queriesNeedToken: z
+    .boolean()
+    .default(false)
+    .describe('Whether products are only told to whoever has an access token.'),
+  queryDelayMs: z
+    .int()
+    .min(0)
+    .max(3_600_000)
+    .default(0)
+    .describe('How long answers about products are kept back, besides `answerDelayMs`.'),
+  queryRetryAfterSeconds: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .nullable()
+    .default(5)
+    .describe('Retry-After of `rateLimited`; null: none.'),
+  queryFaults: forEachQueryFault(z.number().min(0).max(1)).describe(
+    'Shares of the product lists, 0 to 1, that a fault is played for; those named first go first.',
+  ),
+  nextQueries: forEachQueryFault(count()).describe(
+    'So many of the next product lists that a fault is played for; counts down.',
+  ),
 });
 
 /** All knobs. */
 export type ServiceSettings = Readonly<z.output<typeof serviceSettingsSchema>>;
 
-/** Any selection of knobs. */
+/** Any selection of knobs, and of the faults within `queryFaults` and `nextQueries`. */
 export type ServiceSettingsInput = z.input<typeof serviceSettingsSchema>;
 
 /** The knobs in force, which may change while the sandbox runs. */
 export interface ServiceKnobs {
   current(): ServiceSettings;
   /**
-   * Sets the knobs that are named and keeps the others; returns all. Throws SandboxConfigurationError
+   * Sets the knobs, and the faults within them, that are named and keeps the others; returns all. Throws SandboxConfigurationError
    * for an unknown name or a value that does not fit.
    */
   change(changes: ServiceSettingsInput): ServiceSettings;
@@ -119,8 +152,20 @@ export function createServiceKnobs(initial: ServiceSettings): ServiceKnobs {
 export function changedSettingsSchema(current: ServiceSettings) {
   return z
     .record(z.string(), z.unknown())
-    .transform((changes): unknown => ({ ...current, ...changes }))
+    .transform((changes): unknown => ({
+      ...current,
+      ...changes,
+      queryFaults: withChanges(current.queryFaults, changes.queryFaults),
+      nextQueries: withChanges(current.nextQueries, changes.nextQueries),
+    }))
     .pipe(serviceSettingsSchema);
+}
+
+/** What is no object is left for the schema to refuse. */
+function withChanges(current: object, changes: unknown): unknown {
+  if (changes === undefined) return current;
+  const isObject = typeof changes === 'object' && changes !== null && !Array.isArray(changes);
+  return isObject ? { ...current, ...changes } : changes;
 }
 
 /** The same without the secret: only whether it is set. */

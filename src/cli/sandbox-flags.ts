@@ -1,0 +1,138 @@
+/** The options of `earshot sandbox`: how they are read, and what they make of a sandbox. */
+import { InvalidArgumentError } from 'commander';
+import { readVariables, refuseProblems } from '../config/read-variables.ts';
+import { AppError } from '../domain/app-error.ts';
+import {
+  demoFaults,
+  type Faults,
+  faultsSchema,
+  noFaults,
+  realisticFaults,
+} from '../sandbox/delivery/faults.ts';
+import type { SandboxOptions } from '../sandbox/sandbox-options.ts';
+import type { Io } from './io.ts';
+
+/** Name and password of the account when no variable says otherwise. */
+export const accountDefault = 'sandbox';
+
+const dayMs = 86_400_000;
+
+export const faultMixes = { none: noFaults, realistic: realisticFaults, demo: demoFaults };
+
+export interface SandboxFlags {
+  endpoint?: string;
+  trust?: string;
+  records?: string;
+  products?: number;
+  rate: number;
+  seed: number;
+  modifiedShare: number;
+  secondModifiedShare: number;
+  deletedShare: number;
+  lateShare: number;
+  lateMax: number;
+  past?: number;
+  pastRate: number;
+  faults: keyof typeof faultMixes;
+  fault: Partial<Faults>;
+  control: string;
+  service: string;
+  inference: string;
+  allowRemote?: true;
+  allowRemoteControl?: true;
+  allowHttp?: true;
+}
+
+/** What a sandbox is told, with the account of the environment. Throws AppError for what cannot be read. */
+export function sandboxOptions(io: Io, flags: SandboxFlags): SandboxOptions {
+  const { endpoint, records, products, rate, seed, modifiedShare, deletedShare } = flags;
+  const { secondModifiedShare, lateShare, lateMax: lateMaxMs, past: durationMs } = flags;
+  return {
+    ...accountOptions(io),
+    ...(endpoint === undefined ? {} : { endpoint, ...endpointCredentials(io) }),
+    seed,
+    modifiedShare,
+    secondModifiedShare,
+    deletedShare,
+    lateShare,
+    lateMaxMs,
+    ...(durationMs === undefined ? {} : { past: { durationMs, productsPerDay: flags.pastRate } }),
+    ratePerSecond: rate,
+    faults: { ...faultMixes[flags.faults], ...flags.fault },
+    controlListen: flags.control,
+    serviceListen: flags.service,
+    inferenceListen: flags.inference,
+    allowRemote: flags.allowRemote === true,
+    allowRemoteControl: flags.allowRemoteControl === true,
+    allowPlainHttp: flags.allowHttp === true,
+    trustedCaPems: flags.trust === undefined ? [] : [readTrust(io, flags.trust)],
+    now: () => io.nowUs() / 1000,
+    ...(products === undefined ? {} : { count: products }),
+    ...(records === undefined ? {} : { recordsFile: records }),
+  };
+}
+
+function accountOptions(io: Io): Pick<SandboxOptions, 'account' | 'service'> {
+  const keys = ['accountUsername', 'accountPassword', 'accountTotp'] as const;
+  const { values, problems } = readVariables(io, keys);
+  refuseProblems(problems);
+  const { accountUsername, accountPassword, accountTotp: totp } = values;
+  return {
+    account: {
+      username: accountUsername ?? accountDefault,
+      password: accountPassword ?? accountDefault,
+    },
+    // Six digits are one code, from which no other can be checked.
+    ...(totp === undefined || /^\d{6}$/.test(totp) ? {} : { service: { totpSecret: totp } }),
+  };
+}
+
+function endpointCredentials(io: Io): { username: string; password: string } {
+  const { values, problems } = readVariables(io, ['endpointUsername', 'endpointPassword']);
+  refuseProblems(problems);
+  const { endpointUsername: username, endpointPassword: password } = values;
+  if (username === undefined || password === undefined) {
+    throw new AppError(
+      'configuration',
+      'The endpoint needs credentials. Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them, or leave --endpoint out and register.',
+    );
+  }
+  return { username, password };
+}
+
+function readTrust(io: Io, file: string): string {
+  try {
+    return io.readFile(file);
+  } catch (cause) {
+    throw new AppError('usage', `--trust names ${file}, which cannot be read.`, { cause });
+  }
+}
+
+/** Reads a number from 0 to 1. */
+export function readShare(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= 0 && value <= 1)) {
+    throw new InvalidArgumentError('Use a number from 0 to 1.');
+  }
+  return value;
+}
+
+const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: dayMs };
+
+/** Reads a length of time into ms. */
+export function readDuration(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? [];
+  const ms = Math.round(Number(amount) * (unitsMs[unit] ?? 0));
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('Use a time such as 90s, 10m, 3h or 10d.');
+}
+
+/** Adds one `name=rate` to those before it. */
+export function addFault(text: string, sofar: Partial<Faults>): Partial<Faults> {
+  const [name = '', rate = '', ...rest] = text.split('=');
+  if (rest.length > 0) throw new InvalidArgumentError('Use name=rate, such as lost=0.1.');
+  if (!Object.hasOwn(faultsSchema.shape, name)) {
+    throw new InvalidArgumentError(`Known faults: ${Object.keys(noFaults).join(', ')}.`);
+  }
+  return { ...sofar, [name]: readShare(rate) };
+}

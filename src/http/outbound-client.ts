@@ -1,7 +1,7 @@
 /** The HTTP client for services of others: bounded in time, size and tries; follows no redirect. */
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
-import { createBoundedFetch } from './bounded-fetch.ts';
+import { type BodiesRead, createBoundedFetch } from './bounded-fetch.ts';
 import { networkFault } from './network-fault.ts';
 
 /** How long things may take. */
@@ -35,6 +35,8 @@ export interface OutboundRequest {
   body?: unknown;
   /** What is wanted, in words that complete "could not …": "list the subscriptions". */
   purpose: string;
+  /** Ends the request, and all tries that would follow. */
+  signal?: AbortSignal;
 }
 
 /** Any answer, of any status from 200 to 599. */
@@ -48,23 +50,30 @@ export interface OutboundAnswer {
 
 /**
  * Sends a request. GET, PATCH and DELETE are repeated after 408, 429, 5xx, timeouts and broken
- * connections; POST never. Rejects with `unavailable` when no answer came. Neither the error nor
- * its cause holds anything of the request.
+ * connections; POST never. Rejects with `unavailable` when no answer came, and with the signal's
+ * reason. Neither the error nor its cause holds anything of the request.
  */
 export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswer>;
 
-/** `service` is what messages call the other side: "the catalogue"; `variable` has its address. */
+/**
+ * `service` is what messages call the other side: "the catalogue"; `variable` has its address. `retries` is
+ * how often a request is repeated, and `answerBytesMax` bounds an answer, where the usual does not fit. With the
+ * `bodies` of failures alone, a success has no text.
+ */
 export function createOutboundClient(options: {
   service: string;
   variable: string;
   fetch: typeof fetch;
   random: () => number;
   timing?: Partial<OutboundTiming> | undefined;
+  retries?: number;
+  answerBytesMax?: number;
+  bodies?: BodiesRead;
 }): OutboundClient {
   const timing = { ...outboundTiming, ...options.timing };
   const client = createKy(options, timing);
 
-  return async ({ method, url, headers, body, purpose }) => {
+  return async ({ method, url, headers, body, purpose, signal }) => {
     let latest: HTTPError | undefined;
     const shouldRetry = ({ error }: { error: Error }) => {
       if (givenUp(error) !== null) return false;
@@ -75,11 +84,15 @@ export function createOutboundClient(options: {
         : undefined;
     };
     try {
-      const json = body === undefined ? {} : { json: body };
+      const own = {
+        ...(body === undefined ? {} : { json: body }),
+        ...(signal === undefined ? {} : { signal }),
+      };
       const retry = { shouldRetry };
-      const response = await client(url, { method, headers: { ...headers }, retry, ...json });
+      const response = await client(url, { method, headers: { ...headers }, retry, ...own });
       return answerOf(response, await response.text());
     } catch (error) {
+      signal?.throwIfAborted();
       const cancelled = givenUp(error);
       if (cancelled !== null) throw cancelled;
       // An answer to an earlier try says more than that the time was up during the next one.
@@ -102,17 +115,24 @@ function givenUp(error: unknown): AppError | null {
 }
 
 function createKy(
-  { fetch: send, random }: { fetch: typeof fetch; random: () => number },
+  options: {
+    fetch: typeof fetch;
+    random: () => number;
+    retries?: number;
+    answerBytesMax?: number;
+    bodies?: BodiesRead;
+  },
   timing: OutboundTiming,
 ): KyInstance {
+  const { fetch: send, random, retries = retriesMax, answerBytesMax, bodies } = options;
   return ky.create({
-    fetch: createBoundedFetch(send),
+    fetch: createBoundedFetch(send, answerBytesMax, bodies),
     timeout: timing.attemptTimeoutMs,
     totalTimeout: timing.totalTimeoutMs,
     // Error bodies are kept as they came: the service's words are read elsewhere.
     parseJson: (text: string) => text,
     retry: {
-      limit: retriesMax,
+      limit: retries,
       methods: [...repeatableMethods],
       statusCodes: repeatableStatuses,
       afterStatusCodes: repeatableStatuses,

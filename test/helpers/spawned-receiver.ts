@@ -22,7 +22,7 @@ export interface ReceiverWorld {
   dataDir: string;
   /** The authority's root, PEM. */
   ca: string;
-  /** Starts the program; resolves when it says that it takes notifications. */
+  /** Starts the program in the folder; resolves when it says that it takes notifications. */
   start(env?: Record<string, string>): Promise<SpawnedReceiver>;
 }
 
@@ -43,7 +43,7 @@ export async function createReceiverWorld(
     dataDir,
     ca: authority.certificatePem,
     start: (env = {}) =>
-      startReceiver(program, {
+      startReceiver(program, folder, {
         EARSHOT_LISTEN: '127.0.0.1:0',
         EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
         EARSHOT_DATA_DIR: dataDir,
@@ -58,9 +58,11 @@ export async function createReceiverWorld(
 
 async function startReceiver(
   program: string,
+  cwd: string,
   env: Record<string, string>,
 ): Promise<SpawnedReceiver> {
   const child = spawn(process.execPath, [program, 'start'], {
+    cwd,
     env: bareEnvironment(env),
     stdio: ['ignore', 'ignore', 'pipe'],
   });

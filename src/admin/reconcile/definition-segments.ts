@@ -1,0 +1,49 @@
+/** What a subscription asked for over time, as pieces with one filter each. */
+import type { Definition } from '../../domain/completeness.ts';
+import type { SubscriptionEvent } from '../../domain/subscription.ts';
+import type { TimeWindow } from './reconcile-task.ts';
+
+/** A time in which one kind of events was asked for with one filter; the last one has no end. */
+export interface Segment extends TimeWindow {
+  filter: string;
+}
+
+/** The segments of one subscription and kind of event, oldest first. */
+export interface SegmentedEvent {
+  subscription: string;
+  event: SubscriptionEvent;
+  segments: Segment[];
+}
+
+/**
+ * Takes definitions oldest first. With `reachBack`, the earliest of each subscription holds for all that
+ * lies before it, too.
+ */
+export function segmentsOf(
+  definitions: readonly Definition[],
+  { reachBack = false }: { reachBack?: boolean | undefined } = {},
+): SegmentedEvent[] {
+  const found = new Map<string, SegmentedEvent>();
+  const latest = new Map<string, Definition>();
+  // From the last to the first: each ends where the one that was looked at before begins.
+  for (const [i, definition] of [...definitions.entries()].reverse()) {
+    const { subscription, events, filter } = definition;
+    const isEarliest = !definitions.slice(0, i).some((one) => one.subscription === subscription);
+    const fromUs = reachBack && isEarliest ? Number.NEGATIVE_INFINITY : definition.fromUs;
+    const toUs = latest.get(subscription)?.fromUs ?? Number.POSITIVE_INFINITY;
+    latest.set(subscription, definition);
+    if (fromUs >= toUs) continue;
+    for (const event of events) {
+      const key = `${subscription} ${event}`;
+      const same = found.get(key) ?? { subscription, event, segments: [] };
+      same.segments.unshift({ filter, fromUs, toUs });
+      found.set(key, same);
+    }
+  }
+  return [...found.values()];
+}
+
+/** True when anything was asked for at some time of the window. */
+export function isInForce(segments: readonly Segment[], { fromUs, toUs }: TimeWindow): boolean {
+  return segments.some((one) => one.fromUs < toUs && one.toUs > fromUs && fromUs < toUs);
+}

@@ -1,0 +1,277 @@
+/** The listing against a catalogue that is slow, broken, overloaded, or wants a login; and its manners. */
+import { describe, expect, it } from 'vitest';
+import type { AccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import { wholeTextOf } from '../../config/environment.ts';
+import type { Answer } from '../../http/answering-server.ts';
+import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-world.ts';
+
+const records = publishedAt(0, 1_000, 2_000);
+const [first, second] = records;
+
+/** A catalogue of three products that gives these answers first. */
+function answersFirst(...answers: Answer[]) {
+  return startCatalogue({ records: () => records, answer: (request) => answers[request] });
+}
+
+function always(answer: Answer) {
+  return startCatalogue({ records: () => records, answer: () => answer });
+}
+
+const broken: [string, Answer][] = [
+  ['an error', { status: 500 }],
+  ['an overload without a time', { status: 503 }],
+  ['too many requests without a time', { status: 429 }],
+  ['a page of a proxy', { body: '<html><title>Sorry</title>' }],
+  ['half a page', { body: '{"value":[{"Id":"' }],
+  ['a connection that breaks', 'cut'],
+  [
+    'a page that is cut',
+    (response) => {
+      response.writeHead(200, { 'Content-Length': '1000' });
+      response.write('{"value":[', () => response.destroy());
+    },
+  ],
+  ['no list', { body: { detail: 'none' } }],
+  ['a list of something else', { body: { value: {} } }],
+  ['a list in the wrong order', { body: { value: [second, first] } }],
+  ['a list from before', { body: { value: publishedAt(-1_000) } }],
+  [
+    'ten records, mostly without id or date',
+    { body: { value: [...records, first, ...Array.from({ length: 6 }, () => ({}))] } },
+  ],
+  ['no answer', 'hang'],
+  ['another kind of success', { status: 204 }],
+];
+
+describe('a page is asked for again', () => {
+  it.each(broken)('after %s', async (_, answer) => {
+    const catalogue = await answersFirst(answer);
+    // Only what hangs may run into it, on however busy a machine.
+    const timing = answer === 'hang' ? { attemptTimeoutMs: 500 } : {};
+    const walk = listingOf(catalogue.url, { timing });
+    expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
+    if (answer !== 'hang') expect(catalogue.requests).toHaveLength(2);
+  });
+
+  it('not for a few records without id or date, which are counted', async () => {
+    const odd = (count: number) => Array.from({ length: count }, () => ({ Name: 'x' }));
+    for (const value of [odd(1), odd(9), [...odd(5), ...publishedAt(0, 1, 2, 3, 4)]]) {
+      const catalogue = await always({ body: { value } });
+      const { listing } = listingOf(catalogue.url);
+      const pages = await walked({ listing });
+      expect(numbersIn(pages)).toHaveLength(value.length > 9 ? 5 : 0);
+      expect(listing.spent()).toMatchObject({
+        requests: 1,
+        oddRecords: Math.min(value.length, value.length > 9 ? 5 : 9),
+      });
+    }
+  });
+
+  it('with growing waits, eight times, and then given up with what happened', async () => {
+    const catalogue = await always({ body: '<html><title>Under repair</title>' });
+    const walk = listingOf(catalogue.url, { requestsPerMinute: 60_000 });
+    const error = await walked(walk).catch((error) => error);
+    expect(error).toMatchObject({ code: 'unavailable' });
+    expect(error.message).toContain('not JSON');
+    expect(error.message).toContain('Under repair');
+    expect(error.message).toMatch(
+      /, as .*\. That was the last of 8 tries in a row\. Try again later, or check EARSHOT_CATALOGUE_URL\. It begins: /,
+    );
+    const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
+    expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);
+  });
+
+  it('anew after each good one: only failures in a row count', async () => {
+    let failures = 0;
+    const catalogue = await startCatalogue({
+      records: () => publishedAt(...Array.from({ length: 30 }, (_, number) => number * 1_000)),
+      answer: () => (++failures % 5 === 0 ? undefined : { status: 500 }),
+    });
+    expect(numbersIn(await walked(listingOf(catalogue.url, { sizes: [10] })))).toHaveLength(30);
+  });
+
+  it('of the same size after too many requests, and given up with a code of its own', async () => {
+    const catalogue = await always({ status: 429 });
+    await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({ code: 'too_many' });
+    const tops = catalogue.requests.map(({ url }) => url.searchParams.get('$top'));
+    expect(tops).toEqual(Array.from({ length: 8 }, () => '1000'));
+  });
+
+  it.each([404, 405, 302])('never after %i', async (status) => {
+    const catalogue = await always({ status, body: { detail: 'Invalid odata path' } });
+    const code = status === 302 ? 'unavailable' : 'invalid';
+    await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining('EARSHOT_CATALOGUE_URL'),
+    });
+    expect(catalogue.requests).toHaveLength(1);
+  });
+});
+
+describe('pages', () => {
+  it('become smaller when they fail twice in a row, and larger again later', async () => {
+    const tops: number[] = [];
+    const catalogue = await startCatalogue({
+      records: () => publishedAt(...Array.from({ length: 60 }, (_, number) => number * 1_000)),
+      answer: (_, url) => {
+        const top = Number(url.searchParams.get('$top'));
+        tops.push(top);
+        return tops.length < 5 && top > 5 ? { status: 504 } : undefined;
+      },
+    });
+    const walk = listingOf(catalogue.url, { sizes: [40, 10, 5] });
+    expect(numbersIn(await walked(walk))).toHaveLength(60);
+    expect(tops.slice(0, 11)).toEqual([40, 40, 10, 10, 5, 5, 5, 5, 5, 10, 10]);
+    // A count may be what takes so long.
+    const counted = catalogue.requests.map(({ url }) => url.searchParams.has('$count'));
+    expect(counted.slice(0, 5)).toEqual([true, true, false, false, false]);
+  });
+});
+
+describe('requests', () => {
+  it('start no more often than told, one at a time, whatever comes of them', async () => {
+    const catalogue = await startCatalogue({
+      records: () => publishedAt(...Array.from({ length: 30 }, (_, number) => number * 1_000)),
+      answer: (request) => (request % 3 === 1 ? { status: 500 } : undefined),
+    });
+    let nowMs = 0;
+    const startsMs: number[] = [];
+    const pending = { now: 0, most: 0 };
+    const { listing } = listingOf(catalogue.url, {
+      requestsPerMinute: 12,
+      sizes: [10],
+      nowMs: () => nowMs,
+      pause: async (ms) => {
+        nowMs += ms;
+      },
+      fetch: async (input, init) => {
+        startsMs.push(nowMs);
+        pending.most = Math.max(pending.most, ++pending.now);
+        nowMs += 1_000;
+        return fetch(input, init).finally(() => {
+          pending.now -= 1;
+        });
+      },
+    });
+    expect(numbersIn(await walked({ listing }))).toHaveLength(30);
+    const requests = startsMs.length;
+    const spent = { requests, answersMs: requests * 1_000, waitedMs: nowMs - requests * 1_000 };
+    expect(listing.spent()).toMatchObject(spent);
+
+    const both = await Promise.all([walked({ listing }), walked({ listing })]);
+    expect(both.map((pages) => numbersIn(pages).length)).toEqual([30, 30]);
+    const gaps = startsMs.slice(1).map((ms, index) => ms - (startsMs[index] ?? 0));
+    expect(gaps.length).toBeGreaterThan(15);
+    expect(Math.min(...gaps)).toBe(5_000);
+    expect(pending.most).toBe(1);
+  });
+
+  it.each([429, 503])('wait as long as they are told to (%i)', async (status) => {
+    const told = { status, headers: { 'Retry-After': '90' } };
+    const catalogue = await answersFirst(told, told);
+    const walk = listingOf(catalogue.url);
+    expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
+    expect(walk.startsMs).toEqual([0, 90_500, 181_000]);
+  });
+
+  it('do not come back when the wait is longer than that, or the waits are in sum', async () => {
+    const long = await always({ status: 429, headers: { 'Retry-After': '601' } });
+    await expect(walked(listingOf(long.url))).rejects.toMatchObject({
+      code: 'too_many',
+      message: expect.stringContaining('in 601 seconds'),
+    });
+    expect(long.requests).toHaveLength(1);
+    const often = await always({ status: 503, headers: { 'Retry-After': '590' } });
+    await expect(walked(listingOf(often.url))).rejects.toMatchObject({ code: 'unavailable' });
+    expect(often.requests).toHaveLength(4);
+  });
+
+  it('that are told to come back at once do so with the usual distance, and not forever', async () => {
+    const catalogue = await always({ status: 429, headers: { 'Retry-After': '0' } });
+    const walk = listingOf(catalogue.url, { timing: { toldWaitsMsMax: 60_000 } });
+    await expect(walked(walk)).rejects.toMatchObject({ code: 'too_many' });
+    expect(walk.startsMs.at(-1)).toBeLessThanOrEqual(60_000);
+    expect(catalogue.requests.length).toBeLessThan(60);
+  });
+
+  it('end at once when the signal is aborted, before, between and in them', async () => {
+    const catalogue = await always('hang');
+    const reason = new Error('stop');
+    const before = walked(listingOf(catalogue.url), {}, AbortSignal.abort(reason));
+    await expect(before).rejects.toBe(reason);
+    expect(catalogue.requests).toEqual([]);
+
+    const within = new AbortController();
+    const walk = walked(listingOf(catalogue.url), {}, within.signal);
+    await expect.poll(() => catalogue.requests.length).toBe(1);
+    within.abort(reason);
+    await expect(walk).rejects.toBe(reason);
+
+    const between = new AbortController();
+    const failing = await always({ status: 500 });
+    const pause = async () => between.abort(reason);
+    await expect(walked(listingOf(failing.url, { pause }), {}, between.signal)).rejects.toBe(
+      reason,
+    );
+    expect(failing.requests).toHaveLength(1);
+  });
+});
+
+describe('a login', () => {
+  function tokensOf(...names: string[]) {
+    const refused: string[] = [];
+    const tokens: AccessTokens = {
+      get: async () => names[refused.length] ?? 'none',
+      refused: async (token) => {
+        refused.push(token);
+      },
+    };
+    return { tokens, refused };
+  }
+
+  const wantsLogin = (wanted: string) =>
+    startCatalogue({
+      records: () => records,
+      answer: (_, _url, authorization) =>
+        authorization === `Bearer ${wanted}`
+          ? undefined
+          : { status: 401, body: { detail: 'Unauthorized' } },
+    });
+
+  it('is used only when it is asked for, and then kept', async () => {
+    const open = await answersFirst();
+    await walked(listingOf(open.url, tokensOf('good')));
+    expect(open.requests[0]?.authorization).toBeUndefined();
+
+    const closed = await wantsLogin('good');
+    const walk = listingOf(closed.url, { tokens: tokensOf('good').tokens, sizes: [2] });
+    expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
+    const sent = closed.requests.map(({ authorization }) => authorization);
+    expect(sent).toEqual([undefined, ...sent.slice(1).map(() => 'Bearer good')]);
+    expect(sent.length).toBeGreaterThan(2);
+  });
+
+  it('that is over is renewed once, and no more', async () => {
+    const { tokens, refused } = tokensOf('old', 'good');
+    expect(
+      numbersIn(await walked(listingOf((await wantsLogin('good')).url, { tokens }))),
+    ).toHaveLength(3);
+    expect(refused).toEqual(['old']);
+
+    const other = await wantsLogin('another');
+    const error = await walked(listingOf(other.url, { tokens: tokensOf('a', 'b').tokens })).catch(
+      (e) => e,
+    );
+    expect(error).toMatchObject({ code: 'unauthorized' });
+    expect(other.requests).toHaveLength(3);
+    expect(wholeTextOf(error)).not.toContain('Bearer');
+  });
+
+  it('that nobody has set is an error that names the variables', async () => {
+    const catalogue = await wantsLogin('good');
+    await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
+      code: 'unauthorized',
+      message: expect.stringMatching(/\(401\).*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/),
+    });
+  });
+});

@@ -17,6 +17,8 @@ const allowed: Record<string, readonly string[]> = {
     'receiver',
     'admin',
     'summary',
+    'watch',
+    'sinks',
     'console',
   ],
   domain: [],
@@ -28,6 +30,8 @@ const allowed: Record<string, readonly string[]> = {
   receiver: ['domain', 'filter', 'http'],
   admin: ['domain', 'filter', 'http'],
   summary: ['domain', 'filter', 'http'],
+  watch: ['domain', 'filter', 'http'],
+  sinks: ['domain', 'filter', 'http'],
   console: ['domain', 'filter', 'http'],
   sandbox: ['filter'],
   cli: [
@@ -40,13 +44,21 @@ const allowed: Record<string, readonly string[]> = {
     'receiver',
     'admin',
     'summary',
+    'watch',
+    'sinks',
     'console',
     'sandbox',
   ],
 };
 
 /** Packages that one folder alone may touch, and what `domain` may. */
-const packageOwners: Record<string, string> = { 'better-sqlite3': 'store', 'acme-client': 'tls' };
+const packageOwners: Record<string, string> = {
+  'better-sqlite3': 'store',
+  'acme-client': 'tls',
+  standardwebhooks: 'sinks',
+  '@nats-io/transport-node': 'sinks',
+  '@nats-io/jetstream': 'sinks',
+};
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))

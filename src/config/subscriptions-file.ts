@@ -1,10 +1,11 @@
-/** `earshot.config.ts`: the subscriptions that a user names, checked before anything uses them. */
+/** `earshot.config.ts`: the subscriptions and sinks that a user names, checked before anything uses them. */
 import { hash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
+import { sinkNamePattern } from '../domain/sinks.ts';
 import {
   type DesiredSubscription,
   sortedEvents,
@@ -15,6 +16,7 @@ import {
 import { nearestName } from '../filter/hints/nearest-name.ts';
 import { filterSchema } from './filter-schema.ts';
 import { importConfigFile } from './import-config-file.ts';
+import { sinkFields, sinkSchema } from './sink-schema.ts';
 import { summaryRuleFields, summaryRuleSchema } from './summary-rule-schema.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
@@ -36,12 +38,23 @@ const subscriptionSchema = z.strictObject({
   summary: summaryRuleSchema.optional(),
 });
 
-const configSchema = z.strictObject({
-  subscriptions: z.record(
-    z.string().regex(subscriptionNamePattern, 'use small letters, digits and dashes; at most 63'),
-    subscriptionSchema,
-  ),
-});
+const nameRule = 'use small letters, digits and dashes; at most 63';
+
+const noSubscriptions = 'there are none. Write subscriptions: { <name>: { filter: … } }.';
+
+const configSchema = z
+  .strictObject({
+    /** Left out by those who register with flags, and have but sinks here. */
+    subscriptions: z
+      .record(z.string().regex(subscriptionNamePattern, nameRule), subscriptionSchema)
+      .optional(),
+    /** Where notifications are handed over to as they come, by a name of your own for each. */
+    sinks: z.record(z.string().regex(sinkNamePattern, nameRule), sinkSchema).optional(),
+  })
+  .refine(({ subscriptions, sinks }) => subscriptions !== undefined || sinks !== undefined, {
+    path: ['subscriptions'],
+    message: noSubscriptions,
+  });
 
 /** What `earshot.config.ts` exports as its default. */
 export type EarshotConfig = z.input<typeof configSchema>;
@@ -52,7 +65,7 @@ export function defineConfig(config: EarshotConfig): EarshotConfig {
 }
 
 /**
- * The subscriptions of the folder's `earshot.config.ts`, by name; null without such a file. A file that
+ * The subscriptions of the folder's `earshot.config.ts`, by name; null without such a file, or where it names none. A file that
  * has changed is read anew. Rejects with `configuration`, all problems at once.
  */
 export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubscription[] | null> {
@@ -65,11 +78,16 @@ export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubs
     .toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
-/** What the file says, by name; null without one. Rejects with `configuration`, all problems at once. */
+/** What the file says of subscriptions, by name; null without them. Rejects as `readConfigFile` does. */
 export async function readSubscriptions(path: string) {
+  return (await readConfigFile(path))?.subscriptions ?? null;
+}
+
+/** What the file says; null without one. Rejects with `configuration`, all problems at once. */
+export async function readConfigFile(path: string): Promise<z.output<typeof configSchema> | null> {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   const result = configSchema.safeParse(await defaultExportOf(path));
-  if (result.success) return result.data.subscriptions;
+  if (result.success) return result.data;
   const details = result.error.issues.map(describe);
   throw new AppError('configuration', faultsOf(path), { details });
 }
@@ -113,7 +131,7 @@ function describe(issue: z.core.$ZodIssue): string {
     return 'it has no such form: export default defineConfig({ subscriptions: { … } }).';
   }
   if (where === 'subscriptions' && issue.code === 'invalid_type') {
-    return 'subscriptions: there are none. Write subscriptions: { <name>: { filter: … } }.';
+    return `subscriptions: ${noSubscriptions}`;
   }
   if (issue.code === 'unrecognized_keys') return `${where}: ${unknownFields(issue)}`;
   if (issue.code === 'invalid_value') return `${where}: use one of ${issue.values.join(', ')}.`;
@@ -130,8 +148,9 @@ function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys): string
   return `${said.join(' ')} Known are: ${known.join(', ')}.`;
 }
 
-function fieldsAt([, name, ...deeper]: readonly PropertyKey[]): readonly string[] {
+function fieldsAt([part, name, ...deeper]: readonly PropertyKey[]): readonly string[] {
   if (name === undefined) return Object.keys(configSchema.shape);
+  if (part === 'sinks') return sinkFields(deeper);
   if (deeper.length === 0) return Object.keys(subscriptionSchema.shape);
   return summaryRuleFields(deeper);
 }

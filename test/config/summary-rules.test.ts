@@ -204,7 +204,7 @@ describe('a summary rule with faults', () => {
     );
     const above = await loadText('export default { subscriptions: {}, zzzzzzzz: {} };\n');
     expect(above.rules).toEqual(
-      refused('the default export: "zzzzzzzz" is not known here. Known are: subscriptions.'),
+      refused('the default export: "zzzzzzzz" is not known here. Known are: subscriptions, sinks.'),
     );
   });
 

@@ -1,0 +1,119 @@
+/** Runs a program of the user's with a text on its standard input, within bounds. */
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { kill } from 'node:process';
+import type { Readable, Writable } from 'node:stream';
+import type { ProgramEnd, RunProgram } from '../sinks/sink-world.ts';
+import type { Io } from './io.ts';
+
+/** Of its standard error, of which the end is kept. */
+const stderrCharactersMax = 4_096;
+/** Between asking a program to end and ending it. */
+const graceMs = 2_000;
+/** From SIGKILL on: one that may not be ended, as it runs as another user, is left to itself then. */
+const leaveAfterMs = 1_000;
+/** What it started may hold its standard error open for good. */
+const lastWordsMs = 200;
+
+/**
+ * The program gets the environment without the variables of earshot, which hold secrets, and leads a process
+ * group of its own: when its time is up, all of the group get SIGTERM, and SIGKILL after two seconds. A second
+ * later this resolves whatever became of it. Its standard output is thrown away.
+ */
+export function createRunProgram(
+  { env }: Pick<Io, 'env'>,
+  sendSignal: SendSignal = kill,
+): RunProgram {
+  const passedOn = Object.entries(env).filter(([name]) => !name.startsWith('EARSHOT_'));
+  const ownEnv = Object.fromEntries(passedOn);
+  return ([program = '', ...args], stdin, limits) => {
+    const child = spawn(program, args, {
+      env: ownEnv,
+      detached: true,
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+    // It may end without reading all that it is given.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(stdin);
+    return endOf(child, limits, sendSignal);
+  };
+}
+
+/** Throws where the process is gone, or belongs to somebody else. */
+type SendSignal = (pid: number, signal: 'SIGTERM' | 'SIGKILL') => unknown;
+
+function endOf(
+  child: ChildProcessByStdio<Writable, null, Readable>,
+  limits: Parameters<RunProgram>[2],
+  sendSignal: SendSignal,
+): Promise<ProgramEnd> {
+  return new Promise((resolve, reject) => {
+    let stderr = '';
+    const leave = () => {
+      for (const part of [child.stdin, child.stderr]) part.destroy();
+      child.unref();
+      resolve({ exitCode: null, signal: null, timedOut: true, stderr });
+    };
+    const ending = endInTime(child, limits, { sendSignal, leave });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-stderrCharactersMax);
+    });
+    child.on('error', (error) => {
+      // One that runs and cannot be told to end still says how it ended.
+      if (child.pid !== undefined) return;
+      ending.clear();
+      reject(error);
+    });
+    child.on('exit', (exitCode, signal) => {
+      ending.clear();
+      const done = () => {
+        clearTimeout(timer);
+        child.stderr.destroy();
+        resolve({ exitCode, signal, timedOut: ending.timedOut(), stderr });
+      };
+      const timer = setTimeout(done, lastWordsMs);
+      child.on('close', done);
+    });
+  });
+}
+
+function endInTime(
+  child: ChildProcess,
+  { timeoutMs, signal }: Parameters<RunProgram>[2],
+  { sendSignal, leave }: { sendSignal: SendSignal; leave: () => void },
+) {
+  let timedOut = false;
+  let last: NodeJS.Timeout | undefined;
+  const killGroup = (name: 'SIGTERM' | 'SIGKILL') => {
+    if (child.pid === undefined) return;
+    try {
+      sendSignal(-child.pid, name);
+    } catch {
+      // Gone already, or not ours to end.
+    }
+  };
+  const killAll = () => {
+    killGroup('SIGKILL');
+    last = setTimeout(leave, leaveAfterMs);
+  };
+  const end = () => {
+    if (last !== undefined) return;
+    killGroup('SIGTERM');
+    last = setTimeout(killAll, graceMs);
+  };
+  const timer = setTimeout(() => {
+    timedOut = true;
+    end();
+  }, timeoutMs);
+  signal.addEventListener('abort', end);
+  if (signal.aborted) end();
+  return {
+    timedOut: () => timedOut,
+    clear: () => {
+      clearTimeout(timer);
+      clearTimeout(last);
+      signal.removeEventListener('abort', end);
+      // What it started and left behind ends with it, where its time was up.
+      if (last !== undefined) killGroup('SIGKILL');
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** What comes after the status of an answer, which alone decides: read as far as it is of use. */
+
+/** Of one body. */
+const bytesMax = 65_536;
+/** Bodies that are read to no end at a time; the oldest is left when there are more. */
+const drainedMax = 64;
+
+type Body = ReadableStream<Uint8Array> | null;
+
+/** The text, as much of it as came and is within bounds. Never rejects. */
+export async function beginningOf(body: Body): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      chunks.push(chunk);
+      bytes += chunk.byteLength;
+      // Leaving the loop closes the connection.
+      if (bytes >= bytesMax) break;
+    }
+  } catch {
+    // It was cut off, or its time was up.
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+export interface Drain {
+  /** Lets a short body come to its end, so that its connection serves again. Nobody waits for it. */
+  take(body: Body): void;
+  /** Leaves those that have not ended. */
+  close(): void;
+}
+
+export function createDrain(): Drain {
+  const open = new Set<ReadableStreamDefaultReader<Uint8Array>>();
+  // Its read ends, and with it the connection.
+  const leave = (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+    open.delete(reader);
+    reader.cancel().catch(() => undefined);
+  };
+  const drain = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+    for (let bytes = 0; bytes < bytesMax; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      bytes += value.byteLength;
+    }
+  };
+  return {
+    take: (body) => {
+      if (body === null) return;
+      const reader = body.getReader();
+      open.add(reader);
+      drain(reader).then(
+        () => leave(reader),
+        () => leave(reader),
+      );
+      const [oldest] = open;
+      if (open.size > drainedMax && oldest !== undefined) leave(oldest);
+    },
+    close: () => {
+      for (const reader of open) leave(reader);
+    },
+  };
+}

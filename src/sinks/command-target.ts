@@ -1,0 +1,59 @@
+/** Hands items over to a program: one start for each, the document on its standard input. */
+import { printable } from '../domain/printable.ts';
+import type { SinkTarget } from '../domain/sinks.ts';
+import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
+import type { ProgramEnd, RunProgram } from './sink-world.ts';
+import type { Target, TargetAnswer } from './target.ts';
+
+/** `EX_TEMPFAIL` of sysexits.h: the program asks to be started again later. */
+const tryLater = 75;
+
+/** The program gets one line: the document, and a line feed. It has taken it when it ends with exit code 0. */
+export function createCommandTarget(
+  { command }: Extract<SinkTarget, { kind: 'command' }>,
+  { run, timeoutMs }: { run: RunProgram; timeoutMs: number },
+): Target {
+  return {
+    handOver: async (item, signal) => {
+      try {
+        const end = await run(command, `${JSON.stringify(item)}\n`, { timeoutMs, signal });
+        return answerOf({ ...end, timedOut: end.timedOut || signal.aborted });
+      } catch (error) {
+        return cannotStart(command[0] ?? '', error);
+      }
+    },
+    close: async () => undefined,
+  };
+}
+
+function answerOf({ exitCode, signal, timedOut, stderr }: ProgramEnd): TargetAnswer {
+  const words = foreignText(lastLine(stderr), { secrets: [], charactersMax: hintCharactersMax });
+  const said = words === '' ? '' : `: ${words}`;
+  if (timedOut) return unavailable(`it did not end in time${said}`);
+  if (exitCode === 0) return { kind: 'taken' };
+  if (exitCode === tryLater) return unavailable(`it asks to be tried later (exit code 75)${said}`);
+  if (exitCode !== null)
+    return { kind: 'refused', reason: `it ended with exit code ${exitCode}${said}` };
+  // Ended from outside, such as for want of memory.
+  return unavailable(`it was ended by ${signal ?? 'a signal'}${said}`);
+}
+
+function unavailable(reason: string): TargetAnswer {
+  return { kind: 'unavailable', reason, retryAfterMs: null };
+}
+
+/** The last one says what went wrong, above it stands how it came to that. */
+function lastLine(text: string): string {
+  return text.trimEnd().split('\n').at(-1) ?? '';
+}
+
+function cannotStart(program: string, error: unknown): TargetAnswer {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const name = printable(program);
+  // Too many processes or files, or too little memory, which passes.
+  if (!['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EPERM'].includes(code)) {
+    return unavailable(`${name} cannot be started (${code})`);
+  }
+  const reason = `${name} cannot be started (${code}): see that it is there and may be run`;
+  return { kind: 'misconfigured', reason };
+}

@@ -1,0 +1,38 @@
+/** Makes what a sink's definition names. */
+import type { SinkDefinition } from '../domain/sinks.ts';
+import { createCommandTarget } from './command-target.ts';
+import type { SinkWorld } from './sink-world.ts';
+import type { Target } from './target.ts';
+import { createWebhookTarget } from './webhook-target.ts';
+
+/** Connects to nothing yet. */
+export function openTarget(
+  { name, target, timeoutMs }: Pick<SinkDefinition, 'name' | 'target' | 'timeoutMs'>,
+  world: Pick<SinkWorld, 'run' | 'fetch' | 'nowUs' | 'connectNats'>,
+): Target {
+  switch (target.kind) {
+    case 'command':
+      return createCommandTarget(target, { run: world.run, timeoutMs });
+    case 'webhook':
+      return createWebhookTarget(target, world);
+    case 'nats':
+      return openLater(async () => {
+        const { createNatsTarget } = await import('./nats-target.ts');
+        return createNatsTarget(target, { name, timeoutMs, connectNats: world.connectNats });
+      });
+  }
+}
+
+/** With its first item: the library is loaded by those alone who use it. */
+function openLater(open: () => Promise<Target>): Target {
+  let opening: Promise<Target> | null = null;
+  return {
+    handOver: async (item, signal) => {
+      opening ??= open();
+      return (await opening).handOver(item, signal);
+    },
+    close: async () => {
+      await (await opening)?.close();
+    },
+  };
+}

@@ -1,0 +1,273 @@
+/** The sinks of `earshot.config.ts`: every form they take, and what is refused with where and why. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
+import { collection, defineConfig, type EarshotConfig } from '../../src/index.ts';
+import { createChain } from '../admin/endpoint/certificate-chain.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import type { LoadedSinks } from './load-sinks-child.ts';
+
+const child = fork(join(import.meta.dirname, 'load-sinks-child.ts'), { execArgv: [] });
+afterAll(() => void child.kill());
+
+async function loadText(text: string, folder = temporaryDirectory()) {
+  const path = join(folder, subscriptionsFileName);
+  writeFileSync(path, text);
+  const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
+  child.send(folder);
+  const [loaded]: LoadedSinks[] = await answered;
+  return { sinks: loaded?.sinks, subscriptions: loaded?.subscriptions, path };
+}
+
+const load = (sinks: unknown, folder?: string) =>
+  loadText(`export default ${JSON.stringify({ subscriptions: { alps: {} }, sinks })};\n`, folder);
+
+function secretFile(folder: string, name: string, text: string, mode = 0o600): string {
+  writeFileSync(join(folder, name), text);
+  chmodSync(join(folder, name), mode);
+  return name;
+}
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const bare = {
+  subscriptions: [],
+  events: [],
+  filter: '',
+  startAt: 'now',
+  timeoutMs: 30_000,
+  attemptsMax: 5,
+};
+
+describe('sinks', () => {
+  it('are none without a file, and where the file has none', async () => {
+    expect((await loadText('export default { subscriptions: {} };')).sinks).toEqual([]);
+    expect((await load({})).sinks).toEqual([]);
+  });
+
+  it('may be all that a file has, of who registers with flags', async () => {
+    const text = "export default { sinks: { act: { command: ['act'] } } };";
+    const { sinks, subscriptions } = await loadText(text);
+    expect(sinks).toMatchObject([{ name: 'act' }]);
+    expect(subscriptions).toEqual([]);
+  });
+
+  it('can be a command, a webhook and NATS, with what is usual for each', async () => {
+    const { sinks, subscriptions } = await load({
+      web: { webhook: 'https://hooks.example.org/x?a=b' },
+      act: { command: ['python3', 'act.py', ''] },
+      bus: { nats: { servers: ['nats://127.0.0.1:4222'], subject: 'earshot.{event}' } },
+    });
+    expect(sinks).toEqual([
+      {
+        ...bare,
+        name: 'act',
+        concurrency: 2,
+        target: { kind: 'command', command: ['python3', 'act.py', ''] },
+      },
+      {
+        ...bare,
+        name: 'bus',
+        concurrency: 32,
+        target: {
+          kind: 'nats',
+          servers: ['nats://127.0.0.1:4222'],
+          subject: 'earshot.{event}',
+          credentials: { kind: 'none' },
+          ca: null,
+        },
+      },
+      {
+        ...bare,
+        name: 'web',
+        concurrency: 8,
+        target: { kind: 'webhook', url: 'https://hooks.example.org/x?a=b', secret: null, ca: null },
+      },
+    ]);
+    expect(subscriptions).toEqual(['alps']);
+  });
+
+  it('can say all that there is to say, with secrets and certificates in files beside it', async () => {
+    const folder = temporaryDirectory();
+    const { rootPem } = await createChain();
+    writeFileSync(join(folder, 'ca.pem'), rootPem);
+    const [tokenFile, passwordFile] = [
+      secretFile(folder, 'token', 'a-token\n'),
+      secretFile(folder, 'password', 'a password\r\n', 0o400),
+    ];
+    const nats = { servers: ['tls://a.example.org:4222', 'tls://b.example.org'], subject: 'a.b' };
+    const { sinks } = await load(
+      {
+        a: {
+          webhook: 'https://localhost:1/',
+          secretFile: secretFile(folder, 'secret', `${secret}\n`),
+          ca: 'ca.pem',
+          subscriptions: ['nile', 'alps', 'nile'],
+          events: ['deleted', 'created'],
+          filter: "startswith(Name,'S2')",
+          from: 'start',
+          concurrency: 64,
+          timeoutSeconds: 5,
+          attempts: 1,
+        },
+        b: { nats: { ...nats, tokenFile, ca: 'ca.pem' } },
+        c: { nats: { ...nats, user: 'earshot', passwordFile } },
+      },
+      folder,
+    );
+    expect(sinks).toMatchObject([
+      {
+        target: { kind: 'webhook', secret, ca: rootPem },
+        subscriptions: ['nile', 'alps'],
+        events: ['created', 'deleted'],
+        filter: "startswith(Name,'S2')",
+        startAt: 'start',
+        concurrency: 64,
+        timeoutMs: 5_000,
+        attemptsMax: 1,
+      },
+      { target: { credentials: { kind: 'token', token: 'a-token' }, ca: rootPem } },
+      { target: { credentials: { kind: 'user', user: 'earshot', password: 'a password' } } },
+    ]);
+  });
+
+  it('are typed in defineConfig, filters built in code too', () => {
+    const config: EarshotConfig = {
+      subscriptions: {},
+      sinks: { a: { command: ['act'], filter: collection('SENTINEL-2'), events: ['created'] } },
+    };
+    expect(defineConfig(config)).toBe(config);
+    // @ts-expect-error: a field that is none
+    defineConfig({ subscriptions: {}, sinks: { a: { comand: ['act'] } } });
+    // @ts-expect-error: an event that is none
+    defineConfig({ subscriptions: {}, sinks: { a: { command: ['act'], events: ['made'] } } });
+  });
+});
+
+describe('a sink with faults', () => {
+  const one = 'name one target: command, webhook or nats';
+  const nats = { servers: ['nats://a'], subject: 'a' };
+  it.each<[string, unknown, string[]]>([
+    ['no target', {}, [`sinks\\.a: ${one}`]],
+    ['two targets', { command: ['a'], webhook: 'https://a.example' }, [`sinks\\.a: ${one}`]],
+    [
+      'an unknown field',
+      { command: ['a'], fitler: '' },
+      ['sinks\\.a: "fitler" is not known here\\. Did you mean filter\\? Known are: command, .*'],
+    ],
+    [
+      'an unknown field of NATS',
+      { nats: { ...nats, server: 'x' } },
+      [
+        'sinks\\.a\\.nats: "server" is not known here\\. Did you mean servers\\? Known are: servers, .*',
+      ],
+    ],
+    ['an empty command', { command: [] }, ['sinks\\.a\\.command: name a program']],
+    ['a command in one text', { command: 'act.py' }, ['sinks\\.a\\.command: .*array.*']],
+    [
+      'http to elsewhere',
+      { webhook: 'http://hooks.example.org' },
+      ['sinks\\.a\\.webhook: must be an https URL; http only to this machine.*'],
+    ],
+    [
+      'a password in the URL',
+      { webhook: 'https://me:hunter2@hooks.example.org' },
+      ['sinks\\.a\\.webhook: must hold no user name, password or #'],
+    ],
+    [
+      'a subject with a wildcard',
+      { nats: { ...nats, subject: 'earshot.>' } },
+      ['sinks\\.a\\.nats\\.subject: must be words with dots.*'],
+    ],
+    [
+      'another scheme',
+      { nats: { ...nats, servers: ['http://a'] } },
+      ['sinks\\.a\\.nats\\.servers\\.0: must be nats:// or tls://.*'],
+    ],
+    [
+      'credentials in the address',
+      { nats: { ...nats, servers: ['nats://me:hunter2@a'] } },
+      ['sinks\\.a\\.nats\\.servers\\.0: must be nats:// or tls://.*'],
+    ],
+    [
+      'mixed schemes',
+      { nats: { ...nats, servers: ['nats://a', 'tls://b'] } },
+      ['sinks\\.a\\.nats\\.servers: must be all nats:// or all tls://'],
+    ],
+    [
+      'a user without a password',
+      { nats: { ...nats, user: 'x' } },
+      ['sinks\\.a\\.nats: user and passwordFile belong together: set both'],
+    ],
+    [
+      'a secret for a command',
+      { command: ['a'], secretFile: 'x' },
+      ['sinks\\.a: secretFile goes with a webhook'],
+    ],
+    [
+      'numbers out of bounds, all told at once',
+      { command: ['a'], concurrency: 65, timeoutSeconds: 0, attempts: 1.5 },
+      [
+        'sinks\\.a\\.concurrency: must be a whole number from 1 to 64',
+        'sinks\\.a\\.timeoutSeconds: must be a whole number from 1 to 3600',
+        'sinks\\.a\\.attempts: must be a whole number from 1 to 100',
+      ],
+    ],
+    [
+      'an event that is none',
+      { command: ['a'], events: ['made'] },
+      ['sinks\\.a\\.events\\.0: use one of .*'],
+    ],
+    [
+      'no event',
+      { command: ['a'], events: [] },
+      ['sinks\\.a\\.events: name an event, or leave this out'],
+    ],
+  ])('(%s) is refused with where and why', async (_title, sink, details) => {
+    const { sinks, path } = await load({ a: sink });
+    expect(sinks).toEqual({
+      code: 'configuration',
+      message: `${path} has faults.`,
+      details: details.map((detail) => expect.stringMatching(new RegExp(`^${detail}$`))),
+    });
+    expect(JSON.stringify(sinks)).not.toContain('hunter2');
+  });
+
+  it('in its name, its filter and its files is refused with all of it at once', async () => {
+    const folder = temporaryDirectory();
+    const web = { webhook: 'https://a.example' };
+    writeFileSync(join(folder, 'no.pem'), 'nothing');
+    const { sinks, subscriptions } = await load(
+      {
+        a: { ...web, secretFile: secretFile(folder, 'open', secret, 0o604), ca: 'no.pem' },
+        b: {
+          ...web,
+          secretFile: secretFile(folder, 'short', 'whsec_aHVudGVyMg=='),
+          filter: 'Nam eq 1',
+        },
+        c: { ...web, secretFile: 'gone' },
+        d: { ...web, secretFile: secretFile(folder, 'empty', '\n') },
+      },
+      folder,
+    );
+    expect(sinks).toMatchObject({
+      details: [
+        `sinks.a.secretFile: every user of this machine may read ${folder}/open. Run: chmod o= ${folder}/open`,
+        'sinks.a.ca: the file does not hold PEM certificates.',
+        expect.stringMatching(/^sinks\.b\.secretFile: the file must hold whsec_ and 24 to 64 /),
+        `sinks.c.secretFile: ${folder}/gone cannot be read (ENOENT).`,
+        'sinks.d.secretFile: the file is empty.',
+        expect.stringMatching(/^sinks\.b\.filter: error/),
+      ],
+    });
+    expect(JSON.stringify(sinks)).not.toContain('aHVudGVyMg');
+    // What is wrong there is no matter for the subscriptions.
+    expect(subscriptions).toEqual(['alps']);
+    const named = await load({ Archive: web });
+    expect(named.sinks).toMatchObject({
+      details: [expect.stringMatching(/^sinks\.Archive: use small/)],
+    });
+  });
+});

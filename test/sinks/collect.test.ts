@@ -1,0 +1,154 @@
+/** Which notifications become items: subscriptions, events, filters, where a sink begins, and replays. */
+import { describe, expect, it } from 'vitest';
+import { sinkWaitingMax } from '../../src/domain/sinks.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { startHook } from './hook-server.ts';
+import { definition } from './sink-definition.ts';
+import { openSinkWorld } from './sink-world.ts';
+import { createVirtualTime } from './virtual-time.ts';
+
+const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
+const record = (name: string) => ({ Id: 'an-id', Name: name });
+
+describe('a sink', () => {
+  it('gets what its subscriptions, events and filter ask for', async () => {
+    const hook = await startHook();
+    const { accept, start, isDone, store } = await openSinkWorld();
+    await accept({ value: record('S2A_1') }, { subscription: 'alps' });
+    await accept(
+      { value: record('S2A_2'), SubscriptionEvent: 'deleted' },
+      { subscription: 'alps' },
+    );
+    await accept({ value: record('S1A_3') }, { subscription: 'alps' });
+    await accept({ value: record('S2A_4') }, { subscription: 'nile' });
+    await accept({ value: null, Value: record('S2A_5') }, { subscription: 'alps' });
+    await accept({ value: null, ProductName: 'S2A_6' }, { subscription: 'alps' });
+    // An array: the record is that of the item, and not the first.
+    const [seven, eight] = [
+      notification(7, { value: record('S1A_7') }),
+      notification(8, { value: record('S2A_8') }),
+    ];
+    await store.accept(delivery([seven, eight], { subscription: 'alps' }));
+    const all = ['subscriptions', 'events', 'filter', 'every'];
+    start(
+      definition(webhook(hook.url), { name: 'subscriptions', subscriptions: ['nile', 'other'] }),
+      definition(webhook(hook.url), { name: 'events', events: ['deleted', 'modified'] }),
+      definition(webhook(hook.url), {
+        name: 'filter',
+        subscriptions: ['alps'],
+        events: ['created'],
+        filter: "startswith(Name,'S2')",
+      }),
+      definition(webhook(hook.url), { name: 'every' }),
+    );
+    for (const name of all) await expect.poll(() => isDone(name)).toBe(true);
+    const got = (sink: string) =>
+      hook.received
+        .filter(({ data }) => data.sink === sink)
+        .map(({ data }) => data.position)
+        .toSorted((a, b) => a - b);
+    expect(got('subscriptions')).toEqual([4]);
+    expect(got('events')).toEqual([2]);
+    expect(got('filter')).toEqual([1, 5, 8]);
+    expect(got('every')).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const names = hook.received
+      .filter(({ data }) => data.sink === 'every' && data.position > 4)
+      .map(({ data }) => data.value?.Name ?? null);
+    expect(names.toSorted()).toEqual([null, 'S1A_7', 'S2A_5', 'S2A_8'].toSorted());
+  });
+
+  it('that is new begins with what comes from now on, and goes on there when it is started again', async () => {
+    const hook = await startHook();
+    const { accept, start, isDone } = await openSinkWorld();
+    const now = definition(webhook(hook.url), { startAt: 'now' });
+    const empty = definition(webhook(hook.url), { name: 'empty', startAt: 'now' });
+    const first = start(empty);
+    await expect.poll(() => isDone('empty')).toBe(true);
+    await first.stop();
+    await accept();
+    const second = start(now);
+    await expect.poll(() => isDone()).toBe(true);
+    expect(hook.received).toEqual([]);
+    await second.stop();
+    await accept();
+    start(now, empty);
+    await expect.poll(() => isDone()).toBe(true);
+    await expect.poll(() => isDone('empty')).toBe(true);
+    const got = hook.received.map(({ data }) => `${data.sink} ${data.position}`);
+    expect(got.toSorted()).toEqual(['empty 1', 'empty 2', 'sink 2']);
+  });
+
+  it('that takes nothing has a bounded number of items, and the rest waits in the log', async () => {
+    const time = createVirtualTime();
+    const hook = await startHook({
+      answer: (_hooked, response) => void response.writeHead(500).end(),
+    });
+    const { start, store, isDone } = await openSinkWorld(time);
+    const all = sinkWaitingMax + 150;
+    for (let first = 1; first <= all; first += 50) {
+      const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
+      await store.accept(delivery(made));
+    }
+    start(definition(webhook(hook.url), { concurrency: 64, timeoutMs: 3_600_000 }));
+    const waiting = async () => (await store.sinks.counts())[0]?.waiting;
+    await time.runUntil(async () => (await waiting()) === sinkWaitingMax);
+    for (let i = 0; i < 20; i += 1) await time.runUntil(() => true);
+    time.advance(1_000);
+    expect(await waiting()).toBe(sinkWaitingMax);
+    expect(await store.cursor('sink:sink')).toBe(sinkWaitingMax);
+    hook.change(() => undefined);
+    await time.runUntil(() => isDone(), { stepMs: 1_000 });
+    expect(new Set(hook.positions()).size).toBe(all);
+  });
+});
+
+describe('a replay', () => {
+  it('hands a part of the past over again, marked, by its own filter and the sink’s', async () => {
+    const hook = await startHook();
+    const { accept, start, isDone, store, world } = await openSinkWorld();
+    for (const name of ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5']) {
+      await accept({ value: record(name) });
+    }
+    start(definition(webhook(hook.url), { filter: "startswith(Name,'S2')" }));
+    await expect.poll(() => isDone()).toBe(true);
+    expect(hook.positions().toSorted()).toEqual([1, 2, 4, 5]);
+    const before = new Map(hook.received.map(({ data }) => [data.position, data.id]));
+    const replay = {
+      sink: 'sink',
+      filter: "contains(Name,'A_')",
+      sinceUs: null,
+      untilUs: null,
+      afterPosition: 1,
+      lastPosition: 5,
+      requestedAtUs: world.nowUs(),
+    };
+    const { id } = await store.sinks.addReplay(replay);
+    await expect.poll(() => store.sinks.replays({ all: false })).toEqual([]);
+    await expect.poll(() => isDone()).toBe(true);
+    const again = hook.received.slice(4).map(({ data }) => data);
+    expect(again.map(({ position }) => position).toSorted()).toEqual([2, 5]);
+    for (const data of again) {
+      const notificationId = before.get(data.position);
+      expect(data).toMatchObject({ replay: true, notificationId });
+      expect(data.id).toBe(`${notificationId}_replay_${id}`);
+    }
+  });
+
+  it('with a filter that is none is left alone, and says so once', async () => {
+    const time = createVirtualTime();
+    const hook = await startHook();
+    const { accept, start, isDone, store, lines } = await openSinkWorld(time);
+    await accept();
+    const bounds = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 1 };
+    const asked = { sink: 'sink', requestedAtUs: time.nowUs(), ...bounds };
+    await store.sinks.addReplay({ ...asked, filter: 'nonsense' });
+    await store.sinks.addReplay({ ...asked, filter: '' });
+    start(definition(webhook(hook.url), { timeoutMs: 3_600_000 }));
+    await time.runUntil(() => hook.received.length === 2);
+    await time.runUntil(() => isDone(), { stepMs: 1_000 });
+    expect(hook.received.map(({ data }) => data.replay).toSorted()).toEqual([false, true]);
+    expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
+      { message: 'a replay has a filter that cannot be read' },
+    ]);
+  });
+});

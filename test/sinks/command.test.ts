@@ -1,0 +1,158 @@
+/** Commands: what they are given, what their exit codes mean, and that none outlives its time. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createRunProgram } from '../../src/cli/run-program.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { definition } from './sink-definition.ts';
+import { openSinkWorld } from './sink-world.ts';
+import { createVirtualTime } from './virtual-time.ts';
+
+/** A program of Node; `input` is what it got. Gives its command line and where its files are. */
+function script(body: string) {
+  const folder = temporaryDirectory();
+  const file = join(folder, 'act.cjs');
+  const text = `const fs = require('node:fs'); const input = fs.readFileSync(0, 'utf8');\n${body}\n`;
+  writeFileSync(file, text);
+  const command = [process.execPath, file, folder];
+  return { folder, target: { kind: 'command', command } as const };
+}
+
+const keepInput = `fs.appendFileSync(process.argv[2] + '/got', input);`;
+
+describe('a command', () => {
+  it('gets one line of JSON for each item, and no secret of earshot in its environment', async () => {
+    process.env.EARSHOT_ACCOUNT_PASSWORD = 'hunter2';
+    onTestFinished(() => void delete process.env.EARSHOT_ACCOUNT_PASSWORD);
+    const keepEnvironment = `fs.writeFileSync(process.argv[2] + '/env', JSON.stringify(process.env));`;
+    const { folder, target } = script(`${keepEnvironment} ${keepInput}`);
+    const { accept, start, isDone } = await openSinkWorld();
+    for (let i = 0; i < 3; i += 1) await accept({ padding: 'x'.repeat(100_000) });
+    start(definition(target, { concurrency: 1 }));
+    await expect.poll(() => isDone()).toBe(true);
+    const lines = readFileSync(join(folder, 'got'), 'utf8').trimEnd().split('\n');
+    const got = lines.map((line) => JSON.parse(line));
+    expect(got).toMatchObject([{ position: 1 }, { position: 2 }, { position: 3 }]);
+    expect(got[0]).toMatchObject({ productId: 'product-1', value: { Id: 'product-1' } });
+    const environment = readFileSync(join(folder, 'env'), 'utf8');
+    expect(environment).toContain('PATH');
+    expect(environment).not.toContain('EARSHOT_');
+  });
+
+  it('that fails refuses the item, with the last line of its standard error as the reason', async () => {
+    const { target } = script(
+      `console.error('Traceback\\nno such \\x1b[31mtable'); process.exit(1);`,
+    );
+    const { accept, start, items } = await openSinkWorld();
+    await accept();
+    start(definition(target, { attemptsMax: 1 }));
+    await expect
+      .poll(() => items('dead'))
+      .toMatchObject([{ error: 'it ended with exit code 1: no such \ufffd[31mtable' }]);
+  });
+
+  it('that ends with 75 is started again, and that does not count', async () => {
+    const time = createVirtualTime();
+    const { folder, target } = script(
+      `${keepInput} const n = fs.readFileSync(process.argv[2] + '/got', 'utf8').split('\\n').length - 1;
+       process.exit(n < 3 ? 75 : 0);`,
+    );
+    const { accept, start, items } = await openSinkWorld(time);
+    await accept();
+    start(definition(target, { attemptsMax: 1, timeoutMs: 3_600_000 }));
+    const got = () =>
+      existsSync(join(folder, 'got')) ? readFileSync(join(folder, 'got'), 'utf8') : '';
+    await time.runUntil(() => got().split('\n').length === 4);
+    await time.runUntil(async () => (await items('waiting')).length === 0);
+    expect(await items('dead')).toEqual([]);
+  });
+
+  it('that is not there, or may not be run, takes nothing, and nothing counts', async () => {
+    const { folder } = script('');
+    const { accept, start, items } = await openSinkWorld();
+    await accept();
+    const missing = { kind: 'command', command: [join(folder, 'gone')] } as const;
+    const forbidden = { kind: 'command', command: [join(folder, 'act.cjs')] } as const;
+    start(
+      definition(missing, { name: 'missing', attemptsMax: 1 }),
+      definition(forbidden, { name: 'forbidden', attemptsMax: 1 }),
+    );
+    const waiting = async (sink: string) =>
+      (await items('waiting', sink)).map(({ error }) => error);
+    const why = (code: string) => [expect.stringContaining(`cannot be started (${code})`)];
+    await expect.poll(() => waiting('missing')).toEqual(why('ENOENT'));
+    await expect.poll(() => waiting('forbidden')).toEqual(why('EACCES'));
+  });
+
+  it('that does not read its input may take the item all the same', async () => {
+    const { accept, start, items, isDone } = await openSinkWorld();
+    await accept({ padding: 'x'.repeat(500_000) });
+    start(definition({ kind: 'command', command: ['true'] }));
+    await expect.poll(() => isDone()).toBe(true);
+    expect(await items('dead')).toEqual([]);
+  });
+
+  it('that hangs is ended when its time is up, with all that it started', async () => {
+    const { folder, target } = script(
+      `process.on('SIGTERM', () => fs.writeFileSync(process.argv[2] + '/asked', ''));
+       const child = require('node:child_process').spawn('sleep', ['1000'], { stdio: 'inherit' });
+       fs.writeFileSync(process.argv[2] + '/pids', process.pid + ' ' + child.pid);
+       setInterval(() => {}, 1000);`,
+    );
+    const { accept, start, items } = await openSinkWorld();
+    await accept();
+    start(definition(target, { timeoutMs: 1_000 }));
+    await expect
+      .poll(() => items('waiting'))
+      .toMatchObject([{ error: 'it did not end in time', attempts: 0 }]);
+    expect(existsSync(join(folder, 'asked'))).toBe(true);
+    const pids = readFileSync(join(folder, 'pids'), 'utf8').split(' ').map(Number);
+    const isAlive = (pid: number) => {
+      // One that has ended but was not waited for is a zombie, and can still be signalled.
+      const state = existsSync(`/proc/${pid}/stat`) && readFileSync(`/proc/${pid}/stat`, 'utf8');
+      return state !== false && !/\) Z /.test(state);
+    };
+    await expect.poll(() => pids.filter(isAlive)).toEqual([]);
+  });
+
+  it('is ended when the program ends, after some time, and its item is handed over again', async () => {
+    const time = createVirtualTime();
+    const { folder, target } = script(`${keepInput} setInterval(() => {}, 1000);`);
+    const { accept, start, items } = await openSinkWorld(time);
+    await accept();
+    const sinks = start(definition(target, { timeoutMs: 3_600_000 }));
+    await time.runUntil(() => existsSync(join(folder, 'got')));
+    let hasStopped = false;
+    const atUs = time.nowUs();
+    const stopping = sinks.stop().then(() => {
+      hasStopped = true;
+    });
+    await time.runUntil(() => hasStopped);
+    await stopping;
+    expect(time.nowUs() - atUs).toBeGreaterThanOrEqual(10_000_000);
+    expect(await items('waiting')).toMatchObject([{ attempts: 0, error: null }]);
+  });
+
+  it('that may not be ended is left to itself three seconds after its time', async () => {
+    const { folder } = script('');
+    const file = join(folder, 'pid');
+    const asked: string[] = [];
+    // As where it runs as another user: the system refuses.
+    const run = createRunProgram({ env: process.env }, (_pid, name) => {
+      asked.push(name);
+      throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
+    });
+    const command = ['sh', '-c', `echo $$ > ${file}; echo some words >&2; exec sleep 1000`];
+    onTestFinished(() => void process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL'));
+    const limits = { timeoutMs: 300, signal: new AbortController().signal };
+    const begun = performance.now();
+    expect(await run(command, 'x', limits)).toEqual({
+      exitCode: null,
+      signal: null,
+      timedOut: true,
+      stderr: 'some words\n',
+    });
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(asked).toEqual(['SIGTERM', 'SIGKILL']);
+  });
+});

@@ -1,0 +1,124 @@
+/** NATS JetStream: what the stream keeps, and what happens while there is no stream or no server. */
+import { describe, expect, it } from 'vitest';
+import type { SinkTarget } from '../../src/domain/sinks.ts';
+import { hasNats, startNats } from './nats-server.ts';
+import { definition } from './sink-definition.ts';
+import { openSinkWorld } from './sink-world.ts';
+import { createVirtualTime } from './virtual-time.ts';
+
+type Nats = Extract<SinkTarget, { kind: 'nats' }>;
+
+const nats = (server: string, fields: Partial<Nats> = {}): Nats => ({
+  kind: 'nats',
+  servers: [server],
+  subject: 'earshot.products',
+  credentials: { kind: 'none' },
+  ca: null,
+  ...fields,
+});
+
+describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
+  it('keeps each document once under its id, by subjects made from what it is', async () => {
+    const server = await startNats();
+    await server.addStream(['earshot.>']);
+    const { accept, start, isDone } = await openSinkWorld();
+    await accept({}, { subscription: 'alps' });
+    await accept({ SubscriptionEvent: 'deleted' }, { subscription: null });
+    await accept({ SubscriptionEvent: 'odd.* >event' }, { subscription: 'alps' });
+    const subject = 'earshot.{subscription}.{event}';
+    start(definition(nats(server.server, { subject })));
+    await expect.poll(() => isDone()).toBe(true);
+    const kept = await server.messages();
+    expect(kept.map((one) => one.subject).toSorted()).toEqual([
+      'earshot._.deleted',
+      'earshot.alps.created',
+      'earshot.alps.odd____event',
+    ]);
+    for (const { id, data } of kept) expect(id).toBe(data.id);
+    expect(kept.map(({ data }) => data.position).toSorted()).toEqual([1, 2, 3]);
+    expect(kept[0]?.data).toMatchObject({ sink: 'sink', value: { Name: expect.any(String) } });
+  });
+
+  it('waits for a stream, and for a server that was killed; nothing counts, nothing is kept twice', async () => {
+    const time = createVirtualTime();
+    const server = await startNats();
+    const { accept, start, items, isDone, lines } = await openSinkWorld(time);
+    await accept();
+    start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
+    const warned = (words: string) => () =>
+      lines.some((line) => `${line.fields.reason}`.includes(words));
+    await time.runUntil(warned('no stream listens to the subject'));
+    await server.addStream(['earshot.products']);
+    await time.runUntil(() => isDone());
+    await server.kill();
+    for (let i = 0; i < 20; i += 1) await accept();
+    await time.runUntil(async () => (await items('waiting')).some(({ error }) => error !== null));
+    await time.runUntil(warned('the connection was refused'), { stepMs: 200 });
+    await server.start();
+    await time.runUntil(() => isDone(), { stepMs: 400 });
+    const positions = (await server.messages()).map(({ data }) => data.position);
+    expect(positions.toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 21 }, (_, i) => i + 1),
+    );
+    expect(await items('dead')).toEqual([]);
+  });
+
+  it('that hangs is given up in time, and takes what waited when it answers again', async () => {
+    const time = createVirtualTime();
+    const server = await startNats();
+    await server.addStream(['earshot.products']);
+    const { accept, start, items, isDone } = await openSinkWorld(time);
+    await accept();
+    start(definition(nats(server.server), { timeoutMs: 5_000 }));
+    await time.runUntil(() => isDone());
+    server.pause();
+    await accept();
+    const errors = async () => (await items('waiting')).map(({ error }) => error);
+    await time.runUntil(async () => (await errors())[0] === 'it did not answer in time');
+    server.resume();
+    await time.runUntil(() => isDone());
+    // The stream knows the one that it took while nobody waited for it any more.
+    expect((await server.messages()).map(({ data }) => data.position)).toEqual([1, 2]);
+  });
+
+  it('refuses what is larger than the stream takes, and that one alone', async () => {
+    const time = createVirtualTime();
+    const server = await startNats();
+    await server.addStream(['earshot.products'], { max_msg_size: 4_000 });
+    const { accept, start, items } = await openSinkWorld(time);
+    const value = (length: number) => ({ value: { Name: 'x'.repeat(length) } });
+    await accept(value(10_000));
+    await accept(value(1_048_500));
+    await accept(value(10));
+    start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
+    await time.runUntil(async () => (await items('dead')).length === 2);
+    expect((await items('dead')).map(({ error }) => error).toSorted()).toEqual([
+      'it is larger than the server takes (max_payload)',
+      expect.stringMatching(/^the stream answered 10054: message size exceeds/),
+    ]);
+    expect((await server.messages()).map(({ data }) => data.position)).toEqual([3]);
+  });
+
+  it.each<[string, string[], Nats['credentials'], Nats['credentials']]>([
+    [
+      'user',
+      ['--user', 'earshot', '--pass', 'right'],
+      { kind: 'user', user: 'earshot', password: 'right' },
+      { kind: 'user', user: 'earshot', password: 'wrong' },
+    ],
+    ['token', ['--auth', 'right'], { kind: 'token', token: 'right' }, { kind: 'none' }],
+  ])('lets in a %s, and no other', async (kind, args, right, wrong) => {
+    const login = kind === 'user' ? { user: 'earshot', pass: 'right' } : { token: 'right' };
+    const server = await startNats(args, login);
+    await server.addStream(['earshot.products']);
+    const { accept, start, items, isDone } = await openSinkWorld();
+    await accept();
+    start(
+      definition(nats(server.server, { credentials: right }), { name: 'right' }),
+      definition(nats(server.server, { credentials: wrong }), { name: 'wrong' }),
+    );
+    await expect.poll(() => isDone('right')).toBe(true);
+    const errors = async () => (await items('waiting', 'wrong')).map(({ error }) => error);
+    await expect.poll(errors).toEqual(['it does not accept the credentials']);
+  });
+});

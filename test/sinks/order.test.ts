@@ -1,0 +1,113 @@
+/** What a sink gets, in which order, and that no sink holds up another. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { startHook } from './hook-server.ts';
+import { definition } from './sink-definition.ts';
+import { openSinkWorld } from './sink-world.ts';
+import { createVirtualTime } from './virtual-time.ts';
+
+const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
+
+describe('a sink', () => {
+  it('gets everything, in order within each product, from a service that fails at random', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer(),
+        async (products, concurrency, seed) => {
+          const time = createVirtualTime();
+          const random = createRandom(seed);
+          const taken: { productId: string; position: number }[] = [];
+          const hook = await startHook({
+            answer: ({ data }, response) => {
+              if (random.chance(0.4)) response.writeHead(random.pick([500, 429, 400])).end();
+              else taken.push(data);
+            },
+          });
+          const { accept, start, isDone } = await openSinkWorld(time);
+          for (const product of products) await accept({ ProductId: `product-${product}` });
+          const sinks = start(
+            definition(webhook(hook.url), { concurrency, attemptsMax: 100, timeoutMs: 3_600_000 }),
+          );
+          await time.runUntil(() => isDone(), { stepMs: 5_000 });
+          await sinks.stop();
+          expect(taken.length).toBe(products.length);
+          for (const product of new Set(products)) {
+            const own = taken.filter(({ productId }) => productId === `product-${product}`);
+            const positions = own.map(({ position }) => position);
+            expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+          }
+        },
+      ),
+      { numRuns: 4 },
+    );
+  });
+
+  it('never has more on its way than it says', async () => {
+    let open = 0;
+    let most = 0;
+    const hook = await startHook({
+      answer: (_hooked, response) => {
+        open += 1;
+        most = Math.max(most, open);
+        setImmediate(() => {
+          open -= 1;
+          response.writeHead(200).end();
+        });
+        return 'hang';
+      },
+    });
+    const { accept, start, isDone } = await openSinkWorld();
+    for (let i = 0; i < 60; i += 1) await accept();
+    start(definition(webhook(hook.url), { concurrency: 3 }));
+    await expect.poll(() => isDone()).toBe(true);
+    expect(hook.received.length).toBe(60);
+    expect(most).toBeLessThanOrEqual(3);
+  });
+
+  it('that hangs for an hour leaves the others current, and gets what waited afterwards', async () => {
+    const time = createVirtualTime();
+    const [hanging, other] = [await startHook({ answer: () => 'hang' }), await startHook()];
+    const { accept, start, isDone, items } = await openSinkWorld(time);
+    start(
+      definition(webhook(hanging.url), { name: 'hanging', timeoutMs: 30_000 }),
+      definition(webhook(other.url), { name: 'other', timeoutMs: 600_000 }),
+    );
+    for (let minute = 0; minute < 60; minute += 1) {
+      await accept({ ProductId: `product-${minute % 7}` });
+      const endUs = time.nowUs() + 60_000_000;
+      await time.runUntil(() => other.received.length === minute + 1, { stepMs: 200 });
+      expect(time.nowUs()).toBeLessThan(endUs);
+      while (time.nowUs() < endUs) time.advance(10_000);
+    }
+    expect(other.positions()).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+    await time.runUntil(() => isDone('other'));
+    await time.runUntil(async () => (await items('waiting', 'hanging')).length === 60);
+    expect(await items('dead', 'hanging')).toEqual([]);
+    // One probe at a time: it is not flooded.
+    expect(hanging.received.length).toBeLessThan(60);
+    hanging.change(() => undefined);
+    await time.runUntil(() => isDone('hanging'), { stepMs: 1_000 });
+    expect(new Set(hanging.positions()).size).toBe(60);
+  });
+
+  it('hands over the other products while one item is refused, and that one’s successors after it is dead', async () => {
+    const time = createVirtualTime();
+    const hook = await startHook({
+      answer: ({ data }, response) => {
+        if (data.position === 1) response.writeHead(422).end('not this one');
+      },
+    });
+    const { accept, start, items, isDone } = await openSinkWorld(time);
+    for (const product of [1, 1, 2, 3, 2]) await accept({ ProductId: `product-${product}` });
+    start(definition(webhook(hook.url), { attemptsMax: 2, timeoutMs: 3_600_000 }));
+    await time.runUntil(() => isDone());
+    expect(await items('dead')).toMatchObject([{ position: 1, attempts: 2 }]);
+    const positions = hook.positions();
+    expect(positions.toSorted()).toEqual([1, 1, 2, 3, 4, 5]);
+    expect(positions.lastIndexOf(1)).toBeLessThan(positions.indexOf(2));
+    expect(positions.indexOf(5)).toBeLessThan(positions.indexOf(2));
+  });
+});

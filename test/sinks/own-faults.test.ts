@@ -1,0 +1,93 @@
+/** What is wrong on our own side: a body that cannot be read, a clock that is set back, many dead letters at once. */
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../src/domain/app-error.ts';
+import { sinkWaitingMax } from '../../src/domain/sinks.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { startHook } from './hook-server.ts';
+import { definition } from './sink-definition.ts';
+import { openSinkWorld } from './sink-world.ts';
+import { createVirtualTime } from './virtual-time.ts';
+
+const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
+
+describe('a notification whose body cannot be read', () => {
+  it.each([
+    ['a sink without a filter', ''],
+    ['a sink with a filter', "startswith(Name,'S2')"],
+  ])(
+    'is a dead letter of %s after some tries, and the others are handed over',
+    async (_what, filter) => {
+      const time = createVirtualTime();
+      const hook = await startHook();
+      const { accept, start, items, world, store } = await openSinkWorld(time);
+      for (let i = 0; i < 3; i += 1) await accept({ value: { Name: 'S2A_1' } });
+      world.log = {
+        find: (query) => store.find(query),
+        lastPosition: () => store.lastPosition(),
+        cursor: (reader) => store.cursor(reader),
+        body: (position) => {
+          if (position !== 2) return store.body(position);
+          throw new AppError('unavailable', 'the disk is broken here');
+        },
+      };
+      start(definition(webhook(hook.url), { filter, attemptsMax: 3, timeoutMs: 3_600_000 }));
+      await time.runUntil(async () => (await items('dead')).length === 1, { stepMs: 500 });
+      expect(await items('dead')).toMatchObject([
+        { position: 2, attempts: 3, error: expect.stringContaining('the disk is broken here') },
+      ]);
+      expect(hook.positions().toSorted()).toEqual([1, 3]);
+    },
+  );
+});
+
+describe('a clock that is set back by a day', () => {
+  it('holds up neither a sink that was down nor a replay', async () => {
+    const time = createVirtualTime();
+    let aheadUs = 86_400_000_000;
+    const nowUs = () => time.nowUs() + aheadUs;
+    const hook = await startHook({
+      answer: (_hooked, response) => void response.writeHead(403).end(),
+    });
+    const world = await openSinkWorld({ pause: time.pause, nowUs });
+    const { accept, start, store } = world;
+    await accept({ ProductId: 'one' });
+    start(definition(webhook(hook.url), { timeoutMs: 3_600_000 }));
+    await time.runUntil(() => hook.received.length >= 4);
+    aheadUs = 0;
+    const begunUs = time.nowUs();
+    hook.change(() => undefined);
+    await accept({ ProductId: 'two' });
+    await time.runUntil(() => hook.positions().includes(2));
+    const bounds = { sinceUs: null, untilUs: null, afterPosition: 1, lastPosition: 2 };
+    await store.sinks.addReplay({ sink: 'sink', filter: '', requestedAtUs: nowUs(), ...bounds });
+    await time.runUntil(() => hook.received.some(({ data }) => data.replay));
+    expect(time.nowUs() - begunUs).toBeLessThan(600_000_000);
+  });
+});
+
+describe('dead letters that are tried again', () => {
+  it('do not keep what is new from being read, however many they are', async () => {
+    const hook = await startHook({
+      answer: (_hooked, response) => void response.writeHead(500).end(),
+    });
+    const { start, store, world } = await openSinkWorld();
+    const all = sinkWaitingMax + 100;
+    for (let first = 1; first <= all; first += 100) {
+      const made = Array.from({ length: 100 }, (_, i) => notification(first + i));
+      await store.accept(delivery(made));
+    }
+    const positions = Array.from({ length: all }, (_, i) => i + 1);
+    const rows = positions.map((position) => ({ position, productId: `product-${position}` }));
+    const read = { sink: 'sink', replayId: null, after: 0, upTo: all, atUs: world.nowUs() };
+    await store.sinks.enqueue({ ...read, items: rows });
+    const due = await store.sinks.due({ sink: 'sink', nowUs: world.nowUs(), limit: all });
+    await store.sinks.settle(due.map(({ id }) => ({ id, outcome: 'dead', error: 'no' })));
+    start(definition(webhook(hook.url)));
+    await store.accept(delivery(notification(all + 1)));
+    await expect.poll(() => store.cursor('sink:sink')).toBe(all + 1);
+    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: world.nowUs() });
+    await store.accept(delivery(notification(all + 2)));
+    await expect.poll(() => store.cursor('sink:sink')).toBe(all + 2);
+    expect((await store.sinks.counts())[0]).toMatchObject({ waiting: all + 2, dead: 0 });
+  });
+});

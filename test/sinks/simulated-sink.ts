@@ -1,0 +1,151 @@
+/** A sink in simulated time, without a store: hours of notifications that a service takes, or does not, in a moment. */
+import { setImmediate } from 'node:timers/promises';
+import type { SinkItem } from '../../src/domain/sinks.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { createHandingOver } from '../../src/sinks/hand-over.ts';
+import type { SinkWorld } from '../../src/sinks/sink-world.ts';
+import type { TargetAnswer } from '../../src/sinks/target.ts';
+import { createWakeUp } from '../../src/sinks/wake-up.ts';
+import { definition } from './sink-definition.ts';
+
+const minuteUs = 60_000_000;
+const answerMs = 50;
+const never = new AbortController().signal;
+const nothing = () => undefined;
+
+interface Simulation {
+  /** Arrive evenly. */
+  perHour: number;
+  hours: number;
+  /** Of those that arrive in the first part, these are bad. */
+  badShare: number;
+  badHours: number;
+  answer: (item: { isBad: boolean; minute: number }) => TargetAnswer;
+}
+
+export async function simulate({ perHour, hours, badShare, badHours, answer }: Simulation) {
+  const time = createEventTime();
+  const random = createRandom(7);
+  const bad = new Set<number>();
+  const bornUs = new Map<number, number>();
+  const minute = () => time.nowUs() / minuteUs;
+  const queue = createQueue();
+  const delaysUs: number[] = [];
+  let tries = 0;
+  const wakeUp = createWakeUp(time.pause);
+  const world = {
+    sinks: queue.sinks,
+    log: {
+      find: async function* ({ afterPosition = 0 }) {
+        yield { position: afterPosition + 1, receivedAtUs: 0, notificationDateUs: null };
+      },
+      body: async () => new Uint8Array(),
+    },
+    nowUs: time.nowUs,
+    pause: time.pause,
+    random: () => random.integer(0, 999) / 1000,
+    logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  } as unknown as SinkWorld;
+  const handingOver = createHandingOver({
+    definition: definition({ kind: 'command', command: ['simulated'] }, { concurrency: 8 }),
+    world,
+    target: {
+      handOver: async ({ position }) => {
+        tries += 1;
+        await time.pause(answerMs, never);
+        const given = answer({ isBad: bad.has(position), minute: minute() });
+        if (given.kind === 'taken') delaysUs.push(time.nowUs() - (bornUs.get(position) ?? 0));
+        return given;
+      },
+      close: async () => undefined,
+    },
+    onRoom: wakeUp.wake,
+    signal: never,
+  });
+  let arrived = 0;
+  const arrive = async () => {
+    while (minute() < hours * 60) {
+      await time.pause(3_600_000 / perHour, never);
+      arrived += 1;
+      if (minute() < badHours * 60 && random.chance(badShare)) bad.add(arrived);
+      bornUs.set(arrived, time.nowUs());
+      queue.add(arrived, time.nowUs());
+      wakeUp.wake();
+    }
+  };
+  const work = async () => {
+    while (minute() < hours * 60) await wakeUp.wait(await handingOver.startDue(), never);
+  };
+  void arrive();
+  void work();
+  while (minute() < hours * 60) await time.toNextEvent();
+  const { dead } = queue;
+  return {
+    arrived,
+    bad: bad.size,
+    good: arrived - bad.size,
+    taken: delaysUs.length,
+    slowestMinutes: Math.max(...delaysUs) / minuteUs,
+    deadGood: dead.filter((id) => !bad.has(id)).length,
+    deadBad: dead.filter((id) => bad.has(id)).length,
+    tries,
+  };
+}
+
+/** Goes from one end of a pause to the next, with the work that each of them sets free between. */
+function createEventTime() {
+  let us = 0;
+  const waiting = new Set<{ atUs: number; end: () => void }>();
+  return {
+    nowUs: () => us,
+    pause: (ms: number, signal: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const end = () => {
+          waiting.delete(one);
+          signal.removeEventListener('abort', end);
+          resolve();
+        };
+        const one = { atUs: us + Math.round(ms * 1000), end };
+        waiting.add(one);
+        signal.addEventListener('abort', end);
+        if (signal.aborted) end();
+      }),
+    toNextEvent: async () => {
+      for (let i = 0; i < 4; i += 1) await setImmediate();
+      const [first] = [...waiting].sort((one, other) => one.atUs - other.atUs);
+      if (first === undefined) return;
+      us = Math.max(us, first.atUs);
+      first.end();
+    },
+  };
+}
+
+/** The store's part, for items of which each is of a product of its own. */
+function createQueue() {
+  const waiting = new Map<number, SinkItem>();
+  const dead: number[] = [];
+  const sinks: Pick<SinkWorld['sinks'], 'due' | 'nextDueAtUs' | 'settle'> = {
+    due: async ({ nowUs, limit }) =>
+      [...waiting.values()].filter(({ dueAtUs }) => dueAtUs <= nowUs).slice(0, limit),
+    nextDueAtUs: async () =>
+      waiting.size === 0 ? null : Math.min(...[...waiting.values()].map(({ dueAtUs }) => dueAtUs)),
+    settle: async (results) => {
+      for (const result of results) {
+        const item = waiting.get(result.id);
+        if (item === undefined) continue;
+        if (result.outcome !== 'postponed') waiting.delete(item.id);
+        if (result.outcome === 'dead') dead.push(item.id);
+        if (result.outcome !== 'postponed') continue;
+        const attempts = item.attempts + Number(result.counts);
+        const { error, nextTryAtUs: dueAtUs } = result;
+        waiting.set(item.id, { ...item, attempts, error, dueAtUs });
+      }
+    },
+  };
+  const add = (id: number, dueAtUs: number) => {
+    const fixed = { sink: 'sink', replayId: null, state: 'waiting', attempts: 0 } as const;
+    const item = { ...fixed, id, position: id, productId: `product-${id}`, error: null };
+    waiting.set(id, { ...item, dueAtUs, queuedAtUs: dueAtUs });
+  };
+  return { sinks, dead, add };
+}

@@ -1,0 +1,123 @@
+/** The doctor's look at sinks: real servers on loopback, which get nothing handed over. */
+import { describe, expect, it } from 'vitest';
+import type { SinkTarget } from '../../src/domain/sinks.ts';
+import { checkSinks } from '../../src/sinks/sink-checks.ts';
+import { createChain } from '../admin/endpoint/certificate-chain.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { startHook } from './hook-server.ts';
+import { hasNats, startNats } from './nats-server.ts';
+import { definition } from './sink-definition.ts';
+
+const means = {
+  findProgram: (program: string) => (program === 'tool' ? null : 'there is no such file'),
+  subscriptions: [],
+  signal: new AbortController().signal,
+};
+
+async function look(target: SinkTarget, fields: Parameters<typeof definition>[1] = {}) {
+  const [finding] = await checkSinks([definition(target, { name: 'bus', ...fields })], means);
+  return finding;
+}
+
+const webhook = (url: string, ca: string | null = null): SinkTarget => ({
+  kind: 'webhook',
+  url,
+  secret: null,
+  ca,
+});
+const nats = (server: string, subject = 'earshot.products'): SinkTarget => ({
+  kind: 'nats',
+  servers: [server],
+  subject,
+  credentials: { kind: 'none' },
+  ca: null,
+});
+
+describe('the check of sinks', () => {
+  it('is skipped where there are none', async () => {
+    expect(await checkSinks([], means)).toMatchObject([{ check: 'sinks', state: 'skipped' }]);
+  });
+
+  it('sees whether a command is there', async () => {
+    const found = await look({ kind: 'command', command: ['tool', '--flag'] });
+    expect(found).toMatchObject({ check: 'sink bus', state: 'pass' });
+    const gone = await look({ kind: 'command', command: ['gone'] });
+    expect(gone).toMatchObject({
+      state: 'fail',
+      message: 'gone cannot be run: there is no such file.',
+      advice: expect.stringContaining('chmod +x'),
+    });
+  });
+
+  it('connects to a webhook and posts nothing', async () => {
+    const hook = await startHook();
+    expect(await look(webhook(hook.url))).toMatchObject({
+      state: 'pass',
+      message: expect.stringContaining('Nothing is signed'),
+    });
+    expect(hook.received).toEqual([]);
+    const away = await look(webhook(`http://127.0.0.1:${await freePort()}/hook`));
+    expect(away).toMatchObject({ state: 'fail', message: expect.stringContaining('ECONNREFUSED') });
+  });
+
+  it('trusts an authority of the user’s own for a webhook, and no other', async () => {
+    const chain = await createChain();
+    const tls = { key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` };
+    const hook = await startHook({ tls });
+    expect(await look(webhook(hook.url, chain.rootPem))).toMatchObject({ state: 'pass' });
+    expect(await look(webhook(hook.url))).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('no trusted HTTPS connection'),
+    });
+  });
+
+  it('says that a NATS server does not answer', async () => {
+    expect(await look(nats(`nats://127.0.0.1:${await freePort()}`))).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('cannot be used'),
+    });
+  });
+});
+
+describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => {
+  it('asks whether a stream listens to each subject that may come', async () => {
+    const server = await startNats();
+    const none = await look(nats(server.server));
+    expect(none).toMatchObject({
+      state: 'fail',
+      message: 'No stream listens to the subject earshot.products.',
+      advice: expect.stringContaining('--subjects earshot.products'),
+    });
+    await server.addStream(['earshot.products', 'earshot.alps.created']);
+    expect(await look(nats(server.server))).toMatchObject({ state: 'pass' });
+    const subject = 'earshot.{subscription}.{event}';
+    const both = await look(nats(server.server, subject), {
+      subscriptions: ['alps'],
+      events: ['created', 'deleted'],
+    });
+    expect(both).toMatchObject({ state: 'fail', message: expect.stringContaining('alps.deleted') });
+    const one = await look(nats(server.server, subject), {
+      subscriptions: ['alps'],
+      events: ['created'],
+    });
+    expect(one?.message).toBe('A stream listens to earshot.alps.created.');
+    expect(await server.messages()).toEqual([]);
+  });
+
+  it('warns of a login that goes to another machine without TLS', async () => {
+    const server = await startNats(['--auth', 'secret-token'], { token: 'secret-token' });
+    await server.addStream(['earshot.products']);
+    const credentials = { kind: 'token', token: 'secret-token' } as const;
+    const here = { ...nats(server.server), credentials } as SinkTarget;
+    expect(await look(here)).toMatchObject({ state: 'pass' });
+    // This machine under an address that is not of its loopback.
+    const other = { ...here, servers: [`nats://0.0.0.0:${server.port}`] } as SinkTarget;
+    const warned = await look(other);
+    expect(warned).toMatchObject({
+      state: 'warn',
+      message: expect.stringContaining('can be read on the way'),
+      advice: expect.stringContaining('tls://'),
+    });
+    expect(JSON.stringify(warned)).not.toContain('secret-token');
+  });
+});

@@ -1,0 +1,164 @@
+/** When a sink counts as down, how it is felt for, and whose fault a failure is. */
+import { describe, expect, it } from 'vitest';
+import type { SinkItem } from '../../src/domain/sinks.ts';
+import { createAfterAnswer } from '../../src/sinks/after-answer.ts';
+import type { AttemptAnswer } from '../../src/sinks/attempt.ts';
+import { createSinkHealth } from '../../src/sinks/sink-health.ts';
+import type { TargetAnswer } from '../../src/sinks/target.ts';
+
+const secondUs = 1_000_000;
+const taken: TargetAnswer = { kind: 'taken' };
+const refused: TargetAnswer = { kind: 'refused', reason: 'it said no' };
+const broken: TargetAnswer = { kind: 'unavailable', reason: 'it broke', retryAfterMs: null };
+
+function open(attemptsMax = 5) {
+  const clock = { us: 1_000 * secondUs };
+  const io = { nowUs: () => clock.us, random: () => 0.5 };
+  const health = createSinkHealth(io);
+  const afterAnswer = createAfterAnswer({ attemptsMax }, health, io);
+  const answer = (id: number, given: AttemptAnswer, attempts = 0, startedAtUs = clock.us) => {
+    const item = { id, attempts } as SinkItem;
+    return afterAnswer.settlementOf(item, given, startedAtUs);
+  };
+  return { clock, health, answer };
+}
+
+describe('a sink', () => {
+  it('is down after five failures in a row of more than one item, and up with the first that is taken', () => {
+    const { health, answer } = open();
+    for (const id of [1, 2, 3, 4]) answer(id, broken);
+    answer(9, taken);
+    for (const id of [1, 2, 3, 4]) answer(id, broken);
+    expect(health.isDown()).toBe(false);
+    answer(5, broken);
+    expect(health.isDown()).toBe(true);
+    answer(6, taken);
+    expect(health.isDown()).toBe(false);
+    expect(health.untilUs()).toBe(0);
+  });
+
+  it('that refuses is up, and each refusal counts, whatever went before', () => {
+    const { health, answer } = open();
+    for (let id = 1; id <= 20; id += 1) {
+      expect(answer(id, refused)).toMatchObject({ outcome: 'postponed', counts: true });
+    }
+    expect(health.isDown()).toBe(false);
+    for (const id of [1, 2, 3, 4, 5]) answer(id, broken);
+    expect(health.isDown()).toBe(true);
+    expect(answer(6, refused, 4)).toMatchObject({ outcome: 'dead' });
+    expect(health.isDown()).toBe(false);
+    expect(health.untilUs()).toBe(0);
+  });
+
+  it('is not held by a pause when the clock is set back', () => {
+    const { clock, health, answer } = open();
+    answer(1, { kind: 'misconfigured', reason: 'no such stream' });
+    expect(health.untilUs()).toBeGreaterThan(clock.us);
+    clock.us -= 600 * secondUs;
+    expect(health.untilUs()).toBeLessThan(clock.us);
+    expect(health.isDown()).toBe(true);
+    answer(2, { ...broken, retryAfterMs: 5_000 });
+    expect(health.untilUs() - clock.us).toBe(5 * secondUs);
+  });
+
+  it('is not down for one item that fails again and again', () => {
+    const { health, answer } = open();
+    for (let i = 0; i < 30; i += 1) answer(1, broken);
+    expect(health.isDown()).toBe(false);
+  });
+
+  it('is down at once when something is to be put right', () => {
+    const { health, answer } = open(1);
+    const settlement = answer(1, { kind: 'misconfigured', reason: 'no such stream' });
+    expect(health.isDown()).toBe(true);
+    expect(settlement).toMatchObject({ outcome: 'postponed', counts: false });
+  });
+
+  it('that is down is felt for at growing waits up to five minutes, which what was on its way does not stretch', () => {
+    const { clock, health, answer } = open();
+    const begun = clock.us;
+    for (const id of [1, 2, 3, 4, 5]) answer(id, broken);
+    const waits = [];
+    for (let probe = 0; probe < 12; probe += 1) {
+      waits.push((health.untilUs() - clock.us) / secondUs);
+      for (const id of [6, 7, 8]) answer(id, broken, 0, begun);
+      clock.us = health.untilUs();
+      answer(1, broken);
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+  });
+
+  it('that asks for a wait gets it, but not more than an hour', () => {
+    const { clock, health, answer } = open();
+    answer(1, { ...broken, retryAfterMs: 60_000 });
+    expect(health.untilUs() - clock.us).toBe(60 * secondUs);
+    answer(2, { ...broken, retryAfterMs: 86_400_000 });
+    expect(health.untilUs() - clock.us).toBe(3_600 * secondUs);
+    expect(health.isDown()).toBe(false);
+  });
+});
+
+describe('an item', () => {
+  it('that is refused waits longer each time, and is a dead letter with its last attempt', () => {
+    const { clock, answer } = open(5);
+    const waits = [0, 1, 2, 3].map((attempts) => {
+      const settlement = answer(1, refused, attempts);
+      expect(settlement).toMatchObject({ outcome: 'postponed', counts: true });
+      return 'nextTryAtUs' in settlement ? (settlement.nextTryAtUs - clock.us) / secondUs : null;
+    });
+    expect(waits).toEqual([5, 20, 80, 320]);
+    expect(answer(1, refused, 4)).toEqual({ id: 1, outcome: 'dead', error: 'it said no' });
+  });
+
+  it('that fails twenty times while others are taken is treated as refused, and not before', () => {
+    const { answer } = open(1);
+    const outcomes = Array.from({ length: 21 }, () => {
+      answer(2, taken);
+      return answer(1, broken).outcome;
+    });
+    expect(outcomes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'postponed'));
+    expect(outcomes[20]).toBe('dead');
+  });
+
+  it('that has failed so often does not count while the sink is down', () => {
+    const { health, answer } = open(9);
+    for (let i = 0; i < 20; i += 1) {
+      answer(2, taken);
+      answer(1, broken);
+    }
+    answer(2, taken);
+    expect(answer(1, broken)).toMatchObject({ counts: true });
+    for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
+    expect(health.isDown()).toBe(true);
+    for (let i = 0; i < 30; i += 1) {
+      expect(answer(1, broken)).toMatchObject({ outcome: 'postponed', counts: false });
+    }
+  });
+
+  it('that fails while the sink is down waits longer each time, too', () => {
+    const { clock, health, answer } = open();
+    for (let i = 0; i < 6; i += 1) answer(1, broken);
+    for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
+    expect(health.isDown()).toBe(true);
+    clock.us = health.untilUs();
+    expect(answer(1, broken)).toMatchObject({ nextTryAtUs: clock.us + 128 * secondUs });
+    expect(health.untilUs()).toBe(clock.us + 2 * secondUs);
+  });
+
+  it('whose body cannot be read is a dead letter after its attempts, and says nothing of the sink', () => {
+    const { health, answer } = open(3);
+    const unreadable: AttemptAnswer = { kind: 'unreadable', reason: 'its body is gone' };
+    for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
+    expect(answer(1, unreadable, 1)).toMatchObject({ outcome: 'postponed', counts: true });
+    expect(answer(1, unreadable, 2)).toMatchObject({ outcome: 'dead', error: 'its body is gone' });
+    expect(health.isDown()).toBe(true);
+  });
+
+  it('that fails when nothing else is taken never counts', () => {
+    const { answer } = open(1);
+    answer(2, taken);
+    for (let i = 0; i < 100; i += 1) {
+      expect(answer(1, broken)).toMatchObject({ outcome: 'postponed', counts: false });
+    }
+  });
+});

@@ -1,0 +1,74 @@
+/** Sinks over a real store in a temporary folder, for tests. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { createRunProgram } from '../../src/cli/run-program.ts';
+import type { Delivery } from '../../src/domain/ports.ts';
+import type { SinkDefinition, SinkItem } from '../../src/domain/sinks.ts';
+import type { SinkWorld } from '../../src/sinks/sink-world.ts';
+import { type RunningSinks, startSinks } from '../../src/sinks/start-sinks.ts';
+import { openStore } from '../../src/store/store.ts';
+import { collect, delivery, type MadeNotification, notification } from '../helpers/deliveries.ts';
+import type { LogLine } from '../helpers/order-at-stub.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const realTime = {
+  nowUs: () => Date.now() * 1000,
+  pause: (ms: number, signal: AbortSignal) =>
+    delay(ms, undefined, { signal }).catch(() => undefined),
+};
+
+export async function openSinkWorld(
+  options: Partial<Pick<SinkWorld, 'nowUs' | 'pause'>> & { dataDir?: string } = {},
+) {
+  const { dataDir = temporaryDirectory(), ...time } = options;
+  const { nowUs, pause } = { ...realTime, ...time };
+  const store = await openStore({ dataDir, nowUs });
+  const lines: LogLine[] = [];
+  const note = (level: string) => (fields: object, message: string) => {
+    lines.push({ level, message, fields: { ...fields } });
+  };
+  const world: SinkWorld = {
+    sinks: store.sinks,
+    log: store,
+    nowUs,
+    pause,
+    random: () => 0.5,
+    logger: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
+    fetch,
+    run: createRunProgram({ env: process.env }),
+  };
+  const running = new Set<RunningSinks>();
+  onTestFinished(async () => {
+    await Promise.all([...running].map((sinks) => sinks.stop()));
+    await store.close();
+  });
+  let number = 0;
+  return {
+    store,
+    world,
+    lines,
+    dataDir,
+    start: (...definitions: SinkDefinition[]): RunningSinks => {
+      const sinks = startSinks(world, definitions);
+      running.add(sinks);
+      return {
+        stop: async () => {
+          running.delete(sinks);
+          await sinks.stop();
+        },
+      };
+    },
+    /** Keeps one notification of these fields in the log. */
+    accept: async (fields: MadeNotification = {}, how: Partial<Delivery> = {}) => {
+      number += 1;
+      const body = notification(number, fields);
+      await store.accept(delivery(body, { receivedAtUs: nowUs(), ...how }));
+      return body;
+    },
+    /** Whether the sink has read all of the log, and nothing waits. */
+    isDone: async (sink = 'sink') =>
+      (await store.cursor(`sink:${sink}`)) === (await store.lastPosition()) &&
+      (await collect(store.sinks.items({ sink, state: 'waiting' }))).length === 0,
+    items: (state: SinkItem['state'], sink = 'sink') => collect(store.sinks.items({ sink, state })),
+  };
+}

@@ -1,0 +1,54 @@
+/** A clock that a test moves, with the waits that depend on it. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+interface Waiting {
+  atUs: number;
+  end: () => void;
+}
+
+export interface VirtualTime {
+  nowUs: () => number;
+  pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Moves the clock at once; waits that end by then end. */
+  advance: (ms: number) => void;
+  /** Moves it in small steps, with real work between them, until the condition holds. */
+  runUntil: (
+    isTrue: () => boolean | Promise<boolean>,
+    options?: { stepMs?: number },
+  ) => Promise<void>;
+}
+
+const realTimeoutMs = 15_000;
+
+export function createVirtualTime(startUs = 1_795_000_000_000_000): VirtualTime {
+  let us = startUs;
+  const waiting = new Set<Waiting>();
+  const advance = (ms: number) => {
+    us += ms * 1000;
+    for (const one of [...waiting].filter(({ atUs }) => atUs <= us)) one.end();
+  };
+  return {
+    nowUs: () => us,
+    pause: (ms, signal) =>
+      new Promise((resolve) => {
+        const one = { atUs: us + ms * 1000, end: () => done() };
+        const done = () => {
+          waiting.delete(one);
+          signal.removeEventListener('abort', done);
+          resolve();
+        };
+        waiting.add(one);
+        signal.addEventListener('abort', done);
+        if (signal.aborted) done();
+      }),
+    advance,
+    runUntil: async (isTrue, { stepMs = 100 } = {}) => {
+      const endMs = performance.now() + realTimeoutMs;
+      while (!(await isTrue())) {
+        if (performance.now() > endMs) throw new Error('The condition did not come true in time.');
+        advance(stepMs);
+        await delay(1);
+      }
+    },
+  };
+}

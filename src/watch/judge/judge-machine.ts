@@ -1,0 +1,99 @@
+/** Judges what serves: the certificate, the disk, and whether notifications can be stored. */
+import { dayUs, gibibytesText, lengthText, momentText, percentText } from '../plain-figures.ts';
+import { quoted } from '../quoted.ts';
+import { lastingAlert, type Situation } from '../situation.ts';
+import { nothingWrong, unjudged, type Verdict, wrong } from '../verdict.ts';
+import type { Probes } from '../watch-world.ts';
+import type { LastsUs } from './judge-registration.ts';
+
+type Lasting = Pick<Situation, 'lasting' | 'nowUs'>;
+
+/** A sixth of a certificate's life: those that renew themselves do so at a third (decision 14). */
+const lifetimeShare = 6;
+/** Of long-lived ones, at least and at most; short-lived ones renew within days. */
+const longLivedUs = 30 * dayUs;
+const nearEndUs = { min: 7 * dayUs, max: 30 * dayUs };
+const criticalUs = 2 * dayUs;
+
+/** Over when it is renewed: then far more is left than a tenth above the limit. */
+export async function judgeCertificate(probes: Probes, situation: Lasting): Promise<Verdict> {
+  const certificate = await probes.certificate();
+  if (certificate === null) return nothingWrong('certificate', '');
+  const { notAfterUs, lifetimeUs, lastFailure } = certificate;
+  const leftUs = notAfterUs - situation.nowUs;
+  const share = lifetimeUs / lifetimeShare;
+  const isLong = lifetimeUs >= longLivedUs;
+  const limitUs = isLong ? Math.min(nearEndUs.max, Math.max(nearEndUs.min, share)) : share;
+  const isLasting = lastingAlert(situation, 'certificate', '') !== undefined;
+  if (leftUs > limitUs * (isLasting ? 1.1 : 1)) return nothingWrong('certificate', '');
+  const ends = leftUs > 0 ? `ends in ${lengthText(leftUs)}` : 'has ended';
+  return wrong({
+    kind: 'certificate',
+    subject: '',
+    severity: leftUs < Math.min(criticalUs, share / 2) ? 'critical' : 'warning',
+    cause: `The certificate ${ends}, and has not been renewed; then the catalogue refuses this endpoint.`,
+    evidence: [
+      `It is valid until ${momentText(notAfterUs)}.`,
+      ...(lastFailure === null ? [] : [`The last renewal failed: ${quoted(lastFailure)}`]),
+    ],
+    nextStep:
+      'Run `earshot certificate show` to see why, or put renewed files where EARSHOT_TLS_CERT and EARSHOT_TLS_KEY say.',
+  });
+}
+
+const gibibyte = 2 ** 30;
+const disk = { share: 0.1, bytes: 5 * gibibyte, criticalBytes: gibibyte };
+/** It is over when a fifth more is free. */
+const diskOver = 1.2;
+
+/** A system that does not say how much is free cannot be judged. */
+export async function judgeDisk(probes: Probes, situation: Lasting): Promise<Verdict> {
+  const found = await probes.disk();
+  if (found === null) return unjudged;
+  const { freeBytes, totalBytes } = found;
+  const lasting = lastingAlert(situation, 'disk', '');
+  const isBelow = (bytes: number, factor: number) =>
+    freeBytes < bytes * factor && freeBytes < totalBytes * disk.share * factor;
+  if (!isBelow(disk.bytes, lasting === undefined ? 1 : diskOver)) return nothingWrong('disk', '');
+  const isCritical = isBelow(disk.criticalBytes, lasting?.severity === 'critical' ? diskOver : 1);
+  return wrong({
+    kind: 'disk',
+    subject: '',
+    severity: isCritical ? 'critical' : 'warning',
+    cause: `The disk of the data directory has ${gibibytesText(freeBytes)} left.`,
+    evidence: [
+      `That is ${percentText(freeBytes / totalBytes)} of ${gibibytesText(totalBytes)}; when it is full, notifications are refused and lost.`,
+    ],
+    nextStep: 'Free some room on it, or move EARSHOT_DATA_DIR to a larger disk.',
+  });
+}
+
+/** So long before it is told: a queue that is full for a moment is none to speak of. */
+const refusingUs = 45_000_000;
+/** So long does it take without a break before it is over. */
+const takingUs = 300_000_000;
+
+export async function judgeIntake(
+  probes: Probes,
+  situation: Lasting,
+  lastsUs: LastsUs,
+): Promise<Verdict> {
+  const reason = await probes.intake();
+  const refusedUs = lastsUs('intake refuses', reason !== null);
+  const takenUs = lastsUs('intake takes', reason === null);
+  const isLasting = lastingAlert(situation, 'intake', '') !== undefined;
+  if (reason === null) {
+    return isLasting && takenUs < takingUs ? unjudged : nothingWrong('intake', '');
+  }
+  if (!isLasting && refusedUs < refusingUs) return unjudged;
+  return wrong({
+    kind: 'intake',
+    subject: '',
+    severity: 'critical',
+    cause:
+      'Notifications cannot be stored; the catalogue tries each three times, and then it is lost.',
+    evidence: [quoted(reason)],
+    nextStep:
+      'Run `earshot doctor`; when it works again, `earshot reconcile` fetches what was lost, as `earshot start` does by itself.',
+  });
+}

@@ -1,0 +1,87 @@
+/** Judges whether notifications are handed over to sinks, and taken by them. */
+
+import { hourUs } from '../../domain/completeness.ts';
+import type { SinkCounts } from '../../domain/sinks.ts';
+import { sinkReader } from '../../domain/sinks.ts';
+import { quoted } from '../quoted.ts';
+import { lastingAlert, type Situation } from '../situation.ts';
+import { joined, nothingWrong, unjudged, type Verdict, wrong } from '../verdict.ts';
+import type { WatchWorld } from '../watch-world.ts';
+import { judgeBehind, judgeRefused, type SinkView, type UnreadLog } from './judge-sink.ts';
+
+type Lasting = Pick<Situation, 'lasting' | 'nowUs'>;
+
+/** Where each sink's cursor stands, and since when. */
+export type CursorMemory = Map<string, { position: number; sinceUs: number }>;
+
+const criticalUs = 6 * hourUs;
+const kinds = ['sink', 'sink-refused'] as const;
+
+/**
+ * Each sink has an alert for what waits, and another one for dead letters: neither hides the other. One without a
+ * name says that nothing can be handed over to any of them.
+ */
+export async function judgeSinks(
+  world: Pick<WatchWorld, 'sinks' | 'notifications' | 'handingOver'>,
+  situation: Lasting,
+  cursors: CursorMemory,
+): Promise<Verdict> {
+  const { names, fault } = world.handingOver();
+  const counts = await world.sinks.counts();
+  const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
+  for (const sink of cursors.keys()) if (!known.has(sink)) cursors.delete(sink);
+  const gone = situation.lasting.filter(
+    ({ kind, subject }) =>
+      kinds.some((one) => one === kind) && subject !== '' && !known.has(subject),
+  );
+  const verdicts = [...known].map(async (sink) => {
+    const isSetUp = names === null ? null : names.includes(sink);
+    const counted = counts.find((one) => one.sink === sink) ?? none(sink);
+    const unread = isSetUp ? await unreadLog(world, sink, situation.nowUs, cursors) : null;
+    const view: SinkView = { ...counted, isSetUp, unread };
+    // That nothing is handed over is said once, for all.
+    const behind = fault === null ? judgeBehind(view, situation) : unjudged;
+    return joined([behind, judgeRefused(view)]);
+  });
+  return joined([
+    ...(await Promise.all(verdicts)),
+    ...gone.map(({ kind, subject }) => nothingWrong(kind, subject)),
+    judgeFault(fault, situation),
+  ]);
+}
+
+function judgeFault(fault: string | null, situation: Lasting): Verdict {
+  if (fault === null) return nothingWrong('sink', '');
+  const raisedAtUs = lastingAlert(situation, 'sink', '')?.raisedAtUs ?? situation.nowUs;
+  return wrong({
+    kind: 'sink',
+    subject: '',
+    severity: situation.nowUs - raisedAtUs > criticalUs ? 'critical' : 'warning',
+    cause: 'Nothing is handed over to any sink.',
+    evidence: [quoted(fault), 'Notifications are stored all the same, and wait in the log.'],
+    nextStep: 'Put it right, see with `earshot doctor` that it is, and start earshot anew.',
+  });
+}
+
+/** What the sink has not looked at yet; null when it has looked at all. Rejects with `unavailable`. */
+async function unreadLog(
+  { notifications }: Pick<WatchWorld, 'notifications'>,
+  sink: string,
+  nowUs: number,
+  cursors: CursorMemory,
+): Promise<UnreadLog | null> {
+  const position = (await notifications.cursor(sinkReader(sink))) ?? 0;
+  const before = cursors.get(sink);
+  const sinceUs = before?.position === position ? Math.min(before.sinceUs, nowUs) : nowUs;
+  cursors.set(sink, { position, sinceUs });
+  const rows = notifications.find({ afterPosition: position, order: 'oldest', limit: 1 });
+  for await (const { receivedAtUs } of rows) {
+    return { receivedAtUs, standsForUs: nowUs - sinceUs };
+  }
+  return null;
+}
+
+function none(sink: string): SinkCounts {
+  const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null };
+  return { sink, waiting: 0, dead: 0, ...never, error: null };
+}

@@ -1,0 +1,36 @@
+/** A watchdog in small, to be killed: raises an alert, and tells it or does not get that far. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { openStore } from '../../src/store/store.ts';
+import { deliverDue } from '../../src/watch/telling/deliver-due.ts';
+import { createUrlTeller } from '../../src/watch/telling/tell-url.ts';
+import { watchOnce } from '../../src/watch/watch-once.ts';
+import type { WatchWorld } from '../../src/watch/watch-world.ts';
+
+const [dataDir = '', url = ''] = process.argv.slice(2);
+const nothing = () => undefined;
+const nowUs = () => Date.now() * 1000;
+const store = await openStore({ dataDir, nowUs });
+const { completeness, alerts, administration, sinks } = store;
+const tellUrl = createUrlTeller({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
+const world: WatchWorld = {
+  ...{ completeness, alerts, administration, sinks, notifications: store, nowUs },
+  handingOver: () => ({ names: [], fault: null }),
+  probes: {
+    certificate: async () => null,
+    disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40 }),
+    intake: async () => null,
+  },
+  lifetimes: () => null,
+  channels: ['url'],
+  tell: (_channel, message, signal) => tellUrl(message, signal),
+  random: Math.random,
+  pause: (ms, signal) => delay(ms, undefined, { signal }).catch(nothing),
+  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  maintenance: false,
+  reconcile: false,
+};
+
+await watchOnce(world);
+process.send?.('raised');
+// A message says that it is to be told as well.
+process.once('message', () => void deliverDue(world, 'url', new AbortController().signal));

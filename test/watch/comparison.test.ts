@@ -1,0 +1,244 @@
+/** Alerts that rest on the comparison with the catalogue: lost pushes, missing events, unknown hours. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { areTooMany, lostPushOdds, oddsOf, usualShareOf } from '../../src/watch/lost-push-odds.ts';
+import { beginUs, covered, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
+
+const hour = (at: number) => beginUs + at * hourUs;
+const hours = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
+describe('the odds of so many lost pushes', () => {
+  it('are never below the exact ones, and fall with every loss', () => {
+    /** The upper tail of the binomial distribution, term by term. */
+    const exact = (n: number, k: number, p: number) => {
+      let term = (1 - p) ** n;
+      let below = 0;
+      for (let i = 0; i < k; i += 1) {
+        below += term;
+        term *= ((n - i) / (i + 1)) * (p / (1 - p));
+      }
+      return 1 - below;
+    };
+    const sample = fc.record({
+      expected: fc.integer({ min: 1, max: 200 }),
+      share: fc.double({ min: 0, max: 1, noNaN: true }),
+      usual: fc.double({ min: 0.001, max: 0.1, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(sample, ({ expected, share, usual }) => {
+        const lost = Math.round(expected * share);
+        expect(oddsOf({ expected, lost }, usual)).toBeGreaterThanOrEqual(
+          exact(expected, lost, usual) - 1e-9,
+        );
+        const more = Math.min(expected, lost + 1);
+        expect(oddsOf({ expected, lost: more }, usual)).toBeLessThanOrEqual(
+          oddsOf({ expected, lost }, usual),
+        );
+      }),
+    );
+    expect(oddsOf({ expected: 2, lost: 2 }, 0.001)).toBeCloseTo(1e-6, 12);
+  });
+
+  it('are against a share that is never thought too low, nor lets all be usual', () => {
+    expect(usualShareOf({ expected: 0, lost: 0 })).toBe(0.001);
+    expect(usualShareOf({ expected: 100_000, lost: 0 })).toBe(0.001);
+    expect(usualShareOf({ expected: 100_000, lost: 5_000 })).toBeCloseTo(0.05, 2);
+    expect(usualShareOf({ expected: 100_000, lost: 90_000 })).toBe(0.1);
+  });
+});
+
+describe('how unevenly pushes are lost', () => {
+  const odds = (lostOf: (at: number) => number) => {
+    const past = hours(0, 700).map((at) => ({
+      startUs: hour(at),
+      expected: 100,
+      lost: lostOf(at),
+    }));
+    const latest = hours(700, 724).map((at) => ({ startUs: hour(at), expected: 100, lost: 0 }));
+    const burst = { startUs: hour(724), expected: 100, lost: 20 };
+    return lostPushOdds([...past, ...latest, burst], hour(726));
+  };
+
+  it('makes another burst likely where they come in bursts, and not where they come one by one', () => {
+    const single = odds((at) => (at % 5 === 0 ? 1 : 0));
+    const bursts = odds((at) => (at % 100 === 0 ? 20 : 0));
+    expect(single?.usual).toBeCloseTo(bursts?.usual ?? 0, 5);
+    expect(single?.dispersion).toBe(1);
+    expect(bursts?.dispersion).toBeGreaterThan(15);
+    expect(single && areTooMany(single, false)).toBe(true);
+    expect(bursts && areTooMany(bursts, false)).toBe(false);
+  });
+
+  it('never makes it usual that all are lost', () => {
+    const always = odds((at) => (at % 100 === 0 ? 100 : 0));
+    expect(always?.dispersion).toBe(30);
+  });
+});
+
+describe('lost pushes', () => {
+  const ordinary = hours(0, 48).map((at) => covered(at));
+  const lossy = { pushed: 7, recovered: 3 };
+
+  it('are an alert when there are more than usual, which ends a day after they do', async () => {
+    const { live, look, lasting, store } = await openWorld();
+    await live({ toUs: hour(50), pushedAtUs: [] });
+    await store.completeness.saveCoverage(ordinary);
+    await look();
+    expect(await lasting()).toEqual([]);
+    await live({ toUs: hour(56), pushedAtUs: [] });
+    await store.completeness.saveCoverage(hours(48, 54).map((at) => covered(at, lossy)));
+    await look();
+    const [alert] = await lasting();
+    expect(alert).toMatchObject({ kind: 'lost-pushes', subject: 'alps', severity: 'warning' });
+    expect(alert?.cause).toContain('18 of 240 events came by no push');
+    expect(alert?.evidence[0]).toContain('0.1 % is taken for usual');
+    // Three lossy hours are left in the day: too few to raise it, too many to end it.
+    await live({ toUs: hour(77), pushedAtUs: [] });
+    await store.completeness.saveCoverage(hours(54, 75).map((at) => covered(at)));
+    await look();
+    expect(await lasting()).toHaveLength(1);
+    await live({ toUs: hour(80), pushedAtUs: [] });
+    await store.completeness.saveCoverage(hours(75, 78).map((at) => covered(at)));
+    await look();
+    expect(await lasting()).toEqual([]);
+  });
+
+  it('of a time in which we were down ourselves are none', async () => {
+    const { live, look, lasting, store, setNow } = await openWorld();
+    await live({ toUs: hour(40), pushedAtUs: [] });
+    await store.completeness.markUp({ fromUs: hour(46), toUs: hour(56) });
+    setNow(hour(56));
+    const recovered = hours(40, 46).map((at) => covered(at, { pushed: 0, recovered: 10 }));
+    const later = hours(46, 54).map((at) => covered(at));
+    await store.completeness.saveCoverage([...ordinary, ...recovered, ...later]);
+    await look();
+    expect(await lasting()).toEqual([]);
+  });
+
+  it('are none when the catalogue pushes an hour late, and an alert when it does not push', async () => {
+    const { live, look, lasting, store } = await openWorld();
+    await live({ toUs: hour(50), pushedAtUs: [] });
+    const late = hours(0, 48).map((at) => covered(at, { pushed: 5, late: 5 }));
+    // Compared half an hour after its end: what comes later was fetched by then.
+    const newest = covered(48, { pushed: 5, recovered: 5, comparedAtUs: hour(49.5) });
+    await store.completeness.saveCoverage([...late, newest]);
+    await look();
+    await live({ toUs: hour(50) + 9 * minuteUs, pushedAtUs: [] });
+    await look();
+    expect(await lasting()).toEqual([]);
+    await live({ toUs: hour(50) + 10 * minuteUs, pushedAtUs: [] });
+    await look();
+    expect(await lasting()).toMatchObject([{ kind: 'lost-pushes' }]);
+  });
+
+  it('are noticed where there are few events, by looking further back', async () => {
+    const { live, look, lasting, store } = await openWorld();
+    await live({ toUs: hour(20 * 24), pushedAtUs: [] });
+    const none = { expected: 0, pushed: 0 };
+    const one = (at: number) =>
+      at > 12 * 24
+        ? { expected: 1, pushed: 0, recovered: 1 }
+        : { expected: 1, pushed: 1, recovered: 0 };
+    const known = hours(0, 20 * 24 - 2).map((at) => covered(at, at % 72 === 0 ? one(at) : none));
+    await store.completeness.saveCoverage(known);
+    await look();
+    const [alert] = await lasting();
+    expect(alert?.cause).toContain('2 of 5 events came by no push');
+  });
+});
+
+describe('missing events', () => {
+  it('that a person finds, who fetches them within the hour, are none', async () => {
+    const { live, look, lasting, store } = await openWorld();
+    const missing = (comparedAtUs: number) =>
+      store.completeness.saveCoverage([covered(7, { pushed: 9, missing: 1, comparedAtUs })]);
+    await live({ toUs: hour(30), pushedAtUs: [] });
+    await missing(hour(30));
+    await look();
+    await live({ toUs: hour(30) + 59 * minuteUs, pushedAtUs: [] });
+    await look();
+    expect(await lasting()).toEqual([]);
+    await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
+    await look();
+    // Looked for again and again, and never fetched.
+    for (const minute of [60, 90, 119]) {
+      await live({ toUs: hour(30) + minute * minuteUs, pushedAtUs: [] });
+      await missing(hour(30) + minute * minuteUs);
+      await look();
+      expect(await lasting()).toEqual([]);
+    }
+    await live({ toUs: hour(32), pushedAtUs: [] });
+    await missing(hour(32));
+    await look();
+    expect(await lasting()).toMatchObject([{ kind: 'missing' }]);
+  });
+
+  it('are an alert with the command that fetches them, until they are there', async () => {
+    const { live, look, lasting, store } = await openWorld();
+    await live({ toUs: hour(30), pushedAtUs: [] });
+    const lost = covered(7, { pushed: 9, missing: 1 });
+    await store.completeness.saveCoverage([...hours(0, 28).map((at) => covered(at)), lost]);
+    await look();
+    const [alert] = await lasting();
+    expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', severity: 'warning' });
+    expect(alert?.nextStep).toMatch(
+      /`earshot reconcile --from \S+T07:00Z --to \S+T08:00Z --subscription alps`/,
+    );
+    await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
+    await look();
+    expect(await lasting()).toEqual([]);
+  });
+
+  it('of longer ago are noticed, and found to be there, within the hour', async () => {
+    const { live, look, lasting, store } = await openWorld();
+    await live({ toUs: hour(20 * 24), pushedAtUs: [] });
+    await look();
+    await store.completeness.saveCoverage([covered(7, { pushed: 9, missing: 1 })]);
+    for (let round = 0; round < 60; round += 1) await look();
+    expect(await lasting()).toMatchObject([{ kind: 'missing' }]);
+    await store.completeness.saveCoverage([covered(7)]);
+    for (let round = 0; round < 60; round += 1) await look();
+    expect(await lasting()).toEqual([]);
+  });
+});
+
+describe('unknown hours', () => {
+  it('are an alert when they stay so for long, which ends when nearly all are known', async () => {
+    const { live, look, lasting, store } = await openWorld({ reconcile: true });
+    const compare = (from: number, to: number) =>
+      store.completeness.saveCoverage(hours(from, to).map((at) => covered(at)));
+    await compare(0, 10);
+    await live({ toUs: hour(17) + 29 * minuteUs, pushedAtUs: [] });
+    await look();
+    expect(await lasting()).toEqual([]);
+    await live({ toUs: hour(17) + 30 * minuteUs, pushedAtUs: [] });
+    await look();
+    const [alert] = await lasting();
+    expect(alert).toMatchObject({ kind: 'unknown', subject: 'alps', severity: 'warning' });
+    expect(alert?.cause).toContain('1 hours have not been compared');
+    await compare(10, 13);
+    await look();
+    expect(await lasting()).toHaveLength(1);
+    await compare(13, 16);
+    await look();
+    expect(await lasting()).toEqual([]);
+  });
+
+  it('are none while earshot has just begun to catch up, or does not compare', async () => {
+    const off = await openWorld();
+    await off.live({ toUs: hour(100), pushedAtUs: [] });
+    await off.look();
+    expect(await off.lasting()).toEqual([]);
+    const behind = await openWorld({ reconcile: true });
+    await behind.live({ toUs: hour(1), pushedAtUs: [] });
+    const upUs = beginUs + 10 * dayUs;
+    await behind.store.completeness.markUp({ fromUs: upUs, toUs: upUs + hourUs });
+    behind.setNow(upUs + hourUs);
+    await behind.look();
+    expect(await behind.lasting()).toEqual([]);
+    await behind.store.completeness.markUp({ fromUs: upUs, toUs: upUs + 7 * hourUs });
+    behind.setNow(upUs + 7 * hourUs);
+    await behind.look();
+    expect(await behind.lasting()).toMatchObject([{ kind: 'unknown' }]);
+  });
+});

@@ -1,0 +1,245 @@
+/** Silence: what is learned of a subscription, when it is an alarm, and when it is over. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { learnRates, type PushHistory } from '../../src/watch/silence/learn-rates.ts';
+import { silenceOdds } from '../../src/watch/silence/silence-odds.ts';
+import { without } from '../../src/watch/spans.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import {
+  beginUs,
+  dayUs,
+  hourUs,
+  minuteUs,
+  moments,
+  openWorld,
+  registration,
+} from './watch-world.ts';
+
+const hour = (at: number) => beginUs + at * hourUs;
+
+/** One push at the beginning of each of the hours, watched from the beginning. */
+function history(hours: readonly number[], untilHour: number, rest: Partial<PushHistory> = {}) {
+  return {
+    arrivals: new Map(hours.map((at) => [hour(at), { pushes: 1, lastAtUs: hour(at) }])),
+    watched: [{ fromUs: beginUs, toUs: hour(untilHour) }],
+    lostHours: [],
+    ...rest,
+  };
+}
+
+const everyHour = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => from + i);
+
+describe('what is learned', () => {
+  it('is the rate of each hour of the day, drawn towards the mean where little was seen', () => {
+    const noons = everyHour(0, 35).map((day) => day * 24 + 12);
+    const learned = learnRates(history(noons, 35 * 24));
+    expect(learned?.perHour[12]).toBeGreaterThan(0.65);
+    expect(learned?.perHour[12]).toBeLessThan(1);
+    expect(learned?.perHour[13]).toBeLessThan(0.05);
+    expect(learned?.perHour[13]).toBeGreaterThan(0);
+  });
+
+  it('leaves out hours in which nobody watched', () => {
+    const hours = everyHour(0, 200);
+    const broken = history([...hours, ...everyHour(600, 800)], 800, {
+      watched: [
+        { fromUs: hour(0), toUs: hour(200) },
+        { fromUs: hour(600), toUs: hour(800) },
+      ],
+    });
+    const learned = learnRates(broken);
+    expect(learned?.watchedHours).toBeCloseTo(400);
+    expect(learned?.perHour[5]).toBeCloseTo(1, 1);
+    expect(learned?.longestSilence).toBeLessThan(2);
+  });
+
+  it('takes no silence for natural in which an event was lost', () => {
+    const hours = [...everyHour(0, 200), ...everyHour(260, 400)];
+    expect(learnRates(history(hours, 400))?.longestSilence).toBeGreaterThan(30);
+    const withLoss = learnRates(history(hours, 400, { lostHours: [hour(230)] }));
+    expect(withLoss?.longestSilence).toBeLessThan(2);
+  });
+
+  it('is nothing without a push, and does not grow used to the silence that lasts', () => {
+    expect(learnRates(history([], 400))).toBeNull();
+    const [short, long] = [history(everyHour(0, 300), 310), history(everyHour(0, 300), 900)];
+    expect(learnRates(long)).toEqual(learnRates(short));
+  });
+
+  it('is uneven where pushes come in bursts', () => {
+    const bursts = new Map(
+      [3, 40, 77, 150, 161, 220, 300].map((at) => [hour(at), { pushes: 400, lastAtUs: hour(at) }]),
+    );
+    const learned = learnRates(history([], 400, { arrivals: bursts }));
+    expect(learned?.dispersion).toBeGreaterThan(100);
+    expect(learnRates(history(everyHour(0, 400), 400))?.dispersion).toBe(1);
+  });
+});
+
+describe('the odds of a silence', () => {
+  it('need a week of watching, and more than a few busy hours', () => {
+    const odds = (hours: readonly number[], until: number) => {
+      const known = history(hours, until);
+      const learned = learnRates(known);
+      if (learned === null) throw new Error('There were pushes.');
+      return silenceOdds(learned, known.watched, { fromUs: hour(until - 1), toUs: hour(until) });
+    };
+    expect(odds(everyHour(0, 160), 161)).toBeNull();
+    expect(odds([0, 50, 100, 150, 200], 201)).toBeNull();
+    expect(odds(everyHour(0, 170), 171)).toMatchObject({ isAlarm: false });
+  });
+
+  it('fall as it lasts, and never while nobody watches', () => {
+    const silence = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 2, maxLength: 9 });
+    fc.assert(
+      fc.property(silence, (lengths) => {
+        const known = history(everyHour(0, 200), 200);
+        const learned = learnRates(known);
+        if (learned === null) throw new Error('There were pushes.');
+        const oddsAfter = (us: number, isWatched: boolean) => {
+          const span = { fromUs: beginUs, toUs: isWatched ? us : learned.lastPushAtUs };
+          return silenceOdds(learned, [span], { fromUs: learned.lastPushAtUs, toUs: us })?.odds;
+        };
+        let us = learned.lastPushAtUs;
+        let before = 1;
+        for (const length of lengths) {
+          us += length * hourUs;
+          expect(oddsAfter(us, false)).toBe(1);
+          const odds = oddsAfter(us, true) ?? 1;
+          expect(odds).toBeLessThan(before);
+          before = odds;
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('spans', () => {
+  it('lose what is cut out, whatever its order', () => {
+    const span = fc
+      .tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 20 }))
+      .map(([fromUs, length]) => ({ fromUs, toUs: fromUs + length }));
+    fc.assert(
+      fc.property(fc.array(span, { maxLength: 6 }), (others) => {
+        const left = without([{ fromUs: 10, toUs: 60 }], others);
+        for (let us = 0; us < 80; us += 1) {
+          const isIn = (spans: typeof left) => spans.some((s) => s.fromUs <= us && us < s.toUs);
+          expect(isIn(left)).toBe(us >= 10 && us < 60 && !isIn(others));
+        }
+      }),
+    );
+  });
+});
+
+describe('an alert of silence', () => {
+  const weeks = 14 * 24;
+  const hourly = { toUs: hour(weeks), pushedAtUs: moments(0, weeks) };
+
+  it('is raised once, told with figures and a next step, and ends with the next push', async () => {
+    const { live, look, lasting, setNow, store } = await openWorld();
+    await live(hourly);
+    await look();
+    expect(await lasting()).toEqual([]);
+    await live({ toUs: hour(weeks + 12), pushedAtUs: [] });
+    await look();
+    await look();
+    const [alert, ...others] = await lasting();
+    expect(others).toEqual([]);
+    expect(alert).toMatchObject({ kind: 'silence', subject: 'alps', severity: 'critical' });
+    expect(alert?.cause).toContain('has brought nothing for 13 h');
+    expect(alert?.evidence.join(' ')).toMatch(/Some 1[23] were to be expected/);
+    expect(alert?.nextStep).toContain('`earshot doctor`');
+    await live({ toUs: hour(weeks + 13), pushedAtUs: [hour(weeks + 12) + minuteUs] });
+    await look();
+    expect(await lasting()).toEqual([]);
+    setNow(hour(weeks + 13) + minuteUs);
+    await look();
+    const all = await store.alerts.alerts({ all: true, limit: 9 });
+    expect(all).toHaveLength(1);
+  });
+
+  it('is neither raised anew nor resolved by a restart', async () => {
+    const world = await openWorld();
+    await world.live(hourly);
+    await world.live({ toUs: hour(weeks + 12), pushedAtUs: [] });
+    await world.look();
+    const before = await world.lasting();
+    await world.restart();
+    await world.look();
+    // So long after the last push that all of what was learned is forgotten.
+    await world.live({ toUs: hour(weeks) + 92 * dayUs, pushedAtUs: [] });
+    await world.restart();
+    await world.look();
+    expect(before).toHaveLength(1);
+    expect(await world.lasting()).toMatchObject(before.map(({ id }) => ({ id })));
+    expect(await world.store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
+  });
+
+  it('is not raised for a time in which we were down, or in which nothing was sent', async () => {
+    const { live, look, lasting, store, setNow } = await openWorld();
+    await live(hourly);
+    const downUntilUs = hour(weeks + 48);
+    await store.completeness.markUp({ fromUs: downUntilUs, toUs: downUntilUs + hourUs });
+    setNow(downUntilUs + hourUs);
+    await look();
+    expect(await lasting()).toEqual([]);
+    const openGap = { subscription: 'alps', events: ['created'], filter: '', reason: 'It paused.' };
+    await store.administration.commit({ openGap: { ...openGap, fromUs: downUntilUs + hourUs } });
+    await store.completeness.markUp({ fromUs: downUntilUs, toUs: downUntilUs + dayUs });
+    setNow(downUntilUs + dayUs);
+    await look();
+    expect(await lasting()).toEqual([]);
+  });
+
+  it('is over when the subscription is no longer to run, or is given up', async () => {
+    const { live, look, lasting, store } = await openWorld();
+    await live(hourly);
+    await live({ toUs: hour(weeks + 12), pushedAtUs: [] });
+    await look();
+    expect(await lasting()).toHaveLength(1);
+    await store.administration.commit({ forget: 'alps' });
+    await look();
+    expect(await lasting()).toEqual([]);
+  });
+
+  it('of most of several subscriptions is told once, with their names', async () => {
+    const names = ['alps', 'andes', 'atlas', 'altai'];
+    const { live, look, lasting, store } = await openWorld(
+      {},
+      names.map((name) => registration({ name })),
+    );
+    const push = (name: string, hours: readonly number[]) =>
+      Promise.all(
+        hours.map((receivedAtUs, i) => {
+          const made = notification(1e6 + i, { AckId: `${name} ${receivedAtUs}` });
+          return store.accept(delivery(made, { subscription: name, receivedAtUs }));
+        }),
+      );
+    await live(hourly);
+    for (const name of names.slice(1)) await push(name, moments(0, weeks));
+    await live({ toUs: hour(weeks + 12), pushedAtUs: [] });
+    await look();
+    const [alert, ...others] = await lasting();
+    expect(others).toEqual([]);
+    expect(alert).toMatchObject({ kind: 'silence', subject: '', severity: 'critical' });
+    expect(alert?.cause).toContain('4 of 4 subscriptions have fallen silent');
+    expect(alert?.evidence[0]).toContain('alps, altai, andes, atlas');
+    // Two of four are no longer most of them: each speaks for itself.
+    await push('alps', [hour(weeks + 12)]);
+    await push('andes', [hour(weeks + 12)]);
+    await live({ toUs: hour(weeks + 12) + minuteUs, pushedAtUs: [] });
+    await look();
+    expect((await lasting()).map(({ subject }) => subject).sort()).toEqual(['altai', 'atlas']);
+  });
+
+  it('is not judged while the subscription does not run', async () => {
+    const paused = registration({ pausedSeenAtUs: hour(weeks), heldBy: 'command' });
+    const { live, look, lasting } = await openWorld({}, [paused]);
+    await live(hourly);
+    await live({ toUs: hour(weeks + 48), pushedAtUs: [] });
+    await look();
+    expect(await lasting()).toEqual([]);
+  });
+});

@@ -1,0 +1,151 @@
+/** Sinks: what is behind, what was refused, and what nothing is handed over to. */
+import { describe, expect, it } from 'vitest';
+import type { SinkItem } from '../../src/domain/sinks.ts';
+import type { HandingOver } from '../../src/watch/watch-world.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { beginUs, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
+
+/** Four notifications in the log, and a sink `bus` that wants the first two of them. */
+async function openSinks(handingOver: HandingOver = { names: ['bus'], fault: null }) {
+  const opened = await openWorld({ handingOver: () => handingOver });
+  const { store, setNow, look, lasting } = opened;
+  for (const number of [1, 2, 3, 4]) {
+    await store.accept(delivery(notification(number), { receivedAtUs: beginUs }));
+  }
+  const queue = (upTo: number, productIds: readonly string[]) => {
+    const items = productIds.map((productId, i) => ({ position: i + 1, productId }));
+    const from = { sink: 'bus', replayId: null, after: 0, upTo };
+    return store.sinks.enqueue({ ...from, items, atUs: beginUs });
+  };
+  const due = () => store.sinks.due({ sink: 'bus', nowUs: beginUs + dayUs, limit: 9 });
+  const settle = async (outcomeOf: (id: number) => Parameters<typeof store.sinks.settle>[0][0]) =>
+    store.sinks.settle((await due()).map(({ id }: SinkItem) => outcomeOf(id)));
+  const at = async (minutes: number) => {
+    setNow(beginUs + minutes * minuteUs);
+    await look();
+    return (await lasting()).map(({ kind, subject, severity }) => `${kind} ${subject} ${severity}`);
+  };
+  return { ...opened, handingOver, queue, settle, at };
+}
+
+const refused = (id: number) =>
+  ({ id, outcome: 'dead', error: 'It answered 400: [x](https://evil.example)' }) as const;
+
+describe('a sink that does not take what is new', () => {
+  it('is an alert after a quarter of an hour, critical after six hours, over when it is taken', async () => {
+    const { queue, settle, at } = await openSinks();
+    await queue(4, ['product-1', 'product-2']);
+    expect(await at(15)).toEqual([]);
+    expect(await at(16)).toEqual(['sink bus warning']);
+    expect(await at(361)).toEqual(['sink bus critical']);
+    await settle((id) => ({ id, outcome: 'taken' }));
+    expect(await at(362)).toEqual([]);
+  });
+
+  it('is none for what a replay has queued', async () => {
+    const { queue, at, store } = await openSinks();
+    await queue(4, []);
+    const range = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 4 };
+    const about = { sink: 'bus', filter: '', requestedAtUs: beginUs };
+    const { id } = await store.sinks.addReplay({ ...about, ...range });
+    const items = [{ position: 1, productId: 'product-1' }];
+    const from = { sink: 'bus', replayId: id, after: 0, upTo: 4 };
+    await store.sinks.enqueue({ ...from, items, atUs: beginUs });
+    expect((await store.sinks.counts())[0]).toMatchObject({
+      waiting: 1,
+      oldestQueuedAtUs: beginUs,
+      oldestLiveQueuedAtUs: null,
+    });
+    expect(await at(60)).toEqual([]);
+  });
+});
+
+describe('dead letters', () => {
+  it('are an alert of their own, told once, with their number and words that make no link', async () => {
+    const { queue, settle, at, lasting, store } = await openSinks();
+    await queue(3, ['product-1']);
+    await settle(refused);
+    expect(await at(1)).toEqual(['sink-refused bus warning']);
+    const [alert] = await lasting();
+    expect(alert?.cause).toBe('The sink bus has refused 1 notification for good.');
+    expect(alert?.evidence.join(' ')).toBe(
+      'Dead letters: 1; 0 wait. The last failure: It answered 400: (x)(https : //evil.example)',
+    );
+    expect(alert?.nextStep).toContain('`earshot sinks retry bus --all`');
+    // It stands still besides: neither hides the other.
+    const items = [{ position: 4, productId: 'product-4' }];
+    const from = { sink: 'bus', replayId: null, after: 3, upTo: 4 };
+    await store.sinks.enqueue({ ...from, items, atUs: beginUs });
+    expect((await at(16)).sort()).toEqual(['sink bus warning', 'sink-refused bus warning']);
+    await settle(refused);
+    expect(await at(17)).toEqual(['sink-refused bus warning']);
+    expect((await lasting())[0]?.cause).toContain('has refused 2 notifications');
+    await store.sinks.drop({ sink: 'bus', state: 'dead', ids: 'all', nowUs: beginUs });
+    expect(await at(18)).toEqual([]);
+    expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(2);
+  });
+});
+
+describe('a sink that nothing is handed over to', () => {
+  it('is an alert when its place in the log has not moved for a quarter of an hour', async () => {
+    const { at, lasting, store } = await openSinks();
+    expect(await at(3 * 24 * 60)).toEqual([]);
+    expect(await at(3 * 24 * 60 + 15)).toEqual([]);
+    expect(await at(3 * 24 * 60 + 16)).toEqual(['sink bus critical']);
+    expect((await lasting())[0]?.cause).toBe(
+      'Nothing is handed over to the sink bus: what came 3 days ago has not been looked at for it.',
+    );
+    // It catches up: a step is enough.
+    const from = { sink: 'bus', replayId: null, after: 0, upTo: 1 };
+    await store.sinks.enqueue({ ...from, items: [], atUs: beginUs });
+    expect(await at(3 * 24 * 60 + 17)).toEqual([]);
+  });
+
+  it('is none while nothing comes that it has not looked at', async () => {
+    const { at, queue } = await openSinks();
+    await queue(4, []);
+    for (const hours of [0, 24, 48]) expect(await at(hours * 60)).toEqual([]);
+  });
+
+  it('is told at once, and once for all, where sinks cannot be started', async () => {
+    const handingOver: { names: string[] | null; fault: string | null } = {
+      names: null,
+      fault: 'The file earshot.config.ts has a fault: sinks.bus names no target.',
+    };
+    const { at, queue, lasting } = await openSinks(handingOver);
+    await queue(4, ['product-1']);
+    expect(await at(1)).toEqual(['sink  warning']);
+    expect((await lasting())[0]?.evidence[0]).toBe(handingOver.fault);
+    expect(await at(60)).toEqual(['sink  warning']);
+    expect(await at(1 + 361)).toEqual(['sink  critical']);
+    Object.assign(handingOver, { names: ['bus'], fault: null });
+    expect(await at(363)).toEqual(['sink bus critical']);
+  });
+});
+
+describe('a sink that is no longer set up', () => {
+  it('is an alert while something waits for it, with the command that gives it up', async () => {
+    const { at, queue, lasting, store, handingOver } = await openSinks({ names: [], fault: null });
+    await queue(1, ['product-1']);
+    expect(await at(0)).toEqual(['sink bus warning']);
+    expect((await lasting())[0]).toMatchObject({
+      cause:
+        'The sink bus is no longer set up, and 1 notification is still to be handed over to it.',
+      nextStep: expect.stringContaining('`earshot sinks drop bus --waiting`'),
+    });
+    expect(await at(24 * 60)).toEqual(['sink bus warning']);
+    await store.sinks.drop({ sink: 'bus', state: 'waiting', ids: 'all', nowUs: beginUs });
+    expect(await at(25 * 60)).toEqual([]);
+    expect(handingOver.names).toEqual([]);
+  });
+
+  it('says so of its dead letters', async () => {
+    const { at, queue, settle, lasting } = await openSinks({ names: [], fault: null });
+    await queue(1, ['product-1']);
+    await settle(refused);
+    expect(await at(hourUs / minuteUs)).toEqual(['sink-refused bus warning']);
+    const [alert] = await lasting();
+    expect(alert?.cause).toContain('bus, which is no longer set up, has refused 1 notification');
+    expect(alert?.nextStep).toContain('`earshot sinks drop bus --all`');
+  });
+});

@@ -1,0 +1,139 @@
+/** A watchdog's world for tests: a real store, a clock that is moved, probes and channels that do as told. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Registration } from '../../src/domain/administration.ts';
+import type { Alert } from '../../src/domain/alerts.ts';
+import type { HourCoverage } from '../../src/domain/completeness.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { AlertMessage } from '../../src/watch/telling/alert-message.ts';
+import { createWatchMemory, watchOnce } from '../../src/watch/watch-once.ts';
+import type { WatchWorld } from '../../src/watch/watch-world.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
+
+export const hourUs = 3_600_000_000;
+export const dayUs = 24 * hourUs;
+export const minuteUs = 60_000_000;
+/** A Thursday at midnight. */
+export const beginUs = Math.floor(1_795_000_000_000_000 / (7 * dayUs)) * 7 * dayUs;
+
+export const registration = (fields: Partial<Registration> = {}): Registration => ({
+  name: 'alps',
+  events: ['created'],
+  filter: '',
+  status: 'running',
+  subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+  unfinished: false,
+  credentialsDigest: null,
+  activityAtUs: beginUs,
+  notifiedAtUs: beginUs,
+  runningSeenAtUs: beginUs,
+  pausedSeenAtUs: null,
+  heldBy: null,
+  reported: null,
+  ...fields,
+});
+
+export const covered = (hour: number, fields: Partial<HourCoverage> = {}): HourCoverage => ({
+  subscription: 'alps',
+  event: 'created',
+  hourUs: beginUs + hour * hourUs,
+  expected: 10,
+  pushed: 10,
+  late: 0,
+  recovered: 0,
+  missing: 0,
+  comparedAtUs: beginUs + (hour + 2) * hourUs,
+  ...fields,
+});
+
+export interface TestWorld {
+  world: WatchWorld;
+  store: Store;
+  /** What was told, in order. */
+  told: AlertMessage[];
+  logged: { level: string; message: string; fields: object }[];
+  setNow(us: number): void;
+  /** Looks once, with a memory that stays until `restart`. */
+  look(): Promise<void>;
+  restart(): Promise<void>;
+  lasting(): Promise<Alert[]>;
+  /** Up without a break since the beginning, and one push at the start of each of the hours. */
+  live(hours: { toUs: number; pushedAtUs: readonly number[] }): Promise<void>;
+}
+
+/** One subscription, registered at the beginning of time unless told otherwise. */
+export async function openWorld(
+  parts: Partial<WatchWorld> = {},
+  registrations: readonly Registration[] = [registration()],
+): Promise<TestWorld> {
+  let nowUs = beginUs;
+  const opened = await openSqliteStore({ nowUs: () => nowUs });
+  let { store } = opened;
+  for (const save of registrations) await store.administration.commit({ save });
+  const told: AlertMessage[] = [];
+  const logged: TestWorld['logged'] = [];
+  const at = (level: string) => (fields: object, message: string) =>
+    void logged.push({ level, message, fields });
+  const world: WatchWorld = {
+    ...portsOf(store),
+    probes: {
+      certificate: async () => null,
+      disk: async () => null,
+      intake: async () => null,
+    },
+    lifetimes: () => null,
+    handingOver: () => ({ names: null, fault: null }),
+    channels: ['url'],
+    tell: async (_channel, message) => void told.push(message),
+    nowUs: () => nowUs,
+    random: () => 0.5,
+    pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }).catch(() => undefined),
+    log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+    maintenance: false,
+    reconcile: false,
+    ...parts,
+  };
+  let memory = createWatchMemory();
+  let number = 0;
+  return {
+    world,
+    get store() {
+      return store;
+    },
+    told,
+    logged,
+    setNow: (us) => {
+      nowUs = us;
+    },
+    look: () => watchOnce(world, memory),
+    restart: async () => {
+      store = await opened.reopen();
+      Object.assign(world, portsOf(store));
+      memory = createWatchMemory();
+    },
+    lasting: () => store.alerts.alerts({ all: false, limit: 99 }),
+    live: async ({ toUs, pushedAtUs }) => {
+      await store.completeness.markUp({ fromUs: beginUs, toUs });
+      await Promise.all(
+        pushedAtUs.map((receivedAtUs) => {
+          number += 1;
+          return store.accept(
+            delivery(notification(number), { subscription: 'alps', receivedAtUs }),
+          );
+        }),
+      );
+      nowUs = toUs;
+    },
+  };
+}
+
+function portsOf(store: Store) {
+  const { completeness, alerts, administration, sinks } = store;
+  return { completeness, alerts, administration, sinks, notifications: store };
+}
+
+/** Moments from one hour to another (excluded), `everyHours` apart. */
+export function moments(fromHour: number, toHour: number, everyHours = 1): number[] {
+  const count = Math.ceil((toHour - fromHour) / everyHours);
+  return Array.from({ length: count }, (_, i) => beginUs + (fromHour + i * everyHours) * hourUs);
+}

@@ -102,6 +102,8 @@ function rowsOf(entry: LogEntry, number: number): EntryRows {
       last_seen_at_us: receivedAtUs,
       body_id: number,
       body_index: 0,
+      event_us: null,
+      pushed_at_us: null,
     },
   };
 }

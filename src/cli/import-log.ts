@@ -4,6 +4,7 @@ import { AppError } from '../domain/app-error.ts';
 import type { Delivery, Quarantine, Receipt } from '../domain/ports.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import type { Io } from './io.ts';
+import type { PushedHere } from './pushed-here.ts';
 
 export interface ImportCounts {
   /** Read from the other store. */
@@ -16,11 +17,14 @@ export interface ImportCounts {
 /** So many are stored in one commit, and no more are held in memory. */
 const batchMax = 200;
 
-type World = Pick<Io, 'stderr' | 'signal'>;
+type World = Pick<Io, 'stderr' | 'signal'> & { pushedHere: Pick<PushedHere, 'among'> };
 type Bodies = Pick<Quarantine, 'quarantined' | 'quarantineEntry'>;
 type Target = Pick<Store, 'accept'> & Bodies;
 
-/** Rejects with `cancelled` when the user ends it; what is stored by then stays. */
+/**
+ * An event that the other one looked up, and that was pushed here, is known. Rejects with `cancelled` when the user
+ * ends it; what is stored by then stays.
+ */
 export async function importLog(from: StoreReader, to: Target, io: World): Promise<ImportCounts> {
   const counts = { notifications: 0, stored: 0, duplicates: 0, quarantined: 0 };
   const held = await bodiesOf(from, { released: false }, io);
@@ -28,7 +32,7 @@ export async function importLog(from: StoreReader, to: Target, io: World): Promi
   const isHeld = new Set(held.map(({ key }) => key));
   const isKnown = new Set(known.map(({ key }) => key));
   const total = (await from.counts()).notifications;
-  const take = createTaker(to, counts);
+  const take = createTaker(to, counts, io);
   let lastKey = '';
   for await (const row of from.find({ order: 'oldest' })) {
     endWhenAsked(io);
@@ -61,7 +65,7 @@ async function importQuarantine(
   const { held, known, counts, io } = about;
   const left = new Map<string, number>();
   for (const { key } of known) left.set(key, (left.get(key) ?? 0) + 1);
-  const take = createTaker(to, counts);
+  const take = createTaker(to, counts, io);
   for (const { id, key } of held) {
     endWhenAsked(io);
     const here = left.get(key) ?? 0;
@@ -98,15 +102,18 @@ function keyOf(delivery: Pick<Delivery, 'receivedAtUs' | 'subscription' | 'body'
   return `${receivedAtUs} ${subscription ?? ''} ${hash('sha256', body, 'hex')}`;
 }
 
-function endWhenAsked({ signal }: World): void {
+function endWhenAsked({ signal }: Pick<World, 'signal'>): void {
   if (signal.aborted) throw new AppError('cancelled', 'Ended. Run it again: it goes on.');
 }
 
 /** Gathers deliveries into batches. */
-function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts) {
+function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts, io: World) {
   let batch: Delivery[] = [];
   const flush = async () => {
-    const receipts = await Promise.all(batch.map((delivery) => to.accept(delivery)));
+    const known = await knownAmong(batch, io);
+    counts.duplicates += known.size;
+    const others = batch.filter((delivery) => !known.has(delivery));
+    const receipts = await Promise.all(others.map((delivery) => to.accept(delivery)));
     batch = [];
     for (const receipt of receipts) count(receipt, counts);
   };
@@ -117,6 +124,16 @@ function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts) {
       if (batch.length >= batchMax) await flush();
     },
   };
+}
+
+async function knownAmong(batch: readonly Delivery[], io: World): Promise<ReadonlySet<Delivery>> {
+  try {
+    return await io.pushedHere.among(batch);
+  } catch (error) {
+    // The index was asked to end in the middle of its work.
+    endWhenAsked(io);
+    throw error;
+  }
 }
 
 function count(receipt: Receipt, counts: ImportCounts): void {

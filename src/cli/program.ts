@@ -1,6 +1,8 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
+import { alertsCommand } from './commands/alerts.ts';
 import { certificateCommand } from './commands/certificate.ts';
+import { coverageCommand } from './commands/coverage.ts';
 import { credentialsCommand } from './commands/credentials.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -11,8 +13,11 @@ import { indexCommand } from './commands/index.ts';
 import { maintainCommand } from './commands/maintain.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { queryCommand } from './commands/query.ts';
+import { reconcileCommand } from './commands/reconcile.ts';
 import { registerCommand } from './commands/register.ts';
+import { replayCommand } from './commands/replay.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
+import { sinksCommand } from './commands/sinks.ts';
 import { startCommand } from './commands/start.ts';
 import { subscriptionsCommand } from './commands/subscriptions.ts';
 import { summarizeCommand } from './commands/summarize.ts';
@@ -37,6 +42,8 @@ Examples:
   $ earshot filter check "…"           before a subscription is spent on it
   $ earshot summarize --each --since 2h    in plain words, by a language model
   $ earshot tail --event deleted       follow deletions as they arrive
+  $ earshot coverage                   whether anything is missing, hour by hour
+  $ earshot reconcile --from 10d       fetch what no push told of
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
 Data goes to standard output, everything else to standard error.`,
@@ -55,6 +62,11 @@ Data goes to standard output, everything else to standard error.`,
     filterCommand(io),
     summarizeCommand(io),
     tailCommand(io),
+    coverageCommand(io),
+    reconcileCommand(io),
+    alertsCommand(io),
+    sinksCommand(io),
+    replayCommand(io),
     quarantineCommand(io),
     indexCommand(io),
     importCommand(io),

@@ -2,6 +2,7 @@
 import type { ConsoleConfig } from '../config/console-config.ts';
 import { createConsoleApp } from '../console/console-app.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
+import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
@@ -31,13 +32,14 @@ export interface ConsoleParts {
   products: Products;
   notifications: NotificationLog;
   summaries: SummaryReader;
+  completeness: CompletenessReader;
   log: Logger;
 }
 
 /** A port that cannot be opened is told to the log, and all else goes on. */
 export async function serveConsole(
   config: ConsoleConfig,
-  { products, notifications, summaries, log }: ConsoleParts,
+  { log, ...parts }: ConsoleParts,
   { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedConsole> {
   const { listen, password } = config;
@@ -45,10 +47,9 @@ export async function serveConsole(
     password === undefined ? null : createCredentialCheck([{ username, password }]);
   const gate = { log, nowUs, newRequestId: newId };
   const app = createConsoleApp({
-    products,
-    notifications,
-    summaries,
+    ...parts,
     log,
+    nowUs,
     newRequestId: newId,
     listenHost: listen.host,
     letIn: checkCredentials && createGate({ ...gate, checkCredentials }, () => undefined),

@@ -17,17 +17,17 @@ export interface ServedQueries {
 /** What fails here is told to the log: intake goes on without it. */
 export async function serveQueries(
   { dataDir, console, index }: ServeConfig,
-  { notifications, summaries, log }: Omit<ConsoleParts, 'products'>,
+  asked: Omit<ConsoleParts, 'products'>,
   io: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedQueries> {
   const closers = createClosers();
   if (index) {
-    const indexing = startIndexing({ dataDir, log });
+    const indexing = startIndexing({ dataDir, log: asked.log });
     closers.add(() => indexing.stop());
   }
   const products = openProducts(dataDir);
   closers.add(() => products.close());
-  const parts = { products, notifications, summaries, log };
+  const parts = { ...asked, products };
   const served = console === null ? null : await serveConsole(console, parts, io);
   if (served !== null) closers.add(() => served.close());
   return { products, consoleUrl: served?.url ?? null, close: closers.closeAll };

@@ -88,8 +88,8 @@ export async function serve(
     closers.add(() => listener.close(graceMs));
     const renewal = certificate.follow(listener);
     closers.add(() => renewal.stop());
-    const { summaries } = store;
-    const parts = { notifications: store, summaries, log };
+    const { summaries, completeness } = store;
+    const parts = { notifications: store, summaries, completeness, log };
     const queries = await serveQueries(config, parts, io);
     closers.add(() => queries.close());
     const url = urlOf(listener, config.tls.kind !== 'off');

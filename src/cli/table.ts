@@ -10,6 +10,8 @@ export interface Column<Row> {
   align?: 'right';
   /** Cut, in the middle, when the terminal is too narrow. One column of a table may be. */
   flexible?: true;
+  /** The least width that it is cut to; 20 unless told, for names that are long. */
+  widthMin?: number;
 }
 
 /** Rows that decide the widths; later ones that are longer push their line out. */
@@ -59,8 +61,9 @@ function fittedWidths<Row>(
   if (output.isTTY !== true || output.columns === undefined || flexible === -1) return widths;
   const total = widths.reduce((sum, width) => sum + width + gap.length, -gap.length);
   const excess = Math.max(0, total - output.columns);
+  const widthMin = columns[flexible]?.widthMin ?? flexibleWidthMin;
   return widths.map((width, i) =>
-    i === flexible ? Math.max(Math.min(width, flexibleWidthMin), width - excess) : width,
+    i === flexible ? Math.max(Math.min(width, widthMin), width - excess) : width,
   );
 }
 

@@ -24,3 +24,14 @@ export function parseTimeArgument(text: string, nowUs: number): number {
   }
   return date.us;
 }
+
+/** A time of the command line with the words it was given in. */
+export interface TimeArgument {
+  us: number;
+  words: string;
+}
+
+/** A parser for commander; `now` is the moment at which it is called. */
+export function readTimeArgument({ nowUs }: { nowUs: () => number }) {
+  return (words: string): TimeArgument => ({ us: parseTimeArgument(words, nowUs()), words });
+}

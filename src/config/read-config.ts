@@ -66,10 +66,16 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
   });
 }
 
-/** Reads two configurations, and reports what is wrong with both of them at once. */
-export function readBoth<One, Other>(one: () => One, other: () => Other): [One, Other] {
+type Read<Readers extends readonly (() => unknown)[]> = {
+  [Index in keyof Readers]: ReturnType<Readers[Index]>;
+};
+
+/** Reads several configurations, and reports what is wrong with all of them at once. */
+export function readAll<const Readers extends readonly (() => unknown)[]>(
+  ...readers: Readers
+): Read<Readers> {
   const problems = new Set<string>();
-  const attempt = <Value>(read: () => Value): Value | undefined => {
+  const values = readers.map((read) => {
     try {
       return read();
     } catch (error) {
@@ -77,11 +83,10 @@ export function readBoth<One, Other>(one: () => One, other: () => Other): [One, 
       for (const detail of error.details) problems.add(detail);
       return undefined;
     }
-  };
-  const [first, second] = [attempt(one), attempt(other)];
+  });
   refuseProblems([...problems]);
-  // Nothing was refused, so both were read.
-  return [first as One, second as Other];
+  // Nothing was refused, so all were read.
+  return values as Read<Readers>;
 }
 
 /** What commands need that look into the data directory. */

@@ -95,6 +95,12 @@ export const amount = z
   .regex(/^(0|[1-9]\d{0,8})$/, 'must be a whole number, 0 or more, of at most nine digits')
   .transform(Number);
 
+/** A program and its arguments with blanks between them, to a list. */
+export const commandLine = z
+  .string()
+  .transform((text) => text.split(/\s+/).filter((word) => word !== ''))
+  .refine(([program]) => program !== undefined, 'must name a program');
+
 const addressRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 
 /** Addresses and ranges (CIDR) with commas between them, to a list. */

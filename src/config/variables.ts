@@ -1,5 +1,6 @@
 /** The one table of variables: what each is called, means, holds and defaults to. */
 import { z } from 'zod';
+import { completenessVariables } from './completeness-variables.ts';
 import { summaryVariables } from './summary-variables.ts';
 import {
   addressRanges,
@@ -240,6 +241,7 @@ export const variables = {
     description: 'How many subscriptions the catalogue lets an account have, paused ones included.',
     example: '10',
   }),
+  ...completenessVariables,
   ...summaryVariables,
   logLevel: variable({
     name: 'EARSHOT_LOG_LEVEL',

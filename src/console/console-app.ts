@@ -1,6 +1,7 @@
 /** The private face: OData and JSON answers about what was received, as a Hono app that has opened nothing. */
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
@@ -15,6 +16,7 @@ import {
   refusedMethod,
 } from './console-errors.ts';
 import { createConsoleGuard, type GuardOptions } from './console-guard.ts';
+import { coverageRoute } from './coverage-route.ts';
 import { jsonAnswer } from './json-answer.ts';
 import { notificationsRoute } from './notifications-route.ts';
 import { answerOData, odataPath } from './odata-routes.ts';
@@ -32,6 +34,8 @@ export interface ConsoleOptions extends GuardOptions {
   products: Products;
   notifications: NotificationLog;
   summaries: SummaryReader;
+  completeness: CompletenessReader;
+  nowUs: () => number;
   log: Logger;
   limits?: Partial<QueryLineOptions>;
 }
@@ -50,7 +54,7 @@ const safetyHeaders = {
 
 /** Builds the app. Nothing in it changes anything: GET and HEAD only. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
-  const { products, notifications, summaries, newRequestId } = options;
+  const { products, notifications, summaries, completeness, nowUs, newRequestId } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
   // Each is answered by a thread of its own: neither waits for the other.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
@@ -72,6 +76,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: notificationsRoute(notifications), line: notificationLine },
     { route: productsRoute({ products, summaries }), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
+    { route: coverageRoute({ completeness, products, nowUs }), line: notificationLine },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
   const table = routes.map(({ route }) => route);

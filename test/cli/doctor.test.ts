@@ -48,6 +48,8 @@ describe('the doctor before anything is set up', () => {
       'skipped subscriptions',
       'skipped limits',
       'skipped inference key',
+      'skipped sinks',
+      'warn alerts',
     ]);
     for (const { state, advice } of findings) {
       if (state === 'warn' || state === 'fail') expect(advice).toMatch(/\w/);
@@ -106,7 +108,7 @@ describe('the doctor before anything is set up', () => {
     const workingDir = temporaryDirectory();
     const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
     expect(plain.code).toBe(1);
-    expect(plain.err).toMatch(/^earshot: [23] passed, [01] to look at, 3 failed, 15 skipped\.\n$/);
+    expect(plain.err).toMatch(/^earshot: [23] passed, [12] to look at, 3 failed, 16 skipped\.\n$/);
     const lines = plain.out.split('\n');
     expect(lines).toContain(
       'fail     public URL            There is no EARSHOT_PUBLIC_URL that can be used.',
@@ -163,6 +165,8 @@ describe('the doctor beside a receiver and a catalogue', () => {
       'pass subscription default',
       'pass limits',
       'skipped inference key',
+      'skipped sinks',
+      'warn alerts',
     ]);
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'limits')?.message).toBe(

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { importLog } from '../../src/cli/import-log.ts';
+import { openPushedHere } from '../../src/cli/pushed-here.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
 import { databaseFileName } from '../../src/store/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
@@ -109,7 +110,9 @@ describe('earshot import, of bodies in quarantine,', () => {
         return store.accept(given);
       };
       const stderr = { write: () => true, once: () => undefined };
-      return importLog(from, { ...store, accept }, { stderr, signal: stopping.signal });
+      const { signal } = stopping;
+      const pushedHere = openPushedHere(freshDir, signal);
+      return importLog(from, { ...store, accept }, { stderr, signal, pushedHere });
     });
     await expect(interrupted).rejects.toMatchObject({ code: 'cancelled' });
     await from.close();

@@ -169,6 +169,34 @@ const examples = {
   summaryRequestsPerHour: amounts,
   summaryRequestsPerDay: amounts,
   summaryTokensPerDay: amounts,
+  reconcile: {
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['yes', 'ON', '1'],
+  },
+  reconcileRequestsPerMinute: {
+    good: [
+      ['1', 1],
+      ['600', 600],
+    ],
+    bad: ['0', '-1', '1.5', 'many'],
+  },
+  alertUrl: {
+    good: [
+      ['https://chat.example.org/hooks/a?b=c', 'https://chat.example.org/hooks/a?b=c'],
+      ['http://127.0.0.1:9000/', 'http://127.0.0.1:9000/'],
+    ],
+    bad: ['http://chat.example.org/', 'chat.example.org', 'https://a:b@chat.example.org/'],
+  },
+  alertCommand: {
+    good: [
+      ['/bin/tell', ['/bin/tell']],
+      [' /bin/tell  --now me ', ['/bin/tell', '--now', 'me']],
+    ],
+    bad: ['  '],
+  },
   logLevel: {
     good: ['debug', 'info', 'warn', 'error'].map((level) => [level, level]),
     bad: ['INFO', 'trace', '3'],

@@ -1,6 +1,6 @@
 /** What is told in words, by which model and at what cost: read, and refused where it does not fit. */
 import { describe, expect, it } from 'vitest';
-import { readBoth, readServeConfig } from '../../src/config/read-config.ts';
+import { readAll, readServeConfig } from '../../src/config/read-config.ts';
 import { readSummaryConfig } from '../../src/config/summary-config.ts';
 import { enough, environment, refusalOf, wholeTextOf } from './environment.ts';
 
@@ -108,7 +108,7 @@ describe('the configuration of summaries', () => {
     };
     const all = environment(env);
     const error = refusalOf(() =>
-      readBoth(
+      readAll(
         () => readServeConfig(all),
         () => readSummaryConfig(all),
       ),

@@ -6,6 +6,7 @@ import { type ConsoleOptions, createConsoleApp } from '../../src/console/console
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
+import { createMemoryCompleteness } from './memory-completeness.ts';
 import { createMemoryProducts } from './memory-products.ts';
 import { createMemorySummaries } from './memory-summaries.ts';
 
@@ -34,6 +35,8 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     products,
     notifications: createMemoryLog([]),
     summaries,
+    completeness: createMemoryCompleteness(),
+    nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,
     log,
     letIn: null,
     listenHost: host,

@@ -8,6 +8,7 @@ import { databaseFileName, inodeOf } from '../../store/database.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
 import { importLog } from '../import-log.ts';
 import type { Io } from '../io.ts';
+import { openPushedHere } from '../pushed-here.ts';
 import { writeOut } from '../write-out.ts';
 
 export function importCommand(io: Io): Command {
@@ -20,6 +21,8 @@ export function importCommand(io: Io): Command {
       `
 Beside a running receiver, too. What both have is stored once, so it may be interrupted and run
 again. Times of receipt are kept; bodies that were no notifications come along into the quarantine.
+An event that the other one had looked up at the catalogue (source reconcile) and that was pushed
+here is known already; the product index is brought up to date for that.
 
 Fields of --json: notifications (read there), stored (new here), duplicates (known here already),
 quarantined (bodies put into the quarantine here).
@@ -36,8 +39,10 @@ async function importFrom(folder: string, { json }: { json?: true }, io: Io): Pr
   const from = openStoreReader(folder);
   try {
     const to = await openStore({ dataDir, nowUs: io.nowUs });
+    const pushedHere = openPushedHere(dataDir, io.signal);
     try {
-      const counts = await importLog(from, to, io);
+      const { stderr, signal } = io;
+      const counts = await importLog(from, to, { stderr, signal, pushedHere });
       if (json) return await writeOut(io.stdout, `${JSON.stringify(counts)}\n`);
       const { notifications, stored, duplicates, quarantined } = counts;
       const held = quarantined === 0 ? '' : ` ${quarantined} bodies went into the quarantine.`;
@@ -45,6 +50,7 @@ async function importFrom(folder: string, { json }: { json?: true }, io: Io): Pr
         `${notifications} notifications read: ${stored} stored, ${duplicates} known already.${held}\n`,
       );
     } finally {
+      await pushedHere.close();
       await to.close();
     }
   } finally {

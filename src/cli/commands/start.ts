@@ -1,19 +1,13 @@
 /** `earshot start`: serves the endpoint until it is asked to stop. */
 import { Command } from 'commander';
-import {
-  type AccountConfig,
-  type CompleteAccountConfig,
-  completeAccountConfig,
-  readAccountConfig,
-} from '../../config/account-config.ts';
-import { readBoth, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
-import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
+import { readAccountConfig } from '../../config/account-config.ts';
+import { readReconcileConfig, readWatchConfig } from '../../config/completeness-config.ts';
+import { readAll, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
-import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Io } from '../io.ts';
-import type { MaintenanceLoop } from '../maintenance-loop.ts';
 import type { RunningReceiver } from '../serve.ts';
+import type { BesideConfig } from '../start-beside.ts';
 import { startSystemdNotices } from '../systemd.ts';
 import { untilAborted } from '../until-aborted.ts';
 
@@ -25,6 +19,8 @@ export function startCommand(io: Io): Command {
       `
 Settings are environment variables, or lines of a file .env: see docs/configuration.md.
 With the account's variables and EARSHOT_PUBLIC_URL it also maintains what \`register\` registered.
+It compares the log with the catalogue, fetches what no push told of, watches for what goes wrong,
+and hands notifications over to the sinks of earshot.config.ts.
 Stops cleanly on SIGTERM or Ctrl-C: what has been answered is on disk.
 
 Examples:
@@ -36,68 +32,39 @@ Examples:
 }
 
 async function start(io: Io): Promise<void> {
-  const [[config, account], summary] = readBoth(
-    () =>
-      readBoth(
-        () => readServeConfig(io),
-        () => readAccountConfig(io),
-      ),
-    () => readSummaryConfig(io),
-  );
+  const config = readConfig(io);
   // Loaded when it is asked for: a query next door should not have to load a server.
-  const [{ createLogger }, { serve }, { serveSummaries }] = await Promise.all([
+  const [{ createLogger }, { serve }, { startBeside }] = await Promise.all([
     import('../logger.ts'),
     import('../serve.ts'),
-    import('../summaries/serve-summaries.ts'),
+    import('../start-beside.ts'),
   ]);
-  const log = createLogger(io, config.logLevel);
-  const receiver = await serve(config, log, io);
-  announce(config, receiver, log);
+  const log = createLogger(io, config.serve.logLevel);
+  const receiver = await serve(config.serve, log, io);
+  announce(config.serve, receiver, log);
   const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
-  const maintenance = await maintainBeside(receiver, account, log, io);
-  const { dataDir, index } = config;
-  const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
+  const beside = await startBeside(receiver, config, log, io);
   await untilAborted(io.signal);
-  log.info({ reason: io.signal.reason }, 'stopping: no new connections, finishing what is in hand');
+  log.info(
+    { reason: io.signal.reason },
+    'stopping: what works beside first, then no new connections, and what is in hand is finished',
+  );
   systemd.stop();
-  await summaries?.stop();
-  await maintenance?.stop();
+  await beside.close();
   await receiver.close();
   log.info({}, 'stopped');
 }
 
-/** Starts maintenance when there is an account to maintain; says so when there is not. */
-async function maintainBeside(
-  { store }: RunningReceiver,
-  config: AccountConfig,
-  log: Logger,
-  io: Io,
-): Promise<MaintenanceLoop | undefined> {
-  const complete = completeAccountConfig(config);
-  const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
-  if ('missing' in complete || reason !== null) {
-    log.info({ reason }, 'maintenance of the subscriptions is off');
-    return undefined;
-  }
-  await loadSubscriptionsFile(io.workingDir).catch((error: unknown) => {
-    if (!(error instanceof AppError)) throw error;
-    const { message: reason, details } = error;
-    log.error({ reason, details }, 'maintenance cannot work before this is put right');
-  });
-  const { maintenanceRound, startMaintenance } = await import('../maintenance-loop.ts');
-  const { random } = io;
-  return startMaintenance({ round: () => maintenanceRound(complete, store, io), log, random });
-}
-
-/** Why maintenance cannot live on what is configured; null when it can. */
-function shortLivedReason({ account }: CompleteAccountConfig): string | null {
-  if (account.kind === 'token') {
-    return 'EARSHOT_ACCESS_TOKEN ends after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
-  }
-  if (account.totp !== undefined && /^\d{6}$/.test(account.totp)) {
-    return 'EARSHOT_ACCOUNT_TOTP is a code, which is good once. Set it to the shared secret.';
-  }
-  return null;
+/** All of it, with all problems at once. */
+function readConfig(io: Io): BesideConfig {
+  const [serve, account, summary, reconcile, watch] = readAll(
+    () => readServeConfig(io),
+    () => readAccountConfig(io),
+    () => readSummaryConfig(io),
+    () => readReconcileConfig(io),
+    () => readWatchConfig(io),
+  );
+  return { serve, account, summary, reconcile, watch };
 }
 
 function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {

@@ -1,14 +1,17 @@
 /** Reads as much of the configuration as can be read: a doctor goes on where other commands stop. */
 import type { ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import { type AccountConfig, readAccountConfig } from '../../config/account-config.ts';
+import { readWatchConfig, type WatchConfig } from '../../config/completeness-config.ts';
 import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readVariables } from '../../config/read-variables.ts';
+import { loadSinks } from '../../config/sinks-config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { readSummaryConfig, type SummaryConfig } from '../../config/summary-config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
+import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { areAllOff, type SummaryRule } from '../../domain/summary-rule.ts';
 import type { Io } from '../io.ts';
@@ -29,6 +32,9 @@ export interface DoctorSettings {
   summary: Readonly<SummaryConfig> | undefined;
   /** Those of `earshot.config.ts`, by the subscription's name. */
   summaryRules: ReadonlyMap<string, SummaryRule> | undefined;
+  /** Those of `earshot.config.ts`. */
+  sinks: readonly SinkDefinition[] | undefined;
+  watch: Readonly<WatchConfig> | undefined;
   /** Trusts EARSHOT_PROBE_CA too; null without that variable. */
   probeWithExtra: ProbeEndpoint | null;
 }
@@ -54,6 +60,8 @@ export async function readDoctorSettings(
   const inFile = await attempt(() => loadSubscriptionsFile(io.workingDir));
   const summary = await attempt(() => readSummaryConfig(io));
   const summaryRules = await attempt(() => loadSummaryRules(io.workingDir));
+  const sinks = await attempt(() => loadSinks(io.workingDir));
+  const watch = await attempt(() => readWatchConfig(io));
   const isAsked = !areAllOff(summaryRules?.values() ?? []);
   if (isAsked && serve?.index === false) problems.add(rulesWithoutIndex);
   // What is wrong with these has been told by those above.
@@ -62,7 +70,7 @@ export async function readDoctorSettings(
   const probeWithExtra =
     (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null;
   const values = { dataDir, publicUrl, catalogueUrl, tokenUrl };
-  const read = { serve, account, inFile, summary, summaryRules, probeWithExtra };
+  const read = { serve, account, inFile, summary, summaryRules, sinks, watch, probeWithExtra };
   return { problems: [...problems], ...values, ...read };
 }
 
@@ -71,7 +79,7 @@ const rulesWithoutIndex = `${subscriptionsFileName} asks for summaries, which ar
 
 /** What to do about a problem that does not say so itself. */
 function adviceFor(problem: string): string {
-  return problem.startsWith('subscriptions.')
+  return /^(subscriptions|sinks)\./.test(problem)
     ? `Put it right in ${subscriptionsFileName}.`
     : 'All variables: docs/configuration.md.';
 }

@@ -1,10 +1,12 @@
-/** The doctor's step about filters: those that `earshot.config.ts` names, its rules' too, and those that are registered. */
+/** The doctor's step about filters: those that `earshot.config.ts` names, its rules' and sinks' too, and those that are registered. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkSubscriptionFilter } from '../../admin/plan/check-filters.ts';
+import { type SinkFilterFinding, sinkFilterFindings } from '../../config/sinks-config.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { ruleFilterFindings } from '../../config/summary-rules.ts';
 import type { Finding } from '../../domain/finding.ts';
+import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import type { SummaryRule } from '../../domain/summary-rule.ts';
 import { databaseFileName } from '../../store/database.ts';
@@ -16,7 +18,7 @@ const check = 'filters';
 
 type Filtered = Pick<DesiredSubscription, 'name' | 'events' | 'filter'>;
 
-export function filterSteps({ dataDir, inFile, summaryRules }: DoctorSettings): Step[] {
+export function filterSteps({ dataDir, inFile, summaryRules, sinks }: DoctorSettings): Step[] {
   // A file that cannot be read has failed as a check.
   const needs = inFile === undefined ? ['configuration'] : [];
   return [
@@ -25,8 +27,9 @@ export function filterSteps({ dataDir, inFile, summaryRules }: DoctorSettings): 
       needs: [...needs, 'data directory'],
       run: async () => {
         const ofSubscriptions = checkFilters(inFile ?? null, await readRegistered(dataDir));
-        const told = [...ofSubscriptions, ...checkRules(summaryRules ?? new Map())];
-        // All is well only where it is so with both.
+        const others = [...checkRules(summaryRules ?? new Map()), ...checkSinkFilters(sinks ?? [])];
+        const told = [...ofSubscriptions, ...others];
+        // All is well only where it is so with all of them.
         const problems = told.filter(({ state }) => state !== 'pass');
         return problems.length > 0 ? problems : told;
       },
@@ -71,11 +74,21 @@ function findingsOf(
 
 /** Those with an error have failed as part of the configuration. */
 function checkRules(rules: ReadonlyMap<string, SummaryRule>): Finding[] {
-  return ruleFilterFindings(rules).map(({ where, finding: { message, hint } }) => {
-    const place = `It stands in ${subscriptionsFileName}, and decides what is told in words.`;
-    const advice = hint === undefined ? place : `${hint} ${place}`;
-    return { check, state: 'warn', message: `${where}: ${message}`, advice };
-  });
+  return ruleFilterFindings(rules).map((one) => warningOf(one, 'decides what is told in words'));
+}
+
+/** The same. */
+function checkSinkFilters(sinks: readonly SinkDefinition[]): Finding[] {
+  return sinkFilterFindings(sinks).map((one) => warningOf(one, 'decides what is handed over'));
+}
+
+function warningOf(
+  { where, finding: { message, hint } }: Pick<SinkFilterFinding, 'where' | 'finding'>,
+  what: string,
+): Finding {
+  const place = `It stands in ${subscriptionsFileName}, and ${what}.`;
+  const advice = hint === undefined ? place : `${hint} ${place}`;
+  return { check, state: 'warn', message: `${where}: ${message}`, advice };
 }
 
 async function readRegistered(dataDir: string): Promise<Filtered[]> {

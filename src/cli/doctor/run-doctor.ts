@@ -11,6 +11,7 @@ import { accountSteps } from './account-steps.ts';
 import { readDoctorSettings } from './doctor-settings.ts';
 import { endpointSteps } from './endpoint-steps.ts';
 import { filterSteps } from './filter-steps.ts';
+import { handOverSteps } from './hand-over-steps.ts';
 import { inferenceSteps } from './inference-steps.ts';
 import { machineSteps } from './machine-steps.ts';
 import { runSteps } from './run-steps.ts';
@@ -32,6 +33,7 @@ export async function runDoctor(io: Io, { json }: { json?: true }): Promise<void
     ...endpointSteps(settings, io),
     ...accountSteps(settings, io),
     ...inferenceSteps(settings, io),
+    ...handOverSteps(settings, io),
   ];
   const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };
   const findings = counted(runSteps(steps, io.signal), counts);

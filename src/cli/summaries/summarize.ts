@@ -1,5 +1,5 @@
 /** Carries out `earshot summarize`. */
-import { readBoth, readDataConfig } from '../../config/read-config.ts';
+import { readAll, readDataConfig } from '../../config/read-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
@@ -49,7 +49,7 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   refuseLooseFlags(flags);
   if (flags.drop !== undefined) return dropWaiting(flags.drop, io);
   const find = isAsked(flags) ? wantedJobs(flags, io) : null;
-  const [summaryConfig, dataConfig] = readBoth(
+  const [summaryConfig, dataConfig] = readAll(
     () => readSummaryConfig(io),
     () => readDataConfig(io),
   );

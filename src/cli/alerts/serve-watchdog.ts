@@ -1,0 +1,42 @@
+/** The watchdog inside a receiver that serves. */
+import { lifetimeOf } from '../../admin/maintenance/lifetimes.ts';
+import type { WatchConfig } from '../../config/completeness-config.ts';
+import type { ServeConfig } from '../../config/read-config.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { HandingOver } from '../../watch/watch-world.ts';
+import { startWatchdog, type Watchdog } from '../../watch/watchdog.ts';
+import type { Io } from '../io.ts';
+import type { RunningReceiver } from '../serve.ts';
+import { pause } from '../until-aborted.ts';
+import { watchProbes } from '../watch-probes.ts';
+import { alertTellers } from './alert-tellers.ts';
+
+/**
+ * `maintenance` and `reconcile` say what else looks after things, so that alerts name the right next step;
+ * `handingOver` how it stands with the sinks.
+ */
+export function serveWatchdog(
+  { store }: Pick<RunningReceiver, 'store'>,
+  config: WatchConfig &
+    Pick<ServeConfig, 'tls' | 'dataDir'> & {
+      maintenance: boolean;
+      handingOver: () => HandingOver;
+    },
+  log: Logger,
+  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>,
+): Watchdog {
+  const { completeness, alerts, administration, sinks } = store;
+  const { maintenance, reconcile, handingOver } = config;
+  return startWatchdog({
+    ...{ completeness, alerts, administration, sinks, notifications: store, handingOver },
+    probes: watchProbes(config, store, io),
+    lifetimes: (known) => lifetimeOf({ ...known, listed: undefined }),
+    ...alertTellers(config, io),
+    nowUs: io.nowUs,
+    random: io.random,
+    pause,
+    log,
+    maintenance,
+    reconcile,
+  });
+}

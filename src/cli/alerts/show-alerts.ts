@@ -1,0 +1,112 @@
+/** What `earshot alerts` does: lists alerts, or sends one to try the channels. */
+import { readWatchConfig } from '../../config/completeness-config.ts';
+import { readDataConfig } from '../../config/read-config.ts';
+import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
+import { printable } from '../../domain/printable.ts';
+import { openStoreReader } from '../../store/store.ts';
+import { alertMessage } from '../../watch/telling/alert-message.ts';
+import { painter } from '../colour.ts';
+import type { Io } from '../io.ts';
+import { writeJson } from '../notification-output.ts';
+import { wrapText } from '../wrap-text.ts';
+import { writeOut } from '../write-out.ts';
+import { alertTellers } from './alert-tellers.ts';
+
+export interface AlertFlags {
+  all?: true;
+  limit: number;
+  json?: true;
+  test?: true;
+}
+
+export async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
+  if (flags.test) return sendTest(io);
+  const store = openStoreReader(readDataConfig(io).dataDir);
+  try {
+    const { all = false, limit, json } = flags;
+    const alerts = await store.alerts.alerts({ all, limit });
+    if (json) {
+      await writeJson(io.stdout, alerts.map(toOutput));
+      return;
+    }
+    for (const [i, alert] of alerts.entries()) {
+      await writeOut(io.stdout, `${i === 0 ? '' : '\n'}${paragraph(alert, io)}`);
+    }
+    if (alerts.length === 0)
+      io.stderr.write(`${all ? 'There never was an alert' : 'No alert lasts'}.\n`);
+    tellUntold(io, await store.alerts.untold(io.nowUs()));
+  } finally {
+    await store.close();
+  }
+}
+
+/** Tries every channel. Rejects with what those say that fail. */
+async function sendTest(io: Io): Promise<void> {
+  const { channels, tell } = alertTellers(readWatchConfig(io), io);
+  if (channels.length === 0) {
+    throw new AppError(
+      'configuration',
+      'Nowhere to send it: set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
+    );
+  }
+  const failures: AppError[] = [];
+  for (const channel of channels) {
+    try {
+      await tell(channel, alertMessage(testDelivery(channel, io.nowUs())), io.signal);
+      io.stderr.write(`The test alert was taken by the ${channel}.\n`);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      failures.push(error);
+    }
+  }
+  const [first, ...others] = failures;
+  if (first === undefined) return;
+  throw new AppError(first.code, first.message, { details: others.map(({ message }) => message) });
+}
+
+function testDelivery(channel: AlertDelivery['channel'], nowUs: number): AlertDelivery {
+  const alert: Alert = {
+    id: 0,
+    kind: 'silence',
+    subject: 'test',
+    severity: 'warning',
+    cause: 'This is a test: nothing is wrong.',
+    evidence: ['It was sent by `earshot alerts --test`.'],
+    nextStep: 'Nothing is to be done.',
+    raisedAtUs: nowUs,
+    resolvedAtUs: null,
+  };
+  return { id: 0, alert, change: 'raised', channel, attempts: 0, dueAtUs: nowUs, error: null };
+}
+
+function toOutput({ raisedAtUs, resolvedAtUs, ...alert }: Alert) {
+  const resolvedAt = resolvedAtUs === null ? null : formatDateUs(resolvedAtUs);
+  return { ...alert, raisedAt: formatDateUs(raisedAtUs), resolvedAt };
+}
+
+function paragraph(alert: Alert, io: Io): string {
+  const paint = painter(io, io.stdout);
+  const { severity, kind, subject, cause, evidence, nextStep, raisedAtUs, resolvedAtUs } = alert;
+  const colour = resolvedAtUs !== null ? 'dim' : severity === 'critical' ? 'red' : 'yellow';
+  const about = subject === '' ? kind : `${kind} of ${printable(subject)}`;
+  const until = resolvedAtUs === null ? '' : `, resolved ${shortDateUs(resolvedAtUs)}`;
+  const head = `${paint(colour, `${severity}: ${about}`)}  ${paint('dim', `since ${shortDateUs(raisedAtUs)}${until} (UTC)`)}`;
+  const lines = [cause, ...evidence.map((line) => `- ${line}`), `Next: ${nextStep}`];
+  return [head, ...lines.flatMap((line) => wrapText(printable(line), '  ', io.stdout)), ''].join(
+    '\n',
+  );
+}
+
+function tellUntold(
+  { stderr }: Pick<Io, 'stderr'>,
+  untold: readonly (AlertDelivery & { isGivenUp: boolean })[],
+): void {
+  for (const { alert, channel, error, isGivenUp } of untold) {
+    // One that waits for its first try is no news.
+    if (error === null) continue;
+    const state = isGivenUp ? 'was given up' : 'is tried again';
+    stderr.write(`Telling alert ${alert.id} to the ${channel} ${state}: ${printable(error)}\n`);
+  }
+}

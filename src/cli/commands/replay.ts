@@ -1,0 +1,37 @@
+/** `earshot replay`: hands a part of the log over to a sink once more. */
+import { Command } from 'commander';
+import type { Io } from '../io.ts';
+import type { ReplayFlags } from '../sinks/replay.ts';
+import { parseTimeArgument } from '../time-argument.ts';
+
+export function replayCommand(io: Io): Command {
+  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  return new Command('replay')
+    .description('Hand what was received before over to a sink once more.')
+    .requiredOption('--sink <name>', 'a sink of earshot.config.ts')
+    .option('--since <time>', 'received since: 24h, 7d, or a date (UTC); all unless told', time)
+    .option('--until <time>', 'received before this time', time)
+    .option('--filter <expression>', 'only products that match this $filter expression')
+    .option('--dry-run', 'tell how many there are, and do nothing')
+    .option('--yes', 'do not ask')
+    .option('--json', 'as JSON: sink notifications replay')
+    .addHelpText(
+      'after',
+      `
+Counts first what the sink would get: what it wants by its own rules, and of that what matches the
+filter; then asks. The receiver hands it over by the same path as what is new, behind what is new,
+with replay: true, an id of its own, and notificationId as it was the first time. One that is not
+running does it when it starts.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot replay --sink bus --since 7d --dry-run
+  $ earshot replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes
+  $ earshot replay --sink act --filter "Collection/Name eq 'SENTINEL-1'" --since 24h`,
+    )
+    .action(async (flags: ReplayFlags) => {
+      const { replay } = await import('../sinks/replay.ts');
+      await replay(io, flags);
+    });
+}

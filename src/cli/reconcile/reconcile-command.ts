@@ -1,0 +1,195 @@
+/** What `earshot reconcile` does: opens what it takes, compares, and tells what came of it. */
+import { tasksOf } from '../../admin/reconcile/plan-tasks.ts';
+import {
+  type ReconcileMode,
+  type ReconcileTask,
+  reconcile,
+  type TaskReport,
+} from '../../admin/reconcile/reconcile.ts';
+import { type ReconcileConfig, readReconcileConfig } from '../../config/completeness-config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
+import type { Logger } from '../../domain/ports.ts';
+import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
+import { openProducts } from '../../store/products/products.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { type Closers, createClosers } from '../closers.ts';
+import type { Io } from '../io.ts';
+import { createLogger } from '../logger.ts';
+import type { TimeArgument } from '../time-argument.ts';
+import { pause } from '../until-aborted.ts';
+import { openListing } from './open-listing.ts';
+import { createReconcileOutput, type ReconcileOutput } from './reconcile-output.ts';
+import { createReconcileProgress } from './reconcile-progress.ts';
+import { takeReconcileLock } from './take-reconcile-lock.ts';
+import { createTellTrouble } from './tell-trouble.ts';
+import { unknownSubscription } from './unknown-subscription.ts';
+
+export interface ReconcileFlags {
+  from?: TimeArgument;
+  to?: TimeArgument;
+  subscription: readonly string[];
+  dryRun?: true;
+  check?: true;
+  json?: true;
+}
+
+const dayUs = 86_400_000_000;
+
+/** An unfinished run that is older is none to go on with: the catalogue has moved on. */
+const resumableUs = 7_200_000_000;
+
+/** Rejects with `differences` when `--check` finds something missing. */
+export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void> {
+  const config = readReconcileConfig(io);
+  const window = windowOf(flags, io.nowUs());
+  const closers = createClosers();
+  try {
+    const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs, mustExist: true });
+    closers.add(() => store.close());
+    const tasks = await plannedTasks(store, flags, window);
+    closers.add(await takeReconcileLock(config.dataDir, io));
+    const output = createReconcileOutput(io, { ...flags, ...window });
+    const reports = await compare(io, { config, store, flags, tasks, output, closers });
+    await output.end(reports);
+    const missing = reports.reduce((sum, report) => sum + report.missing, 0);
+    if (flags.check && missing > 0) {
+      throw new AppError(
+        'differences',
+        `${missing.toLocaleString('en-US')} ${missing === 1 ? 'event is' : 'events are'} missing. The same command without --check fetches ${missing === 1 ? 'it' : 'them'}.`,
+      );
+    }
+  } catch (error) {
+    throw io.signal.aborted ? stopped(flags) : error;
+  } finally {
+    await closers.closeAll();
+  }
+}
+
+/** The user has asked for it, whatever that made fail. */
+function stopped({ dryRun }: ReconcileFlags): AppError {
+  const kept = 'What was compared is kept; the same command goes on from there.';
+  return new AppError('cancelled', `Stopped. ${dryRun ? 'Nothing was written.' : kept}`);
+}
+
+function windowOf({ from, to }: ReconcileFlags, nowUs: number) {
+  const fromUs = from?.us ?? nowUs - dayUs;
+  const toUs = Math.min(to?.us ?? nowUs, nowUs);
+  if (fromUs < toUs) return { fromUs, toUs };
+  throw new AppError(
+    'usage',
+    'The window is empty: --from must lie before --to, and before now (UTC).',
+  );
+}
+
+/** Rejects with `configuration` where there is nothing to compare with. */
+async function plannedTasks(
+  { administration, completeness }: Pick<Store, 'administration' | 'completeness'>,
+  { subscription: named }: ReconcileFlags,
+  window: { fromUs: number; toUs: number },
+): Promise<ReconcileTask[]> {
+  const definitions = await completeness.definitions();
+  const registrations = await administration.registrations();
+  const known = [...new Set(definitions.map(({ subscription }) => subscription))];
+  const unknown = named.filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw unknownSubscription(unknown, known);
+  if (known.length === 0) {
+    throw new AppError(
+      'configuration',
+      'No subscription was ever registered in this data directory, so nothing says what should be here. Run `earshot register` first; then --from may reach back as far as you like.',
+    );
+  }
+  const subscriptions = named.length === 0 ? known : named;
+  return tasksOf({ definitions, registrations, ...window, subscriptions, reachBack: true });
+}
+
+interface Means {
+  config: ReconcileConfig;
+  store: Store;
+  flags: ReconcileFlags;
+  tasks: readonly ReconcileTask[];
+  output: ReconcileOutput;
+  closers: Closers;
+}
+
+async function compare(io: Io, means: Means): Promise<TaskReport[]> {
+  const { config, store, flags, tasks, output, closers } = means;
+  const { dataDir } = config;
+  // What is found is looked up in the index, which must be there, and follow: beside a receiver two do.
+  await catchUpIndex({ dataDir, signal: io.signal });
+  io.signal.throwIfAborted();
+  const indexing = startIndexing({ dataDir, log: quietLog(io) });
+  closers.add(() => indexing.stop());
+  const products = openProducts(dataDir);
+  closers.add(() => products.close());
+  const tellTrouble = createTellTrouble(io);
+  const catalogue = openListing(config, io, (trouble) => {
+    tellTrouble(trouble, () => progress.clear());
+  });
+  const { listing } = catalogue;
+  const { completeness } = store;
+  const { nowUs } = io;
+  const mode = modeOf(flags);
+  const run = mode === 'preview' ? null : await begunRun(completeness, flags, nowUs());
+  if (run?.isResumed) io.stderr.write(`Going on with what began ${sinceThen(run, nowUs())} ago.\n`);
+  const progress = createReconcileProgress(io, () => listing.spent());
+  try {
+    const reports = await reconcile(
+      // By the catalogue's time: an hour that lasts yet there is not complete, whatever our clock says.
+      { listing, completeness, products, log: store, nowUs: catalogue.nowUs, pause },
+      {
+        tasks,
+        mode,
+        settlingUs,
+        resumeSinceUs: run?.isResumed ? run.startedAtUs : null,
+        coverage: mode !== 'preview',
+        onProgress: progress.show,
+        onMissing: (event) => {
+          if (flags.dryRun) progress.clear();
+          output.missing(event);
+        },
+        signal: io.signal,
+      },
+    );
+    if (run !== null) await completeness.endRun({ id: run.id, atUs: nowUs() });
+    output.spent(listing.spent());
+    return reports;
+  } finally {
+    progress.done();
+  }
+}
+
+/** `--dry-run --check` looks, counts, writes nothing, and exits with 3. */
+function modeOf({ dryRun, check }: ReconcileFlags): ReconcileMode {
+  if (dryRun) return 'preview';
+  return check ? 'check' : 'write';
+}
+
+/** The run of these words that did not end, or a new one. */
+async function begunRun(
+  completeness: Store['completeness'],
+  { from, to, subscription, check }: ReconcileFlags,
+  atUs: number,
+): Promise<ReconcileRun & { isResumed: boolean }> {
+  const words = {
+    from: from?.words,
+    to: to?.words,
+    subscription: subscription.toSorted(),
+    check: check === true,
+  };
+  const request = JSON.stringify(words);
+  const run = await completeness.beginRun({ request, atUs });
+  if (atUs - run.startedAtUs <= resumableUs) return { ...run, isResumed: run.startedAtUs < atUs };
+  await completeness.endRun({ id: run.id, atUs });
+  return { ...(await completeness.beginRun({ request, atUs })), isResumed: false };
+}
+
+function sinceThen({ startedAtUs }: ReconcileRun, nowUs: number): string {
+  const minutes = Math.round((nowUs - startedAtUs) / 60_000_000);
+  return minutes < 1 ? 'less than a minute' : `${minutes} min`;
+}
+
+/** Only what needs a person. */
+function quietLog(io: Io): Logger {
+  return createLogger(io, 'error');
+}

@@ -1,0 +1,121 @@
+/** What works beside a receiver that serves: upkeep of the account, texts, comparing, watching, handing over. */
+import {
+  type AccountConfig,
+  type CompleteAccountConfig,
+  completeAccountConfig,
+} from '../config/account-config.ts';
+import type { ReconcileConfig, WatchConfig } from '../config/completeness-config.ts';
+import type { ServeConfig } from '../config/read-config.ts';
+import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
+import type { SummaryConfig } from '../config/summary-config.ts';
+import { AppError } from '../domain/app-error.ts';
+import type { Logger } from '../domain/ports.ts';
+import { createClosers } from './closers.ts';
+import type { Io } from './io.ts';
+import type { MaintenanceLoop } from './maintenance-loop.ts';
+import type { RunningReceiver } from './serve.ts';
+
+export interface BesideConfig {
+  serve: ServeConfig;
+  account: AccountConfig;
+  summary: SummaryConfig;
+  reconcile: ReconcileConfig;
+  watch: WatchConfig;
+}
+
+/** Starts every part that is wanted; `close` ends them in reverse. None of them is ever in the way of intake. */
+export async function startBeside(
+  receiver: RunningReceiver,
+  { serve, account, summary, reconcile, watch }: BesideConfig,
+  log: Logger,
+  io: Io,
+): Promise<{ close(): Promise<void> }> {
+  const [{ startUptimeMarks }, { serveSummaries }, { serveWatchdog }, { serveSinks }] =
+    await Promise.all([
+      import('./uptime-marks.ts'),
+      import('./summaries/serve-summaries.ts'),
+      import('./alerts/serve-watchdog.ts'),
+      import('./sinks/serve-sinks.ts'),
+    ]);
+  const closers = createClosers();
+  const { completeness } = receiver.store;
+  const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
+  closers.add(() => uptime.stop());
+  const maintenance = await maintainBeside(receiver, account, log, io);
+  closers.add(() => maintenance?.stop());
+  const isCompared = await reconcileBeside(
+    receiver,
+    { serve, reconcile, watch },
+    { log, io, closers },
+  );
+  const { dataDir, index } = serve;
+  const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
+  closers.add(() => summaries?.stop());
+  const sinks = await serveSinks(receiver, { dataDir }, log, io);
+  closers.add(() => sinks.stop());
+  const watched = {
+    ...watch,
+    ...serve,
+    reconcile: isCompared,
+    maintenance: maintenance !== undefined,
+    handingOver: sinks.handingOver,
+  };
+  const watchdog = serveWatchdog(receiver, watched, log, io);
+  closers.add(() => watchdog.stop());
+  return { close: closers.closeAll };
+}
+
+/** Whether the log is compared with the catalogue by itself; says so when it is not. */
+async function reconcileBeside(
+  { store, products }: RunningReceiver,
+  { serve, reconcile, watch }: Pick<BesideConfig, 'serve' | 'reconcile' | 'watch'>,
+  { log, io, closers }: { log: Logger; io: Io; closers: ReturnType<typeof createClosers> },
+): Promise<boolean> {
+  const reason = !watch.reconcile
+    ? 'EARSHOT_RECONCILE is off.'
+    : serve.index
+      ? null
+      : 'It looks events up in the product index, which EARSHOT_INDEX=off turns off.';
+  if (reason !== null) {
+    log.info({ reason }, 'the log is not compared with the catalogue by itself');
+    return false;
+  }
+  const { startReconcile } = await import('./reconcile/serve-reconcile.ts');
+  const loop = startReconcile({ store, products, log }, reconcile, io);
+  closers.add(() => loop.stop());
+  return true;
+}
+
+/** Starts maintenance when there is an account to maintain; says so when there is not. */
+async function maintainBeside(
+  { store }: RunningReceiver,
+  config: AccountConfig,
+  log: Logger,
+  io: Io,
+): Promise<MaintenanceLoop | undefined> {
+  const complete = completeAccountConfig(config);
+  const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
+  if ('missing' in complete || reason !== null) {
+    log.info({ reason }, 'maintenance of the subscriptions is off');
+    return undefined;
+  }
+  await loadSubscriptionsFile(io.workingDir).catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error;
+    const { message: reason, details } = error;
+    log.error({ reason, details }, 'maintenance cannot work before this is put right');
+  });
+  const { maintenanceRound, startMaintenance } = await import('./maintenance-loop.ts');
+  const { random } = io;
+  return startMaintenance({ round: () => maintenanceRound(complete, store, io), log, random });
+}
+
+/** Why maintenance cannot live on what is configured; null when it can. */
+function shortLivedReason({ account }: CompleteAccountConfig): string | null {
+  if (account.kind === 'token') {
+    return 'EARSHOT_ACCESS_TOKEN ends after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+  }
+  if (account.totp !== undefined && /^\d{6}$/.test(account.totp)) {
+    return 'EARSHOT_ACCOUNT_TOTP is a code, which is good once. Set it to the shared secret.';
+  }
+  return null;
+}

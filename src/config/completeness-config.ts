@@ -1,0 +1,42 @@
+/** How missing events are looked up, and where alerts are told. */
+import type { Account } from '../domain/account.ts';
+import { readAccountConfig } from './account-config.ts';
+import { frozen } from './frozen.ts';
+import { type Environment, readVariables, refuseProblems } from './read-variables.ts';
+
+export interface ReconcileConfig {
+  dataDir: string;
+  catalogueUrl: string;
+  /** For a catalogue that wants to know who asks for its lists; null when nothing says so. */
+  account: Account | null;
+  requestsPerMinute: number;
+}
+
+export interface WatchConfig {
+  /** Whether the receiver compares by itself. */
+  reconcile: boolean;
+  alertUrl: string | null;
+  /** A program and its arguments. */
+  alertCommand: readonly string[] | null;
+}
+
+/** What `reconcile` needs. Throws one `configuration` error that lists every problem. */
+export function readReconcileConfig(environment: Environment): Readonly<ReconcileConfig> {
+  const { dataDir, catalogueUrl, account } = readAccountConfig(environment);
+  const { values, problems } = readVariables(environment, ['reconcileRequestsPerMinute']);
+  refuseProblems(problems);
+  const { reconcileRequestsPerMinute: requestsPerMinute } = values;
+  return frozen({ dataDir, catalogueUrl, account, requestsPerMinute });
+}
+
+/** What `start` needs besides. Throws one `configuration` error that lists every problem. */
+export function readWatchConfig(environment: Environment): Readonly<WatchConfig> {
+  const { values, problems } = readVariables(environment, [
+    'reconcile',
+    'alertUrl',
+    'alertCommand',
+  ]);
+  refuseProblems(problems);
+  const { reconcile, alertUrl = null, alertCommand = null } = values;
+  return frozen({ reconcile: reconcile === 'on', alertUrl, alertCommand });
+}

@@ -1,0 +1,97 @@
+/** `/api/coverage`: whether all that the catalogue published is here, hour by hour. */
+import { z } from 'zod';
+import { AppError } from '../domain/app-error.ts';
+import type { CompletenessReader } from '../domain/completeness.ts';
+import { toCoverageJson } from '../domain/coverage-json.ts';
+import { parseDate } from '../domain/notification-date.ts';
+import type { Products } from '../domain/products.ts';
+import { readCoverage } from '../domain/read-coverage.ts';
+import { type ApiRoute, apiRoute, dateParameter, timeField } from './api-route.ts';
+
+const dayUs = 86_400_000_000;
+const sinceDefaultUs = 7 * dayUs;
+const windowDaysMax = 100;
+
+const count = z.int().min(0);
+const counts = {
+  expected: count.describe('Events that the catalogue shows.'),
+  pushed: count.describe('Told by a push in time.'),
+  late: count.describe('Told by a push that came late, or after the event had been fetched.'),
+  recovered: count.describe('Never pushed; fetched and written into the log.'),
+  missing: count.describe('Not in the log.'),
+};
+const share = z.number().min(0).max(1).nullable();
+const percentiles = z
+  .object({ count, p50: z.number(), p90: z.number(), p99: z.number(), max: z.number() })
+  .nullable();
+
+const coverageFields = z.object({
+  since: timeField,
+  until: timeField,
+  missing: count.describe('Of all subscriptions.'),
+  subscriptions: z.array(
+    z.object({
+      subscription: z.string(),
+      ...counts,
+      comparedHours: count,
+      unknownHours: count.describe('Hours that were not compared yet.'),
+      complete: share.describe('Of what is expected, the share that is here; null is not known.'),
+      told: share.describe('The share that was pushed, in time or late.'),
+      hours: z.array(
+        z.object({
+          hour: timeField.describe("The hour's beginning."),
+          ...counts,
+          state: z.enum(['outside', 'unknown', 'missing', 'recovered', 'late', 'quiet', 'pushed']),
+        }),
+      ),
+      delays: z
+        .object({
+          sensingToPublication: percentiles,
+          publicationToNotification: percentiles,
+          notificationToReceipt: percentiles,
+        })
+        .nullable()
+        .describe('In seconds, of what was received within the hours.'),
+    }),
+  ),
+});
+
+const query = z.strictObject({
+  since: dateParameter.optional().describe('Hours since, ISO 8601; seven days back unless told.'),
+  until: dateParameter.optional().describe('Hours before this time; now unless told.'),
+  subscription: z.string().optional(),
+});
+
+/** Builds the row of the table. */
+export function coverageRoute(parts: {
+  completeness: CompletenessReader;
+  products: Pick<Products, 'delays'>;
+  nowUs: () => number;
+}): ApiRoute {
+  return apiRoute({
+    path: '/api/coverage',
+    operationId: 'showCoverage',
+    summary: 'Whether all is here, hour by hour',
+    description: `Hours are those of the events at the catalogue. At most ${windowDaysMax} days at a time.`,
+    query,
+    answer: coverageFields,
+    headers: {},
+    respond: async ({ since, until, subscription }, _url, signal) => {
+      const nowUs = parts.nowUs();
+      const untilUs = Math.min(dateUs(until) ?? nowUs, nowUs);
+      const sinceUs = dateUs(since) ?? untilUs - sinceDefaultUs;
+      if (sinceUs >= untilUs || untilUs - sinceUs > windowDaysMax * dayUs) {
+        throw new AppError(
+          'invalid',
+          `since must lie before until and now, by ${windowDaysMax} days at the most.`,
+        );
+      }
+      const report = await readCoverage(parts, { sinceUs, untilUs, subscription }, signal);
+      return { body: toCoverageJson(report) };
+    },
+  });
+}
+
+function dateUs(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDate(text)?.us;
+}

@@ -1,0 +1,169 @@
+/** `earshot alerts`: what lasts, what is over, and a test through the channels. */
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { AlertFinding } from '../../src/domain/alerts.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { nowUs, runCommand } from './fake-io.ts';
+import { createWorld, hourUs, withStore } from './filled-store.ts';
+
+const silence: AlertFinding = {
+  kind: 'silence',
+  subject: 'alps',
+  severity: 'critical',
+  cause: 'The subscription alps has brought nothing for 9 h, which is unlikely to be chance.',
+  evidence: ['The last notification came at 2026-05-02 02:00 UTC.', 'Some 40 were to be expected.'],
+  nextStep: 'Run `earshot doctor` to see whether the catalogue can reach this endpoint.',
+};
+const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', severity: 'warning' };
+
+/** A silence that lasts and, raised before it, a disk that was full for an hour. */
+async function openWorld() {
+  const world = createWorld();
+  await withStore(world.dataDir, async ({ alerts }) => {
+    const settle = (hours: number, ...findings: AlertFinding[]) =>
+      alerts.settleFindings({
+        judged: [silence, disk],
+        findings,
+        channels: ['url'],
+        atUs: nowUs - hours * hourUs,
+      });
+    await settle(5, disk);
+    await settle(4);
+    await settle(1, silence);
+  });
+  return world;
+}
+
+describe('earshot alerts', () => {
+  it('shows what lasts, with cause, evidence and next step, in the width of the terminal', async () => {
+    const { earshot } = await openWorld();
+    const { code, out, err } = await earshot(['alerts']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toBe(
+      [
+        'critical: silence of alps  since 2026-05-02 11:00 (UTC)',
+        `  ${silence.cause}`,
+        ...silence.evidence.map((line) => `  - ${line}`),
+        `  Next: ${silence.nextStep}`,
+        '',
+      ].join('\n'),
+    );
+    const narrow = await earshot(['alerts'], {
+      isTTY: true,
+      columns: 60,
+      env: { NO_COLOR: '1' },
+    });
+    const widths = narrow.out.split('\n').map(({ length }) => length);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(60);
+  });
+
+  it('--all shows what is over, too, with a blank line between two', async () => {
+    const { earshot } = await openWorld();
+    const { out } = await earshot(['alerts', '--all']);
+    const [newer, older] = out.split('\n\n');
+    expect(newer).toContain('silence of alps');
+    expect(older).toMatch(
+      /^warning: disk {2}since 2026-05-02 07:00, resolved 2026-05-02 08:00 \(UTC\)\n/,
+    );
+    const one = await earshot(['alerts', '--all', '--limit', '1']);
+    expect(one.out).not.toContain('disk');
+  });
+
+  it('--json has every field, newest first', async () => {
+    const { earshot } = await openWorld();
+    const { out } = await earshot(['alerts', '--all', '--json']);
+    expect(JSON.parse(out)).toEqual([
+      {
+        ...silence,
+        id: 2,
+        raisedAt: '2026-05-02T11:00:00.000000Z',
+        resolvedAt: null,
+      },
+      {
+        ...disk,
+        id: 1,
+        raisedAt: '2026-05-02T07:00:00.000000Z',
+        resolvedAt: '2026-05-02T08:00:00.000000Z',
+      },
+    ]);
+  });
+
+  it('says that there is none, and what could not be told', async () => {
+    const { dataDir, earshot } = createWorld();
+    await withStore(dataDir, async () => undefined);
+    expect(await earshot(['alerts'])).toMatchObject({ out: '', err: 'No alert lasts.\n' });
+    expect((await earshot(['alerts', '--all'])).err).toBe('There never was an alert.\n');
+    expect((await earshot(['alerts', '--json'])).out).toBe('[]\n');
+    await withStore(dataDir, async ({ alerts }) => {
+      const channels = ['url', 'command'] as const;
+      await alerts.settleFindings({ judged: [], findings: [silence], channels, atUs: nowUs });
+      const [url] = await alerts.dueDeliveries({ nowUs, limit: 9 });
+      const failed = { outcome: 'failed', error: 'no answer', nextTryAtUs: nowUs + 1 } as const;
+      await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
+    });
+    const { err } = await earshot(['alerts']);
+    expect(err).toBe('Telling alert 1 to the url is tried again: no answer\n');
+  });
+});
+
+describe('earshot alerts --test', () => {
+  it('refuses where there is nowhere to send it', async () => {
+    const { code, err } = await runCommand(['alerts', '--test']);
+    expect(code).toBe(2);
+    expect(err).toMatch(/set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND/);
+  });
+
+  it('posts to the URL and runs the command, with the document that alerts have', async () => {
+    const posted = await startChat();
+    const folder = temporaryDirectory();
+    const program = join(folder, 'tell');
+    writeFileSync(program, `#!/bin/sh\ncat > ${folder}/told\n`);
+    chmodSync(program, 0o700);
+    const { code, out, err } = await runCommand(['alerts', '--test'], {
+      env: { PATH: '/usr/bin:/bin', EARSHOT_ALERT_URL: posted.url, EARSHOT_ALERT_COMMAND: program },
+    });
+    expect({ code, out, err }).toEqual({
+      code: 0,
+      out: '',
+      err: 'The test alert was taken by the url.\nThe test alert was taken by the command.\n',
+    });
+    const [body] = posted.bodies;
+    expect(body).toMatchObject({ version: 1, alert: 0, change: 'raised', kind: 'silence' });
+    expect(body).toMatchObject({ text: expect.stringContaining('This is a test') });
+    expect(JSON.parse(readFileSync(join(folder, 'told'), 'utf8'))).toEqual(body);
+  });
+
+  it('tries both, says of each why it was not taken, and keeps the URL to itself', async () => {
+    const { code, err } = await runCommand(['alerts', '--test'], {
+      env: {
+        EARSHOT_ALERT_URL: `http://127.0.0.1:${await freePort()}/hooks/a-secret-part`,
+        EARSHOT_ALERT_COMMAND: '/nonexistent/tell',
+      },
+    });
+    expect(code).toBe(1);
+    expect(err).toMatch(/^earshot: .*ECONNREFUSED/);
+    expect(err).toContain('cannot be started (ENOENT). Check EARSHOT_ALERT_COMMAND');
+    expect(err).not.toContain('a-secret-part');
+    expect(err).not.toContain('fault of the program');
+  });
+});
+
+/** A chat system that takes whatever is posted. */
+async function startChat() {
+  const bodies: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request.setEncoding('utf8')) text += chunk;
+    bodies.push(JSON.parse(text));
+    response.end('ok');
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => void server.close());
+  return { bodies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/x` };
+}

@@ -1,0 +1,175 @@
+/** `earshot coverage`: table, strip of hours, what is missing, delays, and the same document as `/api/coverage`. */
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { openProducts } from '../../src/store/products/products.ts';
+import { openConsole } from '../console/console-world.ts';
+import { hourUs, nowUs, openReconcileWorld } from './reconcile-world.ts';
+
+/** A world of which 60 publications were pushed, and that was compared. */
+async function openCompared(...flags: string[]) {
+  const world = await openReconcileWorld();
+  await world.register('sea-ice');
+  await world.push('sea-ice', (await world.held()).slice(0, 60));
+  await world.run(['reconcile', '--from', '3d', ...flags]);
+  return world;
+}
+
+describe('earshot coverage', () => {
+  it('shows that all is here: a table, a strip of hours and the delays', async () => {
+    const { run } = await openCompared();
+    const { code, out, err } = await run(['coverage', '--since', '3d']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const [table = '', strip = '', legend = '', delays = ''] = out.split('\n\n');
+    expect(table.split('\n')).toEqual([
+      'subscription  expected  pushed  late  recovered  missing  unknown  complete',
+      'sea-ice            108      60     0         48        0      2 h     100 %',
+    ]);
+    expect(strip.split('\n')).toEqual([
+      'sea-ice',
+      // Asked for all the time, but nothing was published yet; and the hour before the window.
+      '  2026-04-29              ·░░░░░░░░░░░',
+      '  2026-04-30  ░░░░░░░░░░░░█████▒██▒███',
+      '  2026-05-01  ▒█████▒▒██▒▒█▒▒▒█████▒▒▒',
+      // The hour that lasts yet, and those to come.
+      '  2026-05-02  ▒▒▒▒▒▒▒▒▒▒▒▒·           ',
+    ]);
+    expect(legend).toBe(
+      '░ no event   █ pushed   ▓ late   ▒ recovered   · unknown   ! missing   (UTC)',
+    );
+    const rows = delays.split('\n').slice(0, -1);
+    expect(rows.map((row) => row.slice(0, 41).trimEnd())).toEqual([
+      'subscription  delay',
+      'sea-ice       sensing to publication',
+      'sea-ice       publication to notification',
+      'sea-ice       notification to receipt',
+    ]);
+    expect(rows[2]).toContain('  60  50 s  50 s  50 s');
+    expect(rows[3]).toContain('  60  10 s  10 s  10 s');
+  });
+
+  it('names the hours in which something is missing, exits with 3, and says what fetches it', async () => {
+    const { run } = await openCompared('--check');
+    const { code, out, err } = await run(['coverage', '--since', '3d']);
+    expect(code).toBe(3);
+    expect(out).toContain(
+      'sea-ice            108      60     0          0       48      2 h    55.5 %',
+    );
+    expect(out).toContain('  2026-04-30  ░░░░░░░░░░░░█████!██!███\n');
+    expect(out).toContain('\n  2026-04-30 17:00  1 missing\n');
+    expect(out.match(/ missing\n/g)).toHaveLength(12);
+    expect(out).toContain('\n  … and in 13 more hours (--json has all)\n');
+    expect(err).toBe(
+      'earshot: 48 events are missing. `earshot reconcile --from 2026-04-30T17:00Z` fetches them.\n',
+    );
+    // What it says does it.
+    const fetched = await run(['reconcile', '--from', '2026-04-30T17:00Z']);
+    expect(fetched.err).toMatch(/^52 of \d+ events were missing and are fetched/);
+    expect(await run(['coverage', '--since', '3d'])).toMatchObject({ code: 0 });
+  });
+
+  it('shows many days by one sign each, and fits 80 columns', async () => {
+    const { run } = await openCompared();
+    const many = await run(['coverage', '--since', '75d'], { isTTY: true, columns: 80 });
+    const plain = stripVTControlCharacters(many.out);
+    expect(many.out).not.toBe(plain);
+    const strip = plain.split('\n\n')[1]?.split('\n').slice(1);
+    // From the day on which something was asked for first.
+    expect(strip).toEqual([`  2026-04-18  ${'·'.repeat(12)}▒▒·`]);
+    for (const line of plain.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    const week = await run(['coverage'], { isTTY: true, columns: 80, env: { NO_COLOR: '1' } });
+    expect(week.out.split('\n\n')[1]?.split('\n')).toHaveLength(1 + 8);
+    expect(week.out).not.toContain('\u001b');
+  });
+
+  it('begins with the day of the registration, hour by hour, too', async () => {
+    const world = await openReconcileWorld({ past: undefined });
+    await world.register('alps', { atUs: nowUs - 26 * hourUs });
+    const { out } = await world.run(['coverage']);
+    expect(out.split('\n\n')[1]?.split('\n')).toEqual([
+      'alps',
+      `  2026-05-01  ${' '.repeat(10)}${'·'.repeat(14)}`,
+      `  2026-05-02  ${'·'.repeat(13)}${' '.repeat(11)}`,
+    ]);
+  });
+
+  it('cuts long names, so that its tables fit 80 columns', async () => {
+    const world = await openReconcileWorld();
+    const name = 'forests-of-northern-scandinavia';
+    await world.register(name);
+    await world.push(name, (await world.held()).slice(0, 60));
+    await world.run(['reconcile', '--from', '3d']);
+    const { out } = await world.run(['coverage', '--since', '3d'], {
+      ...{ isTTY: true, columns: 80, env: { NO_COLOR: '1' } },
+    });
+    expect(out).toMatch(/^forests-…\w+ {7}108 /m);
+    expect(out).toContain('publication to notification');
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it('sums up several subscriptions, and shows the one that is named', async () => {
+    const world = await openCompared();
+    await world.register('alps');
+    const both = await world.run(['coverage', '--since', '3d']);
+    expect(both.out.split('\n').slice(1, 4)).toEqual([
+      'alps                 0       0     0          0        0     73 h         -',
+      'sea-ice            108      60     0         48        0      2 h     100 %',
+      'all                108      60     0         48        0     75 h     100 %',
+    ]);
+    const one = await world.run(['coverage', '--since', '3d', '--subscription', 'alps']);
+    expect(one.code).toBe(0);
+    expect(one.out).not.toContain('sea-ice');
+  });
+
+  it('gives the document of /api/coverage with --json', async () => {
+    const { run, dataDir, withStore } = await openCompared('--check');
+    const asked = await run(['coverage', '--since', '2026-05-01', '--json']);
+    expect(asked.code).toBe(3);
+    const document = JSON.parse(asked.out);
+    expect(document).toMatchObject({ since: '2026-05-01T00:00:00.000000Z', missing: 46 });
+    await withStore(async ({ completeness }) => {
+      const products = openProducts(dataDir);
+      const { get } = await openConsole({ completeness, products, nowUs: () => nowUs });
+      const { json } = await get('/api/coverage?since=2026-05-01');
+      expect(json).toEqual(document);
+      expect(json.subscriptions[0].delays.notificationToReceipt).toMatchObject({ p50: 10 });
+      await products.close();
+    });
+    const { out: help } = await run(['coverage', '--help']);
+    for (const name of Object.keys(document.subscriptions[0])) expect(help).toContain(name);
+  });
+
+  it('shows the hours without delays where there is no product index', async () => {
+    const world = await openReconcileWorld({ past: undefined });
+    await world.register('sea-ice');
+    const { code, out } = await world.run(['coverage', '--since', '5h']);
+    expect(code).toBe(0);
+    expect(out).toContain(
+      'sea-ice              0       0     0          0        0      6 h         -',
+    );
+    expect(out.trimEnd().endsWith('(UTC)')).toBe(true);
+  });
+
+  it.each([
+    [['--since', '2027-01-01'], 'There is no hour to show'],
+    [['--since', '2026-05-02', '--until', '2026-05-01'], 'There is no hour to show'],
+    [['--since', 'monday'], 'Use 90m, 24h, 7d'],
+    [
+      ['--subscription', 'alps'],
+      'There never was a subscription alps in this data directory. Known are: sea-ice.',
+    ],
+    [
+      ['--subscription', 'sea-ice', '--until', '2026-04-26'],
+      'There was no subscription sea-ice in this data directory at that time',
+    ],
+    [
+      ['--until', '2026-04-26'],
+      'No subscription was registered in this data directory at that time',
+    ],
+  ])('refuses %j', async (flags, words) => {
+    const world = await openReconcileWorld({ past: undefined });
+    await world.register('sea-ice', { atUs: nowUs - 1_000_000 });
+    const { code, out, err } = await world.run(['coverage', ...flags]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(words);
+  });
+});

@@ -1,0 +1,81 @@
+/** `earshot doctor` on what goes out: sinks and alerts, as they are configured. */
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import type { PrintedFinding } from './doctor-world.ts';
+import { runCommand } from './fake-io.ts';
+
+async function findingsOf(folder: string, env: Record<string, string> = {}) {
+  const { out } = await runCommand(['doctor', '--json'], {
+    env: { EARSHOT_DATA_DIR: join(folder, 'data'), ...env },
+    workingDir: folder,
+    fetch: () => Promise.reject(new Error('no network')),
+  });
+  const findings: PrintedFinding[] = JSON.parse(out);
+  return findings.filter(({ check }) => /^(sink|alerts|filters|configuration)/.test(check));
+}
+
+function withSinks(sinks: string): string {
+  const folder = temporaryDirectory();
+  writeFileSync(
+    join(folder, 'earshot.config.ts'),
+    `export default { subscriptions: {}, sinks: ${sinks} };\n`,
+  );
+  return folder;
+}
+
+describe('the doctor on sinks and alerts', () => {
+  it('finds programs by their path and on PATH, and says why one cannot be run', async () => {
+    const folder = withSinks(
+      "{ a: { command: ['act'] }, b: { command: ['./act'] }, c: { command: ['gone'] }, d: { command: ['./text'] } }",
+    );
+    writeFileSync(join(folder, 'act'), '#!/bin/sh\n');
+    chmodSync(join(folder, 'act'), 0o700);
+    writeFileSync(join(folder, 'text'), '');
+    const env = { PATH: `/nonexistent:${folder}`, EARSHOT_ALERT_COMMAND: 'act --urgent' };
+    const findings = await findingsOf(folder, env);
+    const shown = findings.map(({ check, state }) => `${state} ${check}`);
+    expect(shown.slice(-5)).toEqual([
+      'pass sink a',
+      'pass sink b',
+      'fail sink c',
+      'fail sink d',
+      'pass alerts',
+    ]);
+    const messages = findings.map(({ message }) => message);
+    expect(messages).toContain('gone cannot be run: there is none of this name on the PATH.');
+    expect(messages).toContain(
+      './text cannot be run: the user that runs earshot may not execute it.',
+    );
+  });
+
+  it('tells faults of sinks with the configuration, and looks no further', async () => {
+    const folder = withSinks("{ bus: { webhook: 'https://example.org/', timeoutSeconds: 0 } }");
+    const findings = await findingsOf(folder, { EARSHOT_ALERT_URL: 'ftp://secret-part/' });
+    const faults = findings.filter(({ check }) => check === 'configuration');
+    const texts = faults.map(({ message, advice }) => `${message} ${advice}`);
+    expect(texts.filter((text) => text.includes('sinks.bus.timeoutSeconds'))).toEqual([
+      expect.stringContaining('earshot.config.ts'),
+    ]);
+    expect(texts.filter((text) => text.includes('EARSHOT_ALERT_URL'))).toHaveLength(1);
+    expect(texts.join()).not.toContain('secret-part');
+    for (const name of ['sinks', 'alerts']) {
+      expect(findings.find(({ check }) => check === name)).toMatchObject({ state: 'skipped' });
+    }
+  });
+
+  it('warns of a filter of a sink that can match nothing', async () => {
+    const folder = withSinks(
+      `{ bus: { command: ['sh'], filter: "Collection/Name eq 'SENTINEL2'" } }`,
+    );
+    const warned = (await findingsOf(folder)).filter(({ check }) => check === 'filters');
+    expect(warned).toMatchObject([
+      {
+        state: 'warn',
+        message: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/),
+        advice: expect.stringContaining('decides what is handed over'),
+      },
+    ]);
+  });
+});

@@ -1,0 +1,119 @@
+/** A catalogue with a past on loopback, and a data directory that was told of a part of it. */
+
+import { onTestFinished } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type Ended, type FakeIoOptions, type Running, startCommand } from './fake-io.ts';
+
+export const hourUs = 3_600_000_000;
+/** When every command of these tests runs: 2026-05-02T12:20:00Z. */
+export const nowUs = Date.UTC(2026, 4, 2, 12, 20) * 1000;
+
+/** A product as the catalogue lists it. */
+export interface HeldProduct {
+  Id: string;
+  Name: string;
+  PublicationDate: string;
+  ModificationDate: string;
+}
+
+export interface ReconcileWorld {
+  sandbox: Sandbox;
+  dataDir: string;
+  start(argv: readonly string[], options?: FakeIoOptions): Running;
+  run(argv: readonly string[], options?: FakeIoOptions): Promise<Ended>;
+  /** What the catalogue has, oldest first. */
+  held(): Promise<HeldProduct[]>;
+  withStore<Result>(use: (store: Store) => Promise<Result>): Promise<Result>;
+  /** Says that a subscription to all of it was registered, two weeks ago unless told. */
+  register(name: string, wanted?: { filter?: string; atUs?: number }): Promise<void>;
+  /** Stores pushes of these products' publication, received a minute after it. */
+  push(name: string, products: readonly HeldProduct[]): Promise<void>;
+  /** How many requests for lists there were. */
+  asked(): number;
+}
+
+/** The past is two days of 48 products each, some modified, some deleted. */
+export async function openReconcileWorld(
+  options: Partial<SandboxOptions> = {},
+): Promise<ReconcileWorld> {
+  const sandbox = await startSandbox({
+    now: () => nowUs / 1_000,
+    count: 0,
+    modifiedShare: 0.25,
+    deletedShare: 0.1,
+    past: { durationMs: 2 * 86_400_000, productsPerDay: 48 },
+    ...options,
+  });
+  onTestFinished(() => sandbox.close());
+  const dataDir = temporaryDirectory();
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
+  };
+  const start = (argv: readonly string[], more: FakeIoOptions = {}) =>
+    startCommand(argv, { nowUs: () => nowUs, ...more, env: { ...env, ...more.env } });
+  const withStore = async <Result>(use: (store: Store) => Promise<Result>) => {
+    const store = await openStore({ dataDir, nowUs: () => nowUs });
+    try {
+      return await use(store);
+    } finally {
+      await store.close();
+    }
+  };
+  return {
+    sandbox,
+    dataDir,
+    start,
+    run: (argv, more) => start(argv, more).ended,
+    held: () => heldIn(sandbox),
+    withStore,
+    register: (name, { filter = '', atUs = nowUs - 14 * 24 * hourUs } = {}) =>
+      withStore((store) => store.administration.commit({ save: registration(name, filter, atUs) })),
+    push: (name, products) =>
+      withStore(async (store) => {
+        for (const product of products) await store.accept(pushOf(name, product));
+      }),
+    asked: () => sandbox.requests().filter(({ path }) => path.endsWith('Products')).length,
+  };
+}
+
+function registration(name: string, filter: string, atUs: number) {
+  return {
+    ...{ name, filter, events: ['created', 'modified', 'deleted'] as const },
+    ...{ status: 'running' as const, unfinished: false, heldBy: null, reported: null },
+    ...{ subscriptionId: '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d', credentialsDigest: null },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
+  };
+}
+
+function pushOf(subscription: string, product: HeldProduct) {
+  const publishedMs = Date.parse(product.PublicationDate);
+  const body = {
+    SubscriptionEvent: 'created',
+    ProductId: product.Id,
+    ProductName: product.Name,
+    NotificationDate: new Date(publishedMs + 50_000).toISOString(),
+    AckId: `ack-${product.Id}`,
+    // As it was then: before any modification.
+    value: { ...product, ModificationDate: product.PublicationDate },
+  };
+  return {
+    body: Buffer.from(JSON.stringify(body)),
+    subscription,
+    receivedAtUs: (publishedMs + 60_000) * 1_000,
+    source: 'push' as const,
+    headers: [],
+  };
+}
+
+async function heldIn({ catalogueUrl }: Sandbox): Promise<HeldProduct[]> {
+  const query = '$orderby=PublicationDate asc&$top=1000&$expand=Attributes';
+  const answer = await fetch(`${catalogueUrl}/odata/v1/Products?${query}`);
+  const { value } = (await answer.json()) as { value: HeldProduct[] };
+  return value;
+}

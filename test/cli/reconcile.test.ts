@@ -1,0 +1,182 @@
+/** `earshot reconcile` against a catalogue on loopback: what it finds, writes and prints. */
+import { describe, expect, it } from 'vitest';
+import type { CatalogueEvent } from '../../src/sandbox/publishing/catalogue-events.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
+
+/** A world of which 60 publications were pushed. */
+async function openPartlyTold() {
+  const world = await openReconcileWorld();
+  await world.register('sea-ice');
+  await world.push('sea-ice', (await world.held()).slice(0, 60));
+  return world;
+}
+
+const rowsOf = ({ withStore }: ReconcileWorld) =>
+  withStore((store) => collect(store.find({ order: 'oldest' })));
+
+const eventsOf = (rows: readonly { event: string; productId: string }[]) =>
+  rows.map(({ event, productId }) => `${event} ${productId}`).toSorted();
+
+/** What the catalogue still shows of its events: each product's newest state. */
+function shown({ sandbox }: ReconcileWorld): string[] {
+  const events: CatalogueEvent[] = [...sandbox.events()];
+  const isGone = new Set(
+    events.filter(({ event }) => event === 'deleted').map(({ productId }) => productId),
+  );
+  return events
+    .filter(({ event, productId }) => event === 'deleted' || !isGone.has(productId))
+    .map(({ event, productId }) => `${event} ${productId}`)
+    .toSorted();
+}
+
+describe('earshot reconcile', () => {
+  it('writes all that the catalogue shows and no push told of, and finds nothing the second time', async () => {
+    const world = await openPartlyTold();
+    const first = await world.run(['reconcile', '--from', '3d']);
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.err).toMatch(/^52 of 112 events were missing and are fetched\. 3 requests, /);
+    const rows = await rowsOf(world);
+    expect(eventsOf(rows)).toEqual(shown(world));
+    expect(rows.filter(({ source }) => source === 'reconcile')).toHaveLength(52);
+    const second = await world.run(['reconcile', '--from', '3d']);
+    expect(second).toMatchObject({ code: 0, out: first.out });
+    expect(second.err).toMatch(/^Nothing is missing: 112 events\. 3 requests, /);
+    expect(await rowsOf(world)).toEqual(rows);
+  });
+
+  it('prints the counts as a table, and how far it is on a terminal only', async () => {
+    const world = await openPartlyTold();
+    const inPipe = await world.run(['reconcile', '--from', '3d']);
+    expect(inPipe.out.split('\n')).toEqual([
+      'subscription  event     expected  pushed  late  recovered  missing',
+      'sea-ice       created         87      60     0         27        0',
+      'sea-ice       modified        16       0     0         16        0',
+      'sea-ice       deleted          9       0     0          9        0',
+      '',
+    ]);
+    expect(inPipe.err.split('\n')).toHaveLength(2);
+    const onTerminal = await world.run(['reconcile', '--from', '3d'], { isTTY: true, columns: 80 });
+    expect(onTerminal.out).toBe(inPipe.out);
+    const [progress = '', verdict = ''] = onTerminal.err.split('\n');
+    expect(progress).toContain(
+      '\rsea-ice created (1 of 3) · 87 of 87 · 2026-05-02 12:20 · 1 request',
+    );
+    expect(progress).toContain('\rsea-ice deleted (3 of 3) · 9 of 9');
+    expect(verdict).toMatch(/^Nothing is missing/);
+    for (const line of `${onTerminal.out}${onTerminal.err}`.split(/[\r\n]/)) {
+      if (line !== verdict) expect(line.length).toBeLessThan(80);
+    }
+  });
+
+  it('with --dry-run lists what is missing, and writes nothing', async () => {
+    const world = await openPartlyTold();
+    const before = await rowsOf(world);
+    const { code, out, err } = await world.run(['reconcile', '--from', '3d', '--dry-run']);
+    expect(code).toBe(0);
+    const lines = out.split('\n').slice(0, -1);
+    expect(lines).toHaveLength(52);
+    const [newest] = (await world.held()).toReversed();
+    const date = newest?.PublicationDate.slice(0, 19).replace('T', ' ');
+    expect(lines).toContain(`${date}  created   sea-ice  ${newest?.Name}`);
+    expect(err).toMatch(/^52 of 112 events are missing\. Without --dry-run they are fetched\. /);
+    expect(await rowsOf(world)).toEqual(before);
+    // Nor what is known of hours.
+    const coverage = await world.run(['coverage', '--since', '3d', '--json']);
+    expect(JSON.parse(coverage.out).subscriptions[0]).toMatchObject({ comparedHours: 0 });
+  });
+
+  it('with --dry-run --json gives a line for each missing event, its fields as documented', async () => {
+    const world = await openPartlyTold();
+    const { out } = await world.run(['reconcile', '--from', '3d', '--dry-run', '--json']);
+    const rows = out
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+    const told = new Set(eventsOf(await rowsOf(world)));
+    expect(eventsOf(rows)).toEqual(shown(world).filter((event) => !told.has(event)));
+    const deleted = rows.find(({ event }) => event === 'deleted');
+    expect(Object.keys(deleted)).toEqual([
+      'subscription',
+      'event',
+      'productId',
+      'productName',
+      'date',
+    ]);
+    expect(deleted.date).toMatch(/^2026-05-0\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    const { out: help } = await world.run(['reconcile', '--help']);
+    expect(help).toContain(`missing event: ${Object.keys(deleted).slice(0, 2).join(' ')}`);
+  });
+
+  it('with --check exits with 3 and writes no notification, and 0 once nothing is missing', async () => {
+    const world = await openPartlyTold();
+    const before = await rowsOf(world);
+    const check = ['reconcile', '--from', '3d', '--check'];
+    const first = await world.run(check);
+    expect(first).toMatchObject({ code: 3 });
+    expect(first.out).toContain('created         87      60     0          0       27\n');
+    expect(first.err.split('\n').slice(1)).toEqual([
+      'earshot: 52 events are missing. The same command without --check fetches them.',
+      '',
+    ]);
+    expect(await rowsOf(world)).toEqual(before);
+    await world.run(['reconcile', '--from', '3d']);
+    expect(await world.run(check)).toMatchObject({ code: 0 });
+  });
+
+  it('with --json tells the window, what it took, and the counts, each field as documented', async () => {
+    const world = await openPartlyTold();
+    const { out, err } = await world.run(['reconcile', '--from', '3d', '--to', '1h', '--json']);
+    expect(err).toBe('');
+    const document = JSON.parse(out);
+    expect(document).toEqual({
+      from: '2026-04-29T12:20:00.000000Z',
+      to: '2026-05-02T11:20:00.000000Z',
+      requests: 3,
+      seconds: 0,
+      answersSeconds: 0,
+      waitedSeconds: 0,
+      fetched: expect.any(Number),
+      counts: ['created', 'modified', 'deleted'].map((event) => ({
+        ...{ subscription: 'sea-ice', event, late: 0, missing: 0, unreadable: 0 },
+        ...{ expected: expect.any(Number), pushed: event === 'created' ? 60 : 0 },
+        recovered: expect.any(Number),
+      })),
+    });
+    const sum = (key: string) =>
+      document.counts.reduce(
+        (total: number, row: Record<string, number>) => total + (row[key] ?? 0),
+        0,
+      );
+    expect(document.fetched).toBe(sum('recovered'));
+    expect(sum('expected')).toBe(sum('pushed') + sum('recovered'));
+    const { out: help } = await world.run(['reconcile', '--help']);
+    for (const name of [...Object.keys(document), ...Object.keys(document.counts[0])]) {
+      expect(help).toContain(name);
+    }
+  });
+
+  it('compares a subscription with its own filter, and only the one that is named', async () => {
+    const world = await openReconcileWorld();
+    await world.register('all');
+    await world.register('s2', { filter: "Collection/Name eq 'SENTINEL-2'" });
+    const wanted = (await world.held()).filter(({ Name }) => Name.startsWith('S2'));
+    const { out } = await world.run([
+      'reconcile',
+      '--from',
+      '3d',
+      '--subscription',
+      's2',
+      '--json',
+    ]);
+    const { counts } = JSON.parse(out);
+    expect(counts.map((row: { subscription: string }) => row.subscription)).toEqual([
+      's2',
+      's2',
+      's2',
+    ]);
+    const rows = await rowsOf(world);
+    const created = rows.filter(({ event }) => event === 'created');
+    expect(created.map(({ productId }) => productId)).toEqual(wanted.map(({ Id }) => Id));
+  });
+});

@@ -1,0 +1,215 @@
+/** The comparison inside a receiver: one kind's trouble holds up no other, and clocks may differ. */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { RoundOutcome } from '../../src/cli/reconcile/compare-due.ts';
+import { createReconcileRounds, startReconcile } from '../../src/cli/reconcile/serve-reconcile.ts';
+import { readReconcileConfig } from '../../src/config/completeness-config.ts';
+import { formatDateUs } from '../../src/domain/notification-date.ts';
+import { createTakeLock } from '../../src/store/process-lock.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import { openProducts } from '../../src/store/products/products.ts';
+import { startCatalogue } from '../admin/reconcile/listing-world.ts';
+import { hour, minute, t0 } from '../admin/reconcile/reconcile-world.ts';
+import type { Answer } from '../http/answering-server.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
+
+const nowUs = t0 + 5 * hour + 50 * minute;
+
+type Told = Record<string, unknown> & { level: string; message: string };
+
+interface WorldOptions {
+  /** By the word in the subscription's filter; an empty list where there is none. */
+  answers?: Record<string, Answer>;
+  /** How far our clock is ahead of the catalogue's. */
+  aheadUs?: number;
+  /** When the first subscriptions were registered, by the catalogue's clock. */
+  sinceUs?: number;
+}
+
+/** Two subscriptions, to what is named A and B. */
+async function openWorld({ answers = {}, aheadUs = 0, sinceUs = t0 }: WorldOptions = {}) {
+  const { store, dataDir } = await openSqliteStore();
+  const products = openProducts(dataDir);
+  onTestFinished(() => products.close());
+  await catchUpIndex({ dataDir });
+  const asked: string[] = [];
+  const catalogue = await startCatalogue({
+    records: () => [],
+    answer: (_, url) => {
+      const filter = url.searchParams.get('$filter') ?? '';
+      asked.push(filter);
+      const name = Object.keys(answers).find((key) => filter.includes(key));
+      return answers[name ?? ''] ?? { body: { value: [] } };
+    },
+  });
+  for (const name of ['a', 'b']) {
+    const filter = `Name eq '${name.toUpperCase()}'`;
+    await store.administration.commit({ save: registration(name, filter, sinceUs) });
+  }
+  const told: Told[] = [];
+  const tell = (level: string) => (fields: object, message: string) =>
+    void told.push({ ...fields, level, message });
+  const log = {
+    debug: tell('debug'),
+    info: tell('info'),
+    warn: tell('warn'),
+    error: tell('error'),
+  };
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: catalogue.url,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
+  };
+  const config = readReconcileConfig({ env, readFile: () => '' });
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const dated: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const headers = new Headers(answer.headers);
+    headers.set('Date', new Date(nowUs / 1_000).toUTCString());
+    return new Response(answer.body, { status: answer.status, headers });
+  };
+  const io = {
+    ...{ nowUs: () => nowUs + aheadUs, random: () => 0, signal: stopping.signal },
+    fetch: dated,
+  };
+  const parts = { store, products, log };
+  const warnings = () => told.filter(({ level }) => level === 'warn' || level === 'error');
+  const coverage = () => store.completeness.coverage({ sinceUs: 0, untilUs: 2 * nowUs });
+  return { store, dataDir, asked, parts, config, io, stopping, told, warnings, coverage };
+}
+
+function registration(name: string, filter: string, atUs: number) {
+  return {
+    ...{ name, filter, events: ['created', 'deleted'] as const, status: 'running' as const },
+    ...{ subscriptionId: null, credentialsDigest: null, unfinished: false, heldBy: null },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
+    reported: null,
+  };
+}
+
+function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openWorld>>) {
+  return createReconcileRounds(parts, config, io, io.signal);
+}
+
+/** Not tried again: somebody has moved. */
+const refused = { status: 302, body: {} };
+const record = { Name: 'x', PublicationDate: formatDateUs(t0 + 5 * minute) };
+
+describe('a round', () => {
+  it('goes on with the others where one kind of events cannot be compared, and says which', async () => {
+    const world = await openWorld({ answers: { "'A') and PublicationDate": refused } });
+    const round = roundsOf(world);
+    const found: (RoundOutcome | 'busy')[] = [await round()];
+    expect(world.warnings()).toMatchObject([
+      {
+        ...{ level: 'warn', subscription: 'a', event: 'created' },
+        reason: expect.stringContaining('302'),
+        message: expect.stringContaining('could not be compared'),
+      },
+    ]);
+    const compared = (await world.coverage()).map((one) => `${one.subscription} ${one.event}`);
+    expect([...new Set(compared)]).toEqual(['a deleted', 'b created', 'b deleted']);
+    // Then nothing else is due.
+    found.push(await round());
+    expect(found).toEqual(['some', 'none']);
+  });
+
+  it('tells how many records could not be read, and compares the hour all the same', async () => {
+    const world = await openWorld({
+      answers: { "'A') and PublicationDate": { body: { value: [record] } } },
+    });
+    expect(await roundsOf(world)()).toBe('all');
+    expect(world.warnings()).toMatchObject([
+      { level: 'warn', subscription: 'a', event: 'created', unreadable: 1 },
+    ]);
+    expect(await world.coverage()).toHaveLength(2 * 2 * 5);
+  });
+
+  it('tells when it begins and ends to catch up with more than a day, and of nothing shorter', async () => {
+    const sinceUs = t0 - 10 * 24 * hour;
+    const world = await openWorld({ sinceUs });
+    const round = roundsOf(world);
+    await round();
+    const infos = world.told.filter(({ level }) => level === 'info');
+    expect(infos).toHaveLength(2 * 4);
+    const walk = {
+      ...{ subscription: 'a', event: 'created', hours: 245 },
+      ...{ from: formatDateUs(sinceUs), to: formatDateUs(t0 + 5 * hour) },
+    };
+    expect(infos[0]).toMatchObject({
+      ...walk,
+      message: expect.stringMatching(/^catching up with the catalogue/),
+    });
+    expect(infos[1]).toMatchObject({
+      ...walk,
+      expected: 0,
+      message: expect.stringMatching(/^caught up/),
+    });
+    const short = await openWorld();
+    await roundsOf(short)();
+    expect(short.told.filter(({ level }) => level === 'info')).toEqual([]);
+  });
+
+  it('tells at debug level that the catalogue is asked again', async () => {
+    let failures = 0;
+    const busy: Answer = (response) => {
+      failures += 1;
+      response.writeHead(failures === 1 ? 500 : 200);
+      response.end('{"value":[]}');
+    };
+    const world = await openWorld({ answers: { "'A') and PublicationDate": busy } });
+    expect(await roundsOf(world)()).toBe('all');
+    const asked = world.told.filter(({ message }) => message === 'the catalogue is asked again');
+    expect(asked).toMatchObject([
+      { level: 'debug', reason: 'The catalogue does not answer as it should (500)', waitMs: 500 },
+    ]);
+  });
+
+  it('leaves it to another program that compares', async () => {
+    const world = await openWorld();
+    const round = roundsOf(world);
+    const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 0 });
+    expect(await round()).toBe('busy');
+    expect(world.asked).toEqual([]);
+    release();
+    expect(await round()).toBe('all');
+    expect(world.warnings()).toEqual([]);
+  });
+
+  it('knows by the catalogue’s clock when we were away, though ours is an hour behind', async () => {
+    const world = await openWorld({ aheadUs: -hour });
+    const { completeness } = world.store;
+    // By our clock: until half past the hour, and again since half an hour ago.
+    await completeness.markUp({ fromUs: t0, toUs: nowUs - hour - 40 * minute });
+    await completeness.markUp({ fromUs: nowUs - hour - 30 * minute, toUs: nowUs - hour });
+    const round = roundsOf(world);
+    // The first answer tells the time.
+    await round();
+    world.asked.length = 0;
+    expect(await round()).toBe('all');
+    const since = new Date((nowUs - 45 * minute) / 1_000).toISOString();
+    expect(world.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
+    // That has been looked at.
+    world.asked.length = 0;
+    await round();
+    expect(world.asked).toEqual([]);
+  });
+});
+
+describe('the loop', () => {
+  it('waits no longer than usual after a round that was busy, or in which something was compared', async () => {
+    const world = await openWorld({ answers: { "'A') and PublicationDate": refused } });
+    const { parts, config, io } = world;
+    const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 0 });
+    const debug = vi.spyOn(parts.log, 'debug');
+    const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
+    const loop = startReconcile(parts, config, io, timing);
+    onTestFinished(() => loop.stop());
+    const busy = () => debug.mock.calls.filter(([, message]) => message === 'nothing is compared');
+    await vi.waitFor(() => expect(busy().length).toBeGreaterThan(2), { timeout: 10_000 });
+    release();
+    // The first round compares the others; the second has nothing but what is refused.
+    await vi.waitFor(() => expect(world.warnings()).toHaveLength(2), { timeout: 10_000 });
+    expect(world.asked).toHaveLength(4 + 1);
+  });
+});

@@ -1,0 +1,66 @@
+/** A data directory and an `earshot.config.ts` with sinks, and the commands run on both. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { createRunProgram } from '../../src/cli/run-program.ts';
+import { loadSinks } from '../../src/config/sinks-config.ts';
+import { startSinks } from '../../src/sinks/start-sinks.ts';
+import { openStore } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type FakeIoOptions, nowUs } from './fake-io.ts';
+import { createWorld, delivery, hourUs } from './filled-store.ts';
+
+const silent = () => undefined;
+
+/** `sinks` is the text of the file's `sinks`, an object. */
+export function createSinkCommandWorld(sinks: string) {
+  const workingDir = temporaryDirectory();
+  writeFileSync(
+    join(workingDir, 'earshot.config.ts'),
+    `export default { subscriptions: {}, sinks: ${sinks} };\n`,
+  );
+  const world = createWorld();
+  return {
+    ...world,
+    workingDir,
+    earshot: (argv: readonly string[], more: FakeIoOptions = {}) =>
+      world.earshot(argv, { workingDir, ...more }),
+    /** One notification for each name, an hour apart, the last one an hour ago. */
+    fillNames: (names: readonly string[]) =>
+      world.fill(
+        names.map((Name, i) =>
+          delivery(
+            { ProductId: `product-${i + 1}`, AckId: `ack-${i + 1}`, value: { Name } },
+            { receivedAtUs: nowUs - (names.length - i) * hourUs },
+          ),
+        ),
+      ),
+    /** Hands over as a receiver does, until the condition holds. */
+    serveUntil: async (isDone: (sinks: Store['sinks']) => Promise<boolean>) => {
+      const store = await openStore({ dataDir: world.dataDir, nowUs: () => nowUs });
+      const running = startSinks(
+        {
+          sinks: store.sinks,
+          log: store,
+          nowUs: () => Date.now() * 1000,
+          random: () => 0.5,
+          pause: (ms, signal) => delay(ms, undefined, { signal }).catch(silent),
+          logger: { debug: silent, info: silent, warn: silent, error: silent },
+          fetch,
+          run: createRunProgram({ env: { PATH: '/usr/bin:/bin' } }),
+        },
+        await loadSinks(workingDir),
+      );
+      const end = async () => {
+        await running.stop();
+        await store.close();
+      };
+      onTestFinished(end);
+      while (!(await isDone(store.sinks))) await delay(20);
+      await end();
+    },
+  };
+}
+
+type Store = Awaited<ReturnType<typeof openStore>>;

@@ -1,0 +1,58 @@
+/** docs/alerts.md: its document is what is told, and it names every kind and field. */
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createRunProgram } from '../../src/cli/run-program.ts';
+import { alertKinds } from '../../src/domain/alerts.ts';
+import { parseDate } from '../../src/domain/notification-date.ts';
+import { type AlertMessage, alertMessage } from '../../src/watch/telling/alert-message.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { beginUs, hourUs, moments, openWorld } from '../watch/watch-world.ts';
+import { blocks, readPage } from './console-sessions.ts';
+
+const page = readPage('alerts.md');
+const shown: AlertMessage = JSON.parse(blocks(page, 'json')[0] ?? '');
+
+describe('the page on alerts', () => {
+  it('shows the document as it is told, and names its fields', () => {
+    const { subject, cause, evidence, nextStep, raisedAt } = shown;
+    const raisedAtUs = parseDate(raisedAt)?.us ?? 0;
+    const alert = { id: 7, kind: 'silence', severity: 'critical', resolvedAtUs: null } as const;
+    const words = { subject, cause, evidence, nextStep, raisedAtUs };
+    expect(alertMessage({ id: 12, alert: { ...alert, ...words }, change: 'raised' })).toEqual(
+      shown,
+    );
+    for (const field of Object.keys(shown)) expect(page).toContain(`\`${field}\``);
+  });
+
+  it('shows an alert as it is raised after two weeks of a push an hour, and nine hours of silence', async () => {
+    const { live, look, lasting } = await openWorld();
+    const lastHour = 14 * 24;
+    await live({ toUs: beginUs + (lastHour + 8) * hourUs, pushedAtUs: moments(0, lastHour) });
+    await look();
+    const [alert] = await lasting();
+    const [text = ''] = blocks(page, 'text');
+    const lines = [alert?.cause, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];
+    expect(text).toContain(`${alert?.severity}: ${alert?.kind} of ${alert?.subject}  since`);
+    for (const line of [...lines, `Next: ${alert?.nextStep}`])
+      expect(text).toContain(`  ${line}\n`);
+  });
+
+  it('says of every kind when it is raised', () => {
+    for (const kind of alertKinds) expect(page).toMatch(new RegExp(`^\\| \`${kind}\` \\| .`, 'm'));
+  });
+
+  it('has a program that keeps what it is told', async () => {
+    const folder = temporaryDirectory();
+    const program = join(folder, 'tell-me');
+    const text = blocks(page, 'sh').find((block) => block.startsWith('#!/bin/sh')) ?? '';
+    writeFileSync(program, text.replace('/var/log', folder));
+    chmodSync(program, 0o700);
+    const { signal } = new AbortController();
+    const run = createRunProgram({ env: { PATH: '/usr/bin:/bin' } });
+    const line = `${JSON.stringify(shown)}\n`;
+    const end = await run([program, '--urgent'], line, { timeoutMs: 10_000, signal });
+    expect(end).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(readFileSync(join(folder, 'earshot-alerts.ndjson'), 'utf8')).toBe(line);
+  });
+});

@@ -1,0 +1,69 @@
+/** The two days that docs/completeness.md shows: a catalogue, and a log that lacks some of it. */
+import { onTestFinished } from 'vitest';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import { nowUs } from '../cli/fake-io.ts';
+import { createWorld, withStore } from '../cli/filled-store.ts';
+import { registration } from '../watch/watch-world.ts';
+
+interface Listed {
+  value: { Id: string; Name: string; PublicationDate: string }[];
+}
+
+const minuteUs = 60_000_000;
+const hourUs = 60 * minuteUs;
+/** Nothing is received from 2026-05-01T20:00Z until five hours later. */
+const outage = { fromUs: nowUs - 16 * hourUs, toUs: nowUs - 11 * hourUs };
+
+/**
+ * 48 hours before the commands' time, of 500 products a day, of which the subscription `s2` asks for those of
+ * Sentinel-2. A push comes 46 s after a product's publication; every 120th is lost, and so is what is published while
+ * nothing is received; every 150th comes two hours late.
+ */
+export async function openCompletenessWorld() {
+  const sandbox = await startSandbox({
+    now: () => nowUs / 1_000,
+    seed: 7,
+    past: { durationMs: 48 * 3_600_000, productsPerDay: 500 },
+  });
+  onTestFinished(() => sandbox.close());
+  const world = createWorld();
+  const filter = "Collection/Name eq 'SENTINEL-2'";
+  const query = new URLSearchParams({
+    $filter: filter,
+    $orderby: 'PublicationDate asc',
+    $top: '1000',
+    $expand: 'Attributes',
+  });
+  const answer = await fetch(`${sandbox.catalogueUrl}/odata/v1/Products?${query}`);
+  const { value: records } = (await answer.json()) as Listed;
+  await withStore(world.dataDir, async (store) => {
+    const activityAtUs = nowUs - 48 * hourUs;
+    const times = { activityAtUs, notifiedAtUs: activityAtUs, runningSeenAtUs: activityAtUs };
+    await store.administration.commit({ save: registration({ name: 's2', filter, ...times }) });
+    for (const [i, record] of records.entries()) {
+      const publishedUs = Date.parse(record.PublicationDate) * 1_000;
+      const notifiedUs = publishedUs + 46_000_000;
+      const receivedAtUs = notifiedUs + (i % 150 === 100 ? 2 * hourUs : 400_000);
+      const isAway = receivedAtUs >= outage.fromUs && receivedAtUs < outage.toUs;
+      if (isAway || i % 120 === 60 || receivedAtUs >= nowUs) continue;
+      const notification = {
+        SubscriptionEvent: 'created',
+        ProductId: record.Id,
+        ProductName: record.Name,
+        SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+        NotificationDate: new Date(notifiedUs / 1_000).toISOString(),
+        AckId: `ack-${i}`,
+        value: record,
+      };
+      const body = Buffer.from(JSON.stringify(notification));
+      await store.accept({ body, subscription: 's2', receivedAtUs, source: 'push', headers: [] });
+    }
+  });
+  await catchUpIndex({ dataDir: world.dataDir });
+  const env = {
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
+  };
+  return { earshot: (argv: readonly string[]) => world.earshot(argv, { env }), env };
+}

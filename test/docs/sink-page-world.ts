@@ -1,0 +1,71 @@
+/** The programs and files of docs/sinks.md, put into a folder as a reader would. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { blocks, readPage } from './console-sessions.ts';
+
+export const page = readPage('sinks.md');
+export const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+/** The program of the page whose first line names this file. */
+export function programOf(file: string): string {
+  const found = blocks(page, 'js').find((text) => text.startsWith(`// ${file}`));
+  if (found === undefined) throw new Error(`docs/sinks.md has no ${file}.`);
+  return found;
+}
+
+/** A folder with the packages of this checkout, the secret, and an inbox; `changes` are made to every text. */
+export function createPageFolder(changes: readonly (readonly [string, string])[] = []) {
+  const folder = temporaryDirectory();
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'hook-secret'), `${secret}\n`, { mode: 0o600 });
+  mkdirSync(join(folder, 'inbox'));
+  const changed = (text: string) =>
+    [...changes, ['/opt/act', folder] as const].reduce(
+      (result, [from, to]) => result.replaceAll(from, to),
+      text,
+    );
+  return {
+    folder,
+    write: (file: string) => writeFileSync(join(folder, file), changed(programOf(file))),
+    writeConfig: () => {
+      const [config = ''] = blocks(page, 'ts');
+      const library = new URL('../../src/index.ts', import.meta.url).href;
+      const text = changed(config.replace("'earshot'", `'${library}'`));
+      writeFileSync(join(folder, 'earshot.config.ts'), text);
+    },
+    /** Starts a program of the folder; gives what it has printed. */
+    start: (file: string) => startProgram(folder, file),
+  };
+}
+
+function startProgram(folder: string, file: string): { printed: () => string } {
+  const child: ChildProcess = spawn(process.execPath, [file], { cwd: folder });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let text = '';
+  const take = (chunk: Buffer) => {
+    text += chunk.toString();
+  };
+  child.stdout?.on('data', take);
+  child.stderr?.on('data', take);
+  return { printed: () => text };
+}
+
+export async function listening(port: number): Promise<void> {
+  for (;;) {
+    const isThere = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('connect', () => {
+        socket.destroy();
+        resolve(true);
+      });
+      socket.once('error', () => resolve(false));
+    });
+    if (isThere) return;
+    await delay(20);
+  }
+}

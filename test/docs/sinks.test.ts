@@ -1,0 +1,101 @@
+/** docs/sinks.md: its document is what is handed over, and its programs take it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { sinkSchema } from '../../src/config/sink-schema.ts';
+import { loadSinks } from '../../src/config/sinks-config.ts';
+import type { HandOver } from '../../src/sinks/hand-over-document.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { startHook } from '../sinks/hook-server.ts';
+import { hasNats, startNats } from '../sinks/nats-server.ts';
+import { definition } from '../sinks/sink-definition.ts';
+import { openSinkWorld } from '../sinks/sink-world.ts';
+import { blocks } from './console-sessions.ts';
+import { createPageFolder, listening, page, secret } from './sink-page-world.ts';
+
+const shown: HandOver = JSON.parse(blocks(page, 'json')[0] ?? '');
+
+/** A store that holds the notification of the page. */
+async function openPageWorld() {
+  const world = await openSinkWorld();
+  await world.accept(
+    {
+      SubscriptionEvent: shown.event,
+      ProductId: shown.productId,
+      ProductName: shown.productName ?? '',
+      SubscriptionId: shown.subscriptionId ?? '',
+      NotificationDate: shown.notificationDate ?? '',
+      AckId: shown.ackId ?? '',
+      value: shown.value,
+    },
+    { subscription: shown.subscription, receivedAtUs: Date.parse(shown.receivedAt) * 1_000 },
+  );
+  return world;
+}
+
+/** Those of the page's file, each beginning with the whole log. */
+async function loaded(folder: ReturnType<typeof createPageFolder>, name: string) {
+  folder.writeConfig();
+  const found = (await loadSinks(folder.folder)).find((one) => one.name === name);
+  if (found === undefined) throw new Error(`docs/sinks.md has no sink ${name}.`);
+  return { ...found, startAt: 'start' as const };
+}
+
+describe('the page on sinks', () => {
+  it('names every field of the document, and shows it as it is handed over', async () => {
+    const hook = await startHook();
+    const { start } = await openPageWorld();
+    const target = { kind: 'webhook', url: hook.url, secret: null, ca: null } as const;
+    start(definition(target, { name: shown.sink }));
+    await expect.poll(() => hook.received.length).toBe(1);
+    expect(hook.received[0]?.data).toEqual(shown);
+    const told = page.slice(page.indexOf('| `id` |'), page.indexOf('## A command'));
+    for (const field of Object.keys(shown)) expect(told).toContain(`\`${field}\``);
+  });
+
+  it('names every field that a sink may have', () => {
+    for (const field of Object.keys(sinkSchema.shape)) expect(page).toContain(field);
+  });
+
+  it('has a command that keeps each notification once', async () => {
+    const folder = createPageFolder();
+    folder.write('act.mjs');
+    const { start, isDone, items } = await openPageWorld();
+    start(await loaded(folder, 'act'));
+    await expect.poll(() => isDone('act')).toBe(true);
+    expect(await items('dead', 'act')).toEqual([]);
+    const kept = readFileSync(join(folder.folder, 'inbox', `${shown.id}.json`), 'utf8');
+    expect(JSON.parse(kept)).toEqual(shown.value);
+  });
+
+  it('has a receiver that takes what is signed, and refuses what is not', async () => {
+    const port = await freePort();
+    const folder = createPageFolder([['9000', `${port}`]]);
+    folder.write('receiver.mjs');
+    const receiver = folder.start('receiver.mjs');
+    await listening(port);
+    const { start, isDone } = await openPageWorld();
+    const hook = await loaded(folder, 'hook');
+    expect(hook.target).toMatchObject({ secret });
+    start(hook);
+    await expect.poll(() => isDone('hook')).toBe(true);
+    await expect.poll(receiver.printed).toBe(`created ${shown.productName}\n`);
+    const body = JSON.stringify({ data: shown });
+    const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body });
+    expect(forged.status).toBe(401);
+  });
+
+  it.skipIf(!hasNats)('has a consumer of a stream (needs nats-server)', async () => {
+    const server = await startNats();
+    const folder = createPageFolder([['nats://127.0.0.1:4222', server.server]]);
+    folder.write('consume.mjs');
+    const consumer = folder.start('consume.mjs');
+    const { start } = await openPageWorld();
+    const bus = await loaded(folder, 'bus');
+    expect(bus.filter).toContain('cloudCover');
+    start({ ...bus, filter: '' });
+    await expect
+      .poll(consumer.printed)
+      .toBe(`earshot.alps-s2.created created ${shown.productName}\n`);
+  });
+});

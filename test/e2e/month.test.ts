@@ -1,0 +1,142 @@
+/** A simulated month with all that goes wrong: afterwards the log equals the truth, event by event. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createMonthAccount } from '../../bench/month-account.ts';
+import { createMonthHours } from '../../bench/month-hours.ts';
+import { totalOf } from '../../bench/month-verdict.ts';
+import { walkMonth } from '../../bench/month-walk.ts';
+import { openMonthWorld } from '../../bench/month-world.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import {
+  definitionsOf,
+  expectNothingLeft,
+  openStore,
+  reportedHours,
+  resultOf,
+  withoutEnds,
+} from './month-result.ts';
+
+const seed = 20_261_121;
+const startMs = Date.UTC(2026, 4, 1);
+const productsPerDay = 200;
+
+async function openWorld(sandbox: Partial<SandboxOptions>) {
+  const world = await openMonthWorld({ folder: temporaryDirectory(), seed, startMs, sandbox });
+  onTestFinished(() => world.close());
+  return world;
+}
+
+/** Three tries, the last one 41 minutes after the first: what fails in an outage may come late. */
+const retryDelaysMs: [number, number, number] = [0, 60_000, 2_400_000];
+/** Shapes and ways that change nothing of what is owed, and one notification in twenty lost. */
+const faults = {
+  ...{ ackIdAbsent: 0.1, arrayBody: 0.05, capitalValue: 0.05 },
+  ...{ duplicate: 0.02, outOfOrder: 0.02, answerLost: 0.01, lost: 0.05 },
+};
+
+describe('a simulated month', () => {
+  it('of some 300 events a day with outages, losses, pauses and a replacement ends with a log that equals the truth', async () => {
+    const world = await openWorld({
+      ...{ retryDelaysMs, faults, lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
+      ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 },
+    });
+    const pace = { productsPerDay, roundHours: 4 };
+    const month = await walkMonth(world, { seed, days: 30, ...pace });
+
+    const { counts, faults: wrong, owed, logged } = resultOf(world, month);
+    expect(wrong).toEqual([]);
+    const { pushed, late, recovered, superseded, deleted, ...all } = totalOf(counts);
+    expect(pushed + late + recovered).toBe(logged.length);
+    expect(pushed + late + recovered + superseded + deleted).toBe(all.owed);
+    expect(all.owed).toBe(owed.length);
+    // The month had all of it: otherwise nothing was shown.
+    expect(Object.keys(counts).toSorted()).toEqual([
+      'acquisitions created',
+      'acquisitions modified',
+      'deletions deleted',
+    ]);
+    expect(all.owed).toBeGreaterThan(6_000);
+    const lostInPlay = owed.filter(({ received }) => !received).length;
+    expect(lostInPlay).toBe(recovered + superseded + deleted);
+    expect(recovered).toBeGreaterThan(0.1 * all.owed);
+    expect(Math.min(late, superseded, deleted)).toBeGreaterThan(5);
+    const claimed = logged.filter((one) => one.source === 'reconcile' && one.pushedAtUs !== null);
+    expect(claimed.length).toBeGreaterThan(0);
+    expect(await definitionsOf(world)).toEqual(withoutEnds(month.asked));
+
+    const { administration } = openStore(world);
+    const gaps = await administration.gaps();
+    expect(gaps.map(({ subscription }) => subscription)).toEqual(
+      expect.arrayContaining(['acquisitions', 'deletions']),
+    );
+    const history = await administration.history({ subscription: 'deletions', limit: 100 });
+    expect(history).toContainEqual(
+      expect.objectContaining({ actor: 'maintain', action: 'resumed' }),
+    );
+
+    const { missing, subscriptions } = await reportedHours(
+      world,
+      new Date(month.fromMs).toISOString(),
+    );
+    expect(missing).toBe(0);
+    for (const { hours, complete } of subscriptions) {
+      expect(complete).toBe(1);
+      // The one that lasts, and the one before it, which has not settled.
+      const open = hours.slice(0, -2).filter(({ state }: { state: string }) => state === 'unknown');
+      expect(open).toEqual([]);
+    }
+    await expectNothingLeft(world, month);
+  }, 180_000);
+});
+
+describe('coverage', () => {
+  it('of an ordinary day is complete, and of one that loses 5 % says in which hours', async () => {
+    const world = await openWorld({ modifiedShare: 0.3 });
+    const account = createMonthAccount(world);
+    const events = ['created', 'modified', 'deleted'] as const;
+    await account.want({ everything: { events, filter: '' } });
+    const hours = createMonthHours(world, { productsPerDay: 400, roundHours: 6 });
+    const fromMs = world.nowMs();
+    await hours.pass(24);
+    await hours.calm(26);
+    const dayFrom = new Date(fromMs).toISOString();
+    const [ordinary] = (await reportedHours(world, dayFrom)).subscriptions;
+    const { complete, told, expected, recovered, late } = ordinary;
+    expect({ complete, told, recovered, late }).toEqual({
+      complete: 1,
+      told: 1,
+      recovered: 0,
+      late: 0,
+    });
+    expect(expected).toBeGreaterThan(450);
+    const states = ordinary.hours.slice(0, -2).map(({ state }: { state: string }) => state);
+    expect(new Set(states)).toEqual(new Set(['pushed', 'quiet']));
+
+    const lossFromMs = world.nowMs();
+    world.sandbox.faults.change({ lost: 0.05 });
+    await hours.pass(24);
+    world.sandbox.faults.change({ lost: 0 });
+    await hours.calm(26);
+    const month = { fromMs, toMs: world.nowMs(), asked: account.asked(), idsOf: account.idsOf };
+    const { owed, faults: wrong } = resultOf(world, month);
+    expect(wrong).toEqual([]);
+    const lost = new Map<string, number>();
+    for (const { received, dateUs } of owed) {
+      if (received) continue;
+      const hour = new Date(Math.floor(dateUs / 3.6e9) * 3.6e6).toISOString();
+      lost.set(hour, (lost.get(hour) ?? 0) + 1);
+    }
+    const total = [...lost.values()].reduce((sum, count) => sum + count, 0);
+    expect(total).toBeGreaterThan(10);
+    const [lossy] = (await reportedHours(world, new Date(lossFromMs).toISOString())).subscriptions;
+    type Hour = { hour: string; recovered: number; state: string };
+    const told2 = (lossy.hours as Hour[]).filter(({ recovered }) => recovered > 0);
+    expect(told2.every(({ state }) => state === 'recovered')).toBe(true);
+    expect(
+      new Map(told2.map(({ hour, recovered }) => [new Date(hour).toISOString(), recovered])),
+    ).toEqual(lost);
+    expect(lossy).toMatchObject({ complete: 1, recovered: total, missing: 0 });
+    expect(lossy.told).toBeCloseTo(1 - total / lossy.expected, 10);
+    await expectNothingLeft(world, month);
+  }, 60_000);
+});

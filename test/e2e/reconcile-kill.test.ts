@@ -1,0 +1,189 @@
+/** SIGKILL of `earshot reconcile` at any moment: the same words again end in the same state, nothing doubled. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { readLog } from '../../bench/month-log.ts';
+import { eventKey } from '../../bench/month-truth.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { delivery } from '../helpers/deliveries.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const seed = 20_261_121;
+const kills = 6;
+const dayMs = 86_400_000;
+const subscription = 'everything';
+
+/** Three thousand products, and what became of them, that nobody was told of. */
+async function openSandbox(): Promise<Sandbox> {
+  const sandbox = await startSandbox({
+    ...{ now: Date.now, count: 0, seed, modifiedShare: 0.4, deletedShare: 0.1 },
+    past: { durationMs: 2 * dayMs, productsPerDay: 1_500 },
+  });
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+/** A data directory that knows of one subscription, registered just now. */
+async function openData(): Promise<{ dataDir: string; store: Store }> {
+  const dataDir = temporaryDirectory();
+  const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+  onTestFinished(() => store.close());
+  const nowUs = Date.now() * 1_000;
+  const events = ['created', 'modified', 'deleted'] as const;
+  await store.administration.commit({
+    save: {
+      ...{ name: subscription, events, filter: '', status: 'running', unfinished: false },
+      ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
+      ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs },
+      ...{ pausedSeenAtUs: null, heldBy: null, reported: null },
+    },
+  });
+  return { dataDir, store };
+}
+
+/** The command, the same words each time. */
+function commandOn({ catalogueUrl }: Sandbox, window: readonly string[]) {
+  const env = {
+    EARSHOT_CATALOGUE_URL: catalogueUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '600',
+  };
+  return (dataDir: string, ...flags: string[]) =>
+    spawnCommand(['reconcile', ...window, ...flags], {
+      env: { ...env, EARSHOT_DATA_DIR: dataDir },
+      cwd: dataDir,
+    });
+}
+
+const keysOf = (dataDir: string) =>
+  readLog(dataDir)
+    .map((entry) => `${eventKey(entry)} ${entry.dateUs}`)
+    .toSorted();
+
+/** What the lists show, told from the ledger. */
+const shownKeys = (sandbox: Sandbox) =>
+  [...sandbox.events()]
+    .filter(({ shown }) => shown)
+    .map((one) => ({ ...one, subscription, dateUs: one.dateUs ?? 0 }))
+    .map((one) => `${eventKey(one)} ${one.dateUs}`)
+    .toSorted();
+
+/** Every hour without what differs between two runs, and what a push may have been in time for. */
+async function countsOf({ completeness }: Store) {
+  const hours = await completeness.coverage({ sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER });
+  return hours.map(({ event, hourUs, expected, pushed, late, recovered, missing }) => {
+    return { event, hourUs, expected, known: pushed + late + recovered, missing };
+  });
+}
+
+/** Pushes of events that are looked up at the same time, one after the other, until told to stop. */
+async function startPushing(sandbox: Sandbox, store: Store) {
+  const entities = ['Products', 'DeletedProducts'];
+  const [products = [], deleted = []] = await Promise.all(
+    entities.map((entity) => listed(sandbox, entity)),
+  );
+  const pushes = [
+    // As it was when it was published: a later state would tell of its modification, too.
+    ...products.map((record) => {
+      return toPush('created', { ...record, ModificationDate: record.PublicationDate });
+    }),
+    ...products
+      .filter((record) => record.ModificationDate !== record.PublicationDate)
+      .map((record) => toPush('modified', record)),
+    ...deleted.map((record) => toPush('deleted', record)),
+  ];
+  const random = createRandom(seed);
+  const queue = pushes.filter(() => random.chance(0.1));
+  let sent = 0;
+  return {
+    sent: () => sent,
+    send: async (count: number) => {
+      for (let i = 0; i < count; i += 1) {
+        const next = queue.splice(random.integer(0, Math.max(0, queue.length - 1)), 1)[0];
+        if (next === undefined) return;
+        await store.accept(delivery(next, { subscription, receivedAtUs: Date.now() * 1_000 }));
+        sent += 1;
+      }
+    },
+  };
+}
+
+type ListedRecord = Record<string, unknown>;
+
+function toPush(SubscriptionEvent: string, value: ListedRecord) {
+  const [ProductId, ProductName] = [value.Id, value.Name];
+  const NotificationDate = new Date().toISOString();
+  const AckId = `${SubscriptionEvent}-${String(ProductId)}`;
+  return { SubscriptionEvent, ProductId, ProductName, NotificationDate, AckId, value };
+}
+
+async function listed({ catalogueUrl }: Sandbox, entity: string): Promise<ListedRecord[]> {
+  const answer = await fetch(`${catalogueUrl}/odata/v1/${entity}?$top=1000&$expand=Attributes`);
+  const { value } = (await answer.json()) as { value: ListedRecord[] };
+  return value;
+}
+
+it(`ends in the same state over ${kills} kills, while pushes of some of the same events come in`, async () => {
+  const sandbox = await openSandbox();
+  const [calm, killed] = [await openData(), await openData()];
+  const nowMs = Date.now();
+  const window = [
+    ...['--from', new Date(nowMs - 3 * dayMs).toISOString()],
+    ...['--to', new Date(nowMs).toISOString()],
+  ];
+  const start = commandOn(sandbox, window);
+  const undisturbed = await start(calm.dataDir).ended;
+  expect(undisturbed, undisturbed.err).toMatchObject({ code: 0 });
+
+  const pushing = await startPushing(sandbox, killed.store);
+  const random = createRandom(seed + 1);
+  const asked = () => sandbox.requests().filter(({ path }) => path.includes('Products')).length;
+  const position = () => killed.store.lastPosition();
+  const grown: number[] = [];
+  for (let round = 0; round < kills; round += 1) {
+    const [before, positionBefore] = [asked(), await position()];
+    const command = start(killed.dataDir);
+    let hasEnded = false;
+    const ended = command.ended.finally(() => {
+      hasEnded = true;
+    });
+    // In the middle of writing, or while it asks, or between: the moment is what is random here.
+    const enough = positionBefore + random.integer(30, 700);
+    const isDue = async () =>
+      hasEnded || (round % 2 === 0 ? (await position()) >= enough : asked() > before);
+    await expect.poll(isDue, { interval: 2, timeout: 60_000 }).toBe(true);
+    const pushes = pushing.send(random.integer(5, 15));
+    await delay(round % 2 === 0 ? random.integer(0, 20) : random.integer(0, 250));
+    command.kill();
+    const { code } = await ended;
+    await pushes;
+    if (code === null) grown.push(await position());
+  }
+  // One may have come to its end first; the others were in the middle of it, and later ones went on.
+  expect(grown.length).toBeGreaterThanOrEqual(kills / 2);
+  expect((grown.at(-1) ?? 0) - (grown[0] ?? 0)).toBeGreaterThan(100);
+  const last = start(killed.dataDir);
+  const lastPushes = pushing.send(40);
+  const ended = await last.ended;
+  await lastPushes;
+  expect(ended, ended.err).toMatchObject({ code: 0 });
+
+  const keys = keysOf(calm.dataDir);
+  expect(keys).toEqual(shownKeys(sandbox));
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(keysOf(killed.dataDir)).toEqual(keys);
+  expect(await countsOf(killed.store)).toEqual(await countsOf(calm.store));
+  expect(pushing.sent()).toBeGreaterThan(60);
+  const pushed = readLog(killed.dataDir).filter(({ pushedAtUs }) => pushedAtUs !== null);
+  expect(pushed).toHaveLength(pushing.sent());
+  // Both ways round: some were looked up first, and some were told first.
+  expect(new Set(pushed.map(({ source }) => source)).size).toBe(2);
+
+  const again = await start(killed.dataDir).ended;
+  expect(again, again.err).toMatchObject({ code: 0 });
+  const check = await start(killed.dataDir, '--check').ended;
+  expect(check, check.err).toMatchObject({ code: 0 });
+  expect(keysOf(killed.dataDir)).toEqual(keys);
+  expect((await countsOf(killed.store)).every(({ missing }) => missing === 0)).toBe(true);
+}, 180_000);

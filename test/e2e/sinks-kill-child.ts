@@ -1,0 +1,51 @@
+/**
+ * A receiver in small: keeps notifications in the store, as long as it lives, and hands them over to the sinks that
+ * it is told of.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { createRunProgram } from '../../src/cli/run-program.ts';
+import { startSinks } from '../../src/sinks/start-sinks.ts';
+import { openStore } from '../../src/store/store.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+
+const [dataDir = '', firstNumber = '', definitions = '[]'] = process.argv.slice(2);
+const nothing = () => undefined;
+const nowUs = () => Date.now() * 1000;
+const store = await openStore({ dataDir, nowUs });
+const pause = (ms: number, signal: AbortSignal) =>
+  delay(ms, undefined, { signal }).catch(() => undefined);
+
+startSinks(
+  {
+    sinks: store.sinks,
+    log: store,
+    nowUs,
+    pause,
+    random: Math.random,
+    logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    fetch,
+    run: createRunProgram({ env: process.env }),
+  },
+  JSON.parse(definitions),
+);
+process.send?.('started');
+
+// Fifty products: some wait for their turn. `none`: it hands over what there is, and that is all.
+for (let number = Number(firstNumber); firstNumber !== 'none'; number += 10) {
+  const made = Array.from({ length: 10 }, (_, index) => number + index);
+  await Promise.all(
+    made.map((one) =>
+      store.accept(
+        delivery(
+          notification(one, {
+            ProductId: `product-${one % 50}`,
+            SubscriptionEvent: one % 4 === 0 ? 'modified' : 'created',
+          }),
+          { receivedAtUs: nowUs() },
+        ),
+      ),
+    ),
+  );
+  process.send?.(made);
+  await delay(25);
+}

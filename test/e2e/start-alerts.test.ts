@@ -1,0 +1,89 @@
+/** Alerts by `earshot start`, and its end while everything that it does by itself hangs. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { kill } from 'node:process';
+import { expect, it } from 'vitest';
+import { startHook } from '../sinks/hook-server.ts';
+import { openRegistered, publish, type StartWorld } from './start-world.ts';
+
+/** Writes down what it is told, with its own number. */
+const program = (isHanging: boolean) => `
+import { appendFileSync, readFileSync } from 'node:fs';
+const told = { pid: process.pid, ...JSON.parse(readFileSync(0, 'utf8')) };
+appendFileSync(process.argv[2], JSON.stringify(told) + '\\n');
+${isHanging ? 'setInterval(() => undefined, 60_000);' : ''}
+`;
+
+interface Told {
+  pid: number;
+  id: string;
+  kind: string;
+  subject: string;
+  change: string;
+}
+
+/** A program for EARSHOT_ALERT_COMMAND, and what it was told about sinks: the disk may be full here, too. */
+function alertProgram(folder: string, isHanging = false) {
+  const [script, file] = [join(folder, 'tell.mjs'), join(folder, 'told')];
+  writeFileSync(script, program(isHanging));
+  const told = (): Told[] =>
+    (existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [])
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line))
+      .filter(({ kind }) => kind.startsWith('sink'));
+  return { command: [process.execPath, script, file].join(' '), told };
+}
+
+function writeSinks({ folder }: StartWorld, sinks: object): void {
+  writeFileSync(
+    join(folder, 'earshot.config.ts'),
+    `export default ${JSON.stringify({ sinks })};\n`,
+  );
+}
+
+it('tells the alert command that a sink refuses, and that this is over, once each', async () => {
+  const world = await openRegistered();
+  const { command: EARSHOT_ALERT_COMMAND, told } = alertProgram(world.folder);
+  const hook = await startHook({ answer: (_, response) => response.writeHead(400).end() });
+  writeSinks(world, { hook: { webhook: hook.url, attempts: 1, from: 'start' } });
+  const running = await world.start({ EARSHOT_ALERT_COMMAND });
+  await publish(world, 1);
+  const raised = { subject: 'hook', change: 'raised' };
+  await expect.poll(told).toMatchObject([raised]);
+  await world.command('sinks', 'drop', 'hook', '--all', '--yes');
+  const resolved = { subject: 'hook', change: 'resolved' };
+  await expect.poll(told).toMatchObject([raised, resolved]);
+  expect((await world.command('alerts')).out).not.toContain('hook');
+  expect((await world.command('alerts', '--all')).out).toMatch(/warning: sink\S* of hook/);
+  await world.stop(running);
+  expect(told()).toMatchObject([raised, resolved]);
+});
+
+it('ends in time while a list, a sink and the alert command hang', async () => {
+  const world = await openRegistered();
+  const { command: EARSHOT_ALERT_COMMAND, told } = alertProgram(world.folder, true);
+  const hanging = await startHook({ answer: () => 'hang' });
+  const refusing = await startHook({ answer: (_, response) => response.writeHead(400).end() });
+  writeSinks(world, {
+    hanging: { webhook: hanging.url, from: 'start' },
+    refusing: { webhook: refusing.url, attempts: 1, from: 'start' },
+  });
+  world.passMs(10 * world.minuteMs);
+  world.sandbox.service.change({ queryDelayMs: 60_000 });
+  const asked = () => world.sandbox.requests().filter(({ path }) => path.endsWith('/Products'));
+  const askedBefore = asked().length;
+  const running = await world.start({ EARSHOT_ALERT_COMMAND });
+  await publish(world, 1);
+  await expect.poll(told).toHaveLength(1);
+  await expect.poll(() => hanging.received.length).toBe(1);
+  await expect.poll(() => asked().length).toBeGreaterThan(askedBefore);
+  const beganMs = performance.now();
+  await world.stop(running);
+  // Sinks have ten seconds for what is on its way; nothing else may add much to it.
+  expect(performance.now() - beganMs).toBeLessThan(15_000);
+  const [{ pid } = { pid: 0 }] = told();
+  expect(pid).toBeGreaterThan(0);
+  expect(() => kill(pid, 0)).toThrow('ESRCH');
+  expect(running.err()).toContain('"msg":"stopped"');
+  expect(hanging.received).toHaveLength(1);
+});

@@ -1,0 +1,92 @@
+/** Sinks by `earshot start`, killed under load and taken over: nothing lost, little twice. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openStoreReader } from '../../src/store/store.ts';
+import { collect, notification } from '../helpers/deliveries.ts';
+import {
+  createClient,
+  createReceiverWorld,
+  type ReceiverWorld,
+  type SpawnedReceiver,
+} from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { startHook } from '../sinks/hook-server.ts';
+
+const concurrency = 8;
+const handsOver = '"notifications are handed over to sinks"';
+
+/** Pushes as fast as they are taken, as the catalogue does: what has no good answer is sent again to the next one. */
+function createCatalogue({ ca }: ReceiverWorld) {
+  let next = 1;
+  const open: number[] = [];
+  const pushTo = async ({ port }: SpawnedReceiver, isEnough: () => boolean): Promise<void> => {
+    const send = createClient({ port, ca, connections: 4 });
+    const pushOn = async () => {
+      while (!isEnough()) {
+        const number = open.shift() ?? next++;
+        const body = JSON.stringify(notification(number));
+        const answer = await send('POST', '/notifications/all', body).catch(() => null);
+        if (answer?.status !== 200) open.push(number);
+        // It was killed: the rest is for another one.
+        if (answer === null) return;
+      }
+    };
+    await Promise.all(Array.from({ length: 4 }, pushOn));
+  };
+  return { pushTo, made: () => next - 1, isAllTaken: () => open.length === 0 };
+}
+
+async function killed({ child }: SpawnedReceiver): Promise<void> {
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}
+
+it('loses nothing over kills and restarts, and passes from one receiver on to the next', async () => {
+  const folder = temporaryDirectory();
+  const world = await createReceiverWorld(folder);
+  const hook = await startHook();
+  const sinks = { hook: { webhook: hook.url, from: 'start', concurrency } };
+  writeFileSync(
+    join(folder, 'earshot.config.ts'),
+    `export default ${JSON.stringify({ sinks })};\n`,
+  );
+  const start = () => world.start({ EARSHOT_RECONCILE: 'off' });
+  const catalogue = createCatalogue(world);
+  /** Kills it while it is given notifications and hands others over. */
+  const killUnderLoad = async (receiver: SpawnedReceiver) => {
+    const enough = hook.received.length + 100;
+    const pushing = catalogue.pushTo(receiver, () => false);
+    await expect.poll(() => hook.received.length, { interval: 5 }).toBeGreaterThan(enough);
+    await killed(receiver);
+    await pushing;
+  };
+
+  await killUnderLoad(await start());
+  const [second, third] = [await start(), await start()];
+  const both = [second, third];
+  const working = () => both.filter(({ log }) => log().includes(handsOver));
+  await expect.poll(() => working().length).toBe(1);
+  const waiting = both.find((one) => !working().includes(one)) ?? third;
+  // Both take notifications; one of them hands over.
+  await killUnderLoad(waiting === second ? third : second);
+  await expect.poll(waiting.log).toContain(handsOver);
+  await killUnderLoad(waiting);
+  const last = await start();
+  await catalogue.pushTo(last, catalogue.isAllTaken);
+
+  const reader = openStoreReader(world.dataDir);
+  const entries = await collect(reader.find({ order: 'oldest' }));
+  await reader.close();
+  expect(new Set(entries.map(({ productId }) => productId)).size).toBe(catalogue.made());
+  const positions = entries.map(({ position }) => position);
+  const handedOver = () => [...new Set(hook.positions())].toSorted((a, b) => a - b);
+  await expect.poll(handedOver).toEqual(positions);
+  expect(hook.received.length - positions.length).toBeLessThanOrEqual(3 * concurrency);
+
+  const exit = once(last.child, 'exit');
+  last.child.kill('SIGTERM');
+  expect(await exit).toEqual([0, null]);
+}, 60_000);

@@ -1,0 +1,108 @@
+/** An account with a subscription, and `earshot start` in this process: what it does by itself, it does soon. */
+import { expect, onTestFinished, vi } from 'vitest';
+import { createTakeLock } from '../../src/store/process-lock.ts';
+import { openStoreReader } from '../../src/store/store.ts';
+import { openAccountWorld } from '../cli/account-world.ts';
+import { type Running, startCommand } from '../cli/fake-io.ts';
+import { collect } from '../helpers/deliveries.ts';
+
+// The command has no way to these times, and the first looks of both are half a minute after its start.
+vi.mock('../../src/cli/reconcile/serve-reconcile.ts', async (load) => {
+  const real = await load<typeof import('../../src/cli/reconcile/serve-reconcile.ts')>();
+  const soon = { firstMs: 50, intervalMs: 100, retryMs: 100 };
+  const startReconcile: typeof real.startReconcile = (parts, config, io) =>
+    real.startReconcile(parts, config, io, soon);
+  return { ...real, startReconcile };
+});
+vi.mock('../../src/watch/watchdog.ts', async (load) => {
+  const real = await load<typeof import('../../src/watch/watchdog.ts')>();
+  const soon = { firstMs: 50, intervalMs: 100, tellEveryMs: 50 };
+  const startWatchdog: typeof real.startWatchdog = (world) => real.startWatchdog(world, soon);
+  return { ...real, startWatchdog };
+});
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+export type StartWorld = Awaited<ReturnType<typeof openStartWorld>>;
+
+/**
+ * Five minutes past an hour, so that nothing of this hour settles before a test says so. A push that fails is
+ * tried again at once, and then lost.
+ */
+async function openStartWorld() {
+  const world = await openAccountWorld({ sandbox: { retryDelaysMs: [1, 1, 1] } });
+  const { sandbox, receiver, dataDir, folder, env } = world;
+  const passMs = (ms: number) => sandbox.clock.advance(ms);
+  passMs(hourMs - (sandbox.clock.now() % hourMs) + 5 * minuteMs);
+  // From now on it is the command that serves there.
+  env.EARSHOT_LISTEN = new URL(receiver.url).host;
+  env.EARSHOT_RECONCILE_REQUESTS_PER_MINUTE = '60000';
+  await receiver.close();
+  const reader = openStoreReader(dataDir);
+  onTestFinished(() => reader.close());
+  const start = async (more: Record<string, string> = {}): Promise<Running> => {
+    const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
+    const options = { env: { ...env, ...more }, nowUs, workingDir: folder };
+    const running = startCommand(['start'], options);
+    onTestFinished(async () => {
+      running.stop();
+      await running.ended;
+    });
+    await expect.poll(running.err).toContain('"ready: notifications are taken"');
+    return running;
+  };
+  /** Ends it as SIGTERM does. */
+  const stop = async (running: Running): Promise<void> => {
+    running.stop();
+    const { code, err } = await running.ended;
+    expect(code, err).toBe(0);
+  };
+  const command = async (...argv: string[]) => {
+    const ended = await world.run(argv);
+    expect(ended, ended.err).toMatchObject({ code: 0 });
+    return ended;
+  };
+  const entries = () => collect(reader.find({ order: 'oldest' }));
+  return { ...world, reader, minuteMs, hourMs, passMs, start, stop, command, entries };
+}
+
+/** With a subscription to all that is created, registered and waiting for the program to start again. */
+export async function openRegistered(): Promise<StartWorld> {
+  const world = await openStartWorld();
+  const running = await world.start();
+  await world.command('register', '--event', 'created', '--yes');
+  await world.stop(running);
+  // Products are dated most of a minute before their notification.
+  world.passMs(2 * world.minuteMs);
+  return world;
+}
+
+/**
+ * Lets time pass while it runs, and does the rest between two rounds of comparing: an answer that was on its way
+ * would tell an old time, and a round that comes just as a pause ends leaves that to the comparison of the hour.
+ */
+export async function passBetweenRounds(
+  world: StartWorld,
+  ms: number,
+  rest?: () => Promise<unknown>,
+): Promise<void> {
+  const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 15_000 });
+  try {
+    world.passMs(ms);
+    await rest?.();
+  } finally {
+    release();
+  }
+}
+
+/** Publishes, and waits until each push has arrived or is lost. */
+export async function publish({ sandbox }: StartWorld, count: number): Promise<void> {
+  await sandbox.publishNow(count);
+  await sandbox.quiet();
+  await expect.poll(() => sandbox.totals().pending).toBe(0);
+}
+
+/** The products that the catalogue has, sorted. */
+export const publishedIds = ({ sandbox }: StartWorld): string[] =>
+  [...sandbox.events()].map(({ productId }) => productId).toSorted();

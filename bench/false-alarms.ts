@@ -1,12 +1,12 @@
 /** How often the watchdog cries wolf, and how soon it notices a silence or lost pushes, on simulated months. */
 import { parseArgs } from 'node:util';
 import { createRandom } from '../src/sandbox/random.ts';
-import type { BenchIo } from './bench.ts';
 import { type SubscriptionKind, subscriptionKinds } from './false-alarm-kinds.ts';
 import { playMonths } from './false-alarm-months.ts';
 import { playAllLosses, renderLosses } from './lost-pushes.ts';
 import { integerOf, UsageError } from './option-values.ts';
 import { createProgress } from './progress.ts';
+import type { BenchIo } from './run-measurement.ts';
 import { alignTable, figure } from './table.ts';
 
 /** More than one in twenty months would be a nuisance. */

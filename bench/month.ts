@@ -1,7 +1,6 @@
 /** The simulated month from command line to exit code: all that goes wrong, and what is in the log afterwards. */
 import { tmpdir } from 'node:os';
-import type { BenchIo } from './bench.ts';
-import { type Cleanup, createCleanup } from './cleanup.ts';
+import type { Cleanup } from './cleanup.ts';
 import { describeMachine, type Machine } from './machine.ts';
 import { coverageFaults } from './month-coverage.ts';
 import { readLog } from './month-log.ts';
@@ -10,9 +9,9 @@ import { owedEvents } from './month-truth.ts';
 import { judgeMonth, type MonthCounts, totalOf } from './month-verdict.ts';
 import { type WalkedMonth, walkMonth } from './month-walk.ts';
 import { type MonthWorld, openMonthWorld } from './month-world.ts';
-import { UsageError } from './option-values.ts';
-import { createProgress, type Progress } from './progress.ts';
+import type { Progress } from './progress.ts';
 import { machineLines } from './report.ts';
+import { type BenchIo, runMeasurement } from './run-measurement.ts';
 import { alignTable, figure } from './table.ts';
 
 /** Every event, and a filter that changes nothing of that but makes a replacement. */
@@ -31,38 +30,17 @@ export interface MonthReport {
   readonly wallSeconds: number;
 }
 
-/**
- * Runs the month and returns the exit code: 0 done, 1 failed, 2 wrong usage.
- *
- * @param argv the arguments, without the program's name.
- */
-export async function runMonthBench(argv: string[], io: BenchIo): Promise<number> {
-  let options: MonthBenchOptions;
-  try {
-    options = parseMonthOptions(argv);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    io.stderr.write(`${error.message}\nTry --help.\n`);
-    return 2;
-  }
-  if (options.help) {
-    io.stdout.write(monthHelpText);
-    return 0;
-  }
-  const cleanup = createCleanup();
-  const progress = createProgress(io.stderr);
-  try {
-    const report = await measureMonth(options, argv, cleanup, progress);
-    progress.clear();
-    io.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : render(report));
-    return options.check && report.faults.length > 0 ? 1 : 0;
-  } catch (error) {
-    progress.clear();
-    io.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
-  } finally {
-    cleanup.run();
-  }
+/** Runs the benchmark and returns the exit code: 0 done, 1 failed, 2 wrong usage. */
+export function runMonthBench(argv: string[], io: BenchIo): Promise<number> {
+  const measurement = {
+    parse: parseMonthOptions,
+    helpText: monthHelpText,
+    measure: measureMonth,
+    render,
+    hasFailed: (report: MonthReport, options: MonthBenchOptions) =>
+      options.check && report.faults.length > 0,
+  };
+  return runMeasurement(measurement, argv, io);
 }
 
 async function measureMonth(

@@ -1,53 +1,29 @@
 /** The benchmark of queries from command line to exit code. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { BenchIo } from './bench.ts';
-import { type Cleanup, createCleanup } from './cleanup.ts';
+import type { Cleanup } from './cleanup.ts';
 import { createEndpoint } from './endpoint.ts';
 import { describeMachine } from './machine.ts';
-import { UsageError } from './option-values.ts';
-import { createProgress, type Progress } from './progress.ts';
+import type { Progress } from './progress.ts';
 import { prepareQueryData } from './query-data.ts';
 import { measureQueries } from './query-measure.ts';
 import { parseQueryOptions, type QueryBenchOptions, queryHelpText } from './query-options.ts';
 import { type QueryReport, renderQueryReport } from './query-report.ts';
 import { openSubject } from './query-subject.ts';
 import { judgeQueries } from './query-targets.ts';
+import { type BenchIo, runMeasurement } from './run-measurement.ts';
 
-/**
- * Runs the benchmark and returns the exit code: 0 done, 1 failed, 2 wrong usage.
- *
- * @param argv the arguments, without the program's name.
- */
-export async function runQueryBench(argv: string[], io: BenchIo): Promise<number> {
-  let options: QueryBenchOptions;
-  try {
-    options = parseQueryOptions(argv);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    io.stderr.write(`${error.message}\nTry --help.\n`);
-    return 2;
-  }
-  if (options.help) {
-    io.stdout.write(queryHelpText);
-    return 0;
-  }
-  const cleanup = createCleanup();
-  const progress = createProgress(io.stderr);
-  try {
-    const report = await measureBoth(options, argv, cleanup, progress);
-    progress.clear();
-    io.stdout.write(
-      options.json ? `${JSON.stringify(report, null, 2)}\n` : renderQueryReport(report),
-    );
-    return options.check && report.targets.some(({ met }) => met !== true) ? 1 : 0;
-  } catch (error) {
-    progress.clear();
-    io.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
-  } finally {
-    cleanup.run();
-  }
+/** Runs the benchmark and returns the exit code: 0 done, 1 failed, 2 wrong usage. */
+export function runQueryBench(argv: string[], io: BenchIo): Promise<number> {
+  const measurement = {
+    parse: parseQueryOptions,
+    helpText: queryHelpText,
+    measure: measureBoth,
+    render: renderQueryReport,
+    hasFailed: (report: QueryReport, options: QueryBenchOptions) =>
+      options.check && report.targets.some(({ met }) => met !== true),
+  };
+  return runMeasurement(measurement, argv, io);
 }
 
 async function measureBoth(

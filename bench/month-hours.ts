@@ -3,6 +3,9 @@ import type { MonthWorld } from './month-world.ts';
 
 const hourMs = 3_600_000;
 
+/** Without products, the sandbox takes a step for each change that is planned, and plans so many ahead at most. */
+const plannedStepsMax = 60;
+
 export interface HoursOptions {
   productsPerDay: number;
   /** Hours between two rounds of comparing. */
@@ -16,7 +19,7 @@ export interface MonthHours {
   publish(durationMs: number, products: number): Promise<unknown>;
   /** Whole hours with their products. */
   pass(hours: number): Promise<void>;
-  /** Whole hours without new products, and a last round of comparing. */
+  /** An hour with what was planned to become of products, then whole hours without any event; compares at the end. */
   calm(hours: number): Promise<void>;
 }
 
@@ -49,6 +52,8 @@ export function createMonthHours(
       }
     },
     calm: async (hours) => {
+      await world.sandbox.pass({ durationMs: hourMs, products: 0, steps: plannedStepsMax });
+      await afterHour();
       for (let i = 0; i < hours; i += 1) {
         await publish(hourMs, 0);
         await afterHour();

@@ -36,7 +36,8 @@ const someCollections = {
 
 /**
  * The subscription `deletions` is paused by the catalogue after the first days, as it had nothing to tell of
- * for sixty; maintenance finds that a day later. The last 26 hours are calm: what was late is shown by then.
+ * for sixty; maintenance finds that a day later. In the last 26 hours nothing happens: what was late is shown by
+ * then, and was looked for twice.
  * Rejects when a command of the month fails.
  */
 export async function walkMonth(world: MonthWorld, options: MonthOptions): Promise<WalkedMonth> {

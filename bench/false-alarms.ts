@@ -1,10 +1,10 @@
 /** How often the watchdog cries wolf, and how soon it notices a silence or lost pushes, on simulated months. */
-import { parseArgs } from 'node:util';
 import { createRandom } from '../src/sandbox/random.ts';
 import { type SubscriptionKind, subscriptionKinds } from './false-alarm-kinds.ts';
 import { playMonths } from './false-alarm-months.ts';
 import { playAllLosses, renderLosses } from './lost-pushes.ts';
-import { integerOf, UsageError } from './option-values.ts';
+import { noticedAfter } from './noticed-after.ts';
+import { integerOf, readFlags, UsageError } from './option-values.ts';
 import { createProgress } from './progress.ts';
 import type { BenchIo } from './run-measurement.ts';
 import { alignTable, figure } from './table.ts';
@@ -37,14 +37,8 @@ export interface KindFigures {
 /** Runs the simulation and returns the exit code: 0 done, 1 too many alarms, 2 wrong usage. */
 export async function runFalseAlarms(argv: string[], io: BenchIo): Promise<number> {
   try {
-    const options = {
-      subscriptions: { type: 'string' },
-      months: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      check: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    } as const;
-    const { values } = parseArgs({ args: argv, options });
+    const own = { subscriptions: { type: 'string' }, months: { type: 'string' } } as const;
+    const values = readFlags(argv, own);
     if (values.help) {
       io.stdout.write(helpText);
       return 0;
@@ -67,7 +61,7 @@ export async function runFalseAlarms(argv: string[], io: BenchIo): Promise<numbe
     const isMet = kinds.every((kind) => kind.falseAlarmsPerMonth <= falseAlarmsPerMonthMax);
     return values.check && !isMet ? 1 : 0;
   } catch (error) {
-    if (!(error instanceof UsageError || error instanceof TypeError)) throw error;
+    if (!(error instanceof UsageError)) throw error;
     io.stderr.write(`${error.message}\nTry --help.\n`);
     return 2;
   }
@@ -79,21 +73,15 @@ export function playKind(kind: SubscriptionKind, count: number, months: number):
     playMonths(kind, months, createRandom(seed * 7919 + 1)),
   );
   const falseAlarms = played.reduce((sum, one) => sum + one.falseAlarms, 0);
-  const detected = played
-    .map(({ detectedHours }) => detectedHours ?? Number.POSITIVE_INFINITY)
-    .sort((a, b) => a - b);
-  const at = (share: number) => {
-    const hours = detected[Math.min(count - 1, Math.floor(share * count))] ?? Infinity;
-    return Number.isFinite(hours) ? hours : null;
-  };
+  const hours = played.map(({ detectedHours }) => detectedHours);
   return {
     name: kind.name,
     about: kind.about,
     months: count * months,
     falseAlarms,
     falseAlarmsPerMonth: falseAlarms / (count * months),
-    detectedHoursMedian: at(0.5),
-    detectedHours95: at(0.95),
+    detectedHoursMedian: noticedAfter(0.5, hours),
+    detectedHours95: noticedAfter(0.95, hours),
   };
 }
 

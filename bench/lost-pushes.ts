@@ -2,6 +2,7 @@
 import { createRandom } from '../src/sandbox/random.ts';
 import { type SubscriptionKind, subscriptionKinds } from './false-alarm-kinds.ts';
 import { fallShares, playLoss, type UsualLoss, usualLosses } from './lost-push-months.ts';
+import { noticedAfter } from './noticed-after.ts';
 import { alignTable, figure } from './table.ts';
 
 /** Of one kind of subscription and one usual loss. */
@@ -48,14 +49,8 @@ export function playLosses(
     falseAlarmsPerMonth: falseAlarms / (count * months),
     firstMonthAlarms: sum((one) => one.firstMonthAlarms),
     falls: fallShares.map((share, i) => {
-      const hours = played
-        .map(({ detectedHours }) => detectedHours[i] ?? Number.POSITIVE_INFINITY)
-        .sort((a, b) => a - b);
-      const at = (part: number) => {
-        const found = hours[Math.min(count - 1, Math.floor(part * count))] ?? Infinity;
-        return Number.isFinite(found) ? found : null;
-      };
-      return { share, hoursMedian: at(0.5), hours95: at(0.95) };
+      const hours = played.map(({ detectedHours }) => detectedHours[i] ?? null);
+      return { share, hoursMedian: noticedAfter(0.5, hours), hours95: noticedAfter(0.95, hours) };
     }),
   };
 }

@@ -1,6 +1,5 @@
 /** The command line of the simulated month. */
-import { parseArgs } from 'node:util';
-import { integerOf, UsageError } from './option-values.ts';
+import { integerOf, readFlags } from './option-values.ts';
 
 /** The command line, read and with its defaults. */
 export interface MonthBenchOptions {
@@ -40,7 +39,13 @@ Examples:
 
 /** Reads the command line, without the program's name. Throws UsageError. */
 export function parseMonthOptions(argv: readonly string[]): MonthBenchOptions {
-  const flags = parseFlags(argv);
+  const flags = readFlags(argv, {
+    days: { type: 'string' },
+    'per-day': { type: 'string' },
+    'round-hours': { type: 'string' },
+    seed: { type: 'string' },
+    dir: { type: 'string' },
+  });
   const { help, json, check, dir: folder } = flags;
   const range = (min: number, max: number) => ({ min, max });
   return {
@@ -50,25 +55,4 @@ export function parseMonthOptions(argv: readonly string[]): MonthBenchOptions {
     roundHours: integerOf('round-hours', flags['round-hours'], 4, range(1, 24)),
     seed: integerOf('seed', flags.seed, 1, range(0, 2 ** 31 - 1)),
   };
-}
-
-function parseFlags(argv: readonly string[]) {
-  try {
-    const { values } = parseArgs({
-      args: [...argv],
-      options: {
-        help: { type: 'boolean', short: 'h', default: false },
-        json: { type: 'boolean', default: false },
-        check: { type: 'boolean', default: false },
-        days: { type: 'string' },
-        'per-day': { type: 'string' },
-        'round-hours': { type: 'string' },
-        seed: { type: 'string' },
-        dir: { type: 'string' },
-      },
-    });
-    return values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
 }

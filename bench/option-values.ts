@@ -1,4 +1,5 @@
-/** Reads the values of the benchmarks' flags. */
+/** Reads the benchmarks' flags and their values. */
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 
 /** A command line that makes no sense; its message is for the person who typed it. */
 export class UsageError extends Error {}
@@ -8,9 +9,28 @@ export interface Range {
   readonly max: number;
 }
 
+/** What every benchmark can be told. */
+const everyFlag = {
+  help: { type: 'boolean', short: 'h', default: false },
+  json: { type: 'boolean', default: false },
+  check: { type: 'boolean', default: false },
+} as const;
+
+/** The flags of a command line: those that every benchmark has, and its own. Throws UsageError, as do the others. */
+export function readFlags<const Own extends ParseArgsOptionsConfig>(
+  argv: readonly string[],
+  own: Own,
+) {
+  try {
+    return parseArgs({ args: [...argv], options: { ...everyFlag, ...own } }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
 const rowsRange: Range = { min: 1, max: 100_000_000 };
 
-/** Two sizes of a database. Throws UsageError, as do the others. */
+/** Two sizes of a database. */
 export function rowsOf(flag: string, text: string): [small: number, large: number] {
   const [small, large, ...rest] = text.split(',');
   if (large === undefined || rest.length > 0) {

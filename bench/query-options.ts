@@ -1,6 +1,5 @@
 /** The command line of the benchmark of queries. */
-import { parseArgs } from 'node:util';
-import { integerOf, rowsOf, UsageError } from './option-values.ts';
+import { integerOf, readFlags, rowsOf, UsageError } from './option-values.ts';
 
 /** The command line, read and with its defaults. */
 export interface QueryBenchOptions {
@@ -42,7 +41,13 @@ Examples:
 
 /** Reads the command line, without the program's name. Throws UsageError. */
 export function parseQueryOptions(argv: readonly string[]): QueryBenchOptions {
-  const flags = parseFlags(argv);
+  const flags = readFlags(argv, {
+    quick: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+    rows: { type: 'string' },
+    values: { type: 'string' },
+    dir: { type: 'string' },
+  });
   const [smallRows, largeRows] = rowsOf(
     'rows',
     flags.rows ?? (flags.quick ? '2000,20000' : '10000,1000000'),
@@ -56,25 +61,4 @@ export function parseQueryOptions(argv: readonly string[]): QueryBenchOptions {
     folder: flags.dir,
     keep: flags.keep,
   };
-}
-
-function parseFlags(argv: readonly string[]) {
-  try {
-    const { values } = parseArgs({
-      args: [...argv],
-      options: {
-        help: { type: 'boolean', short: 'h', default: false },
-        json: { type: 'boolean', default: false },
-        check: { type: 'boolean', default: false },
-        quick: { type: 'boolean', default: false },
-        keep: { type: 'boolean', default: false },
-        rows: { type: 'string' },
-        values: { type: 'string' },
-        dir: { type: 'string' },
-      },
-    });
-    return values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
 }

@@ -1,6 +1,5 @@
 /** The command line of the benchmark of reconciling a long outage. */
-import { parseArgs } from 'node:util';
-import { integerOf, numberOf, UsageError } from './option-values.ts';
+import { integerOf, numberOf, readFlags } from './option-values.ts';
 
 /** The command line, read and with its defaults. */
 export interface ReconcileBenchOptions {
@@ -43,7 +42,13 @@ Examples:
 
 /** Reads the command line, without the program's name. Throws UsageError. */
 export function parseReconcileOptions(argv: readonly string[]): ReconcileBenchOptions {
-  const flags = parseFlags(argv);
+  const flags = readFlags(argv, {
+    quick: { type: 'boolean', default: false },
+    days: { type: 'string' },
+    'per-day': { type: 'string' },
+    'requests-per-minute': { type: 'string' },
+    dir: { type: 'string' },
+  });
   const rates = (flags['requests-per-minute'] ?? ratesDefault).split(',');
   return {
     ...{ help: flags.help, json: flags.json, check: flags.check, folder: flags.dir },
@@ -56,25 +61,4 @@ export function parseReconcileOptions(argv: readonly string[]): ReconcileBenchOp
       integerOf('requests-per-minute', rate, 0, { min: 1, max: 1_000_000 }),
     ),
   };
-}
-
-function parseFlags(argv: readonly string[]) {
-  try {
-    const { values } = parseArgs({
-      args: [...argv],
-      options: {
-        help: { type: 'boolean', short: 'h', default: false },
-        json: { type: 'boolean', default: false },
-        check: { type: 'boolean', default: false },
-        quick: { type: 'boolean', default: false },
-        days: { type: 'string' },
-        'per-day': { type: 'string' },
-        'requests-per-minute': { type: 'string' },
-        dir: { type: 'string' },
-      },
-    });
-    return values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
 }

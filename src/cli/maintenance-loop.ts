@@ -6,6 +6,7 @@ import { readCredentialsFile } from '../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
+import { doRounds } from '../domain/rounds.ts';
 import type { Store } from '../store/store.ts';
 import type { AccountIo } from './account.ts';
 import type { Io } from './io.ts';
@@ -38,19 +39,13 @@ export function startMaintenance(options: {
   timing?: Partial<MaintenanceTiming>;
 }): MaintenanceLoop {
   const { round, log, random } = options;
-  const { firstMs, intervalMs, retryMs } = { ...usual, ...options.timing };
   const stopping = new AbortController();
-  const jittered = (ms: number) => ms * (0.9 + 0.2 * random());
-  const run = async () => {
-    let failures = 0;
-    await pause(jittered(firstMs), stopping.signal);
-    while (!stopping.signal.aborted) {
-      failures = (await tryRound(round, log, stopping.signal)) ? 0 : failures + 1;
-      const backoffMs = Math.min(intervalMs, retryMs * 2 ** (failures - 1));
-      await pause(jittered(failures === 0 ? intervalMs : backoffMs), stopping.signal);
-    }
-  };
-  const running = run();
+  const { signal } = stopping;
+  const running = doRounds(
+    () => tryRound(round, log, signal),
+    { ...usual, ...options.timing },
+    { pause, random, signal },
+  );
   return {
     stop: async () => {
       stopping.abort();

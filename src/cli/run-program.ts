@@ -2,7 +2,7 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { kill } from 'node:process';
 import type { Readable, Writable } from 'node:stream';
-import type { ProgramEnd, RunProgram } from '../sinks/sink-world.ts';
+import type { ProgramEnd, RunProgram } from '../domain/run-program.ts';
 import type { Io } from './io.ts';
 
 /** Of its standard error, of which the end is kept. */
@@ -25,7 +25,8 @@ export function createRunProgram(
 ): RunProgram {
   const passedOn = Object.entries(env).filter(([name]) => !name.startsWith('EARSHOT_'));
   const ownEnv = Object.fromEntries(passedOn);
-  return ([program = '', ...args], stdin, limits) => {
+  // Some failures to start are thrown at once: whoever calls sees them as rejections, like the others.
+  return async ([program = '', ...args], stdin, limits) => {
     const child = spawn(program, args, {
       env: ownEnv,
       detached: true,

@@ -29,9 +29,14 @@ export function parseTimeArgument(text: string, nowUs: number): number {
 export interface TimeArgument {
   us: number;
   words: string;
+  /** The moment that it was counted back from. */
+  readAtUs: number;
 }
 
 /** A parser for commander; `now` is the moment at which it is called. */
 export function readTimeArgument({ nowUs }: { nowUs: () => number }) {
-  return (words: string): TimeArgument => ({ us: parseTimeArgument(words, nowUs()), words });
+  return (words: string): TimeArgument => {
+    const readAtUs = nowUs();
+    return { us: parseTimeArgument(words, readAtUs), words, readAtUs };
+  };
 }

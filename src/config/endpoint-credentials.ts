@@ -1,9 +1,12 @@
 /** The credentials that the receiver accepts: from the variables, else from the data directory. */
-import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
+import { errorCodeOf } from '../domain/error-code.ts';
+import { jsonOf } from '../domain/json-of.ts';
+import { makeDirectory } from '../domain/make-directory.ts';
 
 /**
  * Kept owner-only in the data directory. Several pairs while the catalogue changes to a new one: all
@@ -81,12 +84,12 @@ export function readCredentialsFile(dataDir: string): CredentialPairs | null {
 export async function writeCredentialsFile(dataDir: string, pairs: CredentialPairs): Promise<void> {
   const path = join(dataDir, credentialsFileName);
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeDirectory(dataDir);
     await writeFileAtomic(path, `${JSON.stringify({ pairs }, null, 2)}\n`, { mode: 0o600 });
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `${path} cannot be written (${codeOf(cause)}). Run this as the user of the receiver, and look at the disk.`,
+      `${path} cannot be written (${errorCodeOf(cause)}). Run this as the user of the receiver, and look at the disk.`,
       { cause },
     );
   }
@@ -107,20 +110,8 @@ function textOf(path: string): string {
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `${path} cannot be read (${codeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
+      `${path} cannot be read (${errorCodeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
       { cause },
     );
   }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }

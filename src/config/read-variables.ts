@@ -1,5 +1,6 @@
 /** Reads the environment against the table; finds all problems before it reports any. */
 import leven from 'leven';
+import type { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import { type Values, type Variable, type VariableKey, variables } from './variables.ts';
 
@@ -68,12 +69,16 @@ function textOf(row: Variable, { env, readFile }: Environment, problems: string[
   }
 }
 
-function describe(
-  issues: readonly { message: string; code?: string | undefined }[],
-  row: Variable,
-) {
-  const messages = issues.map(({ message }) => message.replace(/^Invalid option: /, ''));
+function describe(issues: readonly z.core.$ZodIssue[], row: Variable) {
+  const messages = issues.map((issue) =>
+    issue.code === 'invalid_value' ? `must be ${orList(issue.values.map(String))}` : issue.message,
+  );
   return `${messages.join('; ')}. Example: ${row.example}`;
+}
+
+/** `on or off`; `a, b or c`. */
+function orList(words: readonly string[]): string {
+  return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(' or ');
 }
 
 function unknownNames(env: Environment['env']): string[] {

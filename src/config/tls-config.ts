@@ -1,8 +1,8 @@
 /** Where the certificate comes from: files, a certificate authority, or nowhere. */
-import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { AppError } from '../domain/app-error.ts';
 import { frozen } from './frozen.ts';
+import { holdsCertificates } from './holds-certificates.ts';
 import { type Environment, readVariables, refuseProblems } from './read-variables.ts';
 import type { Values } from './variables.ts';
 
@@ -192,13 +192,4 @@ function readCa(
     problems.push(`EARSHOT_ACME_CA names ${file}, which cannot be read.`);
   }
   return undefined;
-}
-
-function holdsCertificates(pem: string): boolean {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
-  try {
-    return blocks.map((block) => new X509Certificate(block)).length > 0;
-  } catch {
-    return false;
-  }
 }

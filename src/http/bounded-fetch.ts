@@ -1,17 +1,19 @@
 /** A `fetch` for services of others: whole answers within bounds, and no redirects. */
+import { buffer, text } from 'node:stream/consumers';
+import { readBeginning } from './read-beginning.ts';
 
 /** What a client takes unless told otherwise: hardly an answer that earshot asks for comes near this. */
 export const answerBytesMax = 2 ** 20;
 
-/** Of a body that is read for the reason of a failure alone: so much of it, and no longer. */
-const reasonBytesMax = 64 * 1024;
+/** A body that is read for the reason of a failure alone is waited for no longer. */
 const reasonTimeoutMs = 2_000;
 
 /**
- * Whose bodies are read: of all answers, or of failures alone, where the status says all there is to know. Then a
- * body that is large, slow or cut makes no failure of a success, and no other failure of one.
+ * Whose bodies are read, and how: of all answers; of all, for `text()` alone, since a Response would copy a large
+ * one twice; or of failures alone, where the status says all there is to know. Then a body that is large, slow
+ * or cut makes no failure of a success, and no other failure of one.
  */
-export type BodiesRead = 'all' | 'of-failures';
+export type BodiesRead = 'all' | 'as-text' | 'of-failures';
 
 /** An answer that cannot be taken, though it came. */
 export class UnusableAnswer extends Error {
@@ -41,19 +43,28 @@ export function createBoundedFetch(
     const { status, statusText } = response;
     // A copy, as those of an answer cannot be changed.
     const headers = new Headers(response.headers);
-    const body = await (bodies === 'all' ? readBounded(response, bytesMax) : readReason(response));
+    const content = await contentOf(response, bytesMax, bodies);
     if (status < 200 || status > 599) {
       throw new UnusableAnswer(`it answered with a status that does not exist (${status})`);
     }
     // Of the class of fetch's own answers: a Hono server in this process replaces the global one by
     // another, whose methods cannot be changed, as ky does.
     const Answer = response.constructor as typeof Response;
-    return new Answer(body.byteLength === 0 ? null : body, { status, statusText, headers });
+    const about = { status, statusText, headers };
+    if (typeof content === 'string') {
+      return Object.defineProperty(new Answer(null, about), 'text', { value: async () => content });
+    }
+    return new Answer(content.byteLength === 0 ? null : content, about);
   };
 }
 
-async function readBounded({ body }: Response, bytesMax: number) {
-  const chunks: Uint8Array[] = [];
+async function contentOf(response: Response, bytesMax: number, bodies: BodiesRead) {
+  if (bodies === 'of-failures') return readReason(response);
+  const chunks = bounded(response, bytesMax);
+  return bodies === 'as-text' ? text(chunks) : buffer(chunks);
+}
+
+async function* bounded({ body }: Response, bytesMax: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
@@ -61,31 +72,13 @@ async function readBounded({ body }: Response, bytesMax: number) {
     if (bytes > bytesMax) {
       throw new UnusableAnswer(`its answer is larger than ${bytesMax} bytes`);
     }
-    chunks.push(chunk);
+    yield chunk;
   }
-  return Buffer.concat(chunks);
 }
 
-async function readReason({ ok, body }: Response) {
-  if (body === null) return Buffer.alloc(0);
-  const reader = body.getReader();
-  // Closes the connection. What is waited for then ends, as if the body did.
-  const leave = () => void reader.cancel().catch(() => undefined);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  const enough = setTimeout(leave, reasonTimeoutMs);
-  try {
-    while (!ok && bytes < reasonBytesMax) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      bytes += value.byteLength;
-      chunks.push(value);
-    }
-  } catch {
-    // It broke: the status stands.
-  } finally {
-    clearTimeout(enough);
-    leave();
-  }
-  return Buffer.concat(chunks).subarray(0, reasonBytesMax);
+async function readReason({ ok, body }: Response): Promise<Buffer<ArrayBuffer>> {
+  if (!ok) return Buffer.concat(await readBeginning(body, { timeoutMs: reasonTimeoutMs }));
+  // Closes the connection.
+  body?.cancel().catch(() => undefined);
+  return Buffer.alloc(0);
 }

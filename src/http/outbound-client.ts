@@ -1,6 +1,7 @@
 /** The HTTP client for services of others: bounded in time, size and tries; follows no redirect. */
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
+import { jsonOf } from '../domain/json-of.ts';
 import { type BodiesRead, createBoundedFetch } from './bounded-fetch.ts';
 import { networkFault } from './network-fault.ts';
 
@@ -124,7 +125,7 @@ function createKy(
   },
   timing: OutboundTiming,
 ): KyInstance {
-  const { fetch: send, random, retries = retriesMax, answerBytesMax, bodies } = options;
+  const { fetch: send, random, retries = retriesMax, answerBytesMax, bodies = 'as-text' } = options;
   return ky.create({
     fetch: createBoundedFetch(send, answerBytesMax, bodies),
     timeout: timing.attemptTimeoutMs,
@@ -147,14 +148,6 @@ function createKy(
 function answerOf({ status, headers }: Response, body: unknown): OutboundAnswer {
   const text = typeof body === 'string' ? body : '';
   return { status, headers, text, json: jsonOf(text) };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -3,24 +3,13 @@ import type { Database } from 'better-sqlite3';
 import { prepareSettleDelivery } from './alert-delivery-writer.ts';
 import { prepareSettleFindings } from './alert-findings-writer.ts';
 import type { AlertChange } from './alert-messages.ts';
+import { type ChangeWriter, createChangeWriter } from './change-writer.ts';
 
-/** Works inside a transaction of the caller's. */
-export interface AlertWriter {
-  /** Returns what the port's call of that name resolves with. */
-  write(change: AlertChange): unknown;
-}
+export type AlertWriter = ChangeWriter<AlertChange>;
 
 export function createAlertWriter(database: Database): AlertWriter {
-  const settleFindings = prepareSettleFindings(database);
-  const settleDelivery = prepareSettleDelivery(database);
-  return {
-    write: (change) => {
-      switch (change.kind) {
-        case 'settle-findings':
-          return settleFindings(change.options);
-        case 'settle-delivery':
-          return settleDelivery(change.options);
-      }
-    },
-  };
+  return createChangeWriter<AlertChange>({
+    'settle-findings': prepareSettleFindings(database),
+    'settle-delivery': prepareSettleDelivery(database),
+  });
 }

@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { ReconcileRun, Uptime } from '../domain/completeness.ts';
+import { type ChangeWriter, createChangeWriter } from './change-writer.ts';
 import type { CompletenessChange } from './completeness-messages.ts';
 import { prepareRecover } from './recover-writer.ts';
 
@@ -12,34 +13,16 @@ type Options<Kind extends CompletenessChange['kind']> = Extract<
 
 const hoursMax = 1_000;
 
-/** Works inside a transaction of the caller's. */
-export interface CompletenessWriter {
-  /** Returns what the port's call of that name resolves with. */
-  write(change: CompletenessChange): unknown;
-}
+export type CompletenessWriter = ChangeWriter<CompletenessChange>;
 
 export function createCompletenessWriter(database: Database): CompletenessWriter {
-  const recover = prepareRecover(database);
-  const saveCoverage = prepareSaveCoverage(database);
-  const markUp = prepareMarkUp(database);
-  const beginRun = prepareBeginRun(database);
-  const endRun = prepareEndRun(database);
-  return {
-    write: (change) => {
-      switch (change.kind) {
-        case 'recover':
-          return recover(change.options);
-        case 'save-coverage':
-          return saveCoverage(change.options);
-        case 'mark-up':
-          return markUp(change.options);
-        case 'begin-run':
-          return beginRun(change.options);
-        case 'end-run':
-          return endRun(change.options);
-      }
-    },
-  };
+  return createChangeWriter<CompletenessChange>({
+    recover: prepareRecover(database),
+    'save-coverage': prepareSaveCoverage(database),
+    'mark-up': prepareMarkUp(database),
+    'begin-run': prepareBeginRun(database),
+    'end-run': prepareEndRun(database),
+  });
 }
 
 function prepareSaveCoverage(database: Database) {

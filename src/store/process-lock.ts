@@ -5,8 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { LockName, TakeLock } from '../domain/administration.ts';
 import { AppError } from '../domain/app-error.ts';
+import { errorCodeOf } from '../domain/error-code.ts';
 import { createDirectory } from './database.ts';
-import { errorCodeOf, sqliteCode } from './sqlite-error.ts';
+import { sqliteCode } from './sqlite-error.ts';
 
 const tryEveryMs = 100;
 

@@ -1,5 +1,6 @@
 /** Turns SQLite's and the file system's failures into errors that say what to do. */
 import { AppError, isAppError } from '../domain/app-error.ts';
+import { errorCodeOf } from '../domain/error-code.ts';
 
 /** What each primary result code of SQLite means for the one who runs earshot. */
 const advice: Record<string, string> = {
@@ -14,9 +15,20 @@ const advice: Record<string, string> = {
     'The file is not a database, or it is damaged. Stop earshot, keep a copy of the data directory, and restore a backup.',
   SQLITE_CANTOPEN:
     'The database file cannot be opened. Check that the data directory exists and belongs to the user that runs earshot.',
-  SQLITE_IOERR: 'The disk reports an error. Look at the system log and at the free space.',
+  SQLITE_IOERR:
+    'The disk reports an error. It may be full: look at the free space, and at the system log.',
   SQLITE_PERM: 'The operating system denies access to the database file. Check its owner.',
   SQLITE_NOMEM: 'SQLite ran out of memory.',
+};
+
+/** The same of a failure to open a file, after its name. Those that only read write beside it, too. */
+const openingAdvice: Record<string, string> = {
+  SQLITE_READONLY:
+    'cannot be written. Give the user that runs earshot write permission to the folder and the files in it; reading takes it, too. Or the disk is mounted read-only.',
+  SQLITE_CANTOPEN:
+    'cannot be opened. The user that runs earshot needs write permission to the folder, for reading, too; and the disk must not be full, or mounted read-only.',
+  SQLITE_IOERR:
+    'cannot be opened, as the disk reports an error. It may be full: free some space, or look at the system log.',
 };
 
 const aliases: Record<string, string> = {
@@ -33,11 +45,6 @@ const reopenAfter = new Set([
   'SQLITE_IOERR',
 ]);
 
-/** The code of a failure of SQLite's or the file system's, for a message. */
-export function errorCodeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-}
-
 /** The primary result code of a failure of SQLite's; null for any other error. */
 export function sqliteCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string')
@@ -53,6 +60,13 @@ export function isEnvironmentFailure(error: unknown): boolean {
 
 export function needsReopening(error: unknown): boolean {
   return reopenAfter.has(sqliteCode(error) ?? '');
+}
+
+/** What to throw when a file cannot be opened: where the environment is at fault, an error that names the file. */
+export function openingError(error: unknown, file: string): unknown {
+  const text = openingAdvice[sqliteCode(error) ?? ''];
+  if (text === undefined) return error;
+  return new AppError('unavailable', `${file} ${text} (${errorCodeOf(error)})`, { cause: error });
 }
 
 /** The error that callers of the store see: `unavailable` for the environment, else `internal`. */

@@ -2,10 +2,10 @@
 import type { Stats } from 'node:fs';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { errorCodeOf } from '../domain/error-code.ts';
 import { failedFinding } from '../domain/failed-finding.ts';
 import type { Check, Finding } from '../domain/finding.ts';
 import { databaseFileName } from './database.ts';
-import { errorCodeOf } from './sqlite-error.ts';
 import { openStore, openStoreReader } from './store.ts';
 
 /** Below the first the user is warned, below the second the check fails. */

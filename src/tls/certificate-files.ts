@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { AppError } from '../domain/app-error.ts';
+import { errorCodeOf } from '../domain/error-code.ts';
 
 export interface CertificateFiles {
   cert: string;
@@ -71,7 +72,7 @@ async function readPem(file: string, variable: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    const code = errorCodeOf(cause);
     const reason = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
     throw new AppError('configuration', `${variable} names ${file}, but ${reason}.`, { cause });
   }

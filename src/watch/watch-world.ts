@@ -27,6 +27,8 @@ export interface Probes {
 export interface HandingOver {
   /** Those that are set up; null where that cannot be known. */
   names: readonly string[] | null;
+  /** Why nothing can be handed over to some of these, by name and in words that hold no secret. */
+  faults?: ReadonlyMap<string, string>;
   /** Why nothing can be handed over to any of them, in words that hold no secret; null when it can. */
   fault: string | null;
 }

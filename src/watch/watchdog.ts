@@ -1,5 +1,6 @@
 /** The watchdog beside a receiver: looks each minute, tells what it finds, and is never in the way. */
 import { type AlertChannel, alertChannels } from '../domain/alerts.ts';
+import { doRounds } from '../domain/rounds.ts';
 import { deliverDue } from './telling/deliver-due.ts';
 import { createWatchMemory, watchOnce } from './watch-once.ts';
 import type { WatchWorld } from './watch-world.ts';
@@ -30,13 +31,13 @@ export function startWatchdog(world: WatchWorld, timing: Partial<WatchTiming> = 
   const stopping = new AbortController();
   const { signal } = stopping;
   const memory = createWatchMemory();
+  const means = { pause: world.pause, random: world.random, signal };
+  const tellTimes = { firstMs: tellEveryMs, intervalMs: tellEveryMs };
   const running = Promise.all([
-    repeat(world, signal, { firstMs, intervalMs }, () => watchOnce(world, memory, signal)),
+    doRounds(() => watchOnce(world, memory, signal), { firstMs, intervalMs }, means),
     // All there are: what waits for one that was taken out of the settings is given up.
     ...alertChannels.map((channel) =>
-      repeat(world, signal, { firstMs: tellEveryMs, intervalMs: tellEveryMs }, () =>
-        tellOrLog(world, channel, signal),
-      ),
+      doRounds(() => tellOrLog(world, channel, signal), tellTimes, means),
     ),
   ]);
   return {
@@ -47,20 +48,6 @@ export function startWatchdog(world: WatchWorld, timing: Partial<WatchTiming> = 
       enough.abort();
     },
   };
-}
-
-async function repeat(
-  { pause, random }: WatchWorld,
-  signal: AbortSignal,
-  { firstMs, intervalMs }: { firstMs: number; intervalMs: number },
-  round: () => Promise<unknown>,
-): Promise<void> {
-  const jittered = (ms: number) => ms * (0.9 + 0.2 * random());
-  await pause(jittered(firstMs), signal);
-  while (!signal.aborted) {
-    await round();
-    await pause(jittered(intervalMs), signal);
-  }
 }
 
 async function tellOrLog(

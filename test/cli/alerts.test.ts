@@ -23,7 +23,7 @@ const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', severity: 'w
 /** A silence that lasts and, raised before it, a disk that was full for an hour. */
 async function openWorld() {
   const world = createWorld();
-  await withStore(world.dataDir, async ({ alerts }) => {
+  await withStore(world.dataDir, async ({ alerts, completeness }) => {
     const settle = (hours: number, ...findings: AlertFinding[]) =>
       alerts.settleFindings({
         judged: [silence, disk],
@@ -34,6 +34,7 @@ async function openWorld() {
     await settle(5, disk);
     await settle(4);
     await settle(1, silence);
+    await completeness.markUp({ fromUs: nowUs - 5 * hourUs, toUs: nowUs - hourUs / 60 });
   });
   return world;
 }
@@ -94,7 +95,8 @@ describe('earshot alerts', () => {
 
   it('says that there is none, and what could not be told', async () => {
     const { dataDir, earshot } = createWorld();
-    await withStore(dataDir, async () => undefined);
+    const up = { fromUs: nowUs, toUs: nowUs };
+    await withStore(dataDir, ({ completeness }) => completeness.markUp(up));
     expect(await earshot(['alerts'])).toMatchObject({ out: '', err: 'No alert lasts.\n' });
     expect((await earshot(['alerts', '--all'])).err).toBe('There never was an alert.\n');
     expect((await earshot(['alerts', '--json'])).out).toBe('[]\n');
@@ -107,6 +109,23 @@ describe('earshot alerts', () => {
     });
     const { err } = await earshot(['alerts']);
     expect(err).toBe('Telling alert 1 to the url is tried again: no answer\n');
+  });
+});
+
+describe('earshot alerts without a receiver that runs', () => {
+  it('says that nobody looks, and since when', async () => {
+    const { dataDir, earshot } = createWorld();
+    await withStore(dataDir, async () => undefined);
+    const { code, out, err } = await earshot(['alerts']);
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toBe(
+      'No alert lasts.\nNo receiver ever ran on this data directory, so nobody looks for what is wrong. Start it: npm start\n',
+    );
+    const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
+    await withStore(dataDir, ({ completeness }) => completeness.markUp(ended));
+    expect((await earshot(['alerts'])).err).toContain(
+      '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nobody looks',
+    );
   });
 });
 
@@ -132,8 +151,10 @@ describe('earshot alerts --test', () => {
       err: 'The test alert was taken by the url.\nThe test alert was taken by the command.\n',
     });
     const [body] = posted.bodies;
-    expect(body).toMatchObject({ version: 1, alert: 0, change: 'raised', kind: 'silence' });
-    expect(body).toMatchObject({ text: expect.stringContaining('This is a test') });
+    expect(body).toMatchObject({ version: 1, alert: 0, change: 'raised', kind: 'test' });
+    expect(body).toMatchObject({
+      text: expect.stringMatching(/^earshot: test: nothing is wrong\n/),
+    });
     expect(JSON.parse(readFileSync(join(folder, 'told'), 'utf8'))).toEqual(body);
   });
 

@@ -172,4 +172,17 @@ describe('earshot coverage', () => {
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(words);
   });
+
+  it('says that nothing was ever registered, whatever is asked for', async () => {
+    const world = await openReconcileWorld({ past: undefined });
+    await world.withStore(async () => undefined);
+    for (const flags of [
+      ['--since', '3h'],
+      ['--subscription', 'alps'],
+    ]) {
+      const { code, err } = await world.run(['coverage', ...flags]);
+      expect(code).toBe(2);
+      expect(err).toMatch(/No subscription was ever registered .* Run `earshot register` first/);
+    }
+  });
 });

@@ -31,12 +31,21 @@ describe('earshot reconcile', () => {
     expect(code).toBe(2);
     expect(err).toContain('No subscription was ever registered in this data directory');
     expect(err).toContain('earshot register');
+    // Named or not, there is nothing to be named.
+    expect((await world.run([...reconcile, '--subscription', 'alps'])).err).toBe(err);
   });
 
   it('refuses an empty window, and times that are none', async () => {
     const world = await openRegistered({ past: undefined });
     const empty = await world.run(['reconcile', '--from', '1d', '--to', '2d']);
     expect(empty).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
+    let clockUs = nowUs;
+    const ticking = () => {
+      clockUs += 7_000;
+      return clockUs;
+    };
+    const slip = await world.run(['reconcile', '--from', '0h'], { nowUs: ticking });
+    expect(slip).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
     const future = await world.run(['reconcile', '--from', '2026-06-01']);
     expect(future).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
     const odd = await world.run(['reconcile', '--from', 'yesterday']);
@@ -82,7 +91,7 @@ describe('earshot reconcile', () => {
     const { code, err } = await world.run(reconcile);
     expect(code).toBe(0);
     expect(err).toMatch(
-      /^The catalogue's answer cannot be used; trying again …\n112 of 112 events were missing and are fetched\. 4 requests/,
+      /^The catalogue's answer cannot be used; trying again for about 2 min …\n112 of 112 events were missing and are fetched\. 4 requests/,
     );
   });
 
@@ -98,7 +107,7 @@ describe('earshot reconcile', () => {
     });
     expect(code).toBe(0);
     expect(err).toMatch(
-      /1 request *\r +\rThe catalogue does not answer as it should \(500\); trying again …\n\rsea-ice/,
+      /1 request *\r +\rThe catalogue does not answer as it should \(500\); trying again for about 2 min …\n\rsea-ice/,
     );
   });
 
@@ -122,7 +131,7 @@ describe('earshot reconcile', () => {
     const down = world.start(reconcile, { fetch: fetchDown });
     // The second try comes a second later; the cause is told once.
     await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
-    const line = 'The catalogue does not answer (ECONNREFUSED); trying again …\n';
+    const line = 'The catalogue does not answer (ECONNREFUSED); trying again for about 2 min …\n';
     expect(down.err()).toBe(line);
     down.stop();
     expect(await down.ended).toMatchObject({

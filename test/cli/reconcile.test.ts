@@ -119,6 +119,9 @@ describe('earshot reconcile', () => {
       'earshot: 52 events are missing. The same command without --check fetches them.',
       '',
     ]);
+    const preview = await world.run([...check, '--dry-run']);
+    expect(preview).toMatchObject({ code: 3 });
+    expect(preview.err).toContain('The same command without --check and --dry-run fetches them.');
     expect(await rowsOf(world)).toEqual(before);
     await world.run(['reconcile', '--from', '3d']);
     expect(await world.run(check)).toMatchObject({ code: 0 });
@@ -138,7 +141,7 @@ describe('earshot reconcile', () => {
       waitedSeconds: 0,
       fetched: expect.any(Number),
       counts: ['created', 'modified', 'deleted'].map((event) => ({
-        ...{ subscription: 'sea-ice', event, late: 0, missing: 0, unreadable: 0 },
+        ...{ subscription: 'sea-ice', event, late: 0, missing: 0, unreadable: 0, undecided: 0 },
         ...{ expected: expect.any(Number), pushed: event === 'created' ? 60 : 0 },
         recovered: expect.any(Number),
       })),
@@ -154,6 +157,21 @@ describe('earshot reconcile', () => {
     for (const name of [...Object.keys(document), ...Object.keys(document.counts[0])]) {
       expect(help).toContain(name);
     }
+  });
+
+  it('says of how many deletions nobody can tell whether they are owed', async () => {
+    const world = await openReconcileWorld();
+    await world.register('online', { filter: 'Online eq true' });
+    const { code, out, err } = await world.run(['reconcile', '--from', '3d']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^online +deleted +0 +0 +0 +0 +0$/m);
+    const { deletedProducts } = world.sandbox.holdings();
+    expect(err).toContain(
+      ` fetched. ${deletedProducts} records lack what the filter asks for, so that nobody can tell whether they are owed; not counted. `,
+    );
+    const { out: json } = await world.run(['reconcile', '--from', '3d', '--check', '--json']);
+    const [, , deleted] = JSON.parse(json).counts;
+    expect(deleted).toMatchObject({ event: 'deleted', expected: 0, undecided: deletedProducts });
   });
 
   it('compares a subscription with its own filter, and only the one that is named', async () => {

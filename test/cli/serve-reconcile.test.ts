@@ -125,6 +125,21 @@ describe('a round', () => {
     expect(await world.coverage()).toHaveLength(2 * 2 * 5);
   });
 
+  it('tells of how many records the filter cannot be asked', async () => {
+    const nameless = { Id: 'x', DeletionDate: record.PublicationDate };
+    const world = await openWorld({
+      answers: {
+        "'A') and DeletionDate": { status: 400, body: { detail: 'Invalid field' } },
+        "'B')": { body: { value: [] } },
+        DeletionDate: { body: { value: [nameless] } },
+      },
+    });
+    expect(await roundsOf(world)()).toBe('all');
+    expect(world.warnings()).toMatchObject([
+      { level: 'warn', subscription: 'a', event: 'deleted', undecided: 1 },
+    ]);
+  });
+
   it('tells when it begins and ends to catch up with more than a day, and of nothing shorter', async () => {
     const sinceUs = t0 - 10 * 24 * hour;
     const world = await openWorld({ sinceUs });
@@ -176,24 +191,31 @@ describe('a round', () => {
     expect(world.warnings()).toEqual([]);
   });
 
-  it('knows by the catalogue’s clock when we were away, though ours is an hour behind', async () => {
-    const world = await openWorld({ aheadUs: -hour });
-    const { completeness } = world.store;
-    // By our clock: until half past the hour, and again since half an hour ago.
-    await completeness.markUp({ fromUs: t0, toUs: nowUs - hour - 40 * minute });
-    await completeness.markUp({ fromUs: nowUs - hour - 30 * minute, toUs: nowUs - hour });
-    const round = roundsOf(world);
-    // The first answer tells the time.
-    await round();
-    world.asked.length = 0;
-    expect(await round()).toBe('all');
-    const since = new Date((nowUs - 45 * minute) / 1_000).toISOString();
-    expect(world.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
-    // That has been looked at.
-    world.asked.length = 0;
-    await round();
-    expect(world.asked).toEqual([]);
-  });
+  it.each([
+    ['behind', -hour],
+    ['ahead', hour],
+  ])(
+    'knows by the catalogue’s clock when we were away, though ours is an hour %s',
+    async (_, aheadUs) => {
+      const world = await openWorld({ aheadUs });
+      const { completeness } = world.store;
+      // By our clock: until half past the hour, and again since half an hour ago.
+      const ownNowUs = nowUs + aheadUs;
+      await completeness.markUp({ fromUs: t0, toUs: ownNowUs - 40 * minute });
+      await completeness.markUp({ fromUs: ownNowUs - 30 * minute, toUs: ownNowUs });
+      const round = roundsOf(world);
+      // The first answer tells the time.
+      await round();
+      world.asked.length = 0;
+      expect(await round()).toBe('all');
+      const since = new Date((nowUs - 45 * minute) / 1_000).toISOString();
+      expect(world.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
+      // That has been looked at.
+      world.asked.length = 0;
+      await round();
+      expect(world.asked).toEqual([]);
+    },
+  );
 });
 
 describe('the loop', () => {

@@ -78,7 +78,7 @@ describe('settings that the service does not take', () => {
     const { code, err } = await world.summarize([], { env });
     expect(code).toBe(2);
     expect(err).toContain('EARSHOT_INFERENCE_API_KEY is set, but no model is.');
-    expect(err).toContain('EARSHOT_SUMMARY: expected one of');
+    expect(err).toContain('EARSHOT_SUMMARY: must be ');
   });
 });
 

@@ -58,3 +58,18 @@ it('begins anew when the machine has slept', async () => {
   await marks.stop();
   expect(await uptimes()).toEqual(slept);
 });
+
+it('begins anew when the clock is set back', async () => {
+  const { clock, marks, uptimes, minute } = await startMarks();
+  const beganUs = clock.us;
+  await minute(2);
+  clock.us -= 32 * minuteUs;
+  await minute(1);
+  await minute(1);
+  await marks.stop();
+  const backUs = beganUs - 29 * minuteUs;
+  expect(await uptimes()).toEqual([
+    [backUs, backUs + minuteUs],
+    [beganUs, beganUs + 2 * minuteUs],
+  ]);
+});

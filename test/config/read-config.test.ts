@@ -299,6 +299,14 @@ describe('the configuration of start', () => {
     }
   });
 
+  it('says which words a variable takes', () => {
+    const [two, four] = problemsWith({ EARSHOT_INDEX: 'yes', EARSHOT_LOG_LEVEL: 'loud' });
+    expect([two, four].toSorted()).toEqual([
+      'EARSHOT_INDEX: must be on or off. Example: on',
+      'EARSHOT_LOG_LEVEL: must be debug, info, warn or error. Example: info',
+    ]);
+  });
+
   it('says in one line how many there are and where to read about them', () => {
     const many = refusalOf(() => readServeConfig(environment({})));
     expect(many.code).toBe('configuration');

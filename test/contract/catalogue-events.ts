@@ -21,6 +21,9 @@ interface Fields {
   subscription?: string;
 }
 
+/** The fields of a modification. */
+export const modified = (eventUs: number) => ({ event: 'modified', eventUs }) as const;
+
 /** An event of the product with this number, an hour's minute old. */
 export function missing(number: number, fields: Fields = {}): MissingEvent {
   const { event = 'created', eventUs = atUs + 60_000_000, ...rest } = fields;

@@ -1,27 +1,15 @@
 /** What every store must do with a push that comes after its event was recovered. */
 import { describe, expect, it } from 'vitest';
-import type { Completeness, MissingEvent } from '../../src/domain/completeness.ts';
-import type { Intake, NotificationLog, Quarantine } from '../../src/domain/ports.ts';
 import { collect } from '../helpers/deliveries.ts';
-import { atUs, hour, missing, push, pushed, subscription } from './catalogue-events.ts';
+import { atUs, hour, missing, modified, push, pushed, subscription } from './catalogue-events.ts';
+import { type OpenRecovering, type RecoveringStore, recover, rowsOf } from './recovering-store.ts';
 
-type Store = Intake & NotificationLog & Quarantine & { completeness: Completeness };
-type Open = () => Promise<Store>;
-
-const recover = (store: Store, events: readonly MissingEvent[], knownUpTo = 0) =>
-  store.completeness.recover({ events, knownUpTo, atUs: atUs + hour });
-
-const rowsOf = (store: Store) => collect(store.find({ order: 'oldest' }));
-
-const modified = (eventUs: number) => ({ event: 'modified', eventUs }) as const;
-
-/** `open` gives an empty store that is closed when the test has finished. */
-export function describeLatePushes(name: string, open: Open): void {
+export function describeLatePushes(name: string, open: OpenRecovering): void {
   describeRecognised(name, open);
   describeModifications(name, open);
 }
 
-function describeRecognised(name: string, open: Open): void {
+function describeRecognised(name: string, open: OpenRecovering): void {
   describe(`${name}, given a push of an event that it has recovered,`, () => {
     it('counts it on the row of the event, which keeps its body and gets all else', async () => {
       const store = await open();
@@ -131,7 +119,7 @@ function describeRecognised(name: string, open: Open): void {
   });
 }
 
-function describeModifications(name: string, open: Open): void {
+function describeModifications(name: string, open: OpenRecovering): void {
   describe(`${name}, given a late push of one of several modifications,`, () => {
     const times = [atUs, atUs + 10_000, atUs + 20_000];
     const openWithThree = async () => {
@@ -142,7 +130,7 @@ function describeModifications(name: string, open: Open): void {
       );
       return store;
     };
-    const pushedOnes = async ({ completeness }: Store) => {
+    const pushedOnes = async ({ completeness }: RecoveringStore) => {
       const productIds = ['product-1'];
       const events = await completeness.recoveredEvents({ subscription, productIds });
       const told = events.filter(({ pushedAtUs }) => pushedAtUs !== null);

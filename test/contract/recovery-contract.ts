@@ -1,30 +1,18 @@
 /** What every store must do with events that no push told of. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Completeness, MissingEvent } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/notification-date.ts';
-import type { Intake, NotificationLog, Quarantine } from '../../src/domain/ports.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { atUs, hour, missing, push, pushed, subscription } from './catalogue-events.ts';
+import { atUs, hour, missing, modified, push, pushed, subscription } from './catalogue-events.ts';
+import { type OpenRecovering, recover, rowsOf } from './recovering-store.ts';
 
-type Store = Intake & NotificationLog & Quarantine & { completeness: Completeness };
-type Open = () => Promise<Store>;
-
-const recover = (store: Store, events: readonly MissingEvent[], knownUpTo = 0) =>
-  store.completeness.recover({ events, knownUpTo, atUs: atUs + hour });
-
-const rowsOf = (store: Store) => collect(store.find({ order: 'oldest' }));
-
-const modified = (eventUs: number) => ({ event: 'modified', eventUs }) as const;
-
-/** `open` gives an empty store that is closed when the test has finished. */
-export function describeRecovery(name: string, open: Open): void {
+export function describeRecovery(name: string, open: OpenRecovering): void {
   describeRecover(name, open);
   describePushedMeanwhile(name, open);
   describeAnyOrder(name, open);
 }
 
-function describeRecover(name: string, open: Open): void {
+function describeRecover(name: string, open: OpenRecovering): void {
   describe(`${name} as keeper of recovered events`, () => {
     it('writes them into the log with their bodies, and finds them again', async () => {
       const store = await open();
@@ -118,7 +106,7 @@ function describeRecover(name: string, open: Open): void {
   });
 }
 
-function describePushedMeanwhile(name: string, open: Open): void {
+function describePushedMeanwhile(name: string, open: OpenRecovering): void {
   describe(`${name}, asked to recover what was pushed since it was looked up,`, () => {
     it('adds nothing', async () => {
       const store = await open();
@@ -174,7 +162,7 @@ function describePushedMeanwhile(name: string, open: Open): void {
 
 const asCreated = { SubscriptionEvent: 'created' };
 
-function describeAnyOrder(name: string, open: Open): void {
+function describeAnyOrder(name: string, open: OpenRecovering): void {
   describe(`${name}, told of events by pushes and recoveries in any order,`, () => {
     const step = fc.record({
       kind: fc.constantFrom('push', 'recover'),

@@ -6,12 +6,12 @@ import { expect, it } from 'vitest';
 import { startHook } from '../sinks/hook-server.ts';
 import { openRegistered, publish, type StartWorld } from './start-world.ts';
 
-/** Writes down what it is told, with its own number. */
+/** Writes down what it is told, with its own number. One that hangs ends after a minute, whatever becomes of the test. */
 const program = (isHanging: boolean) => `
 import { appendFileSync, readFileSync } from 'node:fs';
 const told = { pid: process.pid, ...JSON.parse(readFileSync(0, 'utf8')) };
 appendFileSync(process.argv[2], JSON.stringify(told) + '\\n');
-${isHanging ? 'setInterval(() => undefined, 60_000);' : ''}
+${isHanging ? 'setTimeout(() => undefined, 60_000);' : ''}
 `;
 
 interface Told {

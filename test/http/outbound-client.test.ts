@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import { answerBytesMax } from '../../src/http/bounded-fetch.ts';
+import { answerBytesMax, type BodiesRead } from '../../src/http/bounded-fetch.ts';
 import {
   createOutboundClient,
   type OutboundRequest,
@@ -17,9 +17,10 @@ import { type Answer, startServer } from './answering-server.ts';
 
 const secret = 'a-token-nobody-may-see';
 
-function clientWith(timing: Partial<OutboundTiming> = {}) {
+function clientWith(timing: Partial<OutboundTiming> = {}, bodies: BodiesRead = 'as-text') {
   const quick = { retryDelayMs: 1, ...timing };
   return createOutboundClient({
+    bodies,
     service: 'the catalogue',
     variable: 'EARSHOT_CATALOGUE_URL',
     fetch,
@@ -65,6 +66,14 @@ describe('an answer', () => {
         body === undefined ? ['', undefined] : ['{"detail":"ä"}', body],
       );
       expect(tries).toBe(1);
+    }
+  });
+
+  it('without a body is handed out, too, where only those of failures are read', async () => {
+    for (const status of [204, 304, 404]) {
+      const { url } = await startServer([{ status }]);
+      const { status: told, text } = await clientWith({}, 'of-failures')(requestTo(url));
+      expect([told, text]).toEqual([status, '']);
     }
   });
 

@@ -1,10 +1,19 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { databaseFileName } from '../../src/store/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
+import { mountSmallDisk } from '../e2e/disk-small.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
@@ -78,6 +87,35 @@ describe('a file that cannot be written', () => {
     expect(start).toMatchObject({ code: 'unavailable' });
     expect(start.message).toContain('cannot be written');
     expect(afterPermission).toMatchObject({ outcome: 'stored' });
+  });
+});
+
+describe('a file that cannot be opened, even for reading', () => {
+  it('is named, with a full or read-only disk as the cause', async (context) => {
+    if (!isRoot && !inCi) return context.skip('mounting a small disk takes root');
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(delivery(notification(1)));
+    const disk = mountSmallDisk(3);
+    const file = join(disk.folder, databaseFileName);
+    // As a crash of the machine leaves them: the shared memory must be made anew.
+    for (const suffix of ['', '-wal']) {
+      copyFileSync(join(dataDir, `${databaseFileName}${suffix}`), `${file}${suffix}`);
+    }
+    const read = () => {
+      const reader = openStoreReader(disk.folder);
+      return reader.counts().finally(() => reader.close());
+    };
+    disk.fill();
+    const full = `${file} cannot be opened, as the disk reports an error. It may be full`;
+    await expect(read()).rejects.toThrow(full);
+    disk.free();
+    rmSync(`${file}-shm`);
+    execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
+    const readOnly = / cannot be opened\. .* must not be full, or mounted read-only\./;
+    await expect(read()).rejects.toThrow(readOnly);
+    await expect(read()).rejects.toThrow(file);
+    execFileSync('mount', ['-o', 'remount,rw', disk.folder]);
+    expect(await read()).toMatchObject({ notifications: 1 });
   });
 });
 

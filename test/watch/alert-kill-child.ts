@@ -30,6 +30,8 @@ const world: WatchWorld = {
   reconcile: false,
 };
 
+// It must not outlive the test.
+process.once('disconnect', () => process.exit());
 await watchOnce(world);
 process.send?.('raised');
 // A message says that it is to be told as well.

@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { AppError } from '../../src/domain/app-error.ts';
+import type { RunProgram } from '../../src/domain/run-program.ts';
 import { answerBytesMax } from '../../src/http/bounded-fetch.ts';
 import { alertMessage } from '../../src/watch/telling/alert-message.ts';
 import { deliverDue } from '../../src/watch/telling/deliver-due.ts';
@@ -124,19 +125,21 @@ describe('a URL', () => {
 });
 
 describe('a command', () => {
-  const ending = (exitCode: number | null, errorText = '') => {
-    const inputs: string[] = [];
-    const run = async (input: string) => {
-      inputs.push(input);
-      return { exitCode, errorText };
+  const ending = (exitCode: number | null, stderr = '') => {
+    const runs: [readonly string[], string][] = [];
+    const run: RunProgram = async (command, stdin) => {
+      runs.push([command, stdin]);
+      return { exitCode, signal: null, timedOut: exitCode === null, stderr };
     };
-    return { inputs, tell: createCommandTeller({ run, variable: 'EARSHOT_ALERT_COMMAND' }) };
+    const command = ['tell-me', '--urgent'];
+    const variable = 'EARSHOT_ALERT_COMMAND';
+    return { runs, tell: createCommandTeller({ command, run, variable }) };
   };
 
   it('gets the message as a line of JSON, and takes it by ending with 0', async () => {
-    const { inputs, tell } = ending(0);
+    const { runs, tell } = ending(0);
     await tell(message, signal);
-    expect(inputs).toEqual([`${JSON.stringify(message)}\n`]);
+    expect(runs).toEqual([[['tell-me', '--urgent'], `${JSON.stringify(message)}\n`]]);
   });
 
   it('that ends otherwise has not taken it', async () => {

@@ -211,10 +211,17 @@ describe('a subscription', () => {
     expect(await lasting()).toContainEqual(
       expect.objectContaining({ kind: 'auto-pause', severity: 'critical' }),
     );
-    ahead.pausesAtUs = beginUs + 73 * dayUs;
-    ahead.cancelsAtUs = beginUs + 378 * dayUs;
-    await look();
-    expect(await lasting()).toEqual([]);
+    // Over when a day more is left than where it began.
+    const left = async (pauseDays: number, cancelDays: number) => {
+      ahead.pausesAtUs = beginUs + (13 + pauseDays) * dayUs;
+      ahead.cancelsAtUs = beginUs + (13 + cancelDays) * dayUs;
+      await look();
+      return (await lasting()).map(({ kind }) => kind).sort();
+    };
+    expect(await left(15, 31)).toEqual(['auto-pause', 'cancellation']);
+    expect(await left(15.1, 31)).toEqual(['cancellation']);
+    expect(await left(15, 31.1)).toEqual([]);
+    expect(await left(14.1, 30.1)).toEqual([]);
   });
 });
 

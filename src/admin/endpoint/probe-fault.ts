@@ -1,4 +1,5 @@
 /** What kept a probe from its answer: each failure of name, connection and TLS in words for its user. */
+import { errorCodeOf } from '../../domain/error-code.ts';
 
 /** How far a probe came, in order. */
 export const probeStages = ['name', 'connection', 'certificate', 'answer'] as const;
@@ -214,5 +215,5 @@ function codeOf(error: unknown): string {
     const codes = error.errors.map(codeOf);
     return telling.find((code) => codes.includes(code)) ?? codes[0] ?? 'unknown';
   }
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  return errorCodeOf(error);
 }

@@ -58,6 +58,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
   const size = createPageSize(options.sizes ?? pageSizes);
   const login = createListLogin(options.tokens);
   let oddRecords = 0;
+  let undecided = 0;
 
   async function* list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage> {
     const { fromUs, toUs } = query;
@@ -87,9 +88,12 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
       if (isFirst && filter.sent() === query.filter) total = page.count;
       isFirst = false;
       const step = walk.take(page, top);
-      const events = step.fresh.filter(
-        ({ eventUs, record }) => eventUs >= fromUs && eventUs < toUs && filter.matches(record),
-      );
+      const events = step.fresh.filter(({ eventUs, record }) => {
+        if (eventUs < fromUs || eventUs >= toUs) return false;
+        const isWanted = filter.matches(record);
+        if (isWanted === null) undecided += 1;
+        return isWanted === true;
+      });
       const seenUpToUs = Math.max(fromUs, walk.position().sinceMs * 1000);
       isEnd = step.isEnd || seenUpToUs >= toUs;
       return { events, completeUpToUs: isEnd ? toUs : seenUpToUs, total };
@@ -97,7 +101,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     while (!isEnd) yield await nextPage();
   }
 
-  return { list, spent: () => ({ ...requests.spent(), oddRecords }) };
+  return { list, spent: () => ({ ...requests.spent(), oddRecords, undecided }) };
 }
 
 function questionFor(

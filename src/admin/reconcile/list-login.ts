@@ -7,9 +7,9 @@ export interface ListLogin {
   token(): Promise<string | null>;
   /**
    * The catalogue has refused the last request. Rejects with `unauthorized` when there is no account.
-   * `purpose` completes "refuses to …".
+   * `purpose` completes "refuses to …"; `said` has its words, for the end.
    */
-  demanded(refusal: { purpose: string; status: number }): Promise<void>;
+  demanded(refusal: { purpose: string; status: number; said: string }): Promise<void>;
 }
 
 export function createListLogin(tokens: AccessTokens | null): ListLogin {
@@ -20,11 +20,16 @@ export function createListLogin(tokens: AccessTokens | null): ListLogin {
       sent = isNeeded && tokens !== null ? await tokens.get() : null;
       return sent;
     },
-    demanded: async ({ purpose, status }) => {
+    demanded: async ({ purpose, status, said }) => {
       if (tokens === null) {
+        // 401 says so (RFC 9110, 15.5.2); what 403 is for, only its words do.
+        const [refuses, words] =
+          status === 401
+            ? [`without a login (${status})`, '']
+            : [`(${status}), perhaps as it wants a login`, said];
         throw new AppError(
           'unauthorized',
-          `The catalogue refuses to ${purpose} without a login (${status}). Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.`,
+          `The catalogue refuses to ${purpose} ${refuses}. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${words}`,
         );
       }
       if (sent !== null) await tokens.refused(sent);

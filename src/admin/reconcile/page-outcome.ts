@@ -2,7 +2,7 @@
 import { AppError } from '../../domain/app-error.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../http/foreign-text.ts';
 import { type OutboundAnswer, retryAfterMs } from '../../http/outbound-client.ts';
-import { readServiceWords, serviceError } from '../service/service-error.ts';
+import { readServiceWords, type ServiceWords, serviceError } from '../service/service-error.ts';
 import type { ReadPage } from './listing-page.ts';
 
 /** What came of one try. */
@@ -11,18 +11,24 @@ export type Outcome =
   | { failed: AppError }
   /** The catalogue says how long to wait; the error is for when that is too long. */
   | { toldMs: number; error: AppError }
-  /** It wants another token, or one at all. */
-  | { refusedStatus: number; error: AppError };
+  /** It wants another token, or one at all; `said` is for the end of an error, with its words. */
+  | { refusedStatus: number; said: string; error: AppError };
 
-/** Throws what a repetition would not change: `invalid`, and `unavailable` for a redirect. */
-export function outcomeOf(
-  answer: OutboundAnswer,
-  question: {
-    purpose: string;
-    read: (json: unknown) => ReadPage | { broken: string };
-    token: string | null;
-  },
-): Outcome {
+interface AskedQuestion {
+  purpose: string;
+  url: string;
+  read: (json: unknown) => ReadPage | { broken: string };
+  token: string | null;
+}
+
+/** From about here on firewalls have their limits; servers take more, and answer otherwise than with 403. */
+const longAddressCharacters = 2_000;
+
+/**
+ * Throws what a repetition would not change: `invalid`, `unavailable` for a redirect, and `unauthorized` where
+ * the account is not allowed to.
+ */
+export function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
   const { purpose, read, token } = question;
   const { status } = answer;
   const secrets = token === null ? [] : [token];
@@ -31,9 +37,11 @@ export function outcomeOf(
     return 'broken' in page ? { failed: brokenPage(answer, page.broken, question) } : { page };
   }
   const words = readServiceWords(answer, secrets);
+  if (status === 403 && !isOwnRefusal(answer)) throw refusedOnTheWay(question, words);
+  if (status === 403 && token !== null) throw notAllowed(question, words);
   if (status === 401 || status === 403) {
     const error = serviceError(answer, words, purpose, 'unauthorized');
-    return { refusedStatus: status, error };
+    return { refusedStatus: status, said: saidBy(words), error };
   }
   const error = serviceError(answer, words, purpose);
   const toldMs = status === 429 || status === 503 ? retryAfterMs(answer.headers) : null;
@@ -42,10 +50,44 @@ export function outcomeOf(
   throw error;
 }
 
+/** Whether the catalogue itself refuses: all its refusals have a `detail` (facts, catalogue 1.4). */
+function isOwnRefusal({ json }: OutboundAnswer): boolean {
+  return typeof json === 'object' && json !== null && 'detail' in json;
+}
+
+/** No login changes that. `invalid`: the same question without the filter may pass. */
+function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceWords): AppError {
+  const isLong = url.length > longAddressCharacters;
+  const why = isLong
+    ? `the address has ${url.length.toLocaleString('en-US')} characters, which some do not let through. Give the subscription a shorter filter, such as a polygon of fewer corners.`
+    : 'it may keep this host out for a while. Try again later, or check EARSHOT_CATALOGUE_URL and what stands between.';
+  return new AppError(
+    'invalid',
+    `Could not ${purpose}: the answer ${factsOf(words)} is not one of the catalogue's own, but of a firewall or proxy before it: ${why}${saidBy(words)}`,
+  );
+}
+
+/** A token that is over is answered with 401 (RFC 9110, 15.5.4): this one was understood. */
+function notAllowed({ purpose }: AskedQuestion, words: ServiceWords): AppError {
+  return new AppError(
+    'unauthorized',
+    `The catalogue refused to ${purpose} though it was told who asks ${factsOf(words)}: the account may not. Log in on its web site, where something may have to be agreed to, or ask its support.${saidBy(words)}`,
+  );
+}
+
+function factsOf({ requestId }: ServiceWords): string {
+  return requestId === null ? '(403)' : `(403, request id ${requestId})`;
+}
+
+function saidBy({ text, lines }: ServiceWords): string {
+  const said = text ?? lines.join('; ');
+  return said === '' ? '' : ` It says: ${said}`;
+}
+
 function brokenPage(
   { json, text }: OutboundAnswer,
   why: string,
-  { purpose, token }: { purpose: string; token: string | null },
+  { purpose, token }: AskedQuestion,
 ): AppError {
   const options = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
   const begins = json === undefined ? ` It begins: ${foreignText(hintOf(text), options)}` : '';

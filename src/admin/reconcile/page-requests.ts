@@ -36,6 +36,8 @@ export interface ListingTrouble {
   cause: string;
   /** Until the next try. */
   waitMs: number;
+  /** How long it is waited for further tries in all, at most; null where the catalogue says when to come back. */
+  triesForMs: number | null;
 }
 
 /** The first token may be one that the catalogue no longer takes. */
@@ -83,7 +85,7 @@ export function createPageRequests(options: PageRequestsOptions): PageRequests {
       if (isAppError(error, 'unavailable')) return { failed: error, status: null };
       throw error;
     }
-    return { ...outcomeOf(answer, { purpose, read, token }), status: answer.status };
+    return { ...outcomeOf(answer, { purpose, url, read, token }), status: answer.status };
   }
 
   async function obey(
@@ -94,13 +96,9 @@ export function createPageRequests(options: PageRequestsOptions): PageRequests {
     const waitMs = Math.max(ms, timing.retryDelayMs) + timing.retryDelayMs * random();
     toldMs += waitMs;
     if (ms > timing.toldWaitMsMax || toldMs > timing.toldWaitsMsMax) throw error;
-    onTrouble?.({ cause: `The catalogue asks us to wait (${status})`, waitMs });
+    const cause = `The catalogue asks us to wait (${status})`;
+    onTrouble?.({ cause, waitMs, triesForMs: null });
     await requests.wait(waitMs, signal);
-  }
-
-  function retryDelayMs(failures: number): number {
-    const delayMs = timing.retryDelayMs * 2 ** (failures - 1);
-    return Math.min(delayMs, timing.retryDelayMsMax) * (0.5 + random() / 2);
   }
 
   async function ask(question: PageQuestion, signal: AbortSignal) {
@@ -118,19 +116,32 @@ export function createPageRequests(options: PageRequestsOptions): PageRequests {
       } else if ('refusedStatus' in outcome) {
         logins += 1;
         if (logins > loginsMax) throw outcome.error;
-        await login.demanded({ purpose: question.purpose, status: outcome.refusedStatus });
+        const { refusedStatus: status, said } = outcome;
+        await login.demanded({ purpose: question.purpose, status, said });
       } else {
         failures += 1;
         if (outcome.failed.code === 'unavailable') size.failed();
         if (failures >= timing.triesMax) throw givenUp(failures, outcome.failed);
-        const waitMs = retryDelayMs(failures);
-        onTrouble?.({ cause: causeOf(outcome.failed, outcome.status), waitMs });
+        const waitMs = longestDelayMs(failures, timing) * (0.5 + random() / 2);
+        const cause = causeOf(outcome.failed, outcome.status);
+        onTrouble?.({ cause, waitMs, triesForMs: triesForMs(failures, timing) });
         await requests.wait(waitMs, signal);
       }
     }
   }
 
   return { ask };
+}
+
+/** The wait after so many failures in a row, before jitter, which only makes it shorter. */
+function longestDelayMs(failures: number, timing: ListingTiming): number {
+  return Math.min(timing.retryDelayMs * 2 ** (failures - 1), timing.retryDelayMsMax);
+}
+
+/** All waits that are to come after so many failures in a row. */
+function triesForMs(failures: number, timing: ListingTiming): number {
+  const toCome = Array.from({ length: timing.triesMax - failures }, (_, i) => failures + i);
+  return toCome.reduce((sum, failure) => sum + longestDelayMs(failure, timing), 0);
 }
 
 /** `status` is null where no answer came; the client's message then says why. */

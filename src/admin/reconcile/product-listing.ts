@@ -38,8 +38,15 @@ export interface ProductListing {
    */
   list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage>;
   /**
-   * Requests sent so far, repeated ones too, and the time spent waiting for their answers; and records that
-   * were passed over, as they lack an id or a date.
+   * Requests sent so far, repeated ones too, and the time spent waiting for their answers; records that
+   * were passed over, as they lack an id or a date; and events that were, as their records do not tell
+   * whether the filter wants them.
    */
-  spent(): { requests: number; answersMs: number; waitedMs: number; oddRecords: number };
+  spent(): {
+    requests: number;
+    answersMs: number;
+    waitedMs: number;
+    oddRecords: number;
+    undecided: number;
+  };
 }

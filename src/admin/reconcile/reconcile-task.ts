@@ -35,6 +35,8 @@ export interface TaskReport extends OutcomeCounts {
   task: ReconcileTask;
   /** Records that cannot be told apart or written, as they have no proper Id or date. */
   unreadable: number;
+  /** Events of which nobody can tell whether the filter wants them. */
+  undecided: number;
 }
 
 /** How far a comparison has got. */

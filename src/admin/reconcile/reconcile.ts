@@ -1,20 +1,19 @@
 /** Compares the log with what the catalogue shows, hour by hour, and writes what is missing. */
 import { type Completeness, type HourCoverage, hourUs } from '../../domain/completeness.ts';
-import { hourOf } from '../../domain/coverage-report.ts';
+import { hourOf, sumCounts } from '../../domain/coverage-report.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { type ComparedEvent, comparePage } from './compare-page.ts';
 import { createHourTally, type HourTally } from './hour-tally.ts';
 import { isExpected } from './known-events.ts';
 import type { ListedEvent, ListingPage, ProductListing } from './product-listing.ts';
-import {
-  type FoundMissing,
-  noCounts,
-  type ReconcileMode,
-  type ReconcileProgress,
-  type ReconcileTask,
-  type TaskReport,
-  type TimeWindow,
+import type {
+  FoundMissing,
+  ReconcileMode,
+  ReconcileProgress,
+  ReconcileTask,
+  TaskReport,
+  TimeWindow,
 } from './reconcile-task.ts';
 import { canBeEntered } from './recovered-body.ts';
 import { type TaskWalk, walksOf } from './task-walk.ts';
@@ -110,15 +109,7 @@ async function hoursToSkip(
 }
 
 function newReport({ task, skipped }: TaskWalk): TaskReport {
-  const counts = noCounts();
-  for (const hour of skipped) {
-    counts.expected += hour.expected;
-    counts.pushed += hour.pushed;
-    counts.late += hour.late;
-    counts.recovered += hour.recovered;
-    counts.missing += hour.missing;
-  }
-  return { task, ...counts, unreadable: 0 };
+  return { task, ...sumCounts(skipped), unreadable: 0, undecided: 0 };
 }
 
 /** What the comparison of a window works with. */
@@ -135,7 +126,7 @@ async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
   const { world, options, report, tasksDone, timeLeft } = scope;
   const { task } = report;
   const { signal } = options;
-  const { oddRecords } = world.listing.spent();
+  const before = world.listing.spent();
   let doneUpToUs = hourOf(window.fromUs);
   let seen = 0;
   const query = { event: task.event, filter: task.filter, ...window };
@@ -157,7 +148,9 @@ async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
   };
   while (await takeNext());
   timeLeft.done(window);
-  report.unreadable += world.listing.spent().oddRecords - oddRecords;
+  const after = world.listing.spent();
+  report.unreadable += after.oddRecords - before.oddRecords;
+  report.undecided += after.undecided - before.undecided;
 }
 
 /** Compares the events of a page and counts what came of each. */

@@ -25,15 +25,9 @@ export function alertTellers(
     alertCommand === null
       ? null
       : createCommandTeller({
+          command: alertCommand,
+          run: createRunProgram({ env }),
           variable: 'EARSHOT_ALERT_COMMAND',
-          run: async (input, options) => {
-            const { exitCode, stderr } = await createRunProgram({ env })(
-              alertCommand,
-              input,
-              options,
-            );
-            return { exitCode, errorText: stderr };
-          },
         });
   return {
     channels: [

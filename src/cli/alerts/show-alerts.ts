@@ -3,10 +3,11 @@ import { readWatchConfig } from '../../config/completeness-config.ts';
 import { readDataConfig } from '../../config/read-config.ts';
 import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
 import { AppError } from '../../domain/app-error.ts';
+import type { CompletenessReader } from '../../domain/completeness.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
 import { openStoreReader } from '../../store/store.ts';
-import { alertMessage } from '../../watch/telling/alert-message.ts';
+import { testMessage } from '../../watch/telling/alert-message.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
@@ -20,6 +21,9 @@ export interface AlertFlags {
   json?: true;
   test?: true;
 }
+
+/** A receiver that runs leaves a mark each minute. */
+const upMarkMaxUs = 120_000_000;
 
 export async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
   if (flags.test) return sendTest(io);
@@ -36,10 +40,25 @@ export async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
     }
     if (alerts.length === 0)
       io.stderr.write(`${all ? 'There never was an alert' : 'No alert lasts'}.\n`);
+    await tellUnwatched(io, store.completeness);
     tellUntold(io, await store.alerts.untold(io.nowUs()));
   } finally {
     await store.close();
   }
+}
+
+/** Without a receiver that runs, nobody looks: then that no alert lasts is no comfort. */
+async function tellUnwatched(
+  { stderr, nowUs }: Pick<Io, 'stderr' | 'nowUs'>,
+  completeness: Pick<CompletenessReader, 'uptimes'>,
+): Promise<void> {
+  const last = (await completeness.uptimes(0)).at(-1);
+  if (last !== undefined && nowUs() - last.toUs <= upMarkMaxUs) return;
+  const what =
+    last === undefined
+      ? 'No receiver ever ran on this data directory'
+      : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
+  stderr.write(`${what}, so nobody looks for what is wrong. Start it: npm start\n`);
 }
 
 /** Tries every channel. Rejects with what those say that fail. */
@@ -51,10 +70,11 @@ async function sendTest(io: Io): Promise<void> {
       'Nowhere to send it: set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
     );
   }
+  const message = testMessage(io.nowUs());
   const failures: AppError[] = [];
   for (const channel of channels) {
     try {
-      await tell(channel, alertMessage(testDelivery(channel, io.nowUs())), io.signal);
+      await tell(channel, message, io.signal);
       io.stderr.write(`The test alert was taken by the ${channel}.\n`);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
@@ -64,21 +84,6 @@ async function sendTest(io: Io): Promise<void> {
   const [first, ...others] = failures;
   if (first === undefined) return;
   throw new AppError(first.code, first.message, { details: others.map(({ message }) => message) });
-}
-
-function testDelivery(channel: AlertDelivery['channel'], nowUs: number): AlertDelivery {
-  const alert: Alert = {
-    id: 0,
-    kind: 'silence',
-    subject: 'test',
-    severity: 'warning',
-    cause: 'This is a test: nothing is wrong.',
-    evidence: ['It was sent by `earshot alerts --test`.'],
-    nextStep: 'Nothing is to be done.',
-    raisedAtUs: nowUs,
-    resolvedAtUs: null,
-  };
-  return { id: 0, alert, change: 'raised', channel, attempts: 0, dueAtUs: nowUs, error: null };
 }
 
 function toOutput({ raisedAtUs, resolvedAtUs, ...alert }: Alert) {

@@ -4,6 +4,7 @@ import { request as requestHttps } from 'node:https';
 import { Command } from 'commander';
 import { type HealthConfig, readHealthConfig } from '../../config/health-config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
 import { hostInUrl, loopbackOf } from '../../http/listen-address.ts';
 import type { Io } from '../io.ts';
 
@@ -85,7 +86,7 @@ function unexpected(status: number): string {
 }
 
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const code = errorCodeOf(error);
   if (code === 'ECONNREFUSED') return 'nothing listens there. Start it, or check EARSHOT_LISTEN';
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) {
     return `no HTTPS there (${code}): it has no certificate yet, or EARSHOT_TLS is another one here. Look into its log`;

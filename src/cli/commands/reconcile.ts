@@ -36,8 +36,9 @@ another one, and the publication of a product that has been deleted since, canno
 --json: an object with from, to, requests, seconds (of these answersSeconds for the catalogue's
 answers, waitedSeconds for its turn), fetched (events that were missing until now), and counts: one
 row for each subscription and event (subscription event expected pushed late recovered missing
-unreadable). With --dry-run, JSON lines instead, one for each missing event: subscription event
-productId productName date.
+unreadable undecided; the last two are records that are not counted, as they have no proper Id or
+date, or lack what the filter asks for). With --dry-run, JSON lines instead, one for each
+missing event: subscription event productId productName date.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 something is missing (--check).
 

@@ -160,7 +160,7 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     if (lostUnplanned > 0) {
       throw new AppError(
         'unavailable',
-        `${lostUnplanned} notifications were lost, and no fault was set.`,
+        `${lostUnplanned} ${lostUnplanned === 1 ? 'notification was' : 'notifications were'} lost, and not by a fault that was set: the lines above say why.`,
       );
     }
   } finally {

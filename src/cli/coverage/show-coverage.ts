@@ -9,7 +9,7 @@ import { openProducts } from '../../store/products/products.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
-import { unknownSubscription } from '../reconcile/unknown-subscription.ts';
+import { neverRegistered, unknownSubscription } from '../reconcile/unknown-subscription.ts';
 import { writeOut } from '../write-out.ts';
 import { printCoverage } from './print-coverage.ts';
 
@@ -59,6 +59,7 @@ async function nothingToShow(
 ): Promise<AppError> {
   const definitions = await completeness.definitions();
   const known = [...new Set(definitions.map((one) => one.subscription))];
+  if (known.length === 0) return neverRegistered('then `earshot coverage` shows what came of it');
   if (subscription !== undefined && !known.includes(subscription)) {
     return unknownSubscription([subscription], known);
   }

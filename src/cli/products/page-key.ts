@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import type { Entity } from '../../domain/filter-tree.ts';
+import { jsonOf } from '../../domain/json-of.ts';
 import type { ProductKey } from '../../domain/products.ts';
 import type { Order } from './product-order.ts';
 
@@ -26,7 +27,7 @@ export function writePageKey(
 
 /** Throws `usage` for what is no key, or one of another order. */
 export function readPageKey(text: string, entity: Entity, order: Order): ProductKey {
-  const parts = keySchema.safeParse(parsed(Buffer.from(text, 'base64url').toString())).data;
+  const parts = keySchema.safeParse(jsonOf(Buffer.from(text, 'base64url').toString())).data;
   if (parts === undefined) {
     throw new AppError(
       'usage',
@@ -42,12 +43,4 @@ export function readPageKey(text: string, entity: Entity, order: Order): Product
     'usage',
     `The key after --after belongs to --orderby "${by} ${direction}"${deleted}: use the same with it.`,
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

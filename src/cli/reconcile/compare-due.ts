@@ -105,7 +105,9 @@ async function whatIsDue(
     completeness.uptimes(sinceUs - aheadUs),
     administration.gaps(),
   ]);
-  const times = { nowUs, settlingUs, secondLookUs, horizonUs, lookedAtUs: looked.atUs };
+  // A look that lies ahead was dated by a clock that was: before the first answer it is our own.
+  const lookedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
+  const times = { nowUs, settlingUs, secondLookUs, horizonUs, lookedAtUs };
   const shifted = uptimes.map((one) => shift(one, aheadUs));
   return dueTasks({ definitions, registrations, coverage, uptimes: shifted, gaps, ...times });
 }
@@ -146,6 +148,11 @@ async function compare(
     const what = 'records of the catalogue could not be read and are not counted';
     log.warn({ subscription, event, unreadable }, what);
   }
+  const undecided = sumOf(reports, 'undecided');
+  if (undecided > 0) {
+    const what = 'records of the catalogue lack what the filter asks for, and are not counted';
+    log.warn({ subscription, event, undecided }, what);
+  }
 }
 
 /** Walks over more hours may take minutes, and are told of. */
@@ -161,7 +168,7 @@ function extentOf(tasks: readonly ReconcileTask[]): { hours: number; from: strin
   };
 }
 
-type Count = 'expected' | 'pushed' | 'late' | 'recovered' | 'unreadable';
+type Count = Exclude<keyof TaskReport, 'task'>;
 
 function sumOf(reports: readonly TaskReport[], key: Count): number {
   return reports.reduce((sum, report) => sum + report[key], 0);

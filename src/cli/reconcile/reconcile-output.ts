@@ -1,5 +1,6 @@
 /** What `earshot reconcile` prints: a table, or JSON; with --dry-run each missing event. */
 import type { TaskReport } from '../../admin/reconcile/reconcile.ts';
+import { noCounts } from '../../admin/reconcile/reconcile-task.ts';
 import type { CatalogueEvent } from '../../domain/completeness.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
@@ -31,13 +32,7 @@ interface OutputOptions {
 }
 
 /** One row of the counts: all tasks of a subscription and event together. */
-type CountRow = Pick<
-  TaskReport,
-  'expected' | 'pushed' | 'late' | 'recovered' | 'missing' | 'unreadable'
-> & {
-  subscription: string;
-  event: string;
-};
+type CountRow = Omit<TaskReport, 'task'> & { subscription: string; event: string };
 
 export function createReconcileOutput(
   { stdout, stderr, nowUs }: Pick<Io, 'stdout' | 'stderr' | 'nowUs'>,
@@ -94,12 +89,13 @@ function countRows(reports: readonly TaskReport[]): CountRow[] {
       recovered: row.recovered + counts.recovered,
       missing: row.missing + counts.missing,
       unreadable: row.unreadable + counts.unreadable,
+      undecided: row.undecided + counts.undecided,
     });
   }
   return [...rows.values()];
 }
 
-const none = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0, unreadable: 0 };
+const none = { ...noCounts(), unreadable: 0, undecided: 0 };
 
 const whole = (value: number) => value.toLocaleString('en-US');
 
@@ -126,25 +122,35 @@ function verdict(
 ): string[] {
   if (rows.length === 0) return ['Nothing was asked for in that time, so nothing can be missing.'];
   const sum = (key: keyof typeof none) => rows.reduce((total, row) => total + row[key], 0);
-  const [expected, missing, odd] = [sum('expected'), sum('missing'), sum('unreadable')];
-  const unreadable =
-    odd === 0
-      ? []
-      : [`${whole(odd)} records of the catalogue could not be read and are not counted.`];
+  const [expected, missing] = [sum('expected'), sum('missing')];
+  const uncounted = uncountedTexts(sum('unreadable'), sum('undecided'));
   const events = expected === 1 ? '1 event' : `${whole(expected)} events`;
   const left = dryRun ? [`Without --dry-run ${missing === 1 ? 'it is' : 'they are'} fetched.`] : [];
   if (fetched > 0)
     return [
       `${whole(fetched)} of ${events} ${fetched === 1 ? 'was missing and is' : 'were missing and are'} fetched.`,
-      ...unreadable,
+      ...uncounted,
     ];
-  if (missing === 0) return [`Nothing is missing: ${events}.`, ...unreadable];
-  if (check) return unreadable;
+  if (missing === 0) return [`Nothing is missing: ${events}.`, ...uncounted];
+  if (check) return uncounted;
   return [
     `${whole(missing)} of ${events} ${missing === 1 ? 'is' : 'are'} missing.`,
     ...left,
-    ...unreadable,
+    ...uncounted,
   ];
+}
+
+function uncountedTexts(unreadable: number, undecided: number): string[] {
+  const texts: string[] = [];
+  if (unreadable > 0)
+    texts.push(
+      `${whole(unreadable)} records of the catalogue could not be read and are not counted.`,
+    );
+  if (undecided > 0)
+    texts.push(
+      `${whole(undecided)} ${undecided === 1 ? 'record lacks' : 'records lack'} what the filter asks for, so that nobody can tell whether ${undecided === 1 ? 'it is' : 'they are'} owed; not counted.`,
+    );
+  return texts;
 }
 
 function asked(cost: { requests: number; answersMs: number }, seconds: number): string {

@@ -1,6 +1,7 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/completeness-config.ts';
 import { isAppError } from '../../domain/app-error.ts';
+import { doRounds } from '../../domain/rounds.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import type { Io } from '../io.ts';
 import { pause } from '../until-aborted.ts';
@@ -13,7 +14,7 @@ import {
 } from './compare-due.ts';
 import { openListing } from './open-listing.ts';
 
-/** What tests make shorter. */
+/** What tests make shorter. All times are jittered by a tenth. */
 export interface ReconcileTiming {
   /** After the start; then pushes arrive again. */
   firstMs: number;
@@ -32,22 +33,15 @@ export function startReconcile(
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
   timing: Partial<ReconcileTiming> = {},
 ): { stop(): Promise<void> } {
-  const { firstMs, intervalMs, retryMs } = { ...usual, ...timing };
   const stopping = new AbortController();
   const { signal } = stopping;
   const round = createReconcileRounds(parts, config, io, signal);
-  const jittered = (ms: number) => pause(ms * (0.9 + 0.2 * io.random()), signal);
-  const run = async () => {
-    let failures = 0;
-    await jittered(firstMs);
-    while (!signal.aborted) {
-      // Where something could be compared, the rest is no more urgent than usual.
-      failures = (await round()) === 'none' ? failures + 1 : 0;
-      const backoffMs = Math.min(retryMsMax, retryMs * 2 ** (failures - 1));
-      await jittered(failures === 0 ? intervalMs : backoffMs);
-    }
-  };
-  const running = run();
+  const running = doRounds(
+    // Where something could be compared, the rest is no more urgent than usual.
+    async () => (await round()) !== 'none',
+    { ...usual, ...timing, retryMsMax },
+    { pause, random: io.random, signal },
+  );
   return {
     stop: async () => {
       stopping.abort();

@@ -11,11 +11,13 @@ export function createTellTrouble({
   stderr,
 }: Pick<Io, 'stderr'>): (trouble: ListingTrouble, clear: () => void) => void {
   const told = new Set<string>();
-  return ({ cause, waitMs }, clear) => {
+  return ({ cause, waitMs, triesForMs }, clear) => {
     if (told.has(cause)) return;
     told.add(cause);
     clear();
-    const when = waitMs > patienceMs ? ` in ${duration(waitMs)}` : '';
-    stderr.write(`${cause}; trying again${when} …\n`);
+    const next = waitMs > patienceMs ? ` in ${duration(waitMs)}` : '';
+    // Said at once, as nothing else is until it goes on, or is given up.
+    const inAll = triesForMs === null ? '' : ` for ${duration(triesForMs)}`;
+    stderr.write(`${cause}; trying again${next}${inAll} …\n`);
   };
 }

@@ -1,4 +1,4 @@
-/** What is said to a name that no subscription ever had. */
+/** What is said to a name that no subscription ever had, and where there never was one. */
 import { AppError } from '../../domain/app-error.ts';
 
 /** An error with the code `usage` that says which names there are. */
@@ -6,9 +6,16 @@ export function unknownSubscription(
   unknown: readonly string[],
   known: readonly string[],
 ): AppError {
-  const names = known.length === 0 ? 'none' : known.toSorted().join(', ');
   return new AppError(
     'usage',
-    `There never was a subscription ${unknown.join(', ')} in this data directory. Known are: ${names}.`,
+    `There never was a subscription ${unknown.join(', ')} in this data directory. Known are: ${known.toSorted().join(', ')}.`,
+  );
+}
+
+/** An error with the code `configuration`; `then` completes "Run `earshot register` first; …". */
+export function neverRegistered(then: string): AppError {
+  return new AppError(
+    'configuration',
+    `No subscription was ever registered in this data directory, so nothing says what should be here. Run \`earshot register\` first; ${then}.`,
   );
 }

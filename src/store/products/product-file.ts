@@ -7,8 +7,9 @@ import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
 import { busyTimeoutMs } from '../database.ts';
-import { errorCodeOf, sqliteCode } from '../sqlite-error.ts';
+import { sqliteCode } from '../sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
 
 const filePattern = /^products-(\d{1,9})\.db$/;
@@ -62,8 +63,8 @@ export function openProductsForReading(dataDir: string): Database {
   const file = currentProductFile(dataDir);
   if (file === null) throw notIndexed();
   const database = new Sqlite(file, { readonly: true, timeout: busyTimeoutMs });
-  // For sorting what an index does not bring in order; in KiB, because negative.
-  database.pragma('cache_size = -32768');
+  // 8 MiB, negative because in KiB.
+  database.pragma('cache_size = -8192');
   if (isOfThisVersion(database)) return database;
   database.close();
   throw notIndexed();
@@ -87,8 +88,8 @@ function openForIndexing(file: string): Database {
     // 64 MB: pages that are written again and again are taken into the file seldom.
     database.pragma('wal_autocheckpoint = 16000');
     database.pragma(`journal_size_limit = ${128 * 2 ** 20}`);
-    // In KiB, because negative: the indexes by name, id and place are written at random places.
-    database.pragma('cache_size = -32768');
+    // 8 MiB, negative because in KiB, though indexes are written at random places: the system keeps more.
+    database.pragma('cache_size = -8192');
     database.transaction(() => createTables(database)).immediate();
     return database;
   } catch (error) {

@@ -1,6 +1,7 @@
 /** The client library of the chat-completion interface, kept to what the specification shows. */
 import type { APIError, OpenAI } from 'openai';
 import { isAppError } from '../../domain/app-error.ts';
+import { jsonOf } from '../../domain/json-of.ts';
 import { createBoundedFetch, UnusableAnswer } from '../../http/bounded-fetch.ts';
 import { networkFault } from '../../http/network-fault.ts';
 import type { ChatRequest } from './chat-request.ts';
@@ -98,14 +99,6 @@ function createPlainFetch({ apiKey, fetch: send }: InferenceAccess): typeof fetc
 async function whole(response: Response) {
   const { status, headers } = response;
   return { status, headers, text: await response.text() };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 type ErrorAnswer = APIError & { status: number; headers: Headers };

@@ -1,4 +1,5 @@
 /** How a job goes on after a failure, its own or the service's. */
+import { jittered } from '../../domain/jitter.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { SummaryJob, SummaryOutcome } from '../../domain/summaries.ts';
 import { faultScope, type InferenceFault } from '../chat/inference-fault.ts';
@@ -49,7 +50,7 @@ export function afterOwnFailure(
   { nowUs, random }: SummaryWorld,
 ): SummaryOutcome {
   if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
-  const waitUs = 60_000_000 * 2 ** attempts * (0.75 + random() / 2);
+  const waitUs = jittered(60_000_000 * 2 ** attempts, random);
   const nextTryAtUs = nowUs() + Math.round(waitUs);
   return { outcome: 'postponed', error, nextTryAtUs, counts: true, template };
 }

@@ -1,4 +1,5 @@
 /** Gives a service that fails time to recover: the longer it has failed, the more. */
+import { jittered } from '../../domain/jitter.ts';
 import type { FaultScope } from '../chat/inference-fault.ts';
 
 /** Before jitter; it doubles with each failure. */
@@ -31,11 +32,10 @@ export function createServicePause(io: {
     untilUs: () => untilUs,
     isProbing: () => failures > 0,
     noteFault: (scope, retryAfterMs) => {
-      const jitter = 0.75 + io.random() / 2;
       const ownMs =
         scope === 'settings'
-          ? settingsPauseMs * jitter
-          : Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(failures, 10) * jitter);
+          ? jittered(settingsPauseMs, io.random)
+          : Math.min(pauseMsMax, jittered(firstPauseMs * 2 ** Math.min(failures, 10), io.random));
       const askedMs = Math.min(retryAfterMs ?? 0, retryAfterMsMax);
       failures += 1;
       const pauseMs = Math.max(askedMs, ownMs);

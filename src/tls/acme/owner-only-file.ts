@@ -1,10 +1,12 @@
 /** Files in the data directory that hold keys: readable by their owner alone, replaced in one step. */
-import { mkdirSync } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
+import { jsonOf } from '../../domain/json-of.ts';
+import { makeDirectory } from '../../domain/make-directory.ts';
 
 /**
  * What a file holds; null without one. Rejects with `configuration` for one that others may read or
@@ -25,11 +27,11 @@ export async function readOwnerOnly<Value>(
     }
     text = await readFile(path, 'utf8');
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return null;
+    if (errorCodeOf(cause) === 'ENOENT') return null;
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       'configuration',
-      `${path} cannot be read (${codeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
+      `${path} cannot be read (${errorCodeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
       { cause },
     );
   }
@@ -45,10 +47,10 @@ export async function readOwnerOnly<Value>(
 export async function writeOwnerOnly(path: string, value: unknown): Promise<void> {
   const text = typeof value === 'string' ? value : `${JSON.stringify(value, null, 2)}\n`;
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeDirectory(dirname(path));
     await writeFileAtomic(path, text, { mode: 0o600 });
   } catch (cause) {
-    throw new AppError('unavailable', `${path} cannot be written ${adviceOf(codeOf(cause))}`, {
+    throw new AppError('unavailable', `${path} cannot be written ${adviceOf(errorCodeOf(cause))}`, {
       cause,
     });
   }
@@ -59,7 +61,7 @@ export async function removeFile(path: string): Promise<void> {
   // Another program may be putting a file into a folder just now: then it is tried again.
   const options = { recursive: true, force: true, maxRetries: 3 };
   await rm(path, options).catch((cause: unknown) => {
-    throw new AppError('unavailable', `${path} cannot be removed ${adviceOf(codeOf(cause))}`, {
+    throw new AppError('unavailable', `${path} cannot be removed ${adviceOf(errorCodeOf(cause))}`, {
       cause,
     });
   });
@@ -70,16 +72,4 @@ function adviceOf(code: string): string {
     return `(${code}): the disk is full. Free some space; it is tried again by itself.`;
   }
   return `(${code}). Give the user of the receiver write permission to the data directory and what is in it.`;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }

@@ -16,6 +16,7 @@ export interface AlertMessage {
   /** The alert's number, as `earshot alerts` shows it. */
   alert: number;
   change: AlertDelivery['change'];
+  /** One of `alertKinds`, or `test`. */
   kind: string;
   /** A subscription or sink; '' where there is but one of what it is about. */
   subject: string;
@@ -48,6 +49,28 @@ export function alertMessage({
     ...{ kind, subject, severity, cause, evidence, nextStep },
     raisedAt: formatDateUs(alert.raisedAtUs),
     resolvedAt: alert.resolvedAtUs === null ? null : formatDateUs(alert.resolvedAtUs),
+  };
+}
+
+/** The document that tries a channel. */
+export function testMessage(nowUs: number): AlertMessage {
+  const cause = 'This is a test: nothing is wrong.';
+  const evidence = ['It was sent by `earshot alerts --test`.'];
+  return {
+    version: alertMessageVersion,
+    text: ['earshot: test: nothing is wrong', ...evidence].join('\n'),
+    // None is like another: who sorts out what comes twice is to see each.
+    id: `alert_0_${nowUs}`,
+    alert: 0,
+    change: 'raised',
+    kind: 'test',
+    subject: '',
+    severity: 'warning',
+    cause,
+    evidence,
+    nextStep: 'Nothing is to be done.',
+    raisedAt: formatDateUs(nowUs),
+    resolvedAt: null,
   };
 }
 

@@ -1,5 +1,6 @@
 /** Tells what is to be told through one channel: at least once, each alert before its end. */
 import type { AlertChannel, AlertDelivery } from '../../domain/alerts.ts';
+import { jittered } from '../../domain/jitter.ts';
 import type { WatchWorld } from '../watch-world.ts';
 import { alertMessage } from './alert-message.ts';
 import { tellOnce } from './tell-once.ts';
@@ -73,7 +74,7 @@ async function settleFailure(
     log.error(fields, 'an alert could not be told for a day; it is given up');
     return alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
   }
-  const waitUs = Math.min(retryMaxUs, retryMinUs * 2 ** attempts) * (0.75 + random() / 2);
+  const waitUs = jittered(Math.min(retryMaxUs, retryMinUs * 2 ** attempts), random);
   log.warn(fields, 'an alert could not be told; it is tried again');
   const nextTryAtUs = atUs + Math.round(waitUs);
   return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextTryAtUs });

@@ -81,17 +81,29 @@ describe('a filter', () => {
     expect(asked.map((text) => text.includes('Name'))).toEqual([true, ...pages.map(() => false)]);
   });
 
-  it('of fields that deleted products lack takes them for absent', async () => {
-    const filter = "Online eq true or DeletionCause eq 'Duplicated product'";
-    const deleted = [0, 1].map((n) => ({
-      ...productOf(n, { DeletionDate: startUs }),
-      Online: null,
-    }));
-    const records = [{ ...deleted[0], DeletionCause: 'Duplicated product' }, { ...deleted[1] }];
+  it('of fields that records lack leaves those out, and counts them, for which that matters', async () => {
+    const filter =
+      "Online eq true and contains(Name,'A_') or DeletionCause eq 'Duplicated product'";
+    const deleted = (number: number, DeletionCause: string | null, offsetUs = 0) => ({
+      ...productOf(number, { DeletionDate: startUs + offsetUs }),
+      ...(number === 3 ? { Name: 'S2B_3.SAFE' } : {}),
+      DeletionCause,
+    });
+    const records = [
+      deleted(0, 'Duplicated product'),
+      deleted(1, null),
+      deleted(2, 'Other'),
+      // Its name decides.
+      deleted(3, 'Other'),
+      // Not in the window.
+      deleted(4, 'Other', -1),
+    ];
     const catalogue = await startCatalogue({ records: () => records });
-    const pages = await walked(listingOf(catalogue.url), { event: 'deleted', filter });
+    const { listing } = listingOf(catalogue.url);
+    const pages = await walked({ listing }, { event: 'deleted', filter });
     expect(numbersIn(pages)).toEqual([0]);
     expect(catalogue.requests).toHaveLength(2);
+    expect(listing.spent()).toMatchObject({ undecided: 2, oddRecords: 0 });
   });
 
   it('that is too long for an address is asked of the records here from the start', async () => {

@@ -23,7 +23,7 @@ describe('trouble is told', () => {
     ['The catalogue cannot be asked: it did not answer in time', 'hang'],
   ])('as: %s', async (cause, answer) => {
     const [first, ...others] = await troublesOf(answer);
-    expect(first).toEqual({ cause, waitMs: 750 });
+    expect(first).toEqual({ cause, waitMs: 750, triesForMs: 123_000 });
     expect(new Set(others.map((trouble) => trouble.cause))).toEqual(
       new Set(others.length > 0 ? [cause] : []),
     );
@@ -31,12 +31,13 @@ describe('trouble is told', () => {
 
   it('as a wait that the catalogue asks for', async () => {
     expect(await troublesOf({ status: 429, headers: { 'Retry-After': '90' } })).toEqual([
-      { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500 },
+      { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500, triesForMs: null },
     ]);
   });
 
   it('before each further try, and with the advice last when it is given up', async () => {
     const causes: string[] = [];
+    const triesForMs: (number | null)[] = [];
     const refusing: typeof fetch = async () => {
       throw new TypeError('fetch failed', {
         cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
@@ -44,7 +45,10 @@ describe('trouble is told', () => {
     };
     const walk = listingOf('http://catalogue.test', {
       fetch: refusing,
-      onTrouble: ({ cause }) => void causes.push(cause),
+      onTrouble: (trouble) => {
+        causes.push(trouble.cause);
+        triesForMs.push(trouble.triesForMs);
+      },
     });
     await expect(walked(walk)).rejects.toMatchObject({
       message:
@@ -53,5 +57,8 @@ describe('trouble is told', () => {
     expect(causes).toEqual(
       Array.from({ length: 7 }, () => 'The catalogue does not answer (ECONNREFUSED)'),
     );
+    // Less and less, and at last the longest wait alone.
+    const leftMs = [123_000, 122_000, 120_000, 116_000, 108_000, 92_000, 60_000];
+    expect(triesForMs).toEqual(leftMs);
   });
 });

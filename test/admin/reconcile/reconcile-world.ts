@@ -69,6 +69,8 @@ export interface TestWorld extends ReconcileWorld {
   onStep: (step: string) => void | Promise<void>;
   /** Records of the catalogue that cannot be read. */
   odd: number;
+  /** Those of which nobody can tell whether they are wanted. */
+  undecided: number;
   pauses: number;
   push(...pushes: TestPush[]): Promise<void>;
   /** Indexes what is in the log; as long as nobody does, the index stays behind. */
@@ -98,6 +100,7 @@ export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
     now: 100_000,
     onStep: () => undefined,
     odd: 0,
+    undecided: 0,
     pauses: 0,
     listing: { list: (query, signal) => list(world, pageMax, query, signal), spent },
     completeness: {
@@ -129,7 +132,13 @@ export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
       reconcile(world, { ...usual, tasks, signal: new AbortController().signal, ...options }),
   };
   function spent() {
-    return { requests: 0, answersMs: 0, waitedMs: 0, oddRecords: world.odd };
+    return {
+      requests: 0,
+      answersMs: 0,
+      waitedMs: 0,
+      oddRecords: world.odd,
+      undecided: world.undecided,
+    };
   }
   await world.index();
   return world;

@@ -85,7 +85,7 @@ it('writes nothing at all in a preview, and lists what is missing', async () => 
   expect(await world.coverage()).toEqual([]);
 });
 
-it('counts records that cannot be read, and goes on without them', async () => {
+it('counts records that cannot be read or judged, and goes on without them', async () => {
   const world = await openReconcileWorld(10);
   world.held = [
     { id: 'a', published: 10 },
@@ -94,11 +94,14 @@ it('counts records that cannot be read, and goes on without them', async () => {
     { id: 'b', published: 13 },
   ];
   world.odd = 5;
+  world.undecided = 9;
   world.onStep = (step) => {
-    if (step === 'page') world.odd += 2;
+    if (step !== 'page') return;
+    world.odd += 2;
+    world.undecided += 3;
   };
   const reports = await world.run([task('created', firstHours)]);
-  expect(reports).toMatchObject([{ expected: 2, recovered: 2, unreadable: 4 }]);
+  expect(reports).toMatchObject([{ expected: 2, recovered: 2, unreadable: 4, undecided: 3 }]);
 });
 
 it('takes more events in a page than the store takes at once', async () => {

@@ -5,6 +5,7 @@ import type { Cleanup } from './cleanup.ts';
 import { runComparison } from './comparison.ts';
 import { createEndpoint } from './endpoint.ts';
 import { type Growth, runGrowth } from './growth.ts';
+import { handingOverFaults, runHandingOver } from './handing-over.ts';
 import { runIndexing } from './indexing.ts';
 import { describeMachine } from './machine.ts';
 import { type BenchSetting, faultsOf } from './measure.ts';
@@ -51,7 +52,8 @@ async function measureAll(
     : null;
   const indexing = options.index ? await runIndexing(setting, rounds, progress) : null;
   const summarising = options.summaries ? await runSummarising(setting, rounds, progress) : null;
-  const parts = { comparison, growth, indexing, summarising };
+  const handingOver = options.sinks ? await runHandingOver(setting, rounds, progress) : null;
+  const parts = { comparison, growth, indexing, summarising, handingOver };
   return {
     machine: describeMachine(parentFolder),
     command: ['npm run bench --', ...argv].join(' '),
@@ -62,6 +64,7 @@ async function measureAll(
       ...runsOf(parts).flatMap(faultsOf),
       ...probeFaults(growth),
       ...(summarising === null ? [] : summarisingFaults(summarising)),
+      ...(handingOver === null ? [] : handingOverFaults(handingOver)),
     ],
   };
 }

@@ -1,9 +1,9 @@
-/** Measures intake with a part of earshot off and on in turn: what that part costs. */
+/** Measures intake in several states of earshot in turn, such as a part off and on: what that part costs. */
 import type { BenchSetting, RunFigures } from './measure.ts';
-import { median } from './median.ts';
+import { type Spread, spreadOf } from './median.ts';
 import type { Progress } from './progress.ts';
 
-export type PartState = 'off' | 'on';
+export const offAndOn = ['off', 'on'] as const;
 
 /** What each of both states gave in one round. */
 export interface InTurn<Measured> {
@@ -12,26 +12,26 @@ export interface InTurn<Measured> {
 }
 
 /**
- * Measures both states in each round, each on an empty data folder; which of the two comes first changes from
- * round to round.
+ * Measures all states in each round, each on an empty data folder; each round begins with another one of them, and
+ * goes on in their order.
  */
-export async function measureInTurn<Measured>(
+export async function measureInTurn<State extends string, Measured>(
   { setting, roundCount, progress }: InTurnMeans,
   part: string,
-  measure: (state: PartState, dataFolder: string) => Promise<Measured>,
-): Promise<InTurn<Measured>[]> {
-  const rounds: InTurn<Measured>[] = [];
+  states: readonly State[],
+  measure: (state: State, dataFolder: string) => Promise<Measured>,
+): Promise<Record<State, Measured>[]> {
+  const rounds: Record<State, Measured>[] = [];
   for (let round = 1; round <= roundCount; round += 1) {
-    const measureState = async (state: PartState) => {
+    const first = (round - 1) % states.length;
+    const measured: Partial<Record<State, Measured>> = {};
+    for (const state of [...states.slice(first), ...states.slice(0, first)]) {
       progress.show(`${part}, round ${round} of ${roundCount}: ${state}`);
       const dataFolder = setting.cleanup.temporaryFolder(setting.parentFolder);
-      const measured = await measure(state, dataFolder);
+      measured[state] = await measure(state, dataFolder);
       setting.cleanup.removeFolder(dataFolder);
-      return measured;
-    };
-    const offFirst = round % 2 === 1 ? await measureState('off') : undefined;
-    const on = await measureState('on');
-    rounds.push({ off: offFirst ?? (await measureState('off')), on });
+    }
+    rounds.push(measured as Record<State, Measured>);
   }
   return rounds;
 }
@@ -44,5 +44,18 @@ export interface InTurnMeans {
 
 /** Requests per second, on to off: median of the rounds' ratios. */
 export function onToOff(rounds: readonly InTurn<RunFigures>[]): number | null {
-  return median(rounds.map(({ on, off }) => on.requestsPerSecond / off.requestsPerSecond));
+  return speedRatios(rounds, ({ on, off }) => [on, off])?.median ?? null;
+}
+
+/** Requests per second in one state to those in another: of the rounds' ratios. */
+export function speedRatios<Round>(
+  rounds: readonly Round[],
+  pick: (round: Round) => readonly [state: RunFigures, base: RunFigures],
+): Spread | null {
+  return spreadOf(
+    rounds.map((round) => {
+      const [state, base] = pick(round);
+      return state.requestsPerSecond / base.requestsPerSecond;
+    }),
+  );
 }

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { type InTurn, measureInTurn, onToOff } from './in-turn.ts';
+import { type InTurn, measureInTurn, offAndOn, onToOff } from './in-turn.ts';
 import { type BenchSetting, measureServer, type RunFigures } from './measure.ts';
 import { median } from './median.ts';
 import type { Progress } from './progress.ts';
@@ -32,7 +32,7 @@ export async function runIndexing(
   progress: Progress,
 ): Promise<Indexing> {
   const means = { setting, roundCount, progress };
-  const measured = await measureInTurn(means, 'index', async (state, dataFolder) => {
+  const measured = await measureInTurn(means, 'index', offAndOn, async (state, dataFolder) => {
     const sampler = sampleIndex(dataFolder);
     const figures = await measureServer({ ...setting, templateCount }, 'earshot', dataFolder, {
       environment: { EARSHOT_INDEX: state },

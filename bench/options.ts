@@ -1,6 +1,5 @@
 /** The benchmark's command line. */
-import { parseArgs } from 'node:util';
-import { integerOf, numberOf, rowsOf, UsageError } from './option-values.ts';
+import { integerOf, numberOf, readFlags, rowsOf, UsageError } from './option-values.ts';
 import { type AckIdForm, ackIdForms } from './request-ids.ts';
 
 /** The command line, read and with its defaults. */
@@ -22,6 +21,8 @@ export interface BenchOptions {
   readonly index: boolean;
   /** Measure the intake with summaries being made against none. */
   readonly summaries: boolean;
+  /** Measure the intake beside sinks against without. */
+  readonly sinks: boolean;
   readonly smallRows: number;
   readonly largeRows: number;
   /** Undefined: the real size. */
@@ -52,7 +53,9 @@ Afterwards every notification that was answered with 200 is looked for in the da
                            notifications are indexed a second while they come in at full speed
   --summaries              also: intake with every product asked of a model, which answers after a
                            second, and with no summaries in turn
-  --no-comparison          leave the comparison out, with --growth, --index or --summaries
+  --sinks                  also: intake without a sink, beside a webhook that never answers, and beside
+                           one that takes everything at once, in turn
+  --no-comparison          leave the comparison out, with --growth, --index, --summaries or --sinks
   --dir FOLDER             where the databases are written (the system's temporary folder)
   --quick                  one round of 2 s after 1 s of warm-up, 2 s of probe
   --check                  exit 1 when a target is missed
@@ -68,6 +71,7 @@ Examples:
   npm run bench -- --growth --no-comparison --dir /mnt/disk
   npm run bench -- --index --no-comparison
   npm run bench -- --summaries --no-comparison
+  npm run bench -- --sinks --no-comparison
   npm run bench -- --growth --growth-rows 1000,50000 --quick
 `;
 
@@ -75,13 +79,29 @@ const secondsMax = 600;
 
 /** Reads the command line, without the program's name. Throws UsageError. */
 export function parseOptions(argv: readonly string[]): BenchOptions {
-  const values = parseFlags(argv);
+  const values = readFlags(argv, {
+    quick: { type: 'boolean', default: false },
+    growth: { type: 'boolean', default: false },
+    index: { type: 'boolean', default: false },
+    summaries: { type: 'boolean', default: false },
+    sinks: { type: 'boolean', default: false },
+    'no-comparison': { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    connections: { type: 'string' },
+    'ack-ids': { type: 'string', default: 'observed' },
+    seconds: { type: 'string' },
+    'warm-up-seconds': { type: 'string' },
+    'probe-seconds': { type: 'string' },
+    'growth-rows': { type: 'string', default: '10000,1000000' },
+    'prefill-body-bytes': { type: 'string' },
+    dir: { type: 'string' },
+  });
   const quick = values.quick;
   const seconds = (flag: string, text: string | undefined, byDefault: number) =>
     numberOf(flag, text, byDefault, { min: 0.1, max: secondsMax }) * 1_000;
   const [smallRows, largeRows] = rowsOf('growth-rows', values['growth-rows']);
   const comparison = !values['no-comparison'];
-  const others = values.growth || values.index || values.summaries;
+  const others = values.growth || values.index || values.summaries || values.sinks;
   if (!comparison && !others) throw new UsageError('--no-comparison leaves nothing to do');
   const bodyBytes = values['prefill-body-bytes'];
   return {
@@ -98,6 +118,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
     growth: values.growth,
     index: values.index,
     summaries: values.summaries,
+    sinks: values.sinks,
     smallRows,
     largeRows,
     prefillBodyBytes:
@@ -106,36 +127,6 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
         : integerOf('prefill-body-bytes', bodyBytes, 0, { min: 1, max: 1_048_576 }),
     folder: values.dir,
   };
-}
-
-function parseFlags(argv: readonly string[]) {
-  try {
-    const { values } = parseArgs({
-      args: [...argv],
-      options: {
-        help: { type: 'boolean', short: 'h', default: false },
-        json: { type: 'boolean', default: false },
-        check: { type: 'boolean', default: false },
-        quick: { type: 'boolean', default: false },
-        growth: { type: 'boolean', default: false },
-        index: { type: 'boolean', default: false },
-        summaries: { type: 'boolean', default: false },
-        'no-comparison': { type: 'boolean', default: false },
-        rounds: { type: 'string' },
-        connections: { type: 'string' },
-        'ack-ids': { type: 'string', default: 'observed' },
-        seconds: { type: 'string' },
-        'warm-up-seconds': { type: 'string' },
-        'probe-seconds': { type: 'string' },
-        'growth-rows': { type: 'string', default: '10000,1000000' },
-        'prefill-body-bytes': { type: 'string' },
-        dir: { type: 'string' },
-      },
-    });
-    return values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 function ackIdFormOf(text: string): AckIdForm {

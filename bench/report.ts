@@ -1,11 +1,12 @@
 /** The benchmark's result as one object and as text for people. */
 import { type Comparison, runsByServer } from './comparison.ts';
 import type { Growth, ProbeRound } from './growth.ts';
+import { type HandingOver, sinkStates } from './handing-over.ts';
 import type { InTurn } from './in-turn.ts';
 import type { Indexing } from './indexing.ts';
 import type { Machine } from './machine.ts';
 import type { RunFigures } from './measure.ts';
-import { median } from './median.ts';
+import { median, type Spread } from './median.ts';
 import type { ProbeFigures } from './probe.ts';
 import type { AckIdForm } from './request-ids.ts';
 import { serverNames } from './servers.ts';
@@ -39,6 +40,7 @@ export function renderReport(report: BenchReport): string {
   if (report.growth !== null) parts.push(renderGrowth(report.growth), renderProbes(report.growth));
   if (report.indexing !== null) parts.push(renderIndexing(report.indexing));
   if (report.summarising !== null) parts.push(renderSummarising(report.summarising));
+  if (report.handingOver !== null) parts.push(renderHandingOver(report.handingOver));
   parts.push(...cautions(report));
   parts.push(renderTargets(report.targets), renderFaults(report), `Repeat: ${report.command}`);
   return `${parts.join('\n\n')}\n`;
@@ -204,13 +206,46 @@ function renderSummarising({ rounds, speedRatio }: Summarising): string {
   ].join('\n');
 }
 
+function renderHandingOver({
+  rounds,
+  hangingToNone,
+  takingToNone,
+  takenPerSecond,
+}: HandingOver): string {
+  const waiting = median(rounds.map((round) => round.waiting));
+  return [
+    'Intake without a sink, beside a webhook that never answers, and beside one that takes all at once, in turn',
+    inTurn('sink', sinkStates, rounds),
+    '',
+    `requests/s, hanging / none: ${spread(hangingToNone, 2)} (${figure(waiting)} waited for it when the load ended)`,
+    `requests/s, taking / none:  ${spread(takingToNone, 2)}`,
+    `taken/s meanwhile:          ${spread(takenPerSecond)}`,
+  ].join('\n');
+}
+
 function offAndOn(what: string, rounds: readonly InTurn<RunFigures>[]): string {
-  const row = (state: 'off' | 'on') =>
+  return inTurn(what, ['off', 'on'], rounds);
+}
+
+/** A line for each state. */
+function inTurn<State extends string>(
+  what: string,
+  states: readonly State[],
+  rounds: readonly Readonly<Record<State, RunFigures>>[],
+): string {
+  const row = (state: State) =>
     runRow(
       state,
       rounds.map((round) => round[state]),
     );
-  return alignTable([[what, ...runHeader], row('off'), row('on')]);
+  return alignTable([[what, ...runHeader], ...states.map(row)]);
+}
+
+function spread(values: Spread | null, decimals = 0): string {
+  if (values === null) return figure(null);
+  const { median: middle, lowerQuartile, upperQuartile } = values;
+  const [lower, upper] = [figure(lowerQuartile, decimals), figure(upperQuartile, decimals)];
+  return `${figure(middle, decimals)}, quartiles ${lower} and ${upper}`;
 }
 
 /** The promises and what became of them. */

@@ -24,7 +24,7 @@ export interface RunningServer {
 /** What starting a server needs. */
 export interface ServerStart {
   readonly endpoint: Endpoint;
-  /** Where the server keeps its database; the folder exists. */
+  /** Where the server keeps its database, and is started; the folder exists. */
   readonly dataFolder: string;
   readonly cleanup: Cleanup;
   /** Variables of earshot beside those that every run has, or in their place. */
@@ -49,7 +49,8 @@ export async function startServer(name: ServerName, start: ServerStart): Promise
   const logFile = join(start.dataFolder, `${name}.log`);
   const log = openSync(logFile, 'a');
   const child = spawn(process.execPath, programOf(name), {
-    cwd: projectFolder(),
+    // Neither an .env nor an earshot.config.ts of a checkout may count.
+    cwd: start.dataFolder,
     env: environmentOf(name, start, port),
     stdio: ['ignore', log, log],
   });
@@ -108,10 +109,11 @@ export function earshotEnvironment(
 }
 
 function programOf(name: ServerName): string[] {
-  if (name === 'bare') return ['bench/bare-server.ts'];
-  if (name === 'twenty-line') return ['bench/twenty-line-receiver.ts'];
+  const path = (file: string) => join(projectFolder(), file);
+  if (name === 'bare') return [path('bench/bare-server.ts')];
+  if (name === 'twenty-line') return [path('bench/twenty-line-receiver.ts')];
   // As `npm start` has it.
-  return ['--max-semi-space-size=16', 'scripts/earshot.js', 'start'];
+  return ['--max-semi-space-size=16', path('scripts/earshot.js'), 'start'];
 }
 
 function readyPath(name: ServerName): string {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { type InTurn, measureInTurn, onToOff } from './in-turn.ts';
+import { type InTurn, measureInTurn, offAndOn, onToOff } from './in-turn.ts';
 import { type BenchSetting, measureServer, type RunFigures } from './measure.ts';
 import type { Progress } from './progress.ts';
 import { databaseFile, freePort } from './servers.ts';
@@ -35,7 +35,7 @@ export async function runSummarising(
   const busy = { ...setting, templateCount, warmUpMs };
   const environments = { off: { EARSHOT_SUMMARY: 'off' }, on: await busyEnvironment(setting) };
   const means = { setting, roundCount, progress };
-  const measured = await measureInTurn(means, 'summaries', async (state, dataFolder) => {
+  const measured = await measureInTurn(means, 'summaries', offAndOn, async (state, dataFolder) => {
     let counts = { wanted: 0, written: 0 };
     const figures = await measureServer(busy, 'earshot', dataFolder, {
       environment: environments[state],

@@ -1,6 +1,7 @@
 /** The speeds, sizes and latencies that earshot promises, and whether a benchmark met them. */
 import { type Comparison, runsByServer } from './comparison.ts';
 import type { Growth } from './growth.ts';
+import type { HandingOver } from './handing-over.ts';
 import type { Indexing } from './indexing.ts';
 import type { RunFigures } from './measure.ts';
 import { median } from './median.ts';
@@ -30,25 +31,30 @@ export interface BenchParts {
   readonly growth: Growth | null;
   readonly indexing: Indexing | null;
   readonly summarising: Summarising | null;
+  readonly handingOver: HandingOver | null;
 }
 
 /** Every run of a server that was measured. */
-export function runsOf({ comparison, growth, indexing, summarising }: BenchParts): RunFigures[] {
+export function runsOf(parts: BenchParts): RunFigures[] {
+  const { comparison, growth, indexing, summarising, handingOver } = parts;
   return [
     ...(comparison?.rounds ?? []).flatMap((round) => Object.values(round)),
     ...(growth?.rounds ?? []).flatMap((round) => [round.small, round.large]),
     ...(indexing?.rounds ?? []).flatMap((round) => [round.off, round.on]),
     ...(summarising?.rounds ?? []).flatMap((round) => [round.off, round.on]),
+    ...(handingOver?.rounds ?? []).flatMap((round) => [round.none, round.hanging, round.taking]),
   ];
 }
 
 /** Judges what was measured; what was not run has no entry. */
-export function judge({ comparison, growth, indexing, summarising }: BenchParts): TargetResult[] {
+export function judge(parts: BenchParts): TargetResult[] {
+  const { comparison, growth, indexing, summarising, handingOver } = parts;
   return [
     ...(comparison === null ? [] : judgeComparison(comparison)),
     ...(growth === null ? [] : judgeGrowth(growth)),
     ...(indexing === null ? [] : judgeIndexing(indexing)),
     ...(summarising === null ? [] : judgeSummarising(summarising)),
+    ...(handingOver === null ? [] : judgeHandingOver(handingOver)),
   ];
 }
 
@@ -83,6 +89,12 @@ function judgeIndexing({ speedRatio, indexedPerSecond }: Indexing): TargetResult
 
 function judgeSummarising({ speedRatio }: Summarising): TargetResult[] {
   return [target('requests/s, summaries on / off', speedRatio, { min: 0.95 })];
+}
+
+/** One that takes everything has its share of the machine; one that hangs must have none. */
+function judgeHandingOver({ hangingToNone }: HandingOver): TargetResult[] {
+  const value = hangingToNone?.median ?? null;
+  return [target('requests/s, a sink that hangs / none', value, { min: 0.95 })];
 }
 
 /** Judges one figure. */

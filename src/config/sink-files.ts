@@ -1,7 +1,7 @@
 /** The files that a sink names: secrets that not everybody may read, and certificates of authorities. */
-import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { holdsCertificates } from './holds-certificates.ts';
 
 /** A place in `earshot.config.ts` that names a file. */
 export interface FilePlace {
@@ -54,7 +54,8 @@ function read(
   if (file === undefined) return null;
   const path = resolve(folder, file);
   try {
-    const fault = faultOf(path);
+    const isFolder = statSync(path).isDirectory();
+    const fault = isFolder ? `${path} is a folder, not a file.` : faultOf(path);
     if (fault === null) return readFileSync(path, 'utf8');
     problems.push(`${where}: ${fault}`);
   } catch (error) {
@@ -69,13 +70,4 @@ function isWebhookSecret(secret: string): boolean {
   if (base64 === undefined || base64.length % 4 !== 0) return false;
   const { byteLength } = Buffer.from(base64, 'base64');
   return byteLength >= secretBytesMin && byteLength <= secretBytesMax;
-}
-
-function holdsCertificates(pem: string): boolean {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
-  try {
-    return blocks.map((block) => new X509Certificate(block)).length > 0;
-  } catch {
-    return false;
-  }
 }

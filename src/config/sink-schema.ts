@@ -64,7 +64,7 @@ export const sinkSchema = z
   .strictObject({
     /** A program and its arguments, started for each item, which it gets as JSON on its standard input. */
     command: z
-      .array(z.string())
+      .array(z.string(), "must be a list, such as ['node', 'act.js']")
       .refine(([program = '']) => program !== '', 'name a program')
       .optional(),
     /** An https URL that each item is posted to; http only to this machine. */

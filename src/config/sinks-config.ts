@@ -11,24 +11,53 @@ import { readCaFile, readSecretFile } from './sink-files.ts';
 import type { SinkInput } from './sink-schema.ts';
 import { faultsOf, readConfigFile, subscriptionsFileName } from './subscriptions-file.ts';
 
+/** Sinks of the folder's file, by name. */
+export interface LoadedSinks {
+  definitions: readonly SinkDefinition[];
+  /** Those that cannot be started, with all that is wrong with each; no secret is in it. */
+  faulty: readonly { name: string; problems: readonly string[] }[];
+}
+
 /**
- * The sinks of the folder's file, by name; none without a file, or where it has none. The files that it names
- * are looked for from the folder. Rejects with `configuration`, all problems at once, those of filters too.
+ * The sinks of the folder's file, the sound and the faulty ones; none without a file, or where it has none. The
+ * files that it names are looked for from the folder. Rejects with `configuration` where the file as a whole
+ * cannot be read.
  */
+export async function loadEachSink(folder: string): Promise<LoadedSinks> {
+  const sinks = (await readConfigFile(join(folder, subscriptionsFileName)))?.sinks ?? {};
+  const read = Object.entries(sinks)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, sink]) => {
+      const problems: string[] = [];
+      const definition = definitionOf(name, sink, { folder, problems });
+      return { definition, problems: [...problems, ...filterErrors(definition)] };
+    });
+  return frozen({
+    definitions: read.flatMap((one) => (one.problems.length === 0 ? [one.definition] : [])),
+    faulty: read.flatMap(({ definition: { name }, problems }) =>
+      problems.length === 0 ? [] : [{ name, problems }],
+    ),
+  });
+}
+
+/** The same where all are needed. Rejects with `configuration`, all problems of all sinks at once. */
 export async function loadSinks(folder: string): Promise<readonly SinkDefinition[]> {
+  const { definitions, faulty } = await loadEachSink(folder);
+  if (faulty.length === 0) return definitions;
+  throw faultySinks(folder, faulty);
+}
+
+/** The error with the code `configuration` that tells what is wrong with sinks. */
+export function faultySinks(folder: string, faulty: LoadedSinks['faulty']): AppError {
+  const details = faulty.flatMap(({ problems }) => problems);
   const path = join(folder, subscriptionsFileName);
-  const sinks = Object.entries((await readConfigFile(path))?.sinks ?? {});
-  const problems: string[] = [];
-  const definitions = sinks
-    .map(([name, sink]) => definitionOf(name, sink, { folder, problems }))
-    .toSorted((a, b) => a.name.localeCompare(b.name));
-  for (const { where, filter, finding } of sinkFilterFindings(definitions)) {
-    if (finding.severity === 'error') problems.push(`${where}: ${showFinding(filter, finding)}`);
-  }
-  if (problems.length > 0) {
-    throw new AppError('configuration', faultsOf(path), { details: problems });
-  }
-  return frozen(definitions);
+  return new AppError('configuration', faultsOf(path), { details });
+}
+
+function filterErrors(definition: SinkDefinition): string[] {
+  return sinkFilterFindings([definition])
+    .filter(({ finding }) => finding.severity === 'error')
+    .map(({ where, filter, finding }) => `${where}: ${showFinding(filter, finding)}`);
 }
 
 /** A finding about a filter of a sink, with its place in the file. */

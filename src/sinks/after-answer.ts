@@ -1,4 +1,5 @@
 /** How an item goes on after it was handed over, or was not. */
+import { jittered } from '../domain/jitter.ts';
 import type { SinkDefinition, SinkItem, Sinks } from '../domain/sinks.ts';
 import type { AttemptAnswer } from './attempt.ts';
 import type { SinkHealth } from './sink-health.ts';
@@ -50,7 +51,7 @@ export function createAfterAnswer(
     failed.set(id, failures);
     return { ...failures, isOwnFault: isStrike && strikes >= strikesMax };
   };
-  const inMs = (ms: number) => nowUs() + Math.round(ms * 1000 * (0.75 + random() / 2));
+  const inMs = (ms: number) => nowUs() + Math.round(jittered(ms * 1000, random));
 
   const afterRefusal = ({ id, attempts }: SinkItem, error: string): Settlement => {
     if (attempts + 1 >= attemptsMax) {

@@ -1,27 +1,16 @@
 /** What comes after the status of an answer, which alone decides: read as far as it is of use. */
+import { readBeginning } from '../http/read-beginning.ts';
 
-/** Of one body. */
+/** Of a body that nobody waits for; to keep its connection is worth no more. */
 const bytesMax = 65_536;
-/** Bodies that are read to no end at a time; the oldest is left when there are more. */
+/** Such bodies at a time; the oldest is left when there are more. */
 const drainedMax = 64;
 
 type Body = ReadableStream<Uint8Array> | null;
 
 /** The text, as much of it as came and is within bounds. Never rejects. */
 export async function beginningOf(body: Body): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of body ?? []) {
-      chunks.push(chunk);
-      bytes += chunk.byteLength;
-      // Leaving the loop closes the connection.
-      if (bytes >= bytesMax) break;
-    }
-  } catch {
-    // It was cut off, or its time was up.
-  }
-  return new TextDecoder().decode(Buffer.concat(chunks));
+  return new TextDecoder().decode(Buffer.concat(await readBeginning(body)));
 }
 
 export interface Drain {

@@ -1,8 +1,9 @@
 /** Hands items over to a program: one start for each, the document on its standard input. */
+import { errorCodeOf } from '../domain/error-code.ts';
 import { printable } from '../domain/printable.ts';
+import type { ProgramEnd, RunProgram } from '../domain/run-program.ts';
 import type { SinkTarget } from '../domain/sinks.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
-import type { ProgramEnd, RunProgram } from './sink-world.ts';
 import type { Target, TargetAnswer } from './target.ts';
 
 /** `EX_TEMPFAIL` of sysexits.h: the program asks to be started again later. */
@@ -48,7 +49,7 @@ function lastLine(text: string): string {
 }
 
 function cannotStart(program: string, error: unknown): TargetAnswer {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const code = errorCodeOf(error);
   const name = printable(program);
   // Too many processes or files, or too little memory, which passes.
   if (!['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EPERM'].includes(code)) {

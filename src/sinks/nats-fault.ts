@@ -4,21 +4,23 @@ import { errors } from '@nats-io/transport-node';
 import type { SinkTarget } from '../domain/sinks.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
 import { networkFault } from '../http/network-fault.ts';
+import { coveringSubject } from './nats-subject.ts';
 import type { TargetAnswer } from './target.ts';
 
 /** `JSStreamMessageExceedsMaximumErr` of nats-server's errors.json. */
 const messageTooLarge = 10_054;
 
-/** Never quotes credentials, which the server's words may hold. */
+/** Never quotes credentials, which the server's words may hold. `subject` is what was published to. */
 export function natsFault(
   error: unknown,
-  { credentials }: Extract<SinkTarget, { kind: 'nats' }>,
+  { credentials, subject: template }: Extract<SinkTarget, { kind: 'nats' }>,
+  subject = template,
 ): TargetAnswer {
   const causes = causesOf(error);
   const has = (...kinds: (abstract new (...args: never) => Error)[]) =>
     causes.some((cause) => kinds.some((kind) => cause instanceof kind));
   if (has(errors.NoRespondersError)) {
-    const reason = 'no stream listens to the subject: make one that does (nats stream add)';
+    const reason = `no stream listens to the subject ${subject}: make one that listens to ${coveringSubject(template)} (nats stream add)`;
     return { kind: 'misconfigured', reason };
   }
   if (has(errors.AuthorizationError, errors.UserAuthenticationExpiredError)) {

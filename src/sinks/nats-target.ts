@@ -1,14 +1,13 @@
 /** Hands items over to a stream of NATS JetStream, with the project's own client library. */
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
-import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
+import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
 import type { SinkTarget } from '../domain/sinks.ts';
-import type { HandOver } from './hand-over-document.ts';
 import { natsFault } from './nats-fault.ts';
+import { subjectFor } from './nats-subject.ts';
+import { type ConnectNats, openNats } from './open-nats.ts';
 import type { Target } from './target.ts';
 
 type NatsSink = Extract<SinkTarget, { kind: 'nats' }>;
-
-export type ConnectNats = (options: ConnectionOptions) => Promise<NatsConnection>;
 
 const connectTimeoutMs = 10_000;
 /** Two that are not answered, and the connection counts as broken. */
@@ -23,13 +22,15 @@ export function createNatsTarget(
   sink: NatsSink,
   options: { name: string; timeoutMs: number; connectNats?: ConnectNats | undefined },
 ): Target {
-  const { name, timeoutMs, connectNats = connect } = options;
-  const connection = createConnection(() => connectNats(connectionOptions(sink, name)));
+  const { name, timeoutMs, connectNats } = options;
+  const connection = createConnection((signal) =>
+    openNats(connectionOptions(sink, name), { signal, connectNats }),
+  );
   return {
     handOver: async (item, signal) => {
+      const subject = subjectFor(sink.subject, item);
       const publish = async () => {
         const stream = await connection.client();
-        const subject = subjectFor(sink.subject, item);
         // The signal comes first: its reason says more than that of the library.
         const timeout = timeoutMs + connectTimeoutMs;
         await stream.publish(subject, JSON.stringify(item), { msgID: item.id, timeout });
@@ -38,7 +39,7 @@ export function createNatsTarget(
         await Promise.race([publish(), aborted(signal)]);
         return { kind: 'taken' };
       } catch (error) {
-        return natsFault(error, sink);
+        return natsFault(error, sink, subject);
       }
     },
     close: connection.close,
@@ -46,15 +47,15 @@ export function createNatsTarget(
 }
 
 /** Opens when it is needed. The library's own way of connecting again is off: the sink's pauses govern that. */
-function createConnection(open: () => Promise<NatsConnection>) {
+function createConnection(open: (signal: AbortSignal) => Promise<NatsConnection>) {
   let opening: Promise<NatsConnection> | null = null;
   let opened: NatsConnection | null = null;
-  let isClosed = false;
+  const closing = new AbortController();
 
   const start = async () => {
     try {
-      const connection = await open();
-      if (isClosed) await connection.close();
+      const connection = await open(closing.signal);
+      if (closing.signal.aborted) await connection.close();
       opened = connection;
       void connection.closed().then(forget, forget);
       return connection;
@@ -73,8 +74,7 @@ function createConnection(open: () => Promise<NatsConnection>) {
       return jetstream(await opening);
     },
     close: async () => {
-      isClosed = true;
-      // One that is still being opened is closed as soon as it is.
+      closing.abort();
       await opened?.close();
     },
   };
@@ -97,17 +97,6 @@ export function connectionOptions(
     ...(credentials.kind === 'user' && { user: credentials.user, pass: credentials.password }),
     ...(credentials.kind === 'token' && { token: credentials.token }),
   };
-}
-
-/** What comes from outside must neither add a token nor be a wildcard. */
-export function subjectFor(
-  template: string,
-  { event, subscription }: Pick<HandOver, 'event' | 'subscription'>,
-): string {
-  const token = (text: string) => text.replaceAll(/[^a-z0-9-]/gi, '_') || '_';
-  return template
-    .replaceAll('{event}', () => token(event))
-    .replaceAll('{subscription}', () => token(subscription ?? '_'));
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

@@ -14,11 +14,14 @@ const replayPollMs = 1_000;
 const moreMs = 5;
 /** After a failure of the store: the disk may be full. */
 const retryMs = 10_000;
-/** What is on its way may come to its end for so long when the program ends. */
-const drainMs = 10_000;
+/**
+ * What is on its way may come to its end for so long when the program ends: an answer that is on its way saves
+ * handing over twice, and a sink that hangs must not keep intake from being stopped in order.
+ */
+const drainMs = 2_000;
 
 export interface RunningSink {
-  /** Takes up nothing new; what is on its way has some seconds, and is given up then. */
+  /** Takes up nothing new; what is on its way has two seconds, and is given up then. */
   stop(): Promise<void>;
 }
 

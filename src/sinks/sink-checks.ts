@@ -1,12 +1,14 @@
 /** The doctor's checks of sinks: what each hands over to is there. Nothing is handed over. */
 import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
-import { connect, errors, type NatsConnection } from '@nats-io/transport-node';
+import { errors, type NatsConnection } from '@nats-io/transport-node';
 import type { Finding } from '../domain/finding.ts';
 import type { SinkDefinition, SinkTarget } from '../domain/sinks.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { reachHost } from '../http/reach-host.ts';
 import { natsFault } from './nats-fault.ts';
-import { connectionOptions, subjectFor } from './nats-target.ts';
+import { coveringSubject, subjectFor } from './nats-subject.ts';
+import { connectionOptions } from './nats-target.ts';
+import { openNats } from './open-nats.ts';
 
 export interface SinkCheckMeans {
   /** Null when the program can be started, else why not. */
@@ -89,7 +91,7 @@ async function checkNats(sink: NatsSink, means: SinkCheckMeans): Promise<TargetF
   const server = target.servers.join(', ');
   let connection: NatsConnection;
   try {
-    connection = await connect(connectionOptions(target, name));
+    connection = await openNats(connectionOptions(target, name), { signal: means.signal });
   } catch (error) {
     const answer = natsFault(error, target);
     return {
@@ -100,7 +102,11 @@ async function checkNats(sink: NatsSink, means: SinkCheckMeans): Promise<TargetF
     };
   }
   try {
-    const found = await checkStreams(connection, subjectsOf(sink, means));
+    const found = await checkStreams(
+      connection,
+      subjectsOf(sink, means),
+      coveringSubject(target.subject),
+    );
     return found.state === 'pass' && isInTheClear(target) ? warnOfClearText(found) : found;
   } finally {
     await connection.close();
@@ -127,6 +133,7 @@ function warnOfClearText({ message }: TargetFinding): TargetFinding {
 async function checkStreams(
   connection: NatsConnection,
   subjects: readonly string[],
+  covering: string,
 ): Promise<TargetFinding> {
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
@@ -135,7 +142,7 @@ async function checkStreams(
       return {
         state: 'fail',
         message: `No stream listens to the subject ${subject}.`,
-        advice: `Make one: nats stream add PRODUCTS --subjects ${subject} --defaults`,
+        advice: streamAdvice(covering, { isTemplate: subject !== covering }),
       };
     }
     return { state: 'pass', message: `A stream listens to ${subjects.join(', ')}.` };
@@ -155,6 +162,13 @@ async function checkStreams(
         'Nothing, if this user may do no more than publish. `earshot sinks list` shows what waits.',
     };
   }
+}
+
+/** Of two streams, NATS lets none listen to what the other one does: one that listens to a part is changed. */
+function streamAdvice(covering: string, { isTemplate }: { isTemplate: boolean }): string {
+  const one = `Make one: nats stream add PRODUCTS --subjects '${covering}' --defaults`;
+  if (!isTemplate) return one;
+  return `${one}. Where a stream listens to a part of these, change that one: nats stream edit.`;
 }
 
 async function isHeard(

@@ -1,4 +1,5 @@
 /** Tells whether a sink answers at all; one that does not is felt for with one item at a time. */
+import { jittered } from '../domain/jitter.ts';
 
 /** Failures in a row, of more than one item, after which the sink counts as down. */
 const failuresMax = 5;
@@ -60,7 +61,7 @@ export function createSinkHealth(io: { nowUs: () => number; random: () => number
       else countUp(failure);
       const ownMs = Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(probes, 20));
       const askedMs = Math.min(failure.retryAfterMs ?? 0, retryAfterMsMax);
-      const pauseMs = Math.max(isDown ? ownMs * (0.75 + io.random() / 2) : 0, askedMs);
+      const pauseMs = Math.max(isDown ? jittered(ownMs, io.random) : 0, askedMs);
       const fromUs = io.nowUs();
       pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
     },

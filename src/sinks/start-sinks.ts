@@ -5,8 +5,9 @@ import type { SinkWorld } from './sink-world.ts';
 
 export interface RunningSinks {
   /**
-   * Takes up nothing new; what is on its way has ten seconds, is given up then, and handed over again by the
-   * next program. Resolves when nothing is on its way any more.
+   * Takes up nothing new; what is on its way has two seconds, is given up then, and handed over again by the
+   * next program. A program that runs is asked to end then, and ended two seconds later. Resolves when nothing is
+   * on its way any more.
    */
   stop(): Promise<void>;
 }

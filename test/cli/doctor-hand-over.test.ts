@@ -1,8 +1,10 @@
 /** `earshot doctor` on what goes out: sinks and alerts, as they are configured. */
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { registration } from '../watch/watch-world.ts';
 import type { PrintedFinding } from './doctor-world.ts';
 import { runCommand } from './fake-io.ts';
 
@@ -75,6 +77,36 @@ describe('the doctor on sinks and alerts', () => {
         state: 'warn',
         message: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/),
         advice: expect.stringContaining('decides what is handed over'),
+      },
+    ]);
+  });
+
+  it('tells all problems of all sinks at once', async () => {
+    const folder = withSinks(
+      `{ a: { webhook: 'https://a.example', secretFile: 'gone' }, b: { command: ['sh'] },
+         c: { command: ['sh'], filter: 'Naem' } }`,
+    );
+    const told = (await findingsOf(folder)).map(({ message }) => message).join();
+    expect(told).toContain('sinks.a.secretFile');
+    expect(told).toContain('sinks.c.filter');
+  });
+
+  it('warns of a sink that wants a subscription that nobody knows', async () => {
+    const folder = withSinks(`{ bus: { command: ['sh'], subscriptions: ['alsp', 'nile'] } }`);
+    const path = join(folder, 'earshot.config.ts');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('{}', '{ alps: {} }'));
+    const store = await openStore({ dataDir: join(folder, 'data'), nowUs: () => 0 });
+    await store.administration.commit({ save: registration({ name: 'nile' }) });
+    await store.administration.commit({ forget: 'nile' });
+    await store.close();
+    const warned = (await findingsOf(folder)).filter(({ check }) => check === 'filters');
+    expect(warned).toEqual([
+      {
+        check: 'filters',
+        state: 'warn',
+        message: 'sinks.bus.subscriptions: there is no subscription alsp.',
+        advice:
+          'Did you mean alps? Known are: alps, nile. Nothing is handed over for it until there is one.',
       },
     ]);
   });

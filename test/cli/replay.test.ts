@@ -1,5 +1,6 @@
 /** `earshot replay`: how many it would be, the question, and what a receiver hands over then. */
 import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Hooked, startHook } from '../sinks/hook-server.ts';
 import { nowUs } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
@@ -26,12 +27,16 @@ describe('earshot replay', () => {
       expect({ code, out }).toEqual({ code: 0, out: '' });
       return err;
     };
-    expect(await count()).toBe('4 notifications would be handed over to bus.\n');
-    expect(await count('--since', '210m')).toBe('2 notifications would be handed over to bus.\n');
-    expect(await count('--since', '210m', '--until', '90m')).toMatch(/^1 notification would/);
-    expect(await count('--filter', "contains(Name,'A_')")).toMatch(/^3 notifications would/);
+    expect(await count()).toBe(
+      'Received from the start of the log until now (UTC): 4 notifications would be handed over to bus, the first 2026-05-02 07:00, the last 2026-05-02 11:00.\n',
+    );
+    expect(await count('--since', '210m')).toContain(': 2 notifications would be handed over');
+    expect(await count('--since', '210m', '--until', '90m')).toBe(
+      'Received from 2026-05-02 08:30 until 2026-05-02 10:30 (UTC): 1 notification would be handed over to bus, received 2026-05-02 10:00.\n',
+    );
+    expect(await count('--filter', "contains(Name,'A_')")).toContain(': 3 notifications would');
     expect(await count('--filter', "contains(Name,'S1')")).toBe(
-      'Nothing that matches the filter was received in this time that bus wants by its own rules.\n',
+      'Received from the start of the log until now (UTC): nothing that matches the filter that bus wants by its own rules.\n',
     );
     expect(await replays()).toEqual([]);
     const { out, err } = await earshot(['replay', '--sink', 'bus', '--dry-run', '--json']);
@@ -54,12 +59,52 @@ describe('earshot replay', () => {
     expect(await replays()).toMatchObject([{ id: 1, filter: '', lastPosition: 5, ...since }]);
   });
 
+  it('refuses a second one of the same while the first has not finished, and no other', async () => {
+    const { earshot, replays, dataDir } = await openWorld();
+    const ask = (...words: string[]) => earshot(['replay', '--sink', 'bus', '--yes', ...words]);
+    const first = await ask('--since', '7h');
+    expect(first.err).toContain('4 notifications are handed over to bus');
+    expect(first.err).toContain('No receiver is handing over');
+    const same = await earshot(['replay', '--sink', 'bus', '--yes', '--since', '7h'], {
+      nowUs: () => nowUs + hourUs,
+    });
+    expect(same.code).toBe(1);
+    expect(same.err).toContain('Replay 1, asked for at 2026-05-02 12:00 (UTC), hands the same');
+    expect((await ask('--since', '7h', '--dry-run')).code).toBe(0);
+    expect((await ask('--since', '7h', '--filter', "contains(Name,'A_')")).code).toBe(0);
+    expect((await ask('--since', '8h')).code).toBe(0);
+    expect(await replays()).toHaveLength(3);
+    // All queued, but not all handed over.
+    const items = [{ position: 1, productId: 'product-1' }];
+    const stream = { sink: 'bus', replayId: 3, after: 0, upTo: 5 };
+    await withStore(dataDir, ({ sinks }) => sinks.enqueue({ ...stream, items, atUs: nowUs }));
+    expect((await ask('--since', '8h')).err).toContain('Replay 3, asked for');
+    await withStore(dataDir, ({ sinks }) =>
+      sinks.drop({ sink: 'bus', state: 'waiting', ids: 'all', nowUs }),
+    );
+    expect((await ask('--since', '8h')).code).toBe(0);
+  });
+
+  it('says that the folder has no earshot.config.ts', async () => {
+    const { earshot, replays } = await openWorld();
+    const workingDir = temporaryDirectory();
+    const { code, err } = await earshot(['replay', '--sink', 'bus', '--yes'], { workingDir });
+    expect(code).toBe(2);
+    expect(err).toContain(`There is no earshot.config.ts in ${workingDir}.`);
+    expect(await replays()).toEqual([]);
+  });
+
   it.each([
-    ['a sink that is not there', ['--sink', 'nope'], /has no sink nope\. It has: bus\./],
+    ['a sink that is not there', ['--sink', 'nope'], /There is no sink nope\. Known are: bus\./],
     [
       'an empty window',
       ['--sink', 'bus', '--since', '1h', '--until', '2h'],
       /--since must lie before --until/,
+    ],
+    [
+      'a window that has not begun',
+      ['--sink', 'bus', '--since', '2026-05-03'],
+      /The window is empty: .* before now/,
     ],
     [
       'a faulty filter, with its place',
@@ -72,6 +117,26 @@ describe('earshot replay', () => {
     expect(err).toMatch(expected);
     expect(code).toBe(2);
     expect(await replays()).toEqual([]);
+  });
+
+  it('goes to a sound sink beside a faulty one, which is refused with its own faults alone', async () => {
+    const { earshot, fillNames } = createSinkCommandWorld(
+      `{ bus: { command: ['a'] }, odd: { webhook: 'https://a.example', secretFile: 'gone' },
+         odder: { command: ['a'], filter: 'Naem' } }`,
+    );
+    await fillNames(names);
+    const sound = await earshot(['replay', '--sink', 'bus', '--yes']);
+    expect(sound).toMatchObject({ code: 0, err: expect.stringContaining('Replay 1') });
+    const faulty = await earshot(['replay', '--sink', 'odd', '--yes']);
+    expect(faulty).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/sinks\.odd\.secretFile: .*gone/),
+    });
+    expect(faulty.err).not.toContain('odder');
+    const unknown = await earshot(['replay', '--sink', 'ood', '--yes']);
+    expect(unknown.err).toContain(
+      'There is no sink ood. Did you mean odd? Known are: bus, odd, odder.',
+    );
   });
 
   it('is handed over by the receiver: exactly those, marked, under ids of their own', async () => {

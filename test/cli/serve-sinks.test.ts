@@ -1,32 +1,46 @@
-/** Sinks inside a receiver: what the watchdog is told of those that cannot be started. */
+/** Sinks inside a receiver: what log and watchdog are told of those that cannot be started, or wait in vain. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serveSinks } from '../../src/cli/sinks/serve-sinks.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import type { LogLine } from '../helpers/order-at-stub.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
+import { registration } from '../watch/watch-world.ts';
 
 const silent = () => undefined;
-const log = { debug: silent, info: silent, warn: silent, error: silent };
-const file = (sinks: string) => `export default { subscriptions: {}, sinks: ${sinks} };\n`;
+const file = (sinks: string, subscriptions = '{}') =>
+  `export default { subscriptions: ${subscriptions}, sinks: ${sinks} };\n`;
+
+type Opened = Awaited<ReturnType<typeof openSqliteStore>>;
 
 /** With this `earshot.config.ts`, if any; `prepare` is given the data directory. */
-async function serve(config: string | null, prepare: (dataDir: string) => void = silent) {
+async function serve(
+  config: string | null,
+  prepare: (dataDir: string, store: Opened['store']) => unknown = silent,
+) {
   const { store, dataDir } = await openSqliteStore();
-  prepare(dataDir);
+  await prepare(dataDir, store);
   const workingDir = temporaryDirectory();
   if (config !== null) writeFileSync(join(workingDir, 'earshot.config.ts'), config);
+  const lines: LogLine[] = [];
+  const note = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, message, fields: { ...fields } });
+  const log = { debug: silent, info: note('info'), warn: note('warn'), error: note('error') };
   const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir };
   const served = await serveSinks({ store }, { dataDir }, log, io);
   onTestFinished(() => served.stop());
-  return served;
+  return { ...served, lines, store };
 }
 
 describe('the sinks of a receiver', () => {
   it('are named to the watchdog, or known to be none', async () => {
-    expect((await serve(null)).handingOver()).toEqual({ names: [], fault: null });
-    const { handingOver } = await serve(file("{ act: { command: ['true'] } }"));
-    expect(handingOver()).toEqual({ names: ['act'], fault: null });
+    const none = await serve(null);
+    expect(none.handingOver()).toEqual({ names: [], faults: new Map(), fault: null });
+    const { handingOver, lines } = await serve(file("{ act: { command: ['true'] } }"));
+    expect(handingOver()).toEqual({ names: ['act'], faults: new Map(), fault: null });
+    await vi.waitFor(() => expect(lines).toMatchObject([{ level: 'info' }]));
   });
 
   it('that the file names wrongly are a fault with its reason, and not known', async () => {
@@ -35,6 +49,68 @@ describe('the sinks of a receiver', () => {
     expect(names).toBeNull();
     expect(fault).toContain('earshot.config.ts');
     expect(fault).toContain('act');
+  });
+
+  it('are started but for the faulty ones, of which log and watchdog are told each reason', async () => {
+    const { handingOver, lines, store } = await serve(
+      file(`{
+        act: { command: ['true'], from: 'start' },
+        odd: { command: ['true'], from: 'start', filter: "Naem eq 'x'" },
+        hook: { webhook: 'https://a.example', from: 'start', secretFile: 'gone' },
+      }`),
+      async (_dataDir, store) => {
+        const items = [{ position: 1, productId: 'product-1' }];
+        const from = { sink: 'hook', replayId: null, after: 0, upTo: 1 };
+        await store.accept(delivery(notification(1)));
+        await store.accept(delivery(notification(2)));
+        await store.sinks.enqueue({ ...from, items, atUs: 0 });
+      },
+    );
+    const { names, faults, fault } = handingOver();
+    expect({ names, fault }).toEqual({ names: ['act', 'hook', 'odd'], fault: null });
+    expect([...(faults ?? [])]).toEqual([
+      ['hook', expect.stringMatching(/^sinks\.hook\.secretFile: .*gone cannot be read \(ENOENT\)/)],
+      ['odd', expect.stringMatching(/^sinks\.odd\.filter: error/)],
+    ]);
+    await expect.poll(() => store.cursor('sink:act')).toBe(2);
+    expect(lines.filter(({ level }) => level !== 'info')).toMatchObject(
+      ['hook', 'odd'].map((sink) => ({
+        level: 'error',
+        message: 'nothing is handed over to this sink before it is put right',
+        fields: { sink, details: [faults?.get(sink)] },
+      })),
+    );
+    expect(lines.find(({ level }) => level === 'info')?.fields).toEqual({ sinks: ['act'] });
+    // What these have stays as it is.
+    expect(await store.cursor('sink:hook')).toBe(1);
+    expect(await store.cursor('sink:odd')).toBeNull();
+    const counts = await store.sinks.counts();
+    expect(counts.find(({ sink }) => sink === 'hook')).toMatchObject({ waiting: 1, dead: 0 });
+  });
+
+  it('that are all faulty are told one by one', async () => {
+    const { handingOver } = await serve(file("{ odd: { command: ['true'], filter: 'x' } }"));
+    const { names, faults, fault } = handingOver();
+    expect({ names, fault }).toEqual({ names: ['odd'], fault: null });
+    expect(faults?.get('odd')).toContain('sinks.odd.filter');
+  });
+
+  it('that want a subscription that nobody knows are warned of, with the name that may be meant', async () => {
+    const { lines, handingOver } = await serve(
+      file(
+        "{ act: { command: ['true'], subscriptions: ['alps', 'nlie', 'oder'] } }",
+        '{ alps: {}, nile: {} }',
+      ),
+      async (_dataDir, { administration }) => {
+        await administration.commit({ save: registration({ name: 'oder' }) });
+        await administration.commit({ forget: 'oder' });
+      },
+    );
+    const warnings = lines.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ fields }) => fields.reason)).toEqual([
+      'sinks.act.subscriptions: there is no subscription nlie. Did you mean nile? Known are: alps, nile, oder.',
+    ]);
+    expect(handingOver()).toMatchObject({ names: ['act'], fault: null });
   });
 
   it('whose lock file cannot be used are a fault with its reason', async () => {

@@ -9,7 +9,7 @@ import { startSinks } from '../../src/sinks/start-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type FakeIoOptions, nowUs } from './fake-io.ts';
-import { createWorld, delivery, hourUs } from './filled-store.ts';
+import { createWorld, delivery, hourUs, withStore } from './filled-store.ts';
 
 const silent = () => undefined;
 
@@ -64,3 +64,27 @@ export function createSinkCommandWorld(sinks: string) {
 }
 
 type Store = Awaited<ReturnType<typeof openStore>>;
+
+const two = `{ bus: { webhook: 'https://bus.example.org/hook' }, act: { command: ['act'] } }`;
+export const refusal =
+  'it answered 422: the column `cloud` does not exist in the table of products';
+
+/** Of four notifications, `bus` has taken one, refused two, and has one waiting; `act` never began. */
+export async function openRefusedWorld() {
+  const world = createSinkCommandWorld(two);
+  await world.fillNames(['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2B_5']);
+  await withStore(world.dataDir, async ({ sinks }) => {
+    const items = [1, 2, 3, 4].map((position) => ({ position, productId: `product-${position}` }));
+    const stream = { sink: 'bus', replayId: null, after: 0, upTo: 4 };
+    await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
+    const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
+    await sinks.settle(
+      due.slice(0, 3).map(({ id }) => {
+        if (id === due[0]?.id) return { id, outcome: 'taken' } as const;
+        return { id, outcome: 'dead', error: refusal } as const;
+      }),
+    );
+  });
+  const counts = async () => (await withStore(world.dataDir, ({ sinks }) => sinks.counts()))[0];
+  return { ...world, counts };
+}

@@ -1,32 +1,12 @@
-/** `earshot sinks`: how far each is, dead letters, and what becomes of them. */
-import { describe, expect, it } from 'vitest';
+/** `earshot sinks list` and `dead`: how far each is, and dead letters. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { sinkReader } from '../../src/domain/sinks.ts';
+import { createTakeLock } from '../../src/store/process-lock.ts';
 import { nowUs } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
-import { createSinkCommandWorld } from './sink-world.ts';
-
-const two = `{ bus: { webhook: 'https://bus.example.org/hook' }, act: { command: ['act'] } }`;
-const refusal = 'it answered 422: the column `cloud` does not exist in the table of products';
-
-/** Of four notifications, `bus` has taken one, refused two, and has one waiting; `act` never began. */
-async function openWorld() {
-  const world = createSinkCommandWorld(two);
-  await world.fillNames(['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2B_5']);
-  await withStore(world.dataDir, async ({ sinks }) => {
-    const items = [1, 2, 3, 4].map((position) => ({ position, productId: `product-${position}` }));
-    const stream = { sink: 'bus', replayId: null, after: 0, upTo: 4 };
-    await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
-    const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
-    await sinks.settle(
-      due.slice(0, 3).map(({ id }) => {
-        if (id === due[0]?.id) return { id, outcome: 'taken' } as const;
-        return { id, outcome: 'dead', error: refusal } as const;
-      }),
-    );
-  });
-  const counts = async () => (await withStore(world.dataDir, ({ sinks }) => sinks.counts()))[0];
-  return { ...world, counts };
-}
+import { createSinkCommandWorld, openRefusedWorld, refusal } from './sink-world.ts';
 
 describe('earshot sinks list', () => {
   it('says where there are none', async () => {
@@ -37,8 +17,8 @@ describe('earshot sinks list', () => {
     expect(err).toBe('There are no sinks. docs/sinks.md shows how one is written.\n');
   });
 
-  it('shows how far each is, within 80 columns, and below why the last try failed', async () => {
-    const { earshot } = await openWorld();
+  it('shows how far each is, within 80 columns, and below what was refused', async () => {
+    const { earshot } = await openRefusedWorld();
     const { out } = await earshot(['sinks', 'list'], {
       isTTY: true,
       columns: 80,
@@ -49,12 +29,14 @@ describe('earshot sinks list', () => {
     expect(act).toBe('act   command       -        0     0        0  -');
     expect(bus).toBe('bus   webhook       1        1     2        0  2026-05-02 11:00');
     expect(blank).toBe('');
-    expect(why.join(' ').replaceAll(/\s+/g, ' ')).toBe(` bus does not take it: ${refusal}`);
+    expect(why.join(' ').replaceAll(/\s+/g, ' ')).toBe(
+      ` bus has 2 dead letters; the last: ${refusal}; see \`earshot sinks dead bus\`.`,
+    );
     expect(Math.max(...out.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80);
   });
 
   it('--json has every field, and sinks that the file no longer has', async () => {
-    const { dataDir, earshot } = await openWorld();
+    const { dataDir, earshot } = await openRefusedWorld();
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
     const { out } = await earshot(['sinks', 'list', '--json']);
     const idle = { waiting: 0, dead: 0, oldestWaiting: null, error: null, replays: 0 };
@@ -74,6 +56,59 @@ describe('earshot sinks list', () => {
     ]);
   });
 
+  it('says why something waits, apart from what was refused for good', async () => {
+    const { dataDir, earshot } = await openRefusedWorld();
+    await withStore(dataDir, async ({ sinks }) => {
+      const [item] = await sinks.due({ sink: 'bus', nowUs, limit: 1 });
+      const failed = { outcome: 'postponed', error: 'it is away', counts: false } as const;
+      await sinks.settle([{ ...failed, id: item?.id ?? 0, nextTryAtUs: nowUs + 1 }]);
+    });
+    const { out } = await earshot(['sinks', 'list']);
+    expect(out).toContain('  bus does not take what waits: it is away (tried: 1 of 1).\n');
+    expect(out).toContain(`  bus has 2 dead letters; the last: ${refusal}; see`);
+  });
+
+  it('says that no receiver hands over, until one does', async () => {
+    const { dataDir, earshot } = await openRefusedWorld();
+    const note = 'No receiver is handing over: nothing moves until `earshot start`.';
+    expect((await earshot(['sinks', 'list'])).err).toContain(note);
+    const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
+    onTestFinished(release);
+    expect((await earshot(['sinks', 'list'])).err).toBe('');
+    release();
+    expect((await earshot(['sinks', 'list'])).err).toContain(note);
+  });
+
+  it('names subscriptions that nobody knows', async () => {
+    const { earshot, fillNames } = createSinkCommandWorld(
+      "{ bus: { command: ['a'], subscriptions: ['alsp'] } }",
+    );
+    await fillNames(['S2A_1']);
+    const warning = 'sinks.bus.subscriptions: there is no subscription alsp.';
+    expect((await earshot(['sinks', 'list'])).err).toContain(warning);
+    const replay = await earshot(['replay', '--sink', 'bus', '--dry-run']);
+    expect(replay.err).toContain(`Warning: ${warning} There is none yet.`);
+  });
+
+  it('marks thousands, and says how to be rid of what is left of a sink that is gone', async () => {
+    const { dataDir, earshot, workingDir } = await openRefusedWorld();
+    await withStore(dataDir, async ({ sinks }) => {
+      const items = Array.from({ length: 1_288 }, () => ({ position: 5, productId: 'product-5' }));
+      const stream = { sink: 'old', replayId: null, after: 0, upTo: 5 };
+      await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
+    });
+    const { out } = await earshot(['sinks', 'list']);
+    expect(out).toMatch(/^old +gone +0 +1,288 /m);
+    expect(out).toContain(
+      'old is no longer in earshot.config.ts. `earshot sinks drop old --waiting` forgets what waits.',
+    );
+    expect(out).not.toContain('bus is no longer');
+    rmSync(join(workingDir, 'earshot.config.ts'));
+    const elsewhere = await earshot(['sinks', 'list']);
+    expect(elsewhere.err).toContain(`There is no earshot.config.ts in ${workingDir}.`);
+    expect(elsewhere.out).not.toContain('is no longer');
+  });
+
   it('tells a fault of the file with its place', async () => {
     const { earshot } = createSinkCommandWorld(
       `{ bus: { filter: "Naem eq 'x'", command: ['a'] } }`,
@@ -85,22 +120,47 @@ describe('earshot sinks list', () => {
 });
 
 describe('earshot sinks dead', () => {
-  it('shows each with its reason whole, newest first', async () => {
-    const { earshot } = await openWorld();
+  it('shows each with its event, product and whole reason, newest first, and what to do next', async () => {
+    const { earshot } = await openRefusedWorld();
     const { code, out, err } = await earshot(['sinks', 'dead']);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toBe(
-      [3, 2]
-        .map((n) => `${n}  bus  product-${n}  1 try, queued 2026-05-02 11:00\n    ${refusal}\n`)
-        .join(''),
-    );
-    expect((await earshot(['sinks', 'dead', 'bus', '--limit', '1'])).out).not.toContain('ct-2');
+    expect(code).toBe(0);
+    expect(out.split('\n')).toEqual([
+      'id  sink  queued (UTC)      tries  event    product       reason',
+      ...[3, 2].map(
+        (n) => ` ${n}  bus   2026-05-02 11:00      1  created  S2A_ONE.SAFE  ${refusal}`,
+      ),
+      '',
+    ]);
+    expect(err).toContain('`earshot sinks retry <sink> --all`');
+    const one = await earshot(['sinks', 'dead', 'bus', '--limit', '1']);
+    expect(one.out.split('\n')).toEqual([
+      'id  queued (UTC)      tries  event    product       reason',
+      ` 3  2026-05-02 11:00      1  created  S2A_ONE.SAFE  ${refusal}`,
+      '',
+    ]);
+    expect(one.err).toContain('1 of 2 dead letters shown, the newest; --limit 2 shows all.');
+    expect(one.err).toContain('`earshot sinks retry bus --all`');
     const none = await earshot(['sinks', 'dead', 'act']);
     expect(none).toMatchObject({ code: 0, out: '', err: 'There are no dead letters of act.\n' });
   });
 
+  it('shows 50 unless told, and all as JSON', async () => {
+    const { dataDir, earshot } = await openRefusedWorld();
+    await withStore(dataDir, async ({ sinks }) => {
+      const items = Array.from({ length: 60 }, () => ({ position: 5, productId: 'product-5' }));
+      await sinks.enqueue({ sink: 'act', replayId: null, after: 0, upTo: 5, items, atUs: 0 });
+      const ids: number[] = [];
+      for await (const { id } of sinks.items({ sink: 'act', state: 'waiting' })) ids.push(id);
+      await sinks.settle(ids.map((id) => ({ id, outcome: 'dead', error: 'no' })));
+    });
+    const { out, err } = await earshot(['sinks', 'dead', 'act']);
+    expect(out.trimEnd().split('\n')).toHaveLength(51);
+    expect(err).toContain('50 of 60 dead letters shown');
+    expect(JSON.parse((await earshot(['sinks', 'dead', 'act', '--json'])).out)).toHaveLength(60);
+  });
+
   it('--json has every field', async () => {
-    const { earshot } = await openWorld();
+    const { earshot } = await openRefusedWorld();
     const { out } = await earshot(['sinks', 'dead', 'bus', '--json', '--limit', '1']);
     expect(JSON.parse(out)).toEqual([
       {
@@ -117,46 +177,42 @@ describe('earshot sinks dead', () => {
   });
 });
 
-describe('earshot sinks retry and drop', () => {
-  it('set named dead letters, or all, to wait again', async () => {
-    const { earshot, counts } = await openWorld();
-    const one = await earshot(['sinks', 'retry', 'bus', '2']);
-    expect(one).toMatchObject({ code: 0, out: '' });
-    expect(one.err).toBe('1 dead letter of bus will be handed over again.\n');
-    expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
-    expect((await earshot(['sinks', 'retry', 'bus', '--all'])).code).toBe(0);
-    expect(await counts()).toMatchObject({ waiting: 3, dead: 0 });
-    const none = await earshot(['sinks', 'retry', 'bus', '--all']);
-    expect(none).toMatchObject({ code: 1, err: expect.stringContaining('earshot sinks dead bus') });
-  });
+describe('a name that no sink has', () => {
+  it.each([['dead'], ['retry', '--all'], ['drop', '--all'], ['drop', '--waiting', '--yes']])(
+    'is refused by %s, with the names that there are, before anything is asked',
+    async (command, ...flags) => {
+      const { dataDir, earshot, counts } = await openRefusedWorld();
+      await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
+      const { code, out, err } = await earshot(['sinks', command, 'bsu', ...flags], {
+        answers: [],
+      });
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toBe(
+        'earshot: There is no sink bsu. Did you mean bus? Known are: act, bus, old.\n',
+      );
+      expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
+    },
+  );
 
-  it('want ids or --all, not both, and ids that are numbers', async () => {
-    const { earshot, counts } = await openWorld();
-    for (const words of [
-      ['retry', 'bus'],
-      ['retry', 'bus', '2', '--all'],
-      ['drop', 'bus'],
-    ]) {
-      const { code, err } = await earshot(['sinks', ...words]);
-      expect(code).toBe(2);
-      expect(err).toContain('--all');
+  it('is told from one that is faulty, and from one that the file no longer has', async () => {
+    const { dataDir, earshot } = createSinkCommandWorld(
+      "{ odd: { webhook: 'https://a.example', secretFile: 'gone' } }",
+    );
+    await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
+    for (const sink of ['odd', 'old']) {
+      const { code, err } = await earshot(['sinks', 'dead', sink]);
+      expect({ code, err }).toEqual({ code: 0, err: `There are no dead letters of ${sink}.\n` });
     }
-    expect((await earshot(['sinks', 'retry', 'bus', '2,x'])).code).toBe(2);
-    expect((await earshot(['sinks', 'drop', 'bus', '2', '--waiting', '--yes'])).code).toBe(2);
-    expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
+    const list = await earshot(['sinks', 'list']);
+    expect(list).toMatchObject({ code: 2, err: expect.stringContaining('sinks.odd.secretFile') });
   });
 
-  it('drop asks first, and without a terminal wants --yes', async () => {
-    const { earshot, counts } = await openWorld();
-    expect((await earshot(['sinks', 'drop', 'bus', '--all'])).code).toBe(2);
-    const no = await earshot(['sinks', 'drop', 'bus', '--all'], { answers: ['n'] });
-    expect(no.err).toContain('Forget all dead letters of bus? The notifications stay in the log.');
-    expect(no.code).toBe(1);
-    expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
-    const one = await earshot(['sinks', 'drop', 'bus', '3', '--yes']);
-    expect(one).toMatchObject({ code: 0, err: 'Forgotten: 1 dead letter of bus.\n' });
-    const waiting = await earshot(['sinks', 'drop', 'bus', '--waiting'], { answers: ['yes'] });
-    expect(waiting.err).toContain('Forgotten: 1 waiting item of bus.');
-    expect(await counts()).toMatchObject({ waiting: 0, dead: 1 });
+  it('says where there are no sinks at all', async () => {
+    const { dataDir, earshot } = createSinkCommandWorld('{}');
+    await withStore(dataDir, async () => undefined);
+    const { err } = await earshot(['sinks', 'retry', 'bus', '--all']);
+    expect(err).toBe(
+      'earshot: There is no sink bus, and no other. docs/sinks.md shows how one is written.\n',
+    );
   });
 });

@@ -1,5 +1,9 @@
 /** Loads the sinks of each folder it is told, as the program does: no test runner in between. */
-import { loadSinks } from '../../src/config/sinks-config.ts';
+import {
+  type LoadedSinks as EachSink,
+  loadEachSink,
+  loadSinks,
+} from '../../src/config/sinks-config.ts';
 import { loadSubscriptionsFile } from '../../src/config/subscriptions-file.ts';
 import type { AppError } from '../../src/domain/app-error.ts';
 import type { SinkDefinition } from '../../src/domain/sinks.ts';
@@ -9,17 +13,20 @@ type Refusal = Pick<AppError, 'code' | 'message' | 'details'>;
 /** What is sent back for each folder. */
 export interface LoadedSinks {
   sinks: readonly SinkDefinition[] | Refusal;
+  /** The sound and the faulty ones. */
+  each: EachSink | Refusal;
   /** Names of the subscriptions, which are nobody's business here. */
   subscriptions: string[] | Refusal;
 }
 
 process.on('message', async (folder: string) => {
   const sinks = await loadSinks(folder).catch(refusalOf);
+  const each = await loadEachSink(folder).catch(refusalOf);
   const subscriptions = await loadSubscriptionsFile(folder).then(
     (loaded) => (loaded ?? []).map(({ name }) => name),
     refusalOf,
   );
-  process.send?.({ sinks, subscriptions } satisfies LoadedSinks);
+  process.send?.({ sinks, each, subscriptions } satisfies LoadedSinks);
 });
 
 function refusalOf({ code, message, details }: AppError): Refusal {

@@ -19,7 +19,7 @@ async function loadText(text: string, folder = temporaryDirectory()) {
   const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
   child.send(folder);
   const [loaded]: LoadedSinks[] = await answered;
-  return { sinks: loaded?.sinks, subscriptions: loaded?.subscriptions, path };
+  return { ...loaded, path };
 }
 
 const load = (sinks: unknown, folder?: string) =>
@@ -165,7 +165,11 @@ describe('a sink with faults', () => {
       ],
     ],
     ['an empty command', { command: [] }, ['sinks\\.a\\.command: name a program']],
-    ['a command in one text', { command: 'act.py' }, ['sinks\\.a\\.command: .*array.*']],
+    [
+      'a command in one text',
+      { command: 'act.py' },
+      ["sinks\\.a\\.command: must be a list, such as \\['node', 'act\\.js'\\]"],
+    ],
     [
       'http to elsewhere',
       { webhook: 'http://hooks.example.org' },
@@ -249,6 +253,7 @@ describe('a sink with faults', () => {
         },
         c: { ...web, secretFile: 'gone' },
         d: { ...web, secretFile: secretFile(folder, 'empty', '\n') },
+        e: { ...web, secretFile: '.' },
       },
       folder,
     );
@@ -257,9 +262,10 @@ describe('a sink with faults', () => {
         `sinks.a.secretFile: every user of this machine may read ${folder}/open. Run: chmod o= ${folder}/open`,
         'sinks.a.ca: the file does not hold PEM certificates.',
         expect.stringMatching(/^sinks\.b\.secretFile: the file must hold whsec_ and 24 to 64 /),
+        expect.stringMatching(/^sinks\.b\.filter: error/),
         `sinks.c.secretFile: ${folder}/gone cannot be read (ENOENT).`,
         'sinks.d.secretFile: the file is empty.',
-        expect.stringMatching(/^sinks\.b\.filter: error/),
+        `sinks.e.secretFile: ${folder} is a folder, not a file.`,
       ],
     });
     expect(JSON.stringify(sinks)).not.toContain('aHVudGVyMg');
@@ -269,5 +275,24 @@ describe('a sink with faults', () => {
     expect(named.sinks).toMatchObject({
       details: [expect.stringMatching(/^sinks\.Archive: use small/)],
     });
+  });
+
+  it('leaves the others sound, unless the file as a whole cannot be read', async () => {
+    const sound = { command: ['act'] };
+    const { each } = await load({
+      sound,
+      unsigned: { webhook: 'https://a.example', secretFile: 'gone' },
+      another: { ...sound, filter: 'Nam eq 1' },
+    });
+    expect(each).toMatchObject({
+      definitions: [{ name: 'sound', target: { kind: 'command' } }],
+      faulty: [
+        { name: 'another', problems: [expect.stringMatching(/^sinks\.another\.filter: error/)] },
+        { name: 'unsigned', problems: [expect.stringContaining('cannot be read (ENOENT).')] },
+      ],
+    });
+    const whole = await load({ sound, formless: { comand: ['act'] } });
+    expect(whole.each).toMatchObject({ code: 'configuration' });
+    expect(whole.each).toEqual(whole.sinks);
   });
 });

@@ -5,10 +5,16 @@ import { delivery, notification } from '../helpers/deliveries.ts';
 import { startHook } from './hook-server.ts';
 import { definition } from './sink-definition.ts';
 import { openSinkWorld } from './sink-world.ts';
-import { createVirtualTime } from './virtual-time.ts';
+import { createVirtualTime, type VirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
 const record = (name: string) => ({ Id: 'an-id', Name: name });
+
+/** Goes on for some looks at the log, each of them a fifth of a second after the last, and their work. */
+async function looks(time: VirtualTime): Promise<void> {
+  let steps = 0;
+  await time.runUntil(() => steps++ === 100, { stepMs: 50 });
+}
 
 describe('a sink', () => {
   it('gets what its subscriptions, events and filter ask for', async () => {
@@ -92,8 +98,7 @@ describe('a sink', () => {
     start(definition(webhook(hook.url), { concurrency: 64, timeoutMs: 3_600_000 }));
     const waiting = async () => (await store.sinks.counts())[0]?.waiting;
     await time.runUntil(async () => (await waiting()) === sinkWaitingMax);
-    for (let i = 0; i < 20; i += 1) await time.runUntil(() => true);
-    time.advance(1_000);
+    await looks(time);
     expect(await waiting()).toBe(sinkWaitingMax);
     expect(await store.cursor('sink:sink')).toBe(sinkWaitingMax);
     hook.change(() => undefined);
@@ -132,6 +137,33 @@ describe('a replay', () => {
       expect(data).toMatchObject({ replay: true, notificationId });
       expect(data.id).toBe(`${notificationId}_replay_${id}`);
     }
+  });
+
+  it('that nobody takes leaves half of the room to what is new', async () => {
+    const time = createVirtualTime();
+    const hook = await startHook({
+      answer: (_hooked, response) => void response.writeHead(500).end(),
+    });
+    const { start, store } = await openSinkWorld(time);
+    const all = sinkWaitingMax / 2 + 100;
+    for (let first = 1; first <= all; first += 50) {
+      const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
+      await store.accept(delivery(made));
+    }
+    // It has been handed over all of it before.
+    await store.sinks.enqueue({
+      ...{ sink: 'sink', replayId: null, after: 0, upTo: all, items: [], atUs: time.nowUs() },
+    });
+    const bounds = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: all };
+    const asked = { sink: 'sink', filter: '', requestedAtUs: time.nowUs() };
+    await store.sinks.addReplay({ ...asked, ...bounds });
+    start(definition(webhook(hook.url), { timeoutMs: 3_600_000 }));
+    const waiting = async () => (await store.sinks.counts())[0]?.waiting;
+    await time.runUntil(async () => (await waiting()) === sinkWaitingMax / 2);
+    await looks(time);
+    expect(await waiting()).toBe(sinkWaitingMax / 2);
+    await store.accept(delivery(notification(all + 1)));
+    await time.runUntil(async () => (await waiting()) === sinkWaitingMax / 2 + 1);
   });
 
   it('with a filter that is none is left alone, and says so once', async () => {

@@ -47,7 +47,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
     const warned = (words: string) => () =>
       lines.some((line) => `${line.fields.reason}`.includes(words));
-    await time.runUntil(warned('no stream listens to the subject'));
+    await time.runUntil(warned('no stream listens to the subject earshot.products: make one'));
     await server.addStream(['earshot.products']);
     await time.runUntil(() => isDone());
     await server.kill();

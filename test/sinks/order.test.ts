@@ -1,4 +1,5 @@
 /** What a sink gets, in which order, and that no sink holds up another. */
+import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/random.ts';
@@ -45,26 +46,27 @@ describe('a sink', () => {
     );
   });
 
-  it('never has more on its way than it says', async () => {
-    let open = 0;
-    let most = 0;
+  it('has as many on their way as it may, and never more', async () => {
+    const time = createVirtualTime();
+    const open: ServerResponse[] = [];
     const hook = await startHook({
       answer: (_hooked, response) => {
-        open += 1;
-        most = Math.max(most, open);
-        setImmediate(() => {
-          open -= 1;
-          response.writeHead(200).end();
-        });
+        open.push(response);
         return 'hang';
       },
     });
-    const { accept, start, isDone } = await openSinkWorld();
-    for (let i = 0; i < 60; i += 1) await accept();
-    start(definition(webhook(hook.url), { concurrency: 3 }));
-    await expect.poll(() => isDone()).toBe(true);
-    expect(hook.received.length).toBe(60);
-    expect(most).toBeLessThanOrEqual(3);
+    const { accept, start, isDone } = await openSinkWorld(time);
+    for (let i = 0; i < 12; i += 1) await accept();
+    start(definition(webhook(hook.url), { concurrency: 3, timeoutMs: 3_600_000 }));
+    for (let round = 1; round <= 4; round += 1) {
+      await time.runUntil(() => open.length === 3);
+      // Nothing else is begun while these are open.
+      let steps = 0;
+      await time.runUntil(() => steps++ === 50);
+      expect(hook.received.length).toBe(3 * round);
+      for (const response of open.splice(0)) response.writeHead(200).end();
+    }
+    await time.runUntil(() => isDone());
   });
 
   it('that hangs for an hour leaves the others current, and gets what waited afterwards', async () => {
@@ -78,7 +80,8 @@ describe('a sink', () => {
     for (let minute = 0; minute < 60; minute += 1) {
       await accept({ ProductId: `product-${minute % 7}` });
       const endUs = time.nowUs() + 60_000_000;
-      await time.runUntil(() => other.received.length === minute + 1, { stepMs: 200 });
+      // Small steps: what a busy machine takes for it must not count as minutes.
+      await time.runUntil(() => other.received.length === minute + 1, { stepMs: 20 });
       expect(time.nowUs()).toBeLessThan(endUs);
       while (time.nowUs() < endUs) time.advance(10_000);
     }

@@ -42,6 +42,27 @@ describe('a sink that does not take what is new', () => {
     expect(await at(362)).toEqual([]);
   });
 
+  it('is over only when what waits is younger than five minutes: it must not come and go', async () => {
+    const { queue, settle, at, store } = await openSinks();
+    const wait = async (position: number, minutes: number) => {
+      const items = [{ position, productId: `product-${position}` }];
+      const from = { sink: 'bus', replayId: null, after: position - 1, upTo: position };
+      await store.sinks.enqueue({ ...from, items, atUs: beginUs + minutes * minuteUs });
+    };
+    const taken = () => settle((id) => ({ id, outcome: 'taken' }));
+    await queue(1, ['product-1']);
+    expect(await at(14)).toEqual([]);
+    expect(await at(16)).toEqual(['sink bus warning']);
+    await taken();
+    await wait(2, 10);
+    expect(await at(16)).toEqual(['sink bus warning']);
+    await taken();
+    await wait(3, 12);
+    expect(await at(17)).toEqual([]);
+    expect(await at(27)).toEqual([]);
+    expect(await at(28)).toEqual(['sink bus warning']);
+  });
+
   it('is none for what a replay has queued', async () => {
     const { queue, at, store } = await openSinks();
     await queue(4, []);

@@ -1,7 +1,7 @@
 /** `earshot replay`: hands a part of the log over to a sink once more. */
 import { Command } from 'commander';
 import type { Io } from '../io.ts';
-import type { ReplayFlags } from '../sinks/replay.ts';
+import type { ReplayFlags } from '../sinks/replay-preview.ts';
 import { parseTimeArgument } from '../time-argument.ts';
 
 export function replayCommand(io: Io): Command {
@@ -21,7 +21,7 @@ export function replayCommand(io: Io): Command {
 Counts first what the sink would get: what it wants by its own rules, and of that what matches the
 filter; then asks. The receiver hands it over by the same path as what is new, behind what is new,
 with replay: true, an id of its own, and notificationId as it was the first time. One that is not
-running does it when it starts.
+running does it when it starts. Where a replay of the same has not finished, another is refused.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -28,11 +28,18 @@ Examples:
 
 function listCommand(io: Io): Command {
   return new Command('list')
-    .description(
-      'List the sinks: how far each is, what waits, what is dead, why the last try failed.',
-    )
+    .description('List the sinks: how far each is, what waits and why, what is dead.')
     .option('--json', 'as JSON: sink target behind waiting dead oldestWaiting error replays')
-    .addHelpText('after', '\nExample:\n  $ earshot sinks list')
+    .addHelpText(
+      'after',
+      `
+behind: entries of the log that were not looked at for the sink yet; - before its first start: a
+receiver that runs reads its sinks as it starts. target: gone where earshot.config.ts has the sink
+no longer. replays: those that are not all queued. oldest: when what waits longest was queued.
+
+Example:
+  $ earshot sinks list`,
+    )
     .action(async (flags: { json?: true }) => {
       const { listSinks } = await import('../sinks/list-sinks.ts');
       await listSinks(io, flags);
@@ -41,13 +48,15 @@ function listCommand(io: Io): Command {
 
 function deadCommand(io: Io): Command {
   return new Command('dead')
-    .description('List dead letters, newest first, with the reason.')
+    .description(
+      'List dead letters, newest first, with the reason (whole where it is piped, or in JSON).',
+    )
     .argument('[sink]', 'only of this one')
-    .option('--limit <rows>', 'at most so many', wholeNumber(1))
+    .option('--limit <rows>', 'at most so many (table: 50, else all)', wholeNumber(1))
     .option('--json', 'as JSON: id sink position productId replay attempts error queuedAt')
     .addHelpText('after', '\nExample:\n  $ earshot sinks dead bus --limit 20')
     .action(async (sink: string | undefined, flags: { limit?: number; json?: true }) => {
-      const { listDeadLetters } = await import('../sinks/dead-letters.ts');
+      const { listDeadLetters } = await import('../sinks/list-dead-letters.ts');
       await listDeadLetters(io, { sink, ...flags });
     });
 }

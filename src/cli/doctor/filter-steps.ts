@@ -1,7 +1,11 @@
-/** The doctor's step about filters: those that `earshot.config.ts` names, its rules' and sinks' too, and those that are registered. */
+/**
+ * The doctor's step about filters: those that `earshot.config.ts` names, its rules' and sinks' too, and those that
+ * are registered. A sink chooses by subscriptions, too: whether these exist is looked at here as well.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkSubscriptionFilter } from '../../admin/plan/check-filters.ts';
+import { unknownSubscriptions } from '../../config/sink-subscriptions.ts';
 import { type SinkFilterFinding, sinkFilterFindings } from '../../config/sinks-config.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { ruleFilterFindings } from '../../config/summary-rules.ts';
@@ -26,9 +30,14 @@ export function filterSteps({ dataDir, inFile, summaryRules, sinks }: DoctorSett
       name: check,
       needs: [...needs, 'data directory'],
       run: async () => {
-        const ofSubscriptions = checkFilters(inFile ?? null, await readRegistered(dataDir));
-        const others = [...checkRules(summaryRules ?? new Map()), ...checkSinkFilters(sinks ?? [])];
-        const told = [...ofSubscriptions, ...others];
+        const { registered, everRegistered } = await readRegistered(dataDir);
+        const names = [...(inFile ?? []).map(({ name }) => name), ...everRegistered];
+        const told = [
+          ...checkFilters(inFile ?? null, registered),
+          ...checkRules(summaryRules ?? new Map()),
+          ...checkSinkFilters(sinks ?? []),
+          ...checkSinkSubscriptions(sinks ?? [], names),
+        ];
         // All is well only where it is so with all of them.
         const problems = told.filter(({ state }) => state !== 'pass');
         return problems.length > 0 ? problems : told;
@@ -82,6 +91,17 @@ function checkSinkFilters(sinks: readonly SinkDefinition[]): Finding[] {
   return sinkFilterFindings(sinks).map((one) => warningOf(one, 'decides what is handed over'));
 }
 
+/** One that is still to come is no error. */
+function checkSinkSubscriptions(
+  sinks: readonly SinkDefinition[],
+  known: readonly string[],
+): Finding[] {
+  return unknownSubscriptions(sinks, known).map(({ message, hint }) => {
+    const advice = `${hint} Nothing is handed over for it until there is one.`;
+    return { check, state: 'warn', message, advice };
+  });
+}
+
 function warningOf(
   { where, finding: { message, hint } }: Pick<SinkFilterFinding, 'where' | 'finding'>,
   what: string,
@@ -91,11 +111,15 @@ function warningOf(
   return { check, state: 'warn', message: `${where}: ${message}`, advice };
 }
 
-async function readRegistered(dataDir: string): Promise<Filtered[]> {
-  if (!existsSync(join(dataDir, databaseFileName))) return [];
+async function readRegistered(
+  dataDir: string,
+): Promise<{ registered: readonly Filtered[]; everRegistered: readonly string[] }> {
+  if (!existsSync(join(dataDir, databaseFileName))) return { registered: [], everRegistered: [] };
   const store = openStoreReader(dataDir);
   try {
-    return await store.administration.registrations();
+    const registered = await store.administration.registrations();
+    const definitions = await store.completeness.definitions();
+    return { registered, everRegistered: definitions.map(({ subscription }) => subscription) };
   } finally {
     await store.close();
   }

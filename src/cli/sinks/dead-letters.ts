@@ -1,87 +1,97 @@
-/** `earshot sinks dead`, `retry` and `drop`: notifications that a sink refused, and what becomes of them. */
+/** `earshot sinks retry`, and `drop` of dead letters: what becomes of what a sink refused. */
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
-import { printable } from '../../domain/printable.ts';
-import type { SinkItem } from '../../domain/sinks.ts';
-import { openStore, openStoreReader, type Store } from '../../store/store.ts';
-import { painter } from '../colour.ts';
+import type { SinkReader } from '../../domain/sinks.ts';
+import { openStore, type Store } from '../../store/store.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
-import { writeJson } from '../notification-output.ts';
-import { wrapText } from '../wrap-text.ts';
-import { writeOut } from '../write-out.ts';
+import { counted } from './counted.ts';
+import { dropWaiting } from './drop-waiting.ts';
+import { requireSink } from './known-sink.ts';
 
-export async function listDeadLetters(
-  io: Io,
-  { sink, limit, json }: { sink: string | undefined; limit?: number; json?: true },
-): Promise<void> {
-  const store = openStoreReader(readDataConfig(io).dataDir);
-  try {
-    const items = store.sinks.items({ sink, state: 'dead', limit });
-    if (json) await writeJson(io.stdout, mapped(items));
-    else if ((await printLetters(io, items)) === 0) {
-      io.stderr.write(`There are no dead letters${sink === undefined ? '' : ` of ${sink}`}.\n`);
-    }
-  } finally {
-    await store.close();
-  }
+interface Chosen {
+  sink: string;
+  ids: number[] | undefined;
+  all?: true | undefined;
 }
 
-export async function retryDeadLetters(
-  io: Io,
-  { sink, ids, all }: { sink: string; ids: number[] | undefined; all?: true | undefined },
-): Promise<void> {
-  const chosen = chosenIds(ids, all, `earshot sinks retry ${sink} --all`);
+export async function retryDeadLetters(io: Io, wish: Chosen): Promise<void> {
+  requireIdsOrAll(wish, 'retry');
+  const { sink } = wish;
   await withStore(io, async ({ sinks }) => {
-    const count = await sinks.retry({ sink, ids: chosen, nowUs: io.nowUs() });
-    if (count === 0) throw noneOf(sink);
-    io.stderr.write(`${lettersOf(count)} of ${sink} will be handed over again.\n`);
+    await requireSink(sink, io, sinks);
+    const { chosen, unknown } = await chooseLetters(sinks, wish);
+    if (chosen.length === 0) return nothingChosen(io, sink, unknown);
+    const ids = wish.ids === undefined ? 'all' : chosen;
+    const count = await sinks.retry({ sink, ids, nowUs: io.nowUs() });
+    io.stderr.write(`${counted(count, 'dead letter')} of ${sink} will be handed over again.\n`);
+    refuseUnknown(sink, unknown);
   });
 }
 
-interface DropWish {
-  sink: string;
-  ids: number[] | undefined;
-  all?: true;
-  waiting?: true;
-  yes?: true;
-}
-
-export async function dropItems(io: Io, { sink, ids, all, waiting, yes }: DropWish): Promise<void> {
+export async function dropItems(
+  io: Io,
+  { waiting, yes, ...wish }: Chosen & { waiting?: true; yes?: true },
+): Promise<void> {
+  const { sink, ids, all } = wish;
   if (waiting && (ids !== undefined || all)) {
     throw new AppError('usage', '--waiting drops all that waits: leave out the ids and --all.');
   }
-  const chosen = waiting ? 'all' : chosenIds(ids, all, `earshot sinks drop ${sink} --all`);
-  const what = waiting ? `all that waits for ${sink}` : wordsFor(chosen, sink);
-  await confirm(io, `Forget ${what}? The notifications stay in the log.`, { yes });
-  await withStore(io, async ({ sinks }) => {
-    const state = waiting ? 'waiting' : 'dead';
-    const count = await sinks.drop({ sink, state, ids: chosen, nowUs: io.nowUs() });
-    if (count === 0 && !waiting) throw noneOf(sink);
-    const items = count === 1 ? '1 waiting item' : `${count} waiting items`;
-    io.stderr.write(`Forgotten: ${waiting ? items : lettersOf(count)} of ${sink}.\n`);
+  if (!waiting) requireIdsOrAll(wish, 'drop');
+  await withStore(io, async (store) => {
+    await requireSink(sink, io, store.sinks);
+    if (waiting) await dropWaiting(io, store, { sink, yes });
+    else await dropDeadLetters(io, store, { ...wish, yes });
   });
 }
 
-function chosenIds(ids: number[] | undefined, all: true | undefined, example: string) {
-  if ((ids === undefined) === (all === undefined)) {
-    throw new AppError('usage', `Name dead letters, or say --all: ${example}`);
+async function dropDeadLetters(
+  io: Io,
+  { sinks }: Pick<Store, 'sinks'>,
+  { yes, ...wish }: Chosen & { yes: true | undefined },
+): Promise<void> {
+  const { sink } = wish;
+  const { chosen, unknown } = await chooseLetters(sinks, wish);
+  if (chosen.length === 0) return nothingChosen(io, sink, unknown);
+  const letters = `${counted(chosen.length, 'dead letter')} of ${sink}`;
+  const what = wish.all ? `${letters}, all it has` : letters;
+  await confirm(io, `Forget ${what}? The notifications stay in the log.`, { yes });
+  // Those that were asked about: what is refused meanwhile stays.
+  const count = await sinks.drop({ sink, state: 'dead', ids: chosen, nowUs: io.nowUs() });
+  io.stderr.write(`Forgotten: ${counted(count, 'dead letter')} of ${sink}.\n`);
+  refuseUnknown(sink, unknown);
+}
+
+function requireIdsOrAll({ sink, ids, all }: Chosen, command: 'retry' | 'drop'): void {
+  const example = `earshot sinks ${command} ${sink} --all`;
+  if (ids === undefined && !all) {
+    throw new AppError('usage', `Name ids of dead letters, or say --all: ${example}`);
   }
-  return ids ?? 'all';
+  if (ids !== undefined && all) {
+    throw new AppError('usage', `Name ids or say --all, not both: ${example}`);
+  }
 }
 
-function wordsFor(ids: readonly number[] | 'all', sink: string): string {
-  if (ids === 'all') return `all dead letters of ${sink}`;
-  return `${lettersOf(ids.length)} of ${sink}`;
+/** Those that are meant, and ids that are of no dead letter. */
+async function chooseLetters({ items }: Pick<SinkReader, 'items'>, { sink, ids }: Chosen) {
+  const known = new Set<number>();
+  for await (const { id } of items({ sink, state: 'dead' })) known.add(id);
+  const wanted = ids === undefined ? known : new Set(ids);
+  const chosen = [...wanted].filter((id) => known.has(id));
+  return { chosen, unknown: [...wanted].filter((id) => !known.has(id)) };
 }
 
-const lettersOf = (count: number) => (count === 1 ? '1 dead letter' : `${count} dead letters`);
+function nothingChosen(io: Io, sink: string, unknown: readonly number[]): void {
+  refuseUnknown(sink, unknown);
+  io.stderr.write(`${sink} has no dead letters.\n`);
+}
 
-function noneOf(sink: string): AppError {
-  return new AppError(
+function refuseUnknown(sink: string, unknown: readonly number[]): void {
+  if (unknown.length === 0) return;
+  const letters = unknown.length === 1 ? 'dead letter' : 'dead letters';
+  throw new AppError(
     'not_found',
-    `${sink} has no such dead letters. \`earshot sinks dead ${sink}\` lists those it has.`,
+    `No such ${letters} of ${sink}: ${unknown.join(', ')}. \`earshot sinks dead ${sink}\` lists those it has.`,
   );
 }
 
@@ -93,37 +103,4 @@ async function withStore(io: Io, use: (store: Store) => Promise<void>): Promise<
   } finally {
     await store.close();
   }
-}
-
-async function* mapped(items: AsyncIterable<SinkItem>) {
-  for await (const {
-    id,
-    sink,
-    position,
-    productId,
-    replayId,
-    attempts,
-    error,
-    queuedAtUs,
-  } of items) {
-    const queuedAt = formatDateUs(queuedAtUs);
-    yield { id, sink, position, productId, replay: replayId, attempts, error, queuedAt };
-  }
-}
-
-/** A line for each, and the reason below it; returns how many there were. */
-async function printLetters(io: Io, items: AsyncIterable<SinkItem>): Promise<number> {
-  const paint = painter(io, io.stdout);
-  let count = 0;
-  for await (const { id, sink, productId, replayId, attempts, error, queuedAtUs } of items) {
-    count += 1;
-    const queued = shortDateUs(queuedAtUs);
-    const tries = attempts === 1 ? '1 try' : `${attempts} tries`;
-    const replay = replayId === null ? '' : `, replay ${replayId}`;
-    const head = `${id}  ${sink}  ${printable(productId)}  ${tries}, queued ${queued}${replay}`;
-    const reason = wrapText(printable(error ?? '-'), '    ', io.stdout);
-    const lines = [head, ...reason.map((line) => paint('yellow', line))];
-    await writeOut(io.stdout, `${lines.join('\n')}\n`);
-  }
-  return count;
 }

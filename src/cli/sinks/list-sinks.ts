@@ -3,29 +3,17 @@ import { readDataConfig } from '../../config/read-config.ts';
 import { loadSinks } from '../../config/sinks-config.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
-import { printable } from '../../domain/printable.ts';
 import { type SinkDefinition, type SinkReader, sinkReader } from '../../domain/sinks.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
-import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
 import { type Column, printTable } from '../table.ts';
-import { wrapText } from '../wrap-text.ts';
-import { writeOut } from '../write-out.ts';
-
-interface SinkRow {
-  sink: string;
-  /** Null for one that earshot.config.ts no longer has. */
-  target: SinkDefinition['target']['kind'] | null;
-  /** Notifications of the log that it has not looked at; null before its first start. */
-  behind: number | null;
-  waiting: number;
-  dead: number;
-  oldestWaiting: string | null;
-  error: string | null;
-  /** Replays that are not all queued. */
-  replays: number;
-}
+import { whole } from './counted.ts';
+import { noFileNote } from './known-sink.ts';
+import { receiverNote } from './receiver-note.ts';
+import { printSinkNotes } from './sink-notes.ts';
+import type { SinkRow } from './sink-row.ts';
+import { unknownWanted } from './wanted-subscriptions.ts';
 
 export async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   const { dataDir } = readDataConfig(io);
@@ -33,10 +21,19 @@ export async function listSinks(io: Io, { json }: { json?: true }): Promise<void
   const store = openStoreReader(dataDir);
   try {
     const rows = await sinkRows(definitions, store);
+    const noFile = noFileNote(io);
     if (json) await writeJson(io.stdout, rows);
     else if ((await printTable(io.stdout, columns, rows)) === 0) {
-      io.stderr.write('There are no sinks. docs/sinks.md shows how one is written.\n');
-    } else await printFailures(io, rows);
+      const where = noFile === null ? '' : ` ${noFile}`;
+      io.stderr.write(`There are no sinks.${where} docs/sinks.md shows how one is written.\n`);
+    } else {
+      await printSinkNotes(io, rows, { sinks: store.sinks, hasFile: noFile === null });
+      const unknown = await unknownWanted(definitions, store, io);
+      const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
+      for (const note of [noFile, ...warnings, await receiverNote(dataDir)]) {
+        if (note !== null) io.stderr.write(`\n${note}\n`);
+      }
+    }
   } finally {
     await store.close();
   }
@@ -83,25 +80,14 @@ const columns: readonly Column<SinkRow>[] = [
   { title: 'target', value: ({ target }) => target ?? 'gone' },
   {
     title: 'behind',
-    value: ({ behind }) => (behind === null ? '-' : String(behind)),
+    value: ({ behind }) => (behind === null ? '-' : whole(behind)),
     align: 'right',
   },
-  { title: 'waiting', value: ({ waiting }) => String(waiting), align: 'right' },
-  { title: 'dead', value: ({ dead }) => String(dead), align: 'right' },
-  { title: 'replays', value: ({ replays }) => String(replays), align: 'right' },
+  { title: 'waiting', value: ({ waiting }) => whole(waiting), align: 'right' },
+  { title: 'dead', value: ({ dead }) => whole(dead), align: 'right' },
+  { title: 'replays', value: ({ replays }) => whole(replays), align: 'right' },
   {
     title: 'oldest (UTC)',
     value: ({ oldestWaiting }) => oldestWaiting?.slice(0, 16).replace('T', ' ') ?? '-',
   },
 ];
-
-/** Below the table, as a reason may be long. */
-async function printFailures(io: Io, rows: readonly SinkRow[]): Promise<void> {
-  for (const { sink, error } of rows) {
-    if (error === null) continue;
-    const lines = wrapText(printable(`${sink} does not take it: ${error}`), '  ', io.stdout);
-    const paint = painter(io, io.stdout);
-    const shown = lines.map((line) => paint('yellow', line));
-    await writeOut(io.stdout, `\n${shown.join('\n')}\n`);
-  }
-}

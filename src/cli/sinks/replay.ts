@@ -1,49 +1,35 @@
 /** What `earshot replay` does: counts, asks, and leaves the rest to the receiver. */
 import { readDataConfig } from '../../config/read-config.ts';
-import { loadSinks } from '../../config/sinks-config.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { faultySinks, loadEachSink } from '../../config/sinks-config.ts';
+import { AppError } from '../../domain/app-error.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
-import { compileWants, type Wants } from '../../sinks/wanted.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../write-out.ts';
-
-export interface ReplayFlags {
-  sink: string;
-  since?: number;
-  until?: number;
-  filter?: string;
-  dryRun?: true;
-  yes?: true;
-  json?: true;
-}
-
-/** Rows between two signs of life on a terminal. */
-const progressEvery = 5_000;
+import { counted } from './counted.ts';
+import { unknownSink } from './known-sink.ts';
+import { receiverNote } from './receiver-note.ts';
+import { countWanted, type Found, previewText, type ReplayFlags } from './replay-preview.ts';
+import { refuseSameReplay } from './unfinished-replay.ts';
+import { unknownWanted } from './wanted-subscriptions.ts';
 
 export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   const { dataDir } = readDataConfig(io);
   const definition = await definedSink(io, flags.sink);
-  const { since: sinceUs = null, until: untilUs = null } = flags;
-  if (sinceUs !== null && untilUs !== null && sinceUs >= untilUs) {
-    throw new AppError('usage', 'The window is empty: --since must lie before --until (UTC).');
-  }
+  const window = windowOf(flags, io.nowUs());
   const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
   try {
+    await warnOfSubscriptions(io, store, definition);
+    const { sink, filter = '', dryRun, json } = flags;
+    if (!dryRun) await refuseSameReplay(store.sinks, { sink, filter, ...window });
     const found = await countWanted(io, { store, definition, flags });
-    const words = found.count === 1 ? '1 notification' : `${found.count} notifications`;
-    const isAsked = flags.dryRun !== true && found.count > 0;
-    if (!flags.json)
-      io.stderr.write(
-        `${found.count === 0 ? nothing(flags) : `${words} would be handed over to ${flags.sink}.`}\n`,
-      );
-    if (isAsked) await confirm(io, `Hand ${words} over to ${flags.sink} once more?`, flags);
-    const added = isAsked
-      ? await addReplay(store, { ...flags, ...found, sinceUs, untilUs }, io)
-      : null;
-    if (flags.json) {
-      const { sink } = flags;
+    if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
+    const isAsked = !dryRun && found.count > 0;
+    const words = counted(found.count, 'notification');
+    if (isAsked) await confirm(io, `Hand ${words} over to ${sink} once more?`, flags);
+    const added = isAsked ? await addReplay(store, { ...flags, ...found, ...window }, io) : null;
+    if (json) {
       const answer = { sink, notifications: found.count, replay: added?.id ?? null };
       await writeOut(io.stdout, `${JSON.stringify(answer)}\n`);
     } else if (added !== null) {
@@ -51,66 +37,49 @@ export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
         `Replay ${added.id}: the receiver hands them over (\`earshot sinks list\`).\n`,
       );
     }
+    if (added !== null) await tellReceiver(io, dataDir);
   } finally {
     await store.close();
   }
 }
 
-/** Rejects with `configuration` for a faulty file, `usage` for a sink that is not in it. */
-async function definedSink({ workingDir }: Io, name: string): Promise<SinkDefinition> {
-  const definitions = await loadSinks(workingDir);
+function windowOf(flags: ReplayFlags, nowUs: number) {
+  const { since: sinceUs = null, until: untilUs = null } = flags;
+  if (sinceUs !== null && sinceUs >= Math.min(untilUs ?? nowUs, nowUs)) {
+    throw new AppError(
+      'usage',
+      'The window is empty: --since must lie before --until, and before now (UTC).',
+    );
+  }
+  return { sinceUs, untilUs };
+}
+
+/** One that nobody knows may still come: it is no fault. */
+async function warnOfSubscriptions(
+  io: Io,
+  store: Pick<Store, 'completeness'>,
+  definition: SinkDefinition,
+): Promise<void> {
+  for (const { message, hint } of await unknownWanted([definition], store, io)) {
+    io.stderr.write(`Warning: ${message} ${hint}\n`);
+  }
+}
+
+async function tellReceiver(io: Io, dataDir: string): Promise<void> {
+  const note = await receiverNote(dataDir);
+  if (note !== null) io.stderr.write(`${note}\n`);
+}
+
+/** Rejects with `configuration` for a faulty file or sink, `usage` for a sink that is not in the file. */
+async function definedSink(io: Io, name: string): Promise<SinkDefinition> {
+  const { workingDir } = io;
+  const { definitions, faulty } = await loadEachSink(workingDir);
   const definition = definitions.find((one) => one.name === name);
   if (definition !== undefined) return definition;
-  const known = definitions.map((one) => one.name).join(', ');
-  throw new AppError(
-    'usage',
-    `earshot.config.ts has no sink ${name}. ${known === '' ? 'It has none; docs/sinks.md shows how one is written.' : `It has: ${known}.`}`,
-  );
-}
-
-interface Found {
-  count: number;
-  /** The first and the last position that were wanted; 0 where none was. */
-  firstPosition: number;
-  lastPosition: number;
-}
-
-async function countWanted(
-  io: Io,
-  means: { store: Store; definition: SinkDefinition; flags: ReplayFlags },
-): Promise<Found> {
-  const { store, definition, flags } = means;
-  const wants = wantsOf(definition, store, flags.filter);
-  const found: Found = { count: 0, firstPosition: 0, lastPosition: 0 };
-  let looked = 0;
-  const rows = store.find({ sinceUs: flags.since, untilUs: flags.until, order: 'oldest' });
-  for await (const row of rows) {
-    if (io.signal.aborted) throw new AppError('cancelled', 'Ended. Nothing was changed.');
-    looked += 1;
-    if (io.stderr.isTTY && looked % progressEvery === 0) io.stderr.write(`\r${looked} looked at`);
-    if (!(await wants(row))) continue;
-    found.count += 1;
-    if (found.firstPosition === 0) found.firstPosition = row.position;
-    found.lastPosition = row.position;
-  }
-  if (io.stderr.isTTY && looked >= progressEvery) io.stderr.write('\n');
-  return found;
-}
-
-/** The sink's own filter has been looked at: what is wrong is in the flag. */
-function wantsOf(definition: SinkDefinition, store: Store, filter: string | undefined): Wants {
-  try {
-    return compileWants(definition, store, filter);
-  } catch (error) {
-    if (!isAppError(error, 'invalid')) throw error;
-    const { message, details } = error;
-    throw new AppError('usage', `--filter cannot be used. ${message}`, { details });
-  }
-}
-
-function nothing({ sink, filter }: ReplayFlags): string {
-  const what = filter === undefined ? 'Nothing' : 'Nothing that matches the filter';
-  return `${what} was received in this time that ${sink} wants by its own rules.`;
+  const faults = faulty.filter((one) => one.name === name);
+  if (faults.length > 0) throw faultySinks(workingDir, faults);
+  const known = [...definitions, ...faulty].map((one) => one.name);
+  throw unknownSink(name, known, io);
 }
 
 function addReplay(
@@ -118,9 +87,8 @@ function addReplay(
   wish: ReplayFlags & Found & { sinceUs: number | null; untilUs: number | null },
   { nowUs }: Pick<Io, 'nowUs'>,
 ) {
-  const { sink, filter = '', sinceUs, untilUs, firstPosition, lastPosition } = wish;
-  const afterPosition = firstPosition - 1;
-  const requestedAtUs = nowUs();
-  const bounds = { sinceUs, untilUs, afterPosition, lastPosition };
-  return sinks.addReplay({ sink, filter, ...bounds, requestedAtUs });
+  const { sink, filter = '', sinceUs, untilUs, first, last } = wish;
+  const afterPosition = (first?.position ?? 1) - 1;
+  const bounds = { sinceUs, untilUs, afterPosition, lastPosition: last?.position ?? 0 };
+  return sinks.addReplay({ sink, filter, ...bounds, requestedAtUs: nowUs() });
 }

@@ -1,5 +1,5 @@
 /** Sinks inside a receiver that serves: started where earshot.config.ts has some, and never in its way. */
-import { loadSinks } from '../../config/sinks-config.ts';
+import { loadEachSink } from '../../config/sinks-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
@@ -8,6 +8,10 @@ import type { HandingOver } from '../../watch/watch-world.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from '../serve.ts';
 import { pause } from '../until-aborted.ts';
+import { unknownWanted } from './wanted-subscriptions.ts';
+
+/** Why faulty sinks are not started, by name. */
+type Faults = ReadonlyMap<string, string>;
 
 export interface ServedSinks {
   /** How it stands with them, for the watchdog. */
@@ -23,9 +27,15 @@ export async function serveSinks(
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>,
 ): Promise<ServedSinks> {
   try {
-    const definitions = await loadSinks(io.workingDir);
-    if (definitions.length === 0) return noSinks({ names: [], fault: null });
-    return handOver(receiver, definitions, { dataDir, log, io });
+    const { definitions, faulty } = await loadEachSink(io.workingDir);
+    for (const { name: sink, problems: details } of faulty) {
+      log.error({ sink, details }, 'nothing is handed over to this sink before it is put right');
+    }
+    const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
+    if (definitions.length === 0)
+      return noSinks({ names: [...faults.keys()], faults, fault: null });
+    await warnOfSubscriptions(receiver, definitions, { log, io });
+    return handOver(receiver, { definitions, faults }, { dataDir, log, io });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { message: reason, details } = error;
@@ -38,6 +48,21 @@ function noSinks(handingOver: HandingOver): ServedSinks {
   return { handingOver: () => handingOver, stop: async () => undefined };
 }
 
+/** One that nobody knows may still come: it is no fault. */
+async function warnOfSubscriptions(
+  { store }: Pick<RunningReceiver, 'store'>,
+  definitions: readonly SinkDefinition[],
+  { log, io }: { log: Logger; io: Pick<Io, 'workingDir'> },
+): Promise<void> {
+  try {
+    for (const { message, hint } of await unknownWanted(definitions, store, io)) {
+      log.warn({ reason: `${message} ${hint}` }, 'a sink waits for a subscription that is none');
+    }
+  } catch (err) {
+    log.warn({ err }, 'the subscriptions that sinks want could not be looked at');
+  }
+}
+
 /** Of what should not happen, the log alone has the words. */
 function faultOf(error: unknown): string {
   if (!(error instanceof AppError)) return 'It failed in a way it should not; the log has more.';
@@ -47,7 +72,7 @@ function faultOf(error: unknown): string {
 /** One program at a time: of two receivers on one data directory, the second takes over when the first ends. */
 function handOver(
   { store }: Pick<RunningReceiver, 'store'>,
-  definitions: readonly SinkDefinition[],
+  { definitions, faults }: { definitions: readonly SinkDefinition[]; faults: Faults },
   means: {
     dataDir: string;
     log: Logger;
@@ -58,6 +83,7 @@ function handOver(
   const stopping = new AbortController();
   const { signal } = stopping;
   const names = definitions.map(({ name }) => name);
+  const named = [...names, ...faults.keys()];
   let fault: string | null = null;
   const running = (async () => {
     const [{ startSinks }, { createRunProgram }] = await Promise.all([
@@ -82,7 +108,7 @@ function handOver(
     return async () => undefined;
   });
   return {
-    handingOver: () => ({ names, fault }),
+    handingOver: () => ({ names: named, faults, fault }),
     stop: async () => {
       stopping.abort();
       await (await running)();

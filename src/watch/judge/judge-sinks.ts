@@ -18,15 +18,15 @@ const criticalUs = 6 * hourUs;
 const kinds = ['sink', 'sink-refused'] as const;
 
 /**
- * Each sink has an alert for what waits, and another one for dead letters: neither hides the other. One without a
- * name says that nothing can be handed over to any of them.
+ * Each sink has an alert for what waits, or for what keeps it from being started, and another one for dead letters:
+ * neither hides the other. One without a name says that nothing can be handed over to any of them.
  */
 export async function judgeSinks(
   world: Pick<WatchWorld, 'sinks' | 'notifications' | 'handingOver'>,
   situation: Lasting,
   cursors: CursorMemory,
 ): Promise<Verdict> {
-  const { names, fault } = world.handingOver();
+  const { names, faults, fault } = world.handingOver();
   const counts = await world.sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
   for (const sink of cursors.keys()) if (!known.has(sink)) cursors.delete(sink);
@@ -39,25 +39,26 @@ export async function judgeSinks(
     const counted = counts.find((one) => one.sink === sink) ?? none(sink);
     const unread = isSetUp ? await unreadLog(world, sink, situation.nowUs, cursors) : null;
     const view: SinkView = { ...counted, isSetUp, unread };
+    const own = faults?.get(sink);
+    const behind = own === undefined ? judgeBehind(view, situation) : stopped(sink, own, situation);
     // That nothing is handed over is said once, for all.
-    const behind = fault === null ? judgeBehind(view, situation) : unjudged;
-    return joined([behind, judgeRefused(view)]);
+    return joined([fault === null ? behind : unjudged, judgeRefused(view)]);
   });
   return joined([
     ...(await Promise.all(verdicts)),
     ...gone.map(({ kind, subject }) => nothingWrong(kind, subject)),
-    judgeFault(fault, situation),
+    fault === null ? nothingWrong('sink', '') : stopped('', fault, situation),
   ]);
 }
 
-function judgeFault(fault: string | null, situation: Lasting): Verdict {
-  if (fault === null) return nothingWrong('sink', '');
-  const raisedAtUs = lastingAlert(situation, 'sink', '')?.raisedAtUs ?? situation.nowUs;
+/** Without a name, all of them are. */
+function stopped(sink: string, fault: string, situation: Lasting): Verdict {
+  const raisedAtUs = lastingAlert(situation, 'sink', sink)?.raisedAtUs ?? situation.nowUs;
   return wrong({
     kind: 'sink',
-    subject: '',
+    subject: sink,
     severity: situation.nowUs - raisedAtUs > criticalUs ? 'critical' : 'warning',
-    cause: 'Nothing is handed over to any sink.',
+    cause: `Nothing is handed over to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
     evidence: [quoted(fault), 'Notifications are stored all the same, and wait in the log.'],
     nextStep: 'Put it right, see with `earshot doctor` that it is, and start earshot anew.',
   });

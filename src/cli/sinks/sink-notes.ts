@@ -1,0 +1,64 @@
+/** What is told below the table of sinks: why something waits, dead letters, sinks that are gone. */
+import { printable } from '../../domain/printable.ts';
+import type { SinkReader } from '../../domain/sinks.ts';
+import { painter } from '../colour.ts';
+import type { Io } from '../io.ts';
+import { wrapText } from '../wrap-text.ts';
+import { writeOut } from '../write-out.ts';
+import { counted, whole } from './counted.ts';
+import type { SinkRow } from './sink-row.ts';
+
+/** `hasFile`: whether there is an `earshot.config.ts`; without it, every sink looks as if it were gone. */
+export async function printSinkNotes(
+  io: Io,
+  rows: readonly SinkRow[],
+  { sinks, hasFile }: { sinks: Pick<SinkReader, 'items'>; hasFile: boolean },
+): Promise<void> {
+  const paint = painter(io, io.stdout);
+  for (const row of rows) {
+    const left = hasFile ? whatIsLeft(row) : null;
+    for (const note of [await whyItWaits(row, sinks), await whatIsDead(row, sinks), left]) {
+      if (note === null) continue;
+      const lines = wrapText(printable(note), '  ', io.stdout);
+      const shown = lines.map((line) => paint('yellow', line));
+      await writeOut(io.stdout, `\n${shown.join('\n')}\n`);
+    }
+  }
+}
+
+/** Null where nothing that waits has failed: what was refused for good is told apart. */
+async function whyItWaits(
+  { sink, waiting, error }: SinkRow,
+  { items }: Pick<SinkReader, 'items'>,
+): Promise<string | null> {
+  const reasons: string[] = [];
+  for await (const item of items({ sink, state: 'waiting' })) {
+    if (item.error !== null) reasons.push(item.error);
+  }
+  const [newest] = reasons;
+  if (newest === undefined) return null;
+  // The last failure of all may be that of a dead letter.
+  const reason = error !== null && reasons.includes(error) ? error : newest;
+  return `${sink} does not take what waits: ${reason} (tried: ${whole(reasons.length)} of ${whole(waiting)}).`;
+}
+
+async function whatIsDead(
+  { sink, dead }: SinkRow,
+  { items }: Pick<SinkReader, 'items'>,
+): Promise<string | null> {
+  for await (const { error } of items({ sink, state: 'dead', limit: 1 })) {
+    const letters = counted(dead, 'dead letter');
+    return `${sink} has ${letters}; the last: ${error ?? '-'}; see \`earshot sinks dead ${sink}\`.`;
+  }
+  return null;
+}
+
+/** For a sink that earshot.config.ts no longer has: how to be rid of it. */
+function whatIsLeft({ sink, target, waiting, dead, replays }: SinkRow): string | null {
+  const letters = dead > 0 ? [`\`earshot sinks drop ${sink} --all\` forgets its dead letters`] : [];
+  const rest =
+    waiting + replays > 0 ? [`\`earshot sinks drop ${sink} --waiting\` forgets what waits`] : [];
+  const drops = [...letters, ...rest];
+  if (target !== null || drops.length === 0) return null;
+  return `${sink} is no longer in earshot.config.ts. ${drops.join('; ')}.`;
+}

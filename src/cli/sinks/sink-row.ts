@@ -1,0 +1,16 @@
+/** How it stands with one sink, as `earshot sinks list` shows it. */
+import type { SinkDefinition } from '../../domain/sinks.ts';
+
+export interface SinkRow {
+  sink: string;
+  /** Null for one that earshot.config.ts no longer has. */
+  target: SinkDefinition['target']['kind'] | null;
+  /** Notifications of the log that it has not looked at; null before its first start. */
+  behind: number | null;
+  waiting: number;
+  dead: number;
+  oldestWaiting: string | null;
+  error: string | null;
+  /** Replays that are not all queued. */
+  replays: number;
+}

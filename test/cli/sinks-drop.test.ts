@@ -1,0 +1,93 @@
+/** `earshot sinks retry` and `drop`: what becomes of dead letters, and of what waits. */
+import { describe, expect, it } from 'vitest';
+import { nowUs } from './fake-io.ts';
+import { withStore } from './filled-store.ts';
+import { openRefusedWorld } from './sink-world.ts';
+
+describe('earshot sinks retry and drop', () => {
+  it('set named dead letters, or all, to wait again', async () => {
+    const { earshot, counts } = await openRefusedWorld();
+    const one = await earshot(['sinks', 'retry', 'bus', '2']);
+    expect(one).toMatchObject({ code: 0, out: '' });
+    expect(one.err).toBe('1 dead letter of bus will be handed over again.\n');
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
+    expect((await earshot(['sinks', 'retry', 'bus', '--all'])).code).toBe(0);
+    expect(await counts()).toMatchObject({ waiting: 3, dead: 0 });
+    const none = await earshot(['sinks', 'retry', 'bus', '--all']);
+    expect(none).toMatchObject({ code: 0, err: 'bus has no dead letters.\n' });
+    const drop = await earshot(['sinks', 'drop', 'bus', '--all']);
+    expect(drop).toMatchObject({ code: 0, err: 'bus has no dead letters.\n' });
+  });
+
+  it('do what can be done, and name ids that are of no dead letter', async () => {
+    const { earshot, counts } = await openRefusedWorld();
+    const retry = await earshot(['sinks', 'retry', 'bus', '99999,2,4,2']);
+    expect(retry.code).toBe(1);
+    expect(retry.err).toBe(
+      '1 dead letter of bus will be handed over again.\nearshot: No such dead letters of bus: 99999, 4. `earshot sinks dead bus` lists those it has.\n',
+    );
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
+    const drop = await earshot(['sinks', 'drop', 'bus', '99999'], { answers: [] });
+    expect(drop.err).toMatch(/^earshot: No such dead letter of bus: 99999\. /);
+    expect(drop.code).toBe(1);
+    expect((await earshot(['sinks', 'drop', 'bus', '3,99999', '--yes'])).code).toBe(1);
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 0 });
+  });
+
+  it('want ids or --all, not both, and ids that are numbers', async () => {
+    const { earshot, counts } = await openRefusedWorld();
+    for (const words of [
+      ['retry', 'bus'],
+      ['retry', 'bus', '2', '--all'],
+      ['drop', 'bus'],
+    ]) {
+      const { code, err } = await earshot(['sinks', ...words]);
+      expect(code).toBe(2);
+      expect(err).toContain('--all');
+    }
+    expect((await earshot(['sinks', 'retry', 'bus', '2,x'])).code).toBe(2);
+    expect((await earshot(['sinks', 'drop', 'bus', '2', '--waiting', '--yes'])).code).toBe(2);
+    expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
+  });
+
+  it('drop asks first, and without a terminal wants --yes', async () => {
+    const { earshot, counts } = await openRefusedWorld();
+    expect((await earshot(['sinks', 'drop', 'bus', '--all'])).code).toBe(2);
+    const no = await earshot(['sinks', 'drop', 'bus', '--all'], { answers: ['n'] });
+    expect(no.err).toContain(
+      'Forget 2 dead letters of bus, all it has? The notifications stay in the log.',
+    );
+    expect(no.code).toBe(1);
+    expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
+    const one = await earshot(['sinks', 'drop', 'bus', '3', '--yes']);
+    expect(one).toMatchObject({ code: 0, err: 'Forgotten: 1 dead letter of bus.\n' });
+    expect(await counts()).toMatchObject({ waiting: 1, dead: 1 });
+  });
+});
+
+describe('earshot sinks drop --waiting', () => {
+  it('says what goes, new or of replays, and how to have it again', async () => {
+    const { dataDir, earshot, counts } = await openRefusedWorld();
+    await withStore(dataDir, async ({ sinks }) => {
+      const asked = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
+      const { id } = await sinks.addReplay({ ...asked, afterPosition: 1, lastPosition: 5 });
+      const items = [{ position: 2, productId: 'product-2' }];
+      const stream = { sink: 'bus', replayId: id, after: 1, upTo: 3 };
+      await sinks.enqueue({ ...stream, items, atUs: nowUs });
+    });
+    const words =
+      '1 new notification; 1 notification of replays; the rest of 1 replay, with 2 entries of the log not yet looked at';
+    const no = await earshot(['sinks', 'drop', 'bus', '--waiting'], { answers: ['n'] });
+    expect(no.err).toContain(`Forget what waits for bus: ${words}? The notifications stay`);
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 2 });
+    const yes = await earshot(['sinks', 'drop', 'bus', '--waiting', '--yes']);
+    expect(yes).toMatchObject({ code: 0, out: '' });
+    expect(yes.err).toBe(
+      `Forgotten, of bus: ${words}.\nTo hand over again what came since then: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
+    );
+    expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
+    expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
+    const none = await earshot(['sinks', 'drop', 'bus', '--waiting']);
+    expect(none).toMatchObject({ code: 0, err: 'Nothing waits for bus.\n' });
+  });
+});

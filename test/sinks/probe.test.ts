@@ -1,0 +1,65 @@
+/** Which item a sink that is down is felt for with. */
+import { setImmediate } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { SinkItem } from '../../src/domain/sinks.ts';
+import { createHandingOver } from '../../src/sinks/hand-over.ts';
+import type { SinkWorld } from '../../src/sinks/sink-world.ts';
+import { definition } from './sink-definition.ts';
+
+const hourUs = 3_600_000_000;
+
+/** A sink with these items, always in this order, which has just gone down; says which is tried next. */
+async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
+  const tried: number[] = [];
+  let nowUs = 10 * hourUs;
+  const world = {
+    sinks: {
+      due: async ({ limit }: { limit: number }) =>
+        items.slice(0, limit).map((one) => ({ ...one, position: one.id, attempts: 0 })),
+      nextDueAtUs: async () => 0,
+      settle: async () => undefined,
+    },
+    log: {
+      find: async function* ({ afterPosition = 0 }) {
+        yield { position: afterPosition + 1, receivedAtUs: 0, notificationDateUs: null };
+      },
+      body: async () => new Uint8Array(),
+    },
+    nowUs: () => nowUs,
+    pause: async () => undefined,
+    random: () => 0.5,
+    logger: Object.fromEntries(['debug', 'info', 'warn', 'error'].map((l) => [l, () => undefined])),
+  } as unknown as SinkWorld;
+  const handingOver = createHandingOver({
+    definition: definition({ kind: 'command', command: ['simulated'] }, { concurrency: 1 }),
+    world,
+    target: {
+      handOver: async ({ position }) => {
+        tried.push(position);
+        return { kind: 'misconfigured', reason: 'nobody listens' };
+      },
+      close: async () => undefined,
+    },
+    onRoom: () => undefined,
+    signal: new AbortController().signal,
+  });
+  const round = async () => {
+    await handingOver.startDue();
+    await handingOver.idle();
+    await setImmediate();
+    nowUs += hourUs;
+  };
+  await round();
+  await round();
+  return tried;
+}
+
+const item = (id: number, dueAtUs: number, error: string | null) => ({ id, dueAtUs, error });
+
+it('is one that has not failed yet', async () => {
+  expect(await probed(item(1, 5, 'no'), item(2, 1, 'no'), item(3, 9, null))).toEqual([1, 3]);
+});
+
+it('is the one that has been due for the longest time, where all have failed', async () => {
+  expect(await probed(item(1, 5, 'no'), item(2, 7, 'no'), item(3, 1, 'no'))).toEqual([1, 3]);
+});

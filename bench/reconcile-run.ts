@@ -140,7 +140,9 @@ async function command(
   dataFolder: string,
   { catalogue, requestsPerMinute, cleanup, progress }: RunSetting,
 ) {
-  const child = spawn(process.execPath, ['scripts/earshot.js', 'reconcile', '--json', ...argv], {
+  // As `npm run earshot` has it.
+  const program = ['--max-semi-space-size=16', 'scripts/earshot.js'];
+  const child = spawn(process.execPath, [...program, 'reconcile', '--json', ...argv], {
     cwd: projectFolder(),
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -1,11 +1,29 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 /** The command `earshot`: checks Node, then runs the command line. */
 import { existsSync, readFileSync } from 'node:fs';
+import module from 'node:module';
 import { setPriority } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import './require-node.js';
 
 // A query, which only reads, gives way to the receiver on the same machine from its first moment on.
 if (process.argv[2] === 'query') setPriority(19);
+
+// One large page after the other: V8 would rather let them pile up than look through them. Only a program's start
+// takes the flag, so this one begins again, in the same process; Windows has nothing of the kind.
+const sparing = '--optimize-for-size';
+const isLarge = process.argv[2] === 'reconcile' && process.platform !== 'win32';
+if (isLarge && !process.execArgv.includes(sparing)) {
+  const { argv, execArgv, execPath, env } = process;
+  process.execve?.(execPath, [execPath, ...execArgv, sparing, ...argv.slice(1)], env);
+}
+
+// Halves the time to the first word, and what threads take up. Where it cannot be written, all goes on without.
+const { directory } = module.enableCompileCache(
+  fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
+);
+// Threads take it from here.
+if (directory !== undefined) process.env.NODE_COMPILE_CACHE = directory;
 
 // A checkout runs its sources, whatever an earlier build has left; a package has the build alone.
 const sources = new URL('../src/', import.meta.url);

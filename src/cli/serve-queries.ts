@@ -22,7 +22,7 @@ export async function serveQueries(
 ): Promise<ServedQueries> {
   const closers = createClosers();
   if (index) {
-    const indexing = startIndexing({ dataDir, log: asked.log });
+    const indexing = startIndexing({ dataDir, log: asked.log, besideIntake: true });
     closers.add(() => indexing.stop());
   }
   const products = openProducts(dataDir);

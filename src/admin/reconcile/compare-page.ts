@@ -11,7 +11,7 @@ import { recoveredBody } from './recovered-body.ts';
 /** What the port of the store takes at once. */
 const recoverMax = 100;
 /** The store itself looks through as many positions that are not indexed yet, and some more. */
-const lagMax = 1_000;
+const lagMax = 3_000;
 /** Each round leaves only what became known while it ran, so that a second one is rare already. */
 const roundsMax = 10;
 

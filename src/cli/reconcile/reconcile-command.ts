@@ -23,7 +23,7 @@ import { createReconcileOutput, type ReconcileOutput } from './reconcile-output.
 import { createReconcileProgress } from './reconcile-progress.ts';
 import { takeReconcileLock } from './take-reconcile-lock.ts';
 import { createTellTrouble } from './tell-trouble.ts';
-import { unknownSubscription } from './unknown-subscription.ts';
+import { neverRegistered, unknownSubscription } from './unknown-subscription.ts';
 
 export interface ReconcileFlags {
   from?: TimeArgument;
@@ -42,7 +42,7 @@ const resumableUs = 7_200_000_000;
 /** Rejects with `differences` when `--check` finds something missing. */
 export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void> {
   const config = readReconcileConfig(io);
-  const window = windowOf(flags, io.nowUs());
+  const window = windowOf(flags, io);
   const closers = createClosers();
   try {
     const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs, mustExist: true });
@@ -54,9 +54,10 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
     await output.end(reports);
     const missing = reports.reduce((sum, report) => sum + report.missing, 0);
     if (flags.check && missing > 0) {
+      const options = flags.dryRun ? '--check and --dry-run' : '--check';
       throw new AppError(
         'differences',
-        `${missing.toLocaleString('en-US')} ${missing === 1 ? 'event is' : 'events are'} missing. The same command without --check fetches ${missing === 1 ? 'it' : 'them'}.`,
+        `${missing.toLocaleString('en-US')} ${missing === 1 ? 'event is' : 'events are'} missing. The same command without ${options} fetches ${missing === 1 ? 'it' : 'them'}.`,
       );
     }
   } catch (error) {
@@ -72,7 +73,9 @@ function stopped({ dryRun }: ReconcileFlags): AppError {
   return new AppError('cancelled', `Stopped. ${dryRun ? 'Nothing was written.' : kept}`);
 }
 
-function windowOf({ from, to }: ReconcileFlags, nowUs: number) {
+function windowOf({ from, to }: ReconcileFlags, io: Pick<Io, 'nowUs'>) {
+  // By the moment at which the words were read: 0h would else be some milliseconds.
+  const nowUs = from?.readAtUs ?? io.nowUs();
   const fromUs = from?.us ?? nowUs - dayUs;
   const toUs = Math.min(to?.us ?? nowUs, nowUs);
   if (fromUs < toUs) return { fromUs, toUs };
@@ -91,14 +94,9 @@ async function plannedTasks(
   const definitions = await completeness.definitions();
   const registrations = await administration.registrations();
   const known = [...new Set(definitions.map(({ subscription }) => subscription))];
+  if (known.length === 0) throw neverRegistered('then --from may reach back as far as you like');
   const unknown = named.filter((name) => !known.includes(name));
   if (unknown.length > 0) throw unknownSubscription(unknown, known);
-  if (known.length === 0) {
-    throw new AppError(
-      'configuration',
-      'No subscription was ever registered in this data directory, so nothing says what should be here. Run `earshot register` first; then --from may reach back as far as you like.',
-    );
-  }
   const subscriptions = named.length === 0 ? known : named;
   return tasksOf({ definitions, registrations, ...window, subscriptions, reachBack: true });
 }
@@ -118,7 +116,7 @@ async function compare(io: Io, means: Means): Promise<TaskReport[]> {
   // What is found is looked up in the index, which must be there, and follow: beside a receiver two do.
   await catchUpIndex({ dataDir, signal: io.signal });
   io.signal.throwIfAborted();
-  const indexing = startIndexing({ dataDir, log: quietLog(io) });
+  const indexing = startIndexing({ dataDir, log: quietLog(io), besideIntake: false });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());

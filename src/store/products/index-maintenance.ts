@@ -33,14 +33,18 @@ export interface IndexingOptions {
 
 type IndexThread = StoreThread<IndexRequest>;
 
-/** Indexes what arrives until it is stopped. What fails is logged, once, and tried again. */
-export function startIndexing(options: { dataDir: string; log: Logger }): {
+/**
+ * Indexes what arrives until it is stopped. What fails is logged, once, and tried again. `besideIntake` spares
+ * a receiver in this process.
+ */
+export function startIndexing(options: { dataDir: string; log: Logger; besideIntake: boolean }): {
   stop(): Promise<void>;
 } {
   const { dataDir, log } = options;
+  const perSecondMax = options.besideIntake ? besideIntakeMax : Number.POSITIVE_INFINITY;
   const stopping = new AbortController();
   const thread = openThread(dataDir);
-  const ended = follow(thread, log, stopping.signal);
+  const ended = follow(thread, { log, perSecondMax, signal: stopping.signal });
   return {
     stop: async () => {
       stopping.abort();
@@ -98,7 +102,10 @@ async function fill(
   }
 }
 
-async function follow(thread: IndexThread, log: Logger, signal: AbortSignal): Promise<void> {
+async function follow(
+  thread: IndexThread,
+  { log, perSecondMax, signal }: { log: Logger; perSecondMax: number; signal: AbortSignal },
+): Promise<void> {
   let failed: string | null = null;
   const tellLag = createLagReport(log);
   while (!signal.aborted) {
@@ -110,7 +117,7 @@ async function follow(thread: IndexThread, log: Logger, signal: AbortSignal): Pr
       tellLag(done);
       if (failed !== null) log.info({}, 'indexing goes on');
       failed = null;
-      const dueMs = beganMs + (1000 * indexed) / besideIntakeMax;
+      const dueMs = beganMs + (1000 * indexed) / perSecondMax;
       if (indexed > 0) waitMs = Math.max(0, dueMs - performance.now());
     } catch (error) {
       const reason = isAppError(error) ? error.message : String(error);

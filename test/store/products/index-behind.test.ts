@@ -27,7 +27,7 @@ it('an index of an older version is made anew beside the receiver, which tells t
   const info = (fields: object, message: string) => void told.push({ fields, message });
   const quiet = () => {};
   const log = { debug: quiet, info, warn: quiet, error: quiet };
-  const indexing = startIndexing({ dataDir, log });
+  const indexing = startIndexing({ dataDir, log, besideIntake: true });
   onTestFinished(() => indexing.stop());
   await expect.poll(() => told.length).toBeGreaterThan(0);
   // Nobody is refused meanwhile.

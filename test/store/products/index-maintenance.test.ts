@@ -58,7 +58,7 @@ const indexFiles = (dataDir: string) =>
 describe('the index', () => {
   it('follows the log while notifications arrive', async () => {
     const world = await openProductWorld();
-    const indexing = startIndexing({ dataDir: world.dataDir, log: silent });
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
     onTestFinished(() => indexing.stop());
     await world.deliver(...newsOf(50));
     await expect.poll(() => countsOf(world), { timeout: 10_000 }).toEqual(expectedCounts(50));
@@ -99,7 +99,7 @@ describe('the index', () => {
   it('is built anew while notifications arrive, and answers from the old file until then', async () => {
     const world = await openProductWorld();
     await world.index(...newsOf(700));
-    const indexing = startIndexing({ dataDir: world.dataDir, log: silent });
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
     onTestFinished(() => indexing.stop());
     const answers: number[] = [];
     const seen: number[] = [];

@@ -125,7 +125,7 @@ describe('pushed events', () => {
 
   it('are the same, as delays are, after a rebuild as after they were indexed one by one', async () => {
     const world = await openProductWorld();
-    const indexing = startIndexing({ dataDir: world.dataDir, log: silent });
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
     onTestFinished(() => indexing.stop());
     for (const news of manyNews) await world.deliver(news);
     await world.deliver(recoveredDeletion);

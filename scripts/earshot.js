@@ -1,8 +1,9 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 /** The command `earshot`: checks Node, then runs the command line. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
 import { setPriority } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import './require-node.js';
 
@@ -15,15 +16,22 @@ const sparing = '--optimize-for-size';
 const isLarge = process.argv[2] === 'reconcile' && process.platform !== 'win32';
 if (isLarge && !process.execArgv.includes(sparing)) {
   const { argv, execArgv, execPath, env } = process;
-  process.execve?.(execPath, [execPath, ...execArgv, sparing, ...argv.slice(1)], env);
+  try {
+    process.execve?.(execPath, [execPath, ...execArgv, sparing, ...argv.slice(1)], env);
+  } catch {
+    // Forbidden to it: it takes up more memory then.
+  }
 }
 
-// Halves the time to the first word, and what threads take up. Where it cannot be written, all goes on without.
-const { directory } = module.enableCompileCache(
-  fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
-);
-// Threads take it from here.
-if (directory !== undefined) process.env.NODE_COMPILE_CACHE = directory;
+// Halves the time to the first word, and what threads take up: they find the folder in the environment. Another user's
+// installation is not written to, so that its owner can remove it.
+const own = fileURLToPath(new URL('..', import.meta.url));
+const isOurs = process.getuid === undefined || statSync(own).uid === process.getuid();
+if (isOurs && process.env.NODE_COMPILE_CACHE === undefined) {
+  const folder = join(own, 'node_modules', '.cache', 'compiled');
+  module.enableCompileCache(folder);
+  process.env.NODE_COMPILE_CACHE = folder;
+}
 
 // A checkout runs its sources, whatever an earlier build has left; a package has the build alone.
 const sources = new URL('../src/', import.meta.url);

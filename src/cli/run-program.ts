@@ -14,6 +14,9 @@ const leaveAfterMs = 1_000;
 /** What it started may hold its standard error open for good. */
 const lastWordsMs = 200;
 
+/** Where the code of our own is kept that was compiled once: set by the program's first lines. */
+const ownNames: readonly string[] = ['NODE_COMPILE_CACHE'];
+
 /**
  * The program gets the environment without the variables of earshot, which hold secrets, and leads a process
  * group of its own: when its time is up, all of the group get SIGTERM, and SIGKILL after two seconds. A second
@@ -23,7 +26,9 @@ export function createRunProgram(
   { env }: Pick<Io, 'env'>,
   sendSignal: SendSignal = kill,
 ): RunProgram {
-  const passedOn = Object.entries(env).filter(([name]) => !name.startsWith('EARSHOT_'));
+  const passedOn = Object.entries(env).filter(
+    ([name]) => !name.startsWith('EARSHOT_') && !ownNames.includes(name),
+  );
   const ownEnv = Object.fromEntries(passedOn);
   // Some failures to start are thrown at once: whoever calls sees them as rejections, like the others.
   return async ([program = '', ...args], stdin, limits) => {

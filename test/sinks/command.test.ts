@@ -24,6 +24,7 @@ describe('a command', () => {
   it('gets one line of JSON for each item, and no secret of earshot in its environment', async () => {
     process.env.EARSHOT_ACCOUNT_PASSWORD = 'hunter2';
     onTestFinished(() => void delete process.env.EARSHOT_ACCOUNT_PASSWORD);
+    process.env.NODE_COMPILE_CACHE ??= join(temporaryDirectory(), 'compiled');
     const keepEnvironment = `fs.writeFileSync(process.argv[2] + '/env', JSON.stringify(process.env));`;
     const { folder, target } = script(`${keepEnvironment} ${keepInput}`);
     const { accept, start, isDone } = await openSinkWorld();
@@ -37,6 +38,8 @@ describe('a command', () => {
     const environment = readFileSync(join(folder, 'env'), 'utf8');
     expect(environment).toContain('PATH');
     expect(environment).not.toContain('EARSHOT_');
+    // Where our own code is kept that was compiled.
+    expect(environment).not.toContain('NODE_COMPILE_CACHE');
   });
 
   it('that fails refuses the item, with the last line of its standard error as the reason', async () => {

@@ -41,8 +41,20 @@ function judgeOf(tree: FilterTree): Judge {
     };
   }
   const test = compileFilter(tree);
-  const parts = partsOf(tree);
-  return (record, view) => (parts.some((part) => record[part] !== undefined) ? test(view) : null);
+  const isTold = toldBy(tree);
+  return (record, view) => (isTold(record, view) ? test(view) : null);
+}
+
+/** Whether a record tells what a condition asks for. */
+function toldBy(
+  condition: Exclude<FilterTree, GroupNode | NotNode>,
+): (record: ProductRecord, view: ProductView) => boolean {
+  // Records seldom name it: it is read off other parts, where these are of a kind that is known.
+  if ('field' in condition && condition.field === 'Collection/Name') {
+    return (_record, view) => view.text('Collection/Name') !== null;
+  }
+  const parts = partsOf(condition);
+  return (record) => parts.some((part) => record[part] !== undefined);
 }
 
 /** The parts of a record of which a condition needs one. */
@@ -50,6 +62,5 @@ function partsOf(condition: Exclude<FilterTree, GroupNode | NotNode>): string[] 
   if (condition.node === 'attribute') return ['Attributes'];
   if (condition.node === 'intersects') return ['Footprint', 'GeoFootprint'];
   const [part = ''] = condition.field.split('/');
-  // Records do not tell their collection: it is read off the name.
-  return part === 'Collection' ? ['Collection', 'Name'] : [part];
+  return [part];
 }

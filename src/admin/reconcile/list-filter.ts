@@ -26,7 +26,7 @@ type Test = (record: ProductRecord) => Verdict;
 /**
  * A filter that is too long for an address is evaluated here from the start. So is one that is refused, once
  * it is: by the catalogue, as it may of deleted products when it names a field that they lack, or by a
- * firewall before it. One that cannot be read here either is left to the catalogue.
+ * firewall before it that does not let long addresses through. One that cannot be read here either is left to the catalogue.
  */
 export function createListFilter(filter: string): ListFilter {
   const isLong = encodeURIComponent(filter.toWellFormed()).length > encodedCharactersMax;

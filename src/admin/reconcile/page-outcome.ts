@@ -25,8 +25,8 @@ interface AskedQuestion {
 const longAddressCharacters = 2_000;
 
 /**
- * Throws what a repetition would not change: `invalid`, `unavailable` for a redirect, and `unauthorized` where
- * the account is not allowed to.
+ * Throws what a repetition would not change, or make worse: `invalid`, `unavailable` for a redirect and for a
+ * firewall that keeps us out, and `unauthorized` where the account is not allowed to.
  */
 export function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
   const { purpose, read, token } = question;
@@ -55,14 +55,14 @@ function isOwnRefusal({ json }: OutboundAnswer): boolean {
   return typeof json === 'object' && json !== null && 'detail' in json;
 }
 
-/** No login changes that. `invalid`: the same question without the filter may pass. */
+/** No login changes that. `invalid` where the address is long: the same question without the filter may pass. */
 function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceWords): AppError {
   const isLong = url.length > longAddressCharacters;
   const why = isLong
     ? `the address has ${url.length.toLocaleString('en-US')} characters, which some do not let through. Give the subscription a shorter filter, such as a polygon of fewer corners.`
     : 'it may keep this host out for a while. Try again later, or check EARSHOT_CATALOGUE_URL and what stands between.';
   return new AppError(
-    'invalid',
+    isLong ? 'invalid' : 'unavailable',
     `Could not ${purpose}: the answer ${factsOf(words)} is not one of the catalogue's own, but of a firewall or proxy before it: ${why}${saidBy(words)}`,
   );
 }

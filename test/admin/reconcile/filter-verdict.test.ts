@@ -16,6 +16,7 @@ const deleted = {
   Footprint: null,
 };
 const bare = { Name: 'S2A_MSIL2A_1.SAFE' };
+const unnamed = { Name: 'of_a_kind_that_nobody_knows.nc', Attributes: [] };
 
 it.each<[filter: string, ofDeleted: boolean | null, ofBare: boolean | null]>([
   ['Online eq true', null, null],
@@ -38,4 +39,13 @@ it.each<[filter: string, ofDeleted: boolean | null, ofBare: boolean | null]>([
 ])('%s', (filter, ofDeleted, ofBare) => {
   const verdictOf = compileVerdict(parseFilter(filter).tree);
   expect([verdictOf(deleted), verdictOf(bare)]).toEqual([ofDeleted, ofBare]);
+});
+
+it.each([
+  ["Collection/Name eq 'CLMS'", null],
+  ["Collection/Name ne 'SENTINEL-2'", null],
+  ["Collection/Name eq 'CLMS' or contains(Name,'nobody')", true],
+  ["Collection/Name eq 'CLMS' and contains(Name,'S2A')", false],
+])('of a record whose collection cannot be told: %s', (filter, verdict) => {
+  expect(compileVerdict(parseFilter(filter).tree)(unnamed)).toBe(verdict);
 });

@@ -12,8 +12,8 @@ const socketOpened = 'net.client.socket';
 /**
  * A server that takes the connection and says nothing, as one that hangs does, is given up by the library when its
  * time is up; but the socket stays open (transport-node 3.4.0), and would keep the program from ending. So those
- * are closed here that are opened meanwhile on the library's behalf. Ends early, and rejects, when the signal is
- * aborted.
+ * are closed here that are opened meanwhile on the library's behalf. Ends early when the signal is
+ * aborted, and rejects with its reason; with the library's error else.
  */
 export async function openNats(
   options: ConnectionOptions,
@@ -25,8 +25,9 @@ export async function openNats(
     for (const socket of sockets) socket.destroy();
   };
   const note = (message: unknown) => {
-    const isOurs = context.getStore() === true && isAboutSocket(message);
-    if (isOurs) sockets.push(message.socket);
+    // Those of the whole process are told of here.
+    if (context.getStore() !== true || !isAboutSocket(message)) return;
+    sockets.push(message.socket);
     if (signal.aborted) leave();
   };
   subscribe(socketOpened, note);
@@ -35,6 +36,8 @@ export async function openNats(
     return await context.run(true, () => connectNats(options));
   } catch (error) {
     leave();
+    // That of the library says nothing of why its socket was closed.
+    signal.throwIfAborted();
     throw error;
   } finally {
     unsubscribe(socketOpened, note);

@@ -52,7 +52,7 @@ describe('the doctor on sinks and alerts', () => {
     );
   });
 
-  it('tells faults of sinks with the configuration, and looks no further', async () => {
+  it('tells faults of the file as a whole with the configuration, and looks no further', async () => {
     const folder = withSinks("{ bus: { webhook: 'https://example.org/', timeoutSeconds: 0 } }");
     const findings = await findingsOf(folder, { EARSHOT_ALERT_URL: 'ftp://secret-part/' });
     const faults = findings.filter(({ check }) => check === 'configuration');
@@ -81,14 +81,23 @@ describe('the doctor on sinks and alerts', () => {
     ]);
   });
 
-  it('tells all problems of all sinks at once', async () => {
-    const folder = withSinks(
-      `{ a: { webhook: 'https://a.example', secretFile: 'gone' }, b: { command: ['sh'] },
-         c: { command: ['sh'], filter: 'Naem' } }`,
-    );
-    const told = (await findingsOf(folder)).map(({ message }) => message).join();
-    expect(told).toContain('sinks.a.secretFile');
-    expect(told).toContain('sinks.c.filter');
+  it('looks at sound sinks beside faulty ones, which fail with all their problems', async () => {
+    const odd = `a: { webhook: 'https://a.example', secretFile: 'gone', ca: 'gone' },
+      c: { command: ['sh'], filter: 'Naem' }`;
+    const ofSinks = async (sinks: string) =>
+      (await findingsOf(withSinks(sinks), { PATH: '/usr/bin:/bin' }))
+        .filter(({ check }) => check.startsWith('sink'))
+        .map(({ check, state, message, advice }) => `${state} ${check}: ${message} ${advice}`);
+    const faults = [
+      expect.stringMatching(/^fail sink a: sinks\.a\.secretFile: ./),
+      expect.stringMatching(/^fail sink a: sinks\.a\.ca: ./),
+      expect.stringMatching(/^fail sink c: sinks\.c\.filter: .* Put it right in /s),
+    ];
+    expect(await ofSinks(`{ ${odd}, b: { command: ['sh'] } }`)).toEqual([
+      expect.stringMatching(/^pass sink b: /),
+      ...faults,
+    ]);
+    expect(await ofSinks(`{ ${odd} }`)).toEqual(faults);
   });
 
   it('warns of a sink that wants a subscription that nobody knows', async () => {

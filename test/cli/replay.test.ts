@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Hooked, startHook } from '../sinks/hook-server.ts';
 import { nowUs } from './fake-io.ts';
-import { hourUs, withStore } from './filled-store.ts';
+import { delivery, hourUs, withStore } from './filled-store.ts';
 import { createSinkCommandWorld } from './sink-world.ts';
 
 const names = ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5'];
@@ -83,6 +83,25 @@ describe('earshot replay', () => {
       sinks.drop({ sink: 'bus', state: 'waiting', ids: 'all', nowUs }),
     );
     expect((await ask('--since', '8h')).code).toBe(0);
+  });
+
+  it('takes a second one where something has come that the first does not reach', async () => {
+    const { earshot, replays, fill } = await openWorld();
+    const ask = () => earshot(['replay', '--sink', 'bus', '--yes', '--since', '7h']);
+    expect((await ask()).code).toBe(0);
+    const come = (Name: string, AckId: string) =>
+      fill([delivery({ ProductId: Name, AckId, value: { Name } }, { receivedAtUs: nowUs - 1 })]);
+    await come('S1A_6', 'ack-6');
+    expect((await ask()).err).toContain('Replay 1, asked for');
+    await come('S2A_7', 'ack-7');
+    const second = await ask();
+    expect(second.err).toContain('5 notifications are handed over to bus');
+    expect(second.code).toBe(0);
+    expect(await replays()).toMatchObject([
+      { id: 2, lastPosition: 7 },
+      { id: 1, lastPosition: 5 },
+    ]);
+    expect((await ask()).err).toContain('Replay 2, asked for');
   });
 
   it('says that the folder has no earshot.config.ts', async () => {

@@ -1,5 +1,8 @@
 /** `earshot sinks retry` and `drop`: what becomes of dead letters, and of what waits. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { dropWaiting } from '../../src/cli/sinks/drop-waiting.ts';
 import { nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
 import { openRefusedWorld } from './sink-world.ts';
@@ -83,11 +86,69 @@ describe('earshot sinks drop --waiting', () => {
     const yes = await earshot(['sinks', 'drop', 'bus', '--waiting', '--yes']);
     expect(yes).toMatchObject({ code: 0, out: '' });
     expect(yes.err).toBe(
-      `Forgotten, of bus: ${words}.\nTo hand over again what came since then: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
+      `Forgotten, of bus: 2 notifications; the rest of 1 replay, with 2 entries of the log not yet looked at.\nTo hand over again what came since then: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
     );
     expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
     expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
     const none = await earshot(['sinks', 'drop', 'bus', '--waiting']);
     expect(none).toMatchObject({ code: 0, err: 'Nothing waits for bus.\n' });
+  });
+
+  it('drops what was asked about, and no more, and tells what it dropped', async () => {
+    const { dataDir, workingDir } = await openRefusedWorld();
+    const replay = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
+    const one = (position: number) => [{ position, productId: `product-${position}` }];
+    await withStore(dataDir, async (store) => {
+      const { sinks } = store;
+      const asked = { ...replay, afterPosition: 0, lastPosition: 5 };
+      const { id: replayId } = await sinks.addReplay(asked);
+      let told = '';
+      const write = (chunk: string | Uint8Array) => {
+        told += chunk;
+        return true;
+      };
+      /** The receiver goes on, and another replay is asked for, while the question stands. */
+      const ask = async () => {
+        const stream = { sink: 'bus', atUs: nowUs };
+        await sinks.enqueue({ ...stream, replayId, after: 0, upTo: 2, items: one(1) });
+        await sinks.enqueue({ ...stream, replayId: null, after: 4, upTo: 5, items: one(5) });
+        await sinks.addReplay(asked);
+        return 'yes';
+      };
+      const io = { stderr: { write, once: () => undefined }, ask, nowUs: () => nowUs, workingDir };
+      await dropWaiting(io, store, { sink: 'bus', yes: undefined });
+      expect(told).toMatch(
+        /^Forgotten, of bus: 2 notifications; the rest of 1 replay, with 3 entries of the log /,
+      );
+      const left: number[] = [];
+      for await (const { position } of sinks.items({ sink: 'bus', state: 'waiting' })) {
+        left.push(position);
+      }
+      expect(left).toEqual([5]);
+      const open = await sinks.replays({ all: false });
+      expect(open).toMatchObject([{ id: replayId + 1, position: 0 }]);
+    });
+  });
+
+  it('says that a sink that is gone is to be put back before it has them again', async () => {
+    const { dataDir, earshot, workingDir } = await openRefusedWorld();
+    const fillOld = (after: number) =>
+      withStore(dataDir, ({ sinks }) =>
+        sinks.enqueue({
+          ...{ sink: 'old', replayId: null, after, upTo: after + 1, atUs: nowUs },
+          items: [{ position: after + 1, productId: 'product' }],
+        }),
+      );
+    await fillOld(0);
+    const gone = await earshot(['sinks', 'drop', 'old', '--waiting', '--yes']);
+    expect(gone).toMatchObject({ code: 0 });
+    expect(gone.err).toContain(
+      'again what came since then, put old back into earshot.config.ts first; then: `earshot replay --sink old --since',
+    );
+    await fillOld(1);
+    writeFileSync(join(workingDir, 'earshot.config.ts'), 'export default {');
+    const unreadable = await earshot(['sinks', 'drop', 'old', '--waiting', '--yes']);
+    expect(unreadable).toMatchObject({ code: 0 });
+    expect(unreadable.err).toContain('what came since then: `earshot replay --sink old --since');
   });
 });

@@ -39,7 +39,10 @@ describe('earshot sinks list', () => {
     const { dataDir, earshot } = await openRefusedWorld();
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
     const { out } = await earshot(['sinks', 'list', '--json']);
-    const idle = { waiting: 0, dead: 0, oldestWaiting: null, error: null, replays: 0 };
+    const idle = {
+      ...{ waiting: 0, dead: 0, oldestWaiting: null, error: null, replays: 0 },
+      problems: [],
+    };
     expect(JSON.parse(out)).toEqual([
       { sink: 'act', target: 'command', behind: null, ...idle },
       {
@@ -51,6 +54,7 @@ describe('earshot sinks list', () => {
         oldestWaiting: '2026-05-02T11:00:00.000000Z',
         error: refusal,
         replays: 0,
+        problems: [],
       },
       { sink: 'old', target: null, behind: 3, ...idle },
     ]);
@@ -66,6 +70,40 @@ describe('earshot sinks list', () => {
     const { out } = await earshot(['sinks', 'list']);
     expect(out).toContain('  bus does not take what waits: it is away (tried: 1 of 1).\n');
     expect(out).toContain(`  bus has 2 dead letters; the last: ${refusal}; see`);
+  });
+
+  it('says why with the newest failure of what waits, and how many have failed', async () => {
+    const { dataDir, earshot } = await openRefusedWorld();
+    const list = async () => (await earshot(['sinks', 'list'])).out;
+    await withStore(dataDir, async ({ sinks }) => {
+      const items = [5, 6, 7].map((position) => ({ position, productId: `product-${position}` }));
+      const stream = { sink: 'bus', replayId: null, after: 4, upTo: 7 };
+      await sinks.enqueue({ ...stream, items, atUs: nowUs });
+    });
+    /** The due ones fail in this order, by their place among them. */
+    const fail = (failures: readonly [number, string][]) =>
+      withStore(dataDir, async ({ sinks }) => {
+        const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
+        for (const [index, error] of failures) {
+          const failed = {
+            outcome: 'postponed',
+            error,
+            counts: false,
+            nextTryAtUs: nowUs,
+          } as const;
+          await sinks.settle([{ ...failed, id: due[index]?.id ?? 0 }]);
+        }
+      });
+    await fail([
+      [2, 'newer item, earlier try'],
+      [0, 'older item, last try'],
+    ]);
+    expect(await list()).toContain('what waits: older item, last try (tried: 2 of 4).\n');
+    await withStore(dataDir, async ({ sinks }) => {
+      const [, item] = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
+      await sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'of a dead letter' }]);
+    });
+    expect(await list()).toContain('what waits: newer item, earlier try (tried: 2 of 3).\n');
   });
 
   it('says that no receiver hands over, until one does', async () => {
@@ -109,13 +147,30 @@ describe('earshot sinks list', () => {
     expect(elsewhere.out).not.toContain('is no longer');
   });
 
-  it('tells a fault of the file with its place', async () => {
-    const { earshot } = createSinkCommandWorld(
-      `{ bus: { filter: "Naem eq 'x'", command: ['a'] } }`,
+  it('shows sound sinks beside faulty ones, and faults with their place', async () => {
+    const { dataDir, earshot } = createSinkCommandWorld(
+      `{ bus: { filter: "Naem eq 'x'", command: ['a'] }, act: { command: ['a'] } }`,
     );
+    await withStore(dataDir, (store) => store.moveCursor(sinkReader('bus'), 0, nowUs));
+    const { code, out } = await earshot(['sinks', 'list']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^act +command +- /m);
+    expect(out).toMatch(/^bus +faulty +0 /m);
+    expect(out).toContain(
+      '  bus is faulty, and is not started. Put it right in earshot.config.ts:',
+    );
+    expect(out).toMatch(/^ {4}sinks\.bus\.filter: .*\n[\s\S]*Naem eq 'x'\n {6}\^{4}\n/m);
+    expect(JSON.parse((await earshot(['sinks', 'list', '--json'])).out)).toMatchObject([
+      { sink: 'act', target: 'command', problems: [] },
+      { sink: 'bus', target: 'faulty', problems: [expect.stringContaining('sinks.bus.filter')] },
+    ]);
+  });
+
+  it('tells a fault of the file as a whole', async () => {
+    const { earshot } = createSinkCommandWorld(`{ bus: { command: ['a'], timeoutSeconds: 0 } }`);
     const { code, err } = await earshot(['sinks', 'list']);
     expect(code).toBe(2);
-    expect(err).toMatch(/sinks\.bus\.filter: [\s\S]*Naem eq 'x'\n +\^{4}/);
+    expect(err).toContain('sinks.bus.timeoutSeconds');
   });
 });
 
@@ -204,7 +259,7 @@ describe('a name that no sink has', () => {
       expect({ code, err }).toEqual({ code: 0, err: `There are no dead letters of ${sink}.\n` });
     }
     const list = await earshot(['sinks', 'list']);
-    expect(list).toMatchObject({ code: 2, err: expect.stringContaining('sinks.odd.secretFile') });
+    expect(list).toMatchObject({ code: 0, out: expect.stringContaining('sinks.odd.secretFile') });
   });
 
   it('says where there are no sinks at all', async () => {

@@ -1,5 +1,7 @@
 /** Connecting to a NATS server that says nothing: no socket stays behind. */
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { openNats } from '../../src/sinks/open-nats.ts';
 import { startSilentServer } from '../helpers/silent-server.ts';
 import { hasNats, startNats } from './nats-server.ts';
@@ -25,9 +27,31 @@ it('closes it at once when it is given up', async () => {
   const patient = { ...options(silent.port), timeout: 600_000 };
   const opening = openNats(patient, { signal: givingUp.signal });
   await expect.poll(silent.open).toBe(1);
-  givingUp.abort();
-  await expect(opening).rejects.toThrow();
+  givingUp.abort(new Error('the program ends'));
+  await expect(opening).rejects.toThrow('the program ends');
   await expect.poll(silent.open).toBe(0);
+});
+
+it('minds no sockets but its own, given up or not', async () => {
+  const silent = await startSilentServer();
+  const givingUp = new AbortController();
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
+  const own = Promise.withResolvers<Socket>();
+  const connectNats = () => {
+    own.resolve(connect(silent.port, '127.0.0.1'));
+    return failed;
+  };
+  const opening = openNats(options(silent.port), { signal: givingUp.signal, connectNats });
+  const destroy = vi.spyOn(await own.promise, 'destroy');
+  givingUp.abort(new Error('the program ends'));
+  expect(destroy).toHaveBeenCalledOnce();
+  const foreign = connect(silent.port, '127.0.0.1');
+  onTestFinished(() => void foreign.destroy());
+  await once(foreign, 'connect');
+  expect(destroy).toHaveBeenCalledOnce();
+  fail(new Error('undefined error'));
+  await expect(opening).rejects.toThrow('the program ends');
+  expect(foreign.destroyed).toBe(false);
 });
 
 it.skipIf(!hasNats)(

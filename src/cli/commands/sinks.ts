@@ -29,13 +29,17 @@ Examples:
 function listCommand(io: Io): Command {
   return new Command('list')
     .description('List the sinks: how far each is, what waits and why, what is dead.')
-    .option('--json', 'as JSON: sink target behind waiting dead oldestWaiting error replays')
+    .option(
+      '--json',
+      'as JSON: sink target behind waiting dead oldestWaiting error replays problems',
+    )
     .addHelpText(
       'after',
       `
 behind: entries of the log that were not looked at for the sink yet; - before its first start: a
 receiver that runs reads its sinks as it starts. target: gone where earshot.config.ts has the sink
-no longer. replays: those that are not all queued. oldest: when what waits longest was queued.
+no longer, faulty where it cannot be started. replays: those that are not all queued. oldest: when
+what waits longest was queued.
 
 Example:
   $ earshot sinks list`,

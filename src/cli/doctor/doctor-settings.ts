@@ -4,14 +4,13 @@ import { type AccountConfig, readAccountConfig } from '../../config/account-conf
 import { readWatchConfig, type WatchConfig } from '../../config/completeness-config.ts';
 import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readVariables } from '../../config/read-variables.ts';
-import { loadSinks } from '../../config/sinks-config.ts';
+import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { readSummaryConfig, type SummaryConfig } from '../../config/summary-config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
-import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { areAllOff, type SummaryRule } from '../../domain/summary-rule.ts';
 import type { Io } from '../io.ts';
@@ -32,8 +31,10 @@ export interface DoctorSettings {
   summary: Readonly<SummaryConfig> | undefined;
   /** Those of `earshot.config.ts`, by the subscription's name. */
   summaryRules: ReadonlyMap<string, SummaryRule> | undefined;
-  /** Those of `earshot.config.ts`. */
-  sinks: readonly SinkDefinition[] | undefined;
+  /** The sound ones of `earshot.config.ts`. */
+  sinks: LoadedSinks['definitions'] | undefined;
+  /** The others, which are told with the checks of sinks. */
+  faultySinks: LoadedSinks['faulty'];
   watch: Readonly<WatchConfig> | undefined;
   /** Trusts EARSHOT_PROBE_CA too; null without that variable. */
   probeWithExtra: ProbeEndpoint | null;
@@ -60,7 +61,7 @@ export async function readDoctorSettings(
   const inFile = await attempt(() => loadSubscriptionsFile(io.workingDir));
   const summary = await attempt(() => readSummaryConfig(io));
   const summaryRules = await attempt(() => loadSummaryRules(io.workingDir));
-  const sinks = await attempt(() => loadSinks(io.workingDir));
+  const loaded = await attempt(() => loadEachSink(io.workingDir));
   const watch = await attempt(() => readWatchConfig(io));
   const isAsked = !areAllOff(summaryRules?.values() ?? []);
   if (isAsked && serve?.index === false) problems.add(rulesWithoutIndex);
@@ -70,7 +71,8 @@ export async function readDoctorSettings(
   const probeWithExtra =
     (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null;
   const values = { dataDir, publicUrl, catalogueUrl, tokenUrl };
-  const read = { serve, account, inFile, summary, summaryRules, sinks, watch, probeWithExtra };
+  const handOver = { sinks: loaded?.definitions, faultySinks: loaded?.faulty ?? [], watch };
+  const read = { serve, account, inFile, summary, summaryRules, ...handOver, probeWithExtra };
   return { problems: [...problems], ...values, ...read };
 }
 
@@ -84,15 +86,16 @@ function adviceFor(problem: string): string {
     : 'All variables: docs/configuration.md.';
 }
 
+/** A failure in the problem's own words. */
+export function problemFinding(check: string, problem: string): Finding {
+  const { message, advice } = splitAdvice(problem);
+  return { check, state: 'fail', message, advice: advice || adviceFor(problem) };
+}
+
 /** What is wrong with the variables and with `earshot.config.ts`, one finding each. */
 export function checkConfiguration({ problems, inFile }: DoctorSettings): Finding[] {
   const check = 'configuration';
-  if (problems.length > 0) {
-    return problems.map((problem) => {
-      const { message, advice } = splitAdvice(problem);
-      return { check, state: 'fail', message, advice: advice || adviceFor(problem) };
-    });
-  }
+  if (problems.length > 0) return problems.map((problem) => problemFinding(check, problem));
   const count = inFile?.length ?? null;
   const file =
     count === null ? '' : ` ${subscriptionsFileName} names ${count} of them to register.`;

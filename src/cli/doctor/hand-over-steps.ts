@@ -3,11 +3,12 @@ import type { Finding } from '../../domain/finding.ts';
 import { checkAlerts } from '../../watch/alert-checks.ts';
 import { createFindProgram } from '../find-program.ts';
 import type { Io } from '../io.ts';
-import type { DoctorSettings } from './doctor-settings.ts';
+import { type DoctorSettings, problemFinding } from './doctor-settings.ts';
 import type { Step } from './run-steps.ts';
 
 /** The findings about sinks are called `sink <name>`. */
-export function handOverSteps({ sinks, watch, inFile }: DoctorSettings, io: Io): Step[] {
+export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { sinks, faultySinks, watch, inFile } = settings;
   const findProgram = createFindProgram(io);
   const { signal } = io;
   // What cannot be read has failed as a check.
@@ -17,10 +18,15 @@ export function handOverSteps({ sinks, watch, inFile }: DoctorSettings, io: Io):
       name: 'sinks',
       needs: needs(sinks),
       run: async (): Promise<Finding[]> => {
+        const faults = faultySinks.flatMap(({ name, problems }) =>
+          problems.map((problem) => problemFinding(`sink ${name}`, problem)),
+        );
+        if (sinks?.length === 0 && faults.length > 0) return faults;
         // The NATS client is loaded where there are sinks alone.
         const { checkSinks } = await import('../../sinks/sink-checks.ts');
         const subscriptions = (inFile ?? []).map(({ name }) => name);
-        return checkSinks(sinks ?? [], { findProgram, subscriptions, signal });
+        const means = { findProgram, subscriptions, signal };
+        return [...(await checkSinks(sinks ?? [], means)), ...faults];
       },
     },
     {

@@ -1,9 +1,9 @@
 /** `earshot sinks list`: how far each sink is, and why it may not be further. */
 import { readDataConfig } from '../../config/read-config.ts';
-import { loadSinks } from '../../config/sinks-config.ts';
+import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
-import { type SinkDefinition, type SinkReader, sinkReader } from '../../domain/sinks.ts';
+import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
@@ -17,10 +17,10 @@ import { unknownWanted } from './wanted-subscriptions.ts';
 
 export async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   const { dataDir } = readDataConfig(io);
-  const definitions = await loadSinks(io.workingDir);
+  const loaded = await loadEachSink(io.workingDir);
   const store = openStoreReader(dataDir);
   try {
-    const rows = await sinkRows(definitions, store);
+    const rows = await sinkRows(loaded, store);
     const noFile = noFileNote(io);
     if (json) await writeJson(io.stdout, rows);
     else if ((await printTable(io.stdout, columns, rows)) === 0) {
@@ -28,7 +28,7 @@ export async function listSinks(io: Io, { json }: { json?: true }): Promise<void
       io.stderr.write(`There are no sinks.${where} docs/sinks.md shows how one is written.\n`);
     } else {
       await printSinkNotes(io, rows, { sinks: store.sinks, hasFile: noFile === null });
-      const unknown = await unknownWanted(definitions, store, io);
+      const unknown = await unknownWanted(loaded.definitions, store, io);
       const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
       for (const note of [noFile, ...warnings, await receiverNote(dataDir)]) {
         if (note !== null) io.stderr.write(`\n${note}\n`);
@@ -40,7 +40,7 @@ export async function listSinks(io: Io, { json }: { json?: true }): Promise<void
 }
 
 async function sinkRows(
-  definitions: readonly SinkDefinition[],
+  { definitions, faulty }: LoadedSinks,
   store: Pick<StoreReader, 'sinks' | 'cursor'> & Pick<NotificationLog, 'lastPosition'>,
 ): Promise<SinkRow[]> {
   const [counts, replays, lastPosition] = await Promise.all([
@@ -48,24 +48,25 @@ async function sinkRows(
     openReplays(store.sinks),
     store.lastPosition(),
   ]);
-  const names = [
-    ...new Set([...definitions.map(({ name }) => name), ...counts.map((one) => one.sink)]),
-  ];
+  const inFile = [...definitions, ...faulty].map(({ name }) => name);
+  const names = [...new Set([...inFile, ...counts.map((one) => one.sink)])];
   return Promise.all(
     names.toSorted().map(async (sink) => {
-      const target = definitions.find(({ name }) => name === sink)?.target.kind ?? null;
+      const sound = definitions.find(({ name }) => name === sink)?.target.kind;
+      const fault = faulty.find(({ name }) => name === sink);
       const count = counts.find((one) => one.sink === sink);
       const cursor = await store.cursor(sinkReader(sink));
       const oldest = count?.oldestQueuedAtUs ?? null;
       return {
         sink,
-        target,
+        target: sound ?? (fault === undefined ? null : 'faulty'),
         behind: cursor === null ? null : Math.max(0, lastPosition - cursor),
         waiting: count?.waiting ?? 0,
         dead: count?.dead ?? 0,
         oldestWaiting: oldest === null ? null : formatDateUs(oldest),
         error: count?.error ?? null,
         replays: replays.filter((one) => one === sink).length,
+        problems: fault?.problems ?? [],
       };
     }),
   );

@@ -22,10 +22,14 @@ export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   try {
     await warnOfSubscriptions(io, store, definition);
     const { sink, filter = '', dryRun, json } = flags;
-    if (!dryRun) await refuseSameReplay(store.sinks, { sink, filter, ...window });
     const found = await countWanted(io, { store, definition, flags });
+    const { last } = found;
+    const isAsked = !dryRun && last !== null;
+    if (isAsked) {
+      const lastPosition = last.position;
+      await refuseSameReplay(store.sinks, { sink, filter, ...window, lastPosition });
+    }
     if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
-    const isAsked = !dryRun && found.count > 0;
     const words = counted(found.count, 'notification');
     if (isAsked) await confirm(io, `Hand ${words} over to ${sink} once more?`, flags);
     const added = isAsked ? await addReplay(store, { ...flags, ...found, ...window }, io) : null;

@@ -1,4 +1,5 @@
-/** What is told below the table of sinks: why something waits, dead letters, sinks that are gone. */
+/** What is told below the table of sinks: faults, why something waits, dead letters, sinks that are gone. */
+import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { printable } from '../../domain/printable.ts';
 import type { SinkReader } from '../../domain/sinks.ts';
 import { painter } from '../colour.ts';
@@ -16,6 +17,7 @@ export async function printSinkNotes(
 ): Promise<void> {
   const paint = painter(io, io.stdout);
   for (const row of rows) {
+    if (row.target === 'faulty') await printFaults(io, row);
     const left = hasFile ? whatIsLeft(row) : null;
     for (const note of [await whyItWaits(row, sinks), await whatIsDead(row, sinks), left]) {
       if (note === null) continue;
@@ -26,20 +28,33 @@ export async function printSinkNotes(
   }
 }
 
+/** A fault of a filter shows its place, in lines that are not to be broken. */
+async function printFaults(io: Io, { sink, problems }: SinkRow): Promise<void> {
+  const paint = painter(io, io.stdout);
+  const what = `${sink} is faulty, and is not started. Put it right in ${subscriptionsFileName}:`;
+  const faults = problems.flatMap((problem) => {
+    const [first = '', ...places] = problem.split('\n').map(printable);
+    return [...wrapText(first, '    ', io.stdout), ...places.map((line) => `    ${line}`)];
+  });
+  const lines = [...wrapText(what, '  ', io.stdout), ...faults];
+  await writeOut(io.stdout, `\n${lines.map((line) => paint('yellow', line)).join('\n')}\n`);
+}
+
 /** Null where nothing that waits has failed: what was refused for good is told apart. */
 async function whyItWaits(
   { sink, waiting, error }: SinkRow,
   { items }: Pick<SinkReader, 'items'>,
 ): Promise<string | null> {
-  const reasons: string[] = [];
+  let reason: string | null = null;
+  let tried = 0;
   for await (const item of items({ sink, state: 'waiting' })) {
-    if (item.error !== null) reasons.push(item.error);
+    if (item.error === null) continue;
+    tried += 1;
+    // The last failure of all, unless it is that of a dead letter: then that of the newest item.
+    if (reason === null || item.error === error) reason = item.error;
   }
-  const [newest] = reasons;
-  if (newest === undefined) return null;
-  // The last failure of all may be that of a dead letter.
-  const reason = error !== null && reasons.includes(error) ? error : newest;
-  return `${sink} does not take what waits: ${reason} (tried: ${whole(reasons.length)} of ${whole(waiting)}).`;
+  if (reason === null) return null;
+  return `${sink} does not take what waits: ${reason} (tried: ${whole(tried)} of ${whole(waiting)}).`;
 }
 
 async function whatIsDead(

@@ -3,8 +3,8 @@ import type { SinkDefinition } from '../../domain/sinks.ts';
 
 export interface SinkRow {
   sink: string;
-  /** Null for one that earshot.config.ts no longer has. */
-  target: SinkDefinition['target']['kind'] | null;
+  /** Null for one that earshot.config.ts no longer has; `faulty` for one that cannot be started. */
+  target: SinkDefinition['target']['kind'] | 'faulty' | null;
   /** Notifications of the log that it has not looked at; null before its first start. */
   behind: number | null;
   waiting: number;
@@ -13,4 +13,6 @@ export interface SinkRow {
   error: string | null;
   /** Replays that are not all queued. */
   replays: number;
+  /** What is wrong with a faulty one; no secret is in it. */
+  problems: readonly string[];
 }

@@ -3,11 +3,13 @@ import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/notification-date.ts';
 import type { Replay, SinkReader } from '../../domain/sinks.ts';
 
-type Wish = Pick<Replay, 'sink' | 'filter' | 'sinceUs' | 'untilUs'>;
+/** `lastPosition`: of the last notification that was found. */
+type Wish = Pick<Replay, 'sink' | 'filter' | 'sinceUs' | 'untilUs' | 'lastPosition'>;
 
 /**
- * Rejects with `conflict` where one with the same filter covers the window, and is not all handed over: `7d` asked
- * for twice is the same, though its window begins a little later.
+ * Rejects with `conflict` where one with the same filter covers the window, reaches the last notification that was
+ * found, and is not all handed over: `7d` asked for twice is the same, though its window begins a little later,
+ * unless something has come since that the sink wants.
  */
 export async function refuseSameReplay(
   { replays, items }: Pick<SinkReader, 'replays' | 'items'>,
@@ -29,5 +31,7 @@ export async function refuseSameReplay(
 function covers(one: Wish, wish: Wish): boolean {
   const begins = one.sinceUs === null || (wish.sinceUs !== null && one.sinceUs <= wish.sinceUs);
   const ends = one.untilUs === null || (wish.untilUs !== null && wish.untilUs <= one.untilUs);
-  return one.filter === wish.filter && begins && ends;
+  // One without an end hands over what there was when it was asked for.
+  const reaches = one.lastPosition >= wish.lastPosition;
+  return one.filter === wish.filter && begins && ends && reaches;
 }

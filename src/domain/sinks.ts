@@ -111,8 +111,9 @@ export interface SinkCounts {
 /** The questions. All reject with `unavailable`. */
 export interface SinkReader {
   /**
-   * Waiting items that are due, live ones first, then as queued; never one with an earlier waiting item
-   * of the same product in the same stream (the live one, or the same replay), so that order is kept.
+   * Waiting items that are due: replayed ones that a live one of their product waits for, then live ones, then
+   * the other replayed ones, each as queued. Never one with an earlier waiting item of the same product, of
+   * whatever stream (the live one, or a replay), so that order is kept.
    */
   due(options: { sink: string; nowUs: number; limit: number }): Promise<SinkItem[]>;
   /**

@@ -3,6 +3,7 @@ import { formatDateUs } from '../domain/notification-date.ts';
 import { type SinkDefinition, type SinkItem, sinkWaitingMax } from '../domain/sinks.ts';
 import { createAfterAnswer, type Settlement } from './after-answer.ts';
 import { attempt } from './attempt.ts';
+import { createStillWants } from './hand-over-wanted.ts';
 import { createSettling } from './settling.ts';
 import { createSinkHealth, type SinkHealth } from './sink-health.ts';
 import type { SinkWorld } from './sink-world.ts';
@@ -46,20 +47,23 @@ export function createHandingOver(options: HandingOverOptions): HandingOver {
   const { sinks, nowUs } = world;
   const health = createSinkHealth(world);
   const finish = createFinish(options, health);
-  const onTheirWay = new Map<number, Promise<void>>();
+  /** By product: a dead letter that is tried again may be due while a later one is on its way. */
+  const onTheirWay = new Map<string, Promise<void>>();
 
   const start = (item: SinkItem) => {
+    const product = productOf(item);
+    if (onTheirWay.has(product)) return;
     const ended = finish(item).then(() => {
-      onTheirWay.delete(item.id);
+      onTheirWay.delete(product);
       onRoom();
     });
-    onTheirWay.set(item.id, ended);
+    onTheirWay.set(product, ended);
   };
   const due = async (limit: number) => {
     // One whose end is written meanwhile may still be in the answer.
     const started = new Set(onTheirWay.keys());
     const items = await sinks.due({ sink, nowUs: nowUs(), limit });
-    return items.filter(({ id }) => !started.has(id));
+    return items.filter((item) => !started.has(productOf(item)));
   };
   const waitMs = async () => {
     const nextUs = await sinks.nextDueAtUs(sink);
@@ -77,7 +81,7 @@ export function createHandingOver(options: HandingOverOptions): HandingOver {
         return waitMs();
       }
       if (onTheirWay.size >= concurrency) return waitMsMax;
-      // Those on their way are due as well.
+      // Those on their way, or others of their products, are due as well: one of each product.
       const free = concurrency - onTheirWay.size;
       for (const item of (await due(concurrency)).slice(0, free)) start(item);
       return waitMs();
@@ -88,17 +92,26 @@ export function createHandingOver(options: HandingOverOptions): HandingOver {
   };
 }
 
+/** The case of a product's id does not tell two products apart. */
+const productOf = ({ productId }: SinkItem) => productId.toLowerCase();
+
 /** Makes what hands one item over and writes down what came of it. It never rejects. */
 function createFinish(options: HandingOverOptions, health: SinkHealth) {
   const { definition, world, signal } = options;
   const { nowUs, pause, logger } = world;
   const sink = definition.name;
   const afterAnswer = createAfterAnswer(definition, health, world);
+  const stillWants = createStillWants(definition, world);
   const settle = createSettling(world.sinks);
   const tell = createHealthNotice(sink, world, health);
 
   /** Null for one that was given up. */
   const settlementOf = async (item: SinkItem): Promise<Settlement | null> => {
+    if (!(await stillWants(item))) {
+      const { id, position } = item;
+      logger.info({ sink, item: id, position }, 'a sink does not want an item any more; forgotten');
+      return { id, outcome: 'taken' };
+    }
     const startedAtUs = nowUs();
     const answer = await attempt(item, definition, { ...world, ...options });
     if (answer === null) {

@@ -9,18 +9,32 @@ import { type ProductRecord, partOf } from '../filter/record-parts.ts';
  */
 export function recordOf(
   body: Uint8Array,
-  row: Pick<NotificationRow, 'ackId' | 'productId' | 'event'>,
+  row: Pick<
+    NotificationRow,
+    'ackId' | 'productId' | 'event' | 'notificationDateUs' | 'subscriptionId'
+  >,
 ): ProductRecord | null {
   const same = readNotifications(body).notifications.filter(
     ({ productId, event }) => productId === row.productId && event === row.event,
   );
-  // Found missing and then pushed after all, it has the id of the push, and the body of what was fetched.
-  const found = same.find(({ ackId }) => ackId === row.ackId) ?? same[0];
+  const named = same.filter(({ ackId }) => ackId === row.ackId);
+  // Found missing and then pushed after all, it has id and date of the push, and the body of what was fetched.
+  const found = named.find((one) => isDatedAs(one, row)) ?? named[0] ?? same[0];
   if (found === undefined) return null;
   const document: unknown = JSON.parse(new TextDecoder().decode(body));
   const item: unknown = Array.isArray(document) ? document[found.index] : document;
   const record = [partOf(item, 'value'), partOf(item, 'Value')].find(isRecord);
   return record ?? null;
+}
+
+type Dated = Pick<NotificationRow, 'notificationDateUs' | 'subscriptionId'>;
+
+/** Without an AckId these tell apart what is told of one product in one body (decision 2). */
+function isDatedAs(one: Dated, other: Dated): boolean {
+  return (
+    one.notificationDateUs === other.notificationDateUs &&
+    one.subscriptionId === other.subscriptionId
+  );
 }
 
 function isRecord(value: unknown): value is ProductRecord {

@@ -28,20 +28,33 @@ export function askSinks(database: Database, question: SinkQuestion): unknown {
 const itemColumns = `id, sink, position, product_id AS productId, nullif(stream, 0) AS replayId,
   state, attempts, due_at_us AS dueAtUs, error, queued_at_us AS queuedAtUs`;
 
-/** Waiting items of `@sink` that no other one must come before: one look-up for each. */
+/**
+ * Waiting items of `@sink` that no other one must come before, of whatever stream: for each item one look-up in
+ * each stream of which something waits. These are few, as replays are read one after the other.
+ */
 const nextItems = `sink_item AS item INDEXED BY sink_item_queue
   WHERE item.state = 'waiting' AND item.sink = @sink AND NOT EXISTS (
     SELECT 1 FROM sink_item AS earlier INDEXED BY sink_item_product
-    WHERE earlier.state = 'waiting' AND earlier.sink = item.sink
-      AND earlier.stream = item.stream AND earlier.product_id = item.product_id
-      AND earlier.id < item.id)`;
+    WHERE earlier.state = 'waiting' AND earlier.sink = item.sink AND earlier.stream IN (
+        SELECT DISTINCT stream FROM sink_item INDEXED BY sink_item_queue
+        WHERE state = 'waiting' AND sink = @sink)
+      AND earlier.product_id = item.product_id AND earlier.id < item.id)`;
+
+/** True of a replayed item that a live one waits for. */
+const holdsUpLive = `EXISTS (
+  SELECT 1 FROM sink_item AS live INDEXED BY sink_item_product
+  WHERE live.state = 'waiting' AND live.sink = item.sink AND live.stream = 0
+    AND live.product_id = item.product_id)`;
+
+/** What is handed over first, and so on: each is in the order of the queue. */
+const turns = [`stream > 0 AND ${holdsUpLive}`, 'stream = 0', `stream > 0 AND NOT ${holdsUpLive}`];
 
 function due(database: Database, { sink, nowUs, limit }: DueItemsOptions): SinkItem[] {
   const found: SinkItem[] = [];
-  for (const isOfStream of ['stream = 0', 'stream > 0']) {
+  for (const isOfTurn of turns) {
     const rows = database
       .prepare<[object], SinkItem>(
-        `SELECT ${itemColumns} FROM ${nextItems} AND ${isOfStream}
+        `SELECT ${itemColumns} FROM ${nextItems} AND ${isOfTurn}
            AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${sinkWaitMaxUs})
          ORDER BY id LIMIT @left`,
       )

@@ -5,6 +5,11 @@ type Enqueue = Parameters<Sinks['enqueue']>[0];
 type Settled = Parameters<Sinks['settle']>[0][number];
 type Ids = readonly number[] | 'all';
 
+const isLive = ({ state, replayId }: SinkItem) => state === 'waiting' && replayId === null;
+
+const isSameProduct = (one: SinkItem, other: SinkItem) =>
+  one.productId.toLowerCase() === other.productId.toLowerCase();
+
 export class SinkModel {
   readonly #sink: string;
   /** As queued. */
@@ -69,11 +74,14 @@ export class SinkModel {
     return chosen.length;
   }
 
-  /** Of each product and stream the first that waits. */
+  /** Of each product the first that waits: replayed ones that live ones wait for, live ones, the others. */
   due(nowUs: number): SinkItem[] {
     const due = this.#first().filter(({ dueAtUs }) => dueAtUs <= nowUs);
-    const isReplayed = ({ replayId }: SinkItem) => replayId !== null;
-    return [...due.filter((one) => !isReplayed(one)), ...due.filter(isReplayed)];
+    const turnOf = (item: SinkItem) => {
+      if (item.replayId === null) return 1;
+      return this.items.some((one) => isLive(one) && isSameProduct(one, item)) ? 0 : 2;
+    };
+    return due.toSorted((one, other) => turnOf(one) - turnOf(other));
   }
 
   nextDueAtUs(): number | null {
@@ -99,8 +107,8 @@ export class SinkModel {
 
   #first(): SinkItem[] {
     const seen = new Set<string>();
-    return this.items.filter(({ state, replayId, productId }) => {
-      const key = `${replayId} ${productId.toLowerCase()}`;
+    return this.items.filter(({ state, productId }) => {
+      const key = productId.toLowerCase();
       if (state === 'dead' || seen.has(key)) return false;
       seen.add(key);
       return true;

@@ -179,20 +179,39 @@ function describeOrder(name: string, open: Open): void {
       const { sinks } = store;
       const [first, , second] = await queued(store, ['A-1', 'b', 'a-1', 'a-1']);
       if (first === undefined || second === undefined) throw new Error('not queued');
-      const replay = await sinks.addReplay(replayOf(9));
-      await queued(store, ['a-1'], { replayId: replay.id });
-      expect(await dueProducts(store)).toEqual(['A-1', 'b', 'a-1']);
+      expect(await dueProducts(store)).toEqual(['A-1', 'b']);
       await sinks.settle([postponed(first, atUs + 5)]);
-      expect(await dueProducts(store)).toEqual(['b', 'a-1']);
-      expect(await dueProducts(store, { nowUs: atUs + 5 })).toEqual(['A-1', 'b', 'a-1']);
+      expect(await dueProducts(store)).toEqual(['b']);
+      expect(await dueProducts(store, { nowUs: atUs + 5 })).toEqual(['A-1', 'b']);
       await sinks.settle([dead(first)]);
       const due = await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
       expect(due.map(({ id }) => id)).toContain(second.id);
       // Tried again, it goes before what was queued after it.
       await sinks.retry({ sink: 'act', ids: [first.id], nowUs: atUs });
-      expect(await dueProducts(store)).toEqual(['A-1', 'b', 'a-1']);
+      expect(await dueProducts(store)).toEqual(['A-1', 'b']);
       await sinks.settle([taken(first)]);
       expect((await sinks.due({ sink: 'act', nowUs: atUs, limit: 1 }))[0]?.id).not.toBe(first.id);
+    });
+
+    it('keeps a product in order between what is new and replays, and between replays', async () => {
+      const { store } = await open();
+      const { sinks } = store;
+      const replay = async () => (await sinks.addReplay(replayOf(9))).id;
+      const [first, second] = [await replay(), await replay()];
+      const [live] = await queued(store, ['a']);
+      const [again] = await queued(store, ['x', 'A', 'b'], { replayId: first });
+      const [late] = await queued(store, ['b', 'x'], { replayId: second });
+      await queued(store, ['y', 'B', 'a']);
+      if (!live || !again || !late) throw new Error('not queued');
+      // What a live one waits for comes first.
+      expect(await dueProducts(store)).toEqual(['b', 'a', 'y', 'x']);
+      await sinks.settle([postponed(live, atUs + 5), dead(again)]);
+      const due = await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
+      expect(due.map(({ productId }) => productId)).toEqual(['b', 'y', 'x']);
+      // A dead letter blocks nothing.
+      expect(due.at(-1)?.replayId).toBe(second);
+      await sinks.settle([taken(live)]);
+      expect(await dueProducts(store)).toEqual(['A', 'b', 'y', 'x']);
     });
 
     it('says when the next one that may be given is due', async () => {

@@ -63,6 +63,29 @@ describe('a sink', () => {
     expect(names.toSorted()).toEqual([null, 'S1A_7', 'S2A_5', 'S2A_8'].toSorted());
   });
 
+  it('gets the record of each of several notifications of one product in one body', async () => {
+    const hook = await startHook();
+    const { start, isDone, store } = await openSinkWorld();
+    const dates = ['2026-11-20T06:00:01Z', '2026-11-20T06:00:02Z', '2026-11-20T06:00:03Z'];
+    const made = dates.map((NotificationDate, i) => {
+      const { AckId: _, ...fields } = notification(1, { NotificationDate });
+      return { ...fields, value: record(`S${1 + (i % 2)}A_${i}`) };
+    });
+    const told = { ...made[2], SubscriptionId: 'another', value: record('S2A_3') };
+    await store.accept(delivery([...made, told]));
+    start(
+      definition(webhook(hook.url), { name: 'every' }),
+      definition(webhook(hook.url), { name: 'filter', filter: "startswith(Name,'S2')" }),
+    );
+    for (const name of ['every', 'filter']) await expect.poll(() => isDone(name)).toBe(true);
+    const got = (sink: string) => {
+      const own = hook.received.filter(({ data }) => data.sink === sink);
+      return own.map(({ data }) => `${data.position} ${data.value?.Name}`).toSorted();
+    };
+    expect(got('every')).toEqual(['1 S1A_0', '2 S2A_1', '3 S1A_2', '4 S2A_3']);
+    expect(got('filter')).toEqual(['2 S2A_1', '4 S2A_3']);
+  });
+
   it('that is new begins with what comes from now on, and goes on there when it is started again', async () => {
     const hook = await startHook();
     const { accept, start, isDone } = await openSinkWorld();

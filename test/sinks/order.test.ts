@@ -113,4 +113,34 @@ describe('a sink', () => {
     expect(positions.lastIndexOf(1)).toBeLessThan(positions.indexOf(2));
     expect(positions.indexOf(5)).toBeLessThan(positions.indexOf(2));
   });
+
+  it('never has two of one product on their way, not when a dead letter is tried again either', async () => {
+    const time = createVirtualTime();
+    const open: ServerResponse[] = [];
+    const hook = await startHook({
+      answer: (_hooked, response) => void response.writeHead(422).end(),
+    });
+    const { accept, start, store, items, isDone } = await openSinkWorld(time);
+    await accept({ ProductId: 'A-product' });
+    start(definition(webhook(hook.url), { concurrency: 2, attemptsMax: 1, timeoutMs: 3_600_000 }));
+    await time.runUntil(async () => (await items('dead')).length === 1);
+    hook.change((_hooked, response) => {
+      open.push(response);
+      return 'hang';
+    });
+    await accept({ ProductId: 'a-product' });
+    await time.runUntil(() => open.length === 1);
+    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: time.nowUs() });
+    await accept({ ProductId: 'other' });
+    // The other one has the place that is free.
+    await time.runUntil(() => open.length === 2);
+    let steps = 0;
+    await time.runUntil(() => steps++ === 50);
+    expect(hook.positions()).toEqual([1, 2, 3]);
+    for (const response of open.splice(0)) response.writeHead(200).end();
+    await time.runUntil(() => open.length === 1);
+    expect(hook.positions()).toEqual([1, 2, 3, 1]);
+    for (const response of open.splice(0)) response.writeHead(200).end();
+    await time.runUntil(() => isDone());
+  });
 });

@@ -15,7 +15,13 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
   const world = {
     sinks: {
       due: async ({ limit }: { limit: number }) =>
-        items.slice(0, limit).map((one) => ({ ...one, position: one.id, attempts: 0 })),
+        items.slice(0, limit).map((one) => {
+          const { id } = one;
+          return { ...one, position: id, productId: `product-${id}`, replayId: null, attempts: 0 };
+        }),
+      items: async function* () {
+        yield* items;
+      },
       nextDueAtUs: async () => 0,
       settle: async () => undefined,
     },

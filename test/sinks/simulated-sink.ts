@@ -124,7 +124,10 @@ function createEventTime() {
 function createQueue() {
   const waiting = new Map<number, SinkItem>();
   const dead: number[] = [];
-  const sinks: Pick<SinkWorld['sinks'], 'due' | 'nextDueAtUs' | 'settle'> = {
+  const sinks: Pick<SinkWorld['sinks'], 'items' | 'due' | 'nextDueAtUs' | 'settle'> = {
+    items: async function* () {
+      yield* [...waiting.values()].slice(-1);
+    },
     due: async ({ nowUs, limit }) =>
       [...waiting.values()].filter(({ dueAtUs }) => dueAtUs <= nowUs).slice(0, limit),
     nextDueAtUs: async () =>

@@ -123,8 +123,8 @@ export interface Completeness extends CompletenessReader {
   /**
    * Writes events into the log, at most 100 of one subscription, unless they are known: recovered already, or
    * told by a push after position `knownUpTo` (what came before was looked up by the caller). A push that
-   * comes later is taken for the same event and counted on its row. Resolves with the positions given,
-   * null for what was known.
+   * comes later is taken for the same event and counted on its row. The counts of an hour that was compared move
+   * along. Resolves with the positions given, null for what was known.
    */
   recover(options: {
     events: readonly MissingEvent[];

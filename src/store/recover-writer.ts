@@ -1,7 +1,7 @@
 /** Writes events into the log that the catalogue shows and no push told of. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import type { MissingEvent } from '../domain/completeness.ts';
+import { hourUs, type MissingEvent } from '../domain/completeness.ts';
 import { recoveredIdentityOf } from '../domain/identity.ts';
 import type { Notification } from '../domain/notification.ts';
 import { readNotifications } from '../domain/read-notifications.ts';
@@ -27,6 +27,7 @@ export function prepareRecover(database: Database) {
   const findRecovered = prepareFindRecovered(database);
   const pushedSince = preparePushedSince(database);
   const insert = prepareInsert(database);
+  const countRecovered = prepareCountRecovered(database);
   return ({ events, knownUpTo, atUs }: RecoverOptions): (number | null)[] => {
     const [first] = events;
     if (first === undefined) return [];
@@ -37,7 +38,9 @@ export function prepareRecover(database: Database) {
     return events.map((event) => {
       if (findRecovered(event) !== undefined || isPushed(event)) return null;
       const position = insert(event, atUs, bodies.nextId());
-      if (position !== null) bodies.keep(event.body);
+      if (position === null) return null;
+      bodies.keep(event.body);
+      countRecovered(event);
       return position;
     });
   };
@@ -77,6 +80,21 @@ function prepareInsert(database: Database) {
     const names = { productId, productName, event, subscription, subscriptionId };
     const { changes, lastInsertRowid } = insert.run({ key, ...names, atUs, bodyId, eventUs });
     return changes === 1 ? Number(lastInsertRowid) : null;
+  };
+}
+
+/**
+ * Keeps the counts of an hour true that was compared before: one that is missing there is recovered now. Where
+ * nothing is missing, the catalogue shows one more than it did then.
+ */
+function prepareCountRecovered(database: Database) {
+  const count = database.prepare(
+    `UPDATE coverage SET recovered = recovered + 1, missing = max(0, missing - 1),
+       expected = expected + (missing = 0)
+     WHERE subscription = ? AND event = ? AND hour_us = ?`,
+  );
+  return ({ subscription, event, eventUs }: MissingEvent): void => {
+    count.run(subscription, event, Math.floor(eventUs / hourUs) * hourUs);
   };
 }
 

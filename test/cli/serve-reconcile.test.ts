@@ -19,6 +19,8 @@ type Told = Record<string, unknown> & { level: string; message: string };
 interface WorldOptions {
   /** By the word in the subscription's filter; an empty list where there is none. */
   answers?: Record<string, Answer>;
+  /** A question that asks for this moment, by the word in it, is refused. */
+  spoilt?: { word: string; us: number };
   /** How far our clock is ahead of the catalogue's. */
   aheadUs?: number;
   /** When the first subscriptions were registered, by the catalogue's clock. */
@@ -26,7 +28,7 @@ interface WorldOptions {
 }
 
 /** Two subscriptions, to what is named A and B. */
-async function openWorld({ answers = {}, aheadUs = 0, sinceUs = t0 }: WorldOptions = {}) {
+async function openWorld({ answers = {}, spoilt, aheadUs = 0, sinceUs = t0 }: WorldOptions = {}) {
   const { store, dataDir } = await openSqliteStore();
   const products = openProducts(dataDir);
   onTestFinished(() => products.close());
@@ -37,6 +39,9 @@ async function openWorld({ answers = {}, aheadUs = 0, sinceUs = t0 }: WorldOptio
     answer: (_, url) => {
       const filter = url.searchParams.get('$filter') ?? '';
       asked.push(filter);
+      if (spoilt !== undefined && filter.includes(spoilt.word) && isWithin(filter, spoilt.us)) {
+        return refused;
+      }
       const name = Object.keys(answers).find((key) => filter.includes(key));
       return answers[name ?? ''] ?? { body: { value: [] } };
     },
@@ -78,6 +83,12 @@ async function openWorld({ answers = {}, aheadUs = 0, sinceUs = t0 }: WorldOptio
   return { store, dataDir, asked, parts, config, io, stopping, told, warnings, coverage };
 }
 
+/** Whether the window of a question has this moment. */
+function isWithin(filter: string, us: number): boolean {
+  const [, since = '', until = ''] = / ge (\S+) and \S+ lt (\S+)/.exec(filter) ?? [];
+  return us >= Date.parse(since) * 1_000 && us < Date.parse(until) * 1_000;
+}
+
 function registration(name: string, filter: string, atUs: number) {
   return {
     ...{ name, filter, events: ['created', 'deleted'] as const, status: 'running' as const },
@@ -93,6 +104,8 @@ function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openWorld>>) 
 
 /** Not tried again: somebody has moved. */
 const refused = { status: 302, body: {} };
+/** Asked for with the first hour. */
+const fromT0 = ` ge ${new Date(t0 / 1_000).toISOString()}`;
 const record = { Name: 'x', PublicationDate: formatDateUs(t0 + 5 * minute) };
 
 describe('a round', () => {
@@ -114,9 +127,50 @@ describe('a round', () => {
     expect(found).toEqual(['some', 'none']);
   });
 
+  it('goes on behind an hour that cannot be compared, says which, and tries it again', async () => {
+    const spoilt = { word: "'A') and PublicationDate", us: t0 + 2.5 * hour };
+    const world = await openWorld({ spoilt });
+    const round = roundsOf(world);
+    const interval = (from: number, to: number) =>
+      [from, to].map((hours) => formatDateUs(t0 + hours * hour).replace('.000000', '')).join('/');
+    const comparedHours = async () =>
+      (await world.coverage())
+        .filter(({ subscription, event }) => subscription === 'a' && event === 'created')
+        .map(({ hourUs }) => (hourUs - t0) / hour);
+
+    expect(await round()).toBe('some');
+    // A page spoils the hours before, too, until they are asked for alone.
+    expect(await comparedHours()).toEqual([0, 3, 4]);
+    const told = { level: 'warn', subscription: 'a', event: 'created' };
+    expect(world.warnings()).toMatchObject([{ ...told, notCompared: [interval(1, 3)] }]);
+    expect(await round()).toBe('some');
+    expect(await comparedHours()).toEqual([0, 1, 3, 4]);
+    expect(world.warnings()[1]).toMatchObject({ ...told, notCompared: [interval(2, 3)] });
+    expect(await round()).toBe('none');
+    spoilt.us = 0;
+    expect(await round()).toBe('all');
+    expect(await comparedHours()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('fails no more than five times for a kind, and passes over more hours each time', async () => {
+    const sinceUs = t0 - 20 * hour;
+    const world = await openWorld({ sinceUs, answers: { "'B') and DeletionDate": refused } });
+    expect(await roundsOf(world)()).toBe('some');
+    const asked = world.asked.filter((filter) => filter.includes("'B') and DeletionDate"));
+    const sinces = asked.map((filter) => Date.parse(/ ge (\S+)/.exec(filter)?.[1] ?? '') * 1_000);
+    expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([0, 1, 3, 7, 15]);
+  });
+
+  it('tries no more than one kind twice with a catalogue that answers nobody', async () => {
+    const world = await openWorld({ answers: { '': refused } });
+    expect(await roundsOf(world)()).toBe('none');
+    expect(world.asked).toHaveLength(2 + 1 + 1 + 1);
+    expect(world.warnings()).toHaveLength(4);
+  });
+
   it('tells how many records could not be read, and compares the hour all the same', async () => {
     const world = await openWorld({
-      answers: { "'A') and PublicationDate": { body: { value: [record] } } },
+      answers: { [`'A') and PublicationDate${fromT0}`]: { body: { value: [record] } } },
     });
     expect(await roundsOf(world)()).toBe('all');
     expect(world.warnings()).toMatchObject([
@@ -131,7 +185,7 @@ describe('a round', () => {
       answers: {
         "'A') and DeletionDate": { status: 400, body: { detail: 'Invalid field' } },
         "'B')": { body: { value: [] } },
-        DeletionDate: { body: { value: [nameless] } },
+        [`DeletionDate${fromT0}`]: { body: { value: [nameless] } },
       },
     });
     expect(await roundsOf(world)()).toBe('all');
@@ -230,8 +284,9 @@ describe('the loop', () => {
     const busy = () => debug.mock.calls.filter(([, message]) => message === 'nothing is compared');
     await vi.waitFor(() => expect(busy().length).toBeGreaterThan(2), { timeout: 10_000 });
     release();
-    // The first round compares the others; the second has nothing but what is refused.
+    // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of what is refused; the
+    // second has nothing else, and gives up sooner.
     await vi.waitFor(() => expect(world.warnings()).toHaveLength(2), { timeout: 10_000 });
-    expect(world.asked).toHaveLength(4 + 1);
+    expect(world.asked).toHaveLength(3 * 2 + 3 + 2);
   });
 });

@@ -116,6 +116,20 @@ function describeRecognised(name: string, open: OpenRecovering): void {
         [1, 1],
       ]);
     });
+
+    it('counts it so too where the event was recovered after the hour was compared', async () => {
+      const store = await open();
+      const { completeness } = store;
+      await recover(store, [missing(1)]);
+      const counts = { expected: 2, pushed: 1, late: 0, recovered: 1, missing: 0 };
+      const hours = { subscription, event: 'created', hourUs: atUs, comparedAtUs: atUs } as const;
+      await completeness.saveCoverage([{ ...hours, ...counts }]);
+      await recover(store, [missing(2)]);
+      await store.accept(push(pushed(2)));
+      expect(await completeness.coverage({ sinceUs: 0, untilUs: atUs + hour })).toEqual([
+        { ...hours, ...counts, expected: 3, late: 1 },
+      ]);
+    });
   });
 }
 

@@ -65,6 +65,30 @@ function describeRecover(name: string, open: OpenRecovering): void {
       ]);
     });
 
+    it('moves the counts of the hour: from missing, and where nothing is, one more is expected', async () => {
+      const store = await open();
+      const { completeness } = store;
+      const counts = { expected: 9, pushed: 7, late: 1, recovered: 0, missing: 1 };
+      const created = { subscription, event: 'created', ...counts, comparedAtUs: atUs } as const;
+      const others = [
+        { ...created, hourUs: atUs, subscription: 'andes' },
+        { ...created, hourUs: atUs, event: 'modified' } as const,
+        { ...created, hourUs: atUs + hour },
+      ];
+      await completeness.saveCoverage([{ ...created, hourUs: atUs }, ...others]);
+      const covered = () => completeness.coverage({ sinceUs: 0, untilUs: atUs + 9 * hour });
+      await recover(store, [missing(1)]);
+      const recovered = { ...created, hourUs: atUs, recovered: 1, missing: 0 };
+      expect(await covered()).toEqual(expect.arrayContaining([recovered, ...others]));
+      // What is known changes nothing, nor does an hour of which nothing is known.
+      await recover(store, [missing(1), missing(2, { eventUs: atUs - hour })]);
+      expect(await covered()).toEqual(expect.arrayContaining([recovered, ...others]));
+      await recover(store, [missing(3), missing(4, { eventUs: atUs + hour - 1 })]);
+      const more = { ...recovered, expected: 11, recovered: 3 };
+      expect(await covered()).toEqual(expect.arrayContaining([more, ...others]));
+      expect(await covered()).toHaveLength(4);
+    });
+
     it('takes at most 100 of one subscription', async () => {
       const store = await open();
       const many = Array.from({ length: 101 }, (_, i) => missing(i));

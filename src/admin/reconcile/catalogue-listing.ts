@@ -1,5 +1,6 @@
 /** Walks through the catalogue's lists of products, in the order of their dates, page by page. */
-import { createOutboundClient } from '../../http/outbound-client.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { createOutboundClient, type OutboundClient } from '../../http/outbound-client.ts';
 import type { AccessTokens } from '../session/access-tokens.ts';
 import { createListFilter } from './list-filter.ts';
 import { createListLogin } from './list-login.ts';
@@ -40,20 +41,9 @@ export interface CatalogueListingOptions extends Time {
 
 /** Asks nobody before the first page is asked for. Pages are held one at a time. */
 export function createCatalogueListing(options: CatalogueListingOptions): ProductListing {
-  const { catalogueUrl, fetch, random, requestsPerMinute, onTrouble } = options;
+  const { catalogueUrl, random, requestsPerMinute, onTrouble } = options;
   const timing = { ...listingTiming, ...options.timing };
-  const client = createOutboundClient({
-    service: 'the catalogue',
-    variable: 'EARSHOT_CATALOGUE_URL',
-    fetch,
-    random,
-    timing: {
-      attemptTimeoutMs: timing.attemptTimeoutMs,
-      totalTimeoutMs: timing.attemptTimeoutMs,
-    },
-    retries: 0,
-    answerBytesMax: pageBytesMax,
-  });
+  const client = clientOf(options, timing);
   const requests = createPacedRequests({ client, requestsPerMinute, time: options });
   const size = createPageSize(options.sizes ?? pageSizes);
   const login = createListLogin(options.tokens);
@@ -72,6 +62,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     let total: number | null = null;
     let isFirst = true;
     let isEnd = false;
+    let shortfall: AppError | null = null;
     // A function of its own: a generator holds what its body names, a whole page, until the next one is there.
     const nextPage = async (): Promise<ListingPage> => {
       const ask = () => {
@@ -96,12 +87,67 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
       });
       const seenUpToUs = Math.max(fromUs, walk.position().sinceMs * 1000);
       isEnd = step.isEnd || seenUpToUs >= toUs;
-      return { events, completeUpToUs: isEnd ? toUs : seenUpToUs, total };
+      if (step.isEnd) shortfall = await shortfallOf(walk.counts(), countNow);
+      return { events, completeUpToUs: isEnd && shortfall === null ? toUs : seenUpToUs, total };
+    };
+    const countNow = async (): Promise<number | null> => {
+      const question = countQuestion(catalogueUrl, query, filter.sent());
+      return (await pages.ask(question, signal)).page.count;
     };
     while (!isEnd) yield await nextPage();
+    if (shortfall !== null) throw shortfall;
   }
 
   return { list, spent: () => ({ ...requests.spent(), oddRecords, undecided }) };
+}
+
+function clientOf(
+  { fetch, random }: CatalogueListingOptions,
+  { attemptTimeoutMs }: ListingTiming,
+): OutboundClient {
+  return createOutboundClient({
+    service: 'the catalogue',
+    variable: 'EARSHOT_CATALOGUE_URL',
+    fetch,
+    random,
+    timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
+    retries: 0,
+    answerBytesMax: pageBytesMax,
+  });
+}
+
+/**
+ * An error when the catalogue counts more than it has shown, at the beginning and still. Products that were
+ * modified or deleted meanwhile have left its lists, and are no longer counted.
+ */
+async function shortfallOf(
+  { counted, shown }: { counted: number | null; shown: number },
+  countNow: () => Promise<number | null>,
+): Promise<AppError | null> {
+  if (counted === null || shown >= counted) return null;
+  const present = (await countNow()) ?? counted;
+  if (shown >= present) return null;
+  return new AppError(
+    'unavailable',
+    `The catalogue counts ${present} products and shows ${shown} of them: what its list leaves out cannot be compared. Try again later.`,
+  );
+}
+
+/** The first question of a walk once more, for its count alone. */
+function countQuestion(
+  catalogueUrl: string,
+  { event, fromUs, toUs }: ListingQuery,
+  filter: string,
+): PageQuestion {
+  const list = eventLists[event];
+  const sinceMs = Math.floor(fromUs / 1000);
+  const window = { sinceMs, untilMs: Math.ceil(toUs / 1000) };
+  const only = { top: 1, skip: 0, count: true };
+  return {
+    purpose: `count the ${event} products`,
+    url: () => listingUrl(catalogueUrl, { list, filter, ...window, ...only }),
+    read: (json) => readListingPage(json, { list, sinceMs }),
+  };
 }
 
 function questionFor(

@@ -18,7 +18,10 @@ const roundsMax = 10;
 export interface CompareWorld extends IndexWorld {
   completeness: Pick<Completeness, 'recoveredEvents' | 'recover'>;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
+  /** The catalogue's time, by which its dates are judged. */
   nowUs(): number;
+  /** Our own time, by which entries are dated, as pushes are; that of `nowUs` unless told. */
+  ownNowUs?: (() => number) | undefined;
 }
 
 export interface CompareOptions {
@@ -102,7 +105,7 @@ async function recover(
       return { subscription, event, productId, eventUs, body: recoveredBody(task, one) };
     });
     try {
-      const atUs = world.nowUs();
+      const atUs = world.ownNowUs?.() ?? world.nowUs();
       const positions = await world.completeness.recover({ events, knownUpTo, atUs });
       for (const [i, one] of batch.entries()) {
         (positions[i] === null ? undecided : recovered).push(one);

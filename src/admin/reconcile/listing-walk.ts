@@ -29,6 +29,11 @@ export interface ListingWalk {
   position(): ListPosition;
   /** Takes the page that was asked for at the position with this `$top`, and moves on. */
   take(page: ReadPage, top: number): WalkStep;
+  /**
+   * How many records the catalogue counted with the first page, null when it did not; and how many it has shown
+   * since. Of a record without id or date, which may come on two pages, nobody can tell: it counts each time.
+   */
+  counts(): { counted: number | null; shown: number };
 }
 
 /**
@@ -42,7 +47,8 @@ export interface ListingWalk {
  * again from further back. A link with a token of the catalogue's needs none of that, and is followed.
  *
  * A page that is shorter than asked for is the last one, unless the catalogue counted more at the beginning than
- * was given: it may give less than it is asked for. Then the walk goes on until a page brings nothing new.
+ * was given: it may give less than it is asked for. Then the walk goes on until a page brings nothing new;
+ * whether that is all there is, `counts` is for.
  * Throws `unavailable` when a date has more records than can be reached.
  */
 export function createListingWalk(options: {
@@ -58,6 +64,7 @@ export function createListingWalk(options: {
   let counted: number | null = null;
   let isFirst = true;
   let given = 0;
+  let odd = 0;
 
   const wasSeen = (record: ListedEvent | null | undefined) =>
     record != null && msOf(record) === at.sinceMs && seen.has(record.productId.toLowerCase());
@@ -84,10 +91,10 @@ export function createListingWalk(options: {
   }
 
   /** True when there must be more, and there is a way to it that was not tried. */
-  function isOwed({ records }: ReadPage, fresh: number): boolean {
+  function isOwed(known: number, fresh: number): boolean {
     if (counted === null || given >= counted) return false;
     // A page of one date alone may have more of it behind what was seen.
-    return fresh > 0 || (at.skip === 0 && at.link === null && records.length > 1);
+    return fresh > 0 || (at.skip === 0 && at.link === null && known > 1);
   }
 
   function take(page: ReadPage, top: number): WalkStep {
@@ -97,10 +104,11 @@ export function createListingWalk(options: {
     const known = page.records.filter((record) => record !== null);
     const fresh = known.filter((record) => !wasSeen(record));
     given += fresh.length;
+    odd += page.records.length - known.length;
     // Links may lead on and on where there is nothing.
     const isOver = page.nextLink === null || (at.link !== null && fresh.length === 0);
     const isLast = page.records.length < top && isOver;
-    const isEnd = isLast && !isOwed(page, fresh.length);
+    const isEnd = isLast && !isOwed(known.length, fresh.length);
     const last = known.at(-1);
     const lastMs = last === undefined ? at.sinceMs : msOf(last);
     if (lastMs > at.sinceMs) {
@@ -116,7 +124,7 @@ export function createListingWalk(options: {
     return { fresh, isEnd };
   }
 
-  return { position: () => at, take };
+  return { position: () => at, take, counts: () => ({ counted, shown: given + odd }) };
 }
 
 function ownLink(text: string | null, origin: string): URL | null {

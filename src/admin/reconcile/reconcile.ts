@@ -35,7 +35,10 @@ export interface ReconcileWorld {
   completeness: Pick<Completeness, 'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage'>;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
   log: Pick<NotificationLog, 'lastPosition'>;
+  /** The catalogue's time, by which its dates are judged, and hours dated. */
   nowUs(): number;
+  /** Our own time, by which entries are dated, as pushes are; that of `nowUs` unless told. */
+  ownNowUs?: (() => number) | undefined;
   /** Resolves after a time, or at once when the signal is aborted. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
 }
@@ -50,6 +53,8 @@ export interface ReconcileOptions {
   resumeSinceUs: number | null;
   /** False: an early look; writes entries, but no coverage. */
   coverage: boolean;
+  /** Called first, with how many hours are left out since they were compared before. */
+  onSkipped?: ((hours: number) => void) | undefined;
   /** Called after each page. */
   onProgress?: ((progress: ReconcileProgress) => void) | undefined;
   /** Called for each event that was not in the log, after it was written. */
@@ -68,9 +73,11 @@ export async function reconcile(
   options: ReconcileOptions,
 ): Promise<TaskReport[]> {
   const { tasks } = options;
-  const walks = walksOf(tasks, await hoursToSkip(world, options));
+  const skipped = await hoursToSkip(world, options);
+  options.onSkipped?.(skipped.length);
+  const walks = walksOf(tasks, skipped);
   const tally = createHourTally(tasks);
-  const timeLeft = createTimeLeft(walks, () => world.nowUs());
+  const timeLeft = createTimeLeft(walks, () => world.ownNowUs?.() ?? world.nowUs());
   const reports: TaskReport[] = [];
   for (const walk of walks) {
     const report = newReport(walk);

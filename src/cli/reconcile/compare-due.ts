@@ -14,6 +14,7 @@ import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import type { Store } from '../../store/store.ts';
 import { pause } from '../until-aborted.ts';
+import { createKindRound, type KindRound, type RoundPart } from './kind-round.ts';
 import type { OpenedListing } from './open-listing.ts';
 
 export interface ReconcileParts {
@@ -36,41 +37,77 @@ const lookedAgainUs = 5 * 60_000_000;
 /** How much of what was due has been compared; `all` also where nothing was. */
 export type RoundOutcome = 'all' | 'some' | 'none';
 
+/** How often one kind's comparison may fail in a round. */
+const failuresMax = 5;
+
 /**
- * Tells of each kind that could not be compared, and goes on with the others. Rejects with the signal's reason,
- * with `conflict` when another program is in the way, and as a bug does.
+ * Tells of each kind that could not be compared, and goes on with the others; behind an hour that the catalogue
+ * fails at it goes on with what is later, in the same round. Rejects with the signal's reason, with `conflict`
+ * when another program is in the way, and as a bug does.
  */
 export async function compareDue(parts: ReconcileParts, how: DueComparison): Promise<RoundOutcome> {
   const startedAtUs = how.nowUs();
   const kinds = byKind(await whatIsDue(parts, how, startedAtUs));
-  const failed: DueTasks[] = [];
-  for (const due of kinds) {
-    try {
-      await compare(parts, how, due.earlyLooks, false);
-      await compare(parts, how, due.tasks, true);
-      await compare(parts, how, due.secondLooks, true);
-    } catch (error) {
-      if (!isOfThisKind(error) || how.signal.aborted) throw error;
-      const [task] = [...due.earlyLooks, ...due.tasks, ...due.secondLooks];
-      const { subscription, event } = task ?? {};
-      tellFailure(error, { subscription, event }, parts.log);
-      failed.push(due);
+  const failed = new Map<KindRound, unknown>();
+  let isAnswered = false;
+  // Every failure may take minutes: a catalogue that answers nobody gets two tries of one kind, and one of each other.
+  const isToTry = (kind: KindRound) => {
+    const most = isAnswered ? failuresMax : kind === kinds[0] ? 2 : 1;
+    return kind.failures() < most && !isFinal(failed.get(kind));
+  };
+  const goOn = async (kind: KindRound) => {
+    for (let part = kind.next(); part !== null && isToTry(kind); part = kind.next()) {
+      let reachedUs = 0;
+      try {
+        await compare(parts, how, part, (upToUs) => {
+          isAnswered = true;
+          reachedUs = upToUs;
+        });
+        kind.done();
+      } catch (error) {
+        if (!isOfThisKind(error) || how.signal.aborted) throw error;
+        failed.set(kind, error);
+        if (!isFinal(error)) kind.failed(reachedUs);
+      }
     }
-  }
+  };
+  for (const kind of kinds) await goOn(kind);
+  // By then the catalogue may have answered a question of another kind.
+  for (const kind of kinds) await goOn(kind);
+  for (const [kind, error] of failed) tellFailure(error, fieldsOf(kind), parts.log);
   // What could not be looked at is looked at again, with the others.
-  if (failed.every(({ earlyLooks }) => earlyLooks.length === 0)) {
-    how.looked.atUs = startedAtUs - lookedAgainUs;
-  }
-  if (failed.length === 0) return 'all';
-  return failed.length < kinds.length ? 'some' : 'none';
+  if (kinds.every((kind) => kind.hasLooked())) how.looked.atUs = startedAtUs - lookedAgainUs;
+  if (failed.size === 0) return 'all';
+  return kinds.some((kind) => kind.hasProgress()) ? 'some' : 'none';
 }
 
-function byKind({ earlyLooks, tasks, secondLooks }: DueTasks): DueTasks[] {
-  const key = ({ subscription, event }: ReconcileTask) => `${subscription} ${event}`;
-  const keys = new Set([...earlyLooks, ...tasks, ...secondLooks].map(key));
-  return [...keys].map((kind) => {
-    const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === kind);
-    return { earlyLooks: own(earlyLooks), tasks: own(tasks), secondLooks: own(secondLooks) };
+/** True for what would be the same in another hour. */
+function isFinal(error: unknown): boolean {
+  return error !== undefined && !isAppError(error, 'unavailable');
+}
+
+/** Times as in ISO 8601, 4.4: begin/end. */
+function fieldsOf({ kind, left }: KindRound) {
+  const notCompared = left().map(({ fromUs, toUs }) => `${shortDate(fromUs)}/${shortDate(toUs)}`);
+  return { ...kind, notCompared };
+}
+
+function shortDate(us: number): string {
+  return formatDateUs(us).replace(/\.0+Z$/, 'Z');
+}
+
+function byKind({ earlyLooks, tasks, secondLooks }: DueTasks): KindRound[] {
+  const key = ({ subscription, event }: KindRound['kind']) => `${subscription} ${event}`;
+  const kinds = new Map(
+    [...earlyLooks, ...tasks, ...secondLooks].map(({ subscription, event }) => {
+      const kind = { subscription, event };
+      return [key(kind), kind];
+    }),
+  );
+  return [...kinds.values()].map((kind) => {
+    const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === key(kind));
+    const due = { earlyLooks: own(earlyLooks), tasks: own(tasks), secondLooks: own(secondLooks) };
+    return createKindRound(kind, due);
   });
 }
 
@@ -78,10 +115,9 @@ function isOfThisKind(error: unknown): boolean {
   return isAppError(error) && error.code !== 'cancelled' && error.code !== 'conflict';
 }
 
-/** Fields without a value are left out of the log. */
 export function tellFailure(
   error: unknown,
-  fields: { subscription?: string | undefined; event?: string | undefined },
+  fields: { subscription?: string; event?: string; notCompared?: readonly string[] },
   log: Logger,
 ): void {
   const message = 'the log could not be compared with the catalogue; tried again later';
@@ -118,9 +154,9 @@ function shift({ fromUs, toUs }: Uptime, byUs: number): Uptime {
 
 async function compare(
   { store, products, log }: ReconcileParts,
-  { listing, nowUs, signal }: DueComparison,
-  tasks: readonly ReconcileTask[],
-  coverage: boolean,
+  { listing, nowUs, ownNowUs, signal }: DueComparison,
+  { tasks, coverage }: RoundPart,
+  onReached: (upToUs: number) => void,
 ): Promise<void> {
   const [first] = tasks;
   if (first === undefined) return;
@@ -130,8 +166,11 @@ async function compare(
   const isLong = walk.hours > longHours;
   if (isLong) log.info(walk, 'catching up with the catalogue, which may take a while');
   const reports = await reconcile(
-    { listing, completeness, products, log: store, nowUs, pause },
-    { tasks, mode: 'write', settlingUs, resumeSinceUs: null, coverage, signal },
+    { listing, completeness, products, log: store, nowUs, ownNowUs, pause },
+    {
+      ...{ tasks, mode: 'write', settlingUs, resumeSinceUs: null, coverage, signal },
+      onProgress: ({ upToUs }) => onReached(upToUs),
+    },
   );
   const unreadable = sumOf(reports, 'unreadable');
   const fields = {

@@ -22,6 +22,7 @@ import { openListing } from './open-listing.ts';
 import { createReconcileOutput, type ReconcileOutput } from './reconcile-output.ts';
 import { createReconcileProgress } from './reconcile-progress.ts';
 import { takeReconcileLock } from './take-reconcile-lock.ts';
+import { aheadOf, clockNote } from './tell-clock.ts';
 import { createTellTrouble } from './tell-trouble.ts';
 import { neverRegistered, unknownSubscription } from './unknown-subscription.ts';
 
@@ -44,13 +45,15 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
   const config = readReconcileConfig(io);
   const window = windowOf(flags, io);
   const closers = createClosers();
+  // That of the catalogue, once it is known.
+  const clock = { nowUs: io.nowUs };
   try {
     const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs, mustExist: true });
     closers.add(() => store.close());
     const tasks = await plannedTasks(store, flags, window);
     closers.add(await takeReconcileLock(config.dataDir, io));
     const output = createReconcileOutput(io, { ...flags, ...window });
-    const reports = await compare(io, { config, store, flags, tasks, output, closers });
+    const reports = await compare(io, { config, store, flags, tasks, output, closers, clock });
     await output.end(reports);
     const missing = reports.reduce((sum, report) => sum + report.missing, 0);
     if (flags.check && missing > 0) {
@@ -61,15 +64,21 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       );
     }
   } catch (error) {
-    throw io.signal.aborted ? stopped(flags) : error;
+    throw io.signal.aborted ? stopped(flags, aheadOf(clock, io)) : error;
   } finally {
+    io.stderr.write(clockNote(aheadOf(clock, io)));
     await closers.closeAll();
   }
 }
 
 /** The user has asked for it, whatever that made fail. */
-function stopped({ dryRun }: ReconcileFlags): AppError {
-  const kept = 'What was compared is kept; the same command goes on from there.';
+function stopped({ dryRun }: ReconcileFlags, aheadUs: number): AppError {
+  // Hours are dated by the catalogue: those of this run seem to be older than it.
+  const next =
+    aheadUs > 0
+      ? "the same command may compare it again, as this machine's clock is ahead of the catalogue's."
+      : 'the same command goes on from there.';
+  const kept = `What was compared is kept; ${next}`;
   return new AppError('cancelled', `Stopped. ${dryRun ? 'Nothing was written.' : kept}`);
 }
 
@@ -108,10 +117,11 @@ interface Means {
   tasks: readonly ReconcileTask[];
   output: ReconcileOutput;
   closers: Closers;
+  clock: { nowUs: () => number };
 }
 
 async function compare(io: Io, means: Means): Promise<TaskReport[]> {
-  const { config, store, flags, tasks, output, closers } = means;
+  const { config, store, flags, tasks, output, closers, clock } = means;
   const { dataDir } = config;
   // What is found is looked up in the index, which must be there, and follow: beside a receiver two do.
   await catchUpIndex({ dataDir, signal: io.signal });
@@ -124,23 +134,30 @@ async function compare(io: Io, means: Means): Promise<TaskReport[]> {
   const catalogue = openListing(config, io, (trouble) => {
     tellTrouble(trouble, () => progress.clear());
   });
+  clock.nowUs = catalogue.nowUs;
   const { listing } = catalogue;
   const { completeness } = store;
   const { nowUs } = io;
   const mode = modeOf(flags);
   const run = mode === 'preview' ? null : await begunRun(completeness, flags, nowUs());
-  if (run?.isResumed) io.stderr.write(`Going on with what began ${sinceThen(run, nowUs())} ago.\n`);
   const progress = createReconcileProgress(io, () => listing.spent());
   try {
     const reports = await reconcile(
       // By the catalogue's time: an hour that lasts yet there is not complete, whatever our clock says.
-      { listing, completeness, products, log: store, nowUs: catalogue.nowUs, pause },
+      {
+        ...{ listing, completeness, products, log: store, pause },
+        ...{ nowUs: catalogue.nowUs, ownNowUs: nowUs },
+      },
       {
         tasks,
         mode,
         settlingUs,
         resumeSinceUs: run?.isResumed ? run.startedAtUs : null,
         coverage: mode !== 'preview',
+        onSkipped: (hours) => {
+          if (run === null || hours === 0) return;
+          io.stderr.write(`Going on with what began ${sinceThen(run, nowUs())} ago.\n`);
+        },
         onProgress: progress.show,
         onMissing: (event) => {
           if (flags.dryRun) progress.clear();

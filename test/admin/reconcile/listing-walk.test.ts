@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ListingPage } from '../../../src/admin/reconcile/product-listing.ts';
+import { isAppError } from '../../../src/domain/app-error.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import {
   type CatalogueRecord,
@@ -93,7 +94,12 @@ describe('a walk', () => {
         const [fromUs, toUs] = [startUs + Math.min(...window), startUs + Math.max(...window)];
         const timing = { triesMax: 30 };
         const walk = listingOf(catalogues[links].url, { sizes: [4, 2], timing });
-        const pages = await walked(walk, { event: 'modified', fromUs, toUs });
+        const pages: ListingPage[] = [];
+        const query = { ...wholeDay, event: 'modified', fromUs, toUs } as const;
+        const error = await reached(walk.listing.list(query, new AbortController().signal), pages);
+        // What appears behind the walk is counted and was not shown.
+        const mayAppear = changes.some(({ kind }) => kind === 'published');
+        if (error !== null && !(mayAppear && isAppError(error, 'unavailable'))) throw error;
 
         const within = (us: number) => us >= fromUs && us < toUs;
         const changed = changes.flatMap(({ kind, products }) =>
@@ -109,12 +115,22 @@ describe('a walk', () => {
         const events = pages.flatMap((page) => page.events);
         expect(events.every(({ eventUs }) => within(eventUs))).toBe(true);
         expectPromisesKept(pages, lasting);
-        expect(pages.at(-1)?.completeUpToUs).toBe(toUs);
+        if (error === null) expect(pages.at(-1)?.completeUpToUs).toBe(toUs);
       }),
       { numRuns: 100 },
     );
   });
 });
+
+/** Collects pages, and returns what the walk ended with; null when it came to its end. */
+async function reached(walk: AsyncIterable<ListingPage>, pages: ListingPage[]): Promise<unknown> {
+  try {
+    for await (const page of walk) pages.push(page);
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
 
 describe('a list that changes', () => {
   it.each([16, 20])(
@@ -245,49 +261,4 @@ describe('pages', () => {
     });
     expect(Number(catalogue.requests.at(-1)?.url.searchParams.get('$skip'))).toBe(9_990);
   });
-
-  it('shorter than asked for are not the last, as long as more was counted', async () => {
-    // A hundred of their own moments; or forty of one, behind another; or all of one.
-    const offsets = [
-      Array.from({ length: 100 }, (_, i) => i * 1_000_000),
-      [1, ...Array.from({ length: 40 }, () => 7_000)],
-      Array.from({ length: 60 }, () => 7),
-    ];
-    for (const some of offsets) {
-      const records = publishedAt(...some);
-      for (const links of ['none', 'skip', 'token'] as const) {
-        const catalogue = await startCatalogue({ records: () => records, links });
-        const walk = listingOf(catalogue.url, {
-          fetch: (input, init) => fetch(capped(input), init),
-        });
-        expect(numbersIn(await walked(walk))).toEqual(records.map((_, number) => number));
-        expect(catalogue.requests.length).toBeLessThanOrEqual(8);
-      }
-    }
-  });
-
-  it('are asked for once more, and then are the last, where the count was too high', async () => {
-    for (const count of [1, 2, 5]) {
-      const value = publishedAt(...Array.from({ length: count }, (_, i) => i * 1_000_000));
-      const answer = (request: number, { searchParams }: URL) => {
-        const sinceMs = Date.parse(/ge (\S+)/.exec(searchParams.get('$filter') ?? '')?.[1] ?? '');
-        const rest = value.filter(
-          ({ PublicationDate }) => Date.parse(String(PublicationDate)) >= sinceMs,
-        );
-        return { body: { value: rest, ...(request === 0 ? { '@odata.count': 9 } : {}) } };
-      };
-      const catalogue = await startCatalogue({ records: () => [], answer });
-      const pages = await walked(listingOf(catalogue.url));
-      expect(numbersIn(pages)).toEqual(value.map((_, number) => number));
-      expect(pages.at(-1)?.completeUpToUs).toBe(wholeDay.toUs);
-      expect(catalogue.requests).toHaveLength(2);
-    }
-  });
 });
-
-/** The address of a page, asked for with 20 products at most. */
-function capped(input: string | URL | Request): URL {
-  const url = new URL(input instanceof Request ? input.url : input);
-  url.searchParams.set('$top', '20');
-  return url;
-}

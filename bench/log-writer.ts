@@ -86,7 +86,7 @@ function rowsOf(entry: LogEntry, number: number): EntryRows {
   };
   const identity = identityOf(notification, { subscription: 'bench', bodyDigest: () => '' });
   return {
-    body: { id: number, encoding: 'identity', bytes: body },
+    body: { id: number, encoding: 'identity', bytes: body, bodies: 1 },
     notification: {
       dedupe_key: dedupeKey(identity),
       ack_id: ackId,

@@ -10,7 +10,9 @@ export interface BodyWriter {
 }
 
 export function createBodyWriter(database: Database): BodyWriter {
-  const insert = database.prepare("INSERT INTO body VALUES (?, 'identity', ?)");
+  const insert = database.prepare(
+    "INSERT INTO body (id, encoding, bytes) VALUES (?, 'identity', ?)",
+  );
   const maxId = database.prepare('SELECT coalesce(max(id), 0) FROM body').pluck();
   let lastId = 0;
   return {

@@ -7,6 +7,8 @@ import { summaries } from './migrations/0003-summaries.ts';
 import { completeness } from './migrations/0004-completeness.ts';
 import { alerts } from './migrations/0005-alerts.ts';
 import { sinks } from './migrations/0006-sinks.ts';
+import { packedBodies } from './migrations/0007-packed-bodies.ts';
+import { keeping } from './migrations/0008-keeping.ts';
 
 /** In order; the file's `user_version` is the number of the last one applied. */
 const migrations = [
@@ -16,6 +18,8 @@ const migrations = [
   completeness,
   alerts,
   sinks,
+  packedBodies,
+  keeping,
 ] as const;
 
 /** The version of the file's schema that this program reads and writes. */

@@ -1,0 +1,11 @@
+/** Version 7: several bodies in one row, compressed together. */
+
+export const packedBodies = {
+  number: 7,
+  name: 'packed bodies',
+  /*
+   * A row holds the bodies with the ids `id` to `id + bodies - 1`. `encoding` is `identity` for one body as it came,
+   * which is what rows written before hold, or names the dictionary that a pack of bodies was compressed with.
+   */
+  sql: 'ALTER TABLE body ADD COLUMN bodies INTEGER NOT NULL DEFAULT 1',
+} as const;

@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { identityOf } from '../src/domain/identity.ts';
+import { packKept } from '../src/store/bodies/body-writer.ts';
 import { dedupeKey } from '../src/store/dedupe-key.ts';
 
 /** A notification as the log keeps it; times in µs since 1970. */
@@ -20,18 +21,18 @@ export interface LogEntry {
 
 type ColumnValue = string | number | Buffer | Uint8Array | null;
 
-/** Column name to value, for each table that a notification takes a row in. */
-interface EntryRows {
-  readonly body: Record<string, ColumnValue>;
-  readonly notification: Record<string, ColumnValue>;
-}
+/** Column name to value. */
+type Row = Record<string, ColumnValue>;
 
 const rowsPerTransaction = 10_000;
+
+/** Bodies that come together when the catalogue sends at full speed. */
+const bodiesTogether = 64;
 
 /**
  * Inserts the entries, at least one, into the file of a stopped earshot that has created its tables and
  * stored nothing; `onProgress` is called now and then with the number written so far. Rejects when a
- * table wants a column that `rowsOf` does not fill, or has one less.
+ * table wants a column that is not filled here, or has one less.
  */
 export async function writeLog(
   file: string,
@@ -46,12 +47,14 @@ export async function writeLog(
     db.pragma('journal_mode = OFF');
     db.pragma('synchronous = OFF');
     db.pragma('cache_size = -131072');
-    const insert = prepareInserts(db);
+    const insertNotification = prepareInsert(db, 'notification');
+    const bodies = createBodies(db);
     let written = 0;
     db.exec('BEGIN');
     for (const entry of entries) {
       written += 1;
-      insert(rowsOf(entry, written));
+      insertNotification(rowOf(entry, written));
+      bodies.add(entry.body);
       if (written % rowsPerTransaction !== 0) continue;
       db.exec('COMMIT');
       onProgress?.(written);
@@ -59,6 +62,7 @@ export async function writeLog(
       await otherWork();
       db.exec('BEGIN');
     }
+    bodies.flush();
     db.exec('COMMIT');
     db.pragma('journal_mode = WAL');
   } finally {
@@ -78,50 +82,64 @@ export function flushToDisk(file: string): void {
 }
 
 /** The one function that knows earshot's columns: what the store would write for this notification. */
-function rowsOf(entry: LogEntry, number: number): EntryRows {
+function rowOf(entry: LogEntry, number: number): Row {
   const { ackId, productId, productName, event, subscriptionId } = entry;
-  const { notificationDateUs, receivedAtUs, body } = entry;
+  const { notificationDateUs, receivedAtUs } = entry;
   const notification = {
     ...{ index: 0, ackId, productId, productName, event, subscriptionId, notificationDateUs },
   };
   const identity = identityOf(notification, { subscription: 'bench', bodyDigest: () => '' });
   return {
-    body: { id: number, encoding: 'identity', bytes: body, bodies: 1 },
-    notification: {
-      dedupe_key: dedupeKey(identity),
-      ack_id: ackId,
-      product_id: productId,
-      product_name: productName,
-      event,
-      subscription: 'bench',
-      subscription_id: subscriptionId,
-      notification_date_us: notificationDateUs,
-      received_at_us: receivedAtUs,
-      source: 'push',
-      times_seen: 1,
-      last_seen_at_us: receivedAtUs,
-      body_id: number,
-      body_index: 0,
-      event_us: null,
-      pushed_at_us: null,
+    dedupe_key: dedupeKey(identity),
+    ack_id: ackId,
+    product_id: productId,
+    product_name: productName,
+    event,
+    subscription: 'bench',
+    subscription_id: subscriptionId,
+    notification_date_us: notificationDateUs,
+    received_at_us: receivedAtUs,
+    source: 'push',
+    times_seen: 1,
+    last_seen_at_us: receivedAtUs,
+    body_id: number,
+    body_index: 0,
+    event_us: null,
+    pushed_at_us: null,
+  };
+}
+
+/** Gathers bodies, whose ids are 1, 2, 3, …, and writes them as the store does. */
+function createBodies(db: Database.Database) {
+  const insert = prepareInsert(db, 'body');
+  let id = 1;
+  let gathered: Buffer[] = [];
+  const flush = () => {
+    for (const { encoding, bodies, bytes } of packKept(gathered)) {
+      insert({ id, encoding, bytes, bodies });
+      id += bodies;
+    }
+    gathered = [];
+  };
+  return {
+    add: (body: Buffer) => {
+      gathered.push(Buffer.from(body));
+      if (gathered.length === bodiesTogether) flush();
     },
+    flush,
   };
 }
 
-/** Prepares both statements by the first entry's columns, and refuses tables of another shape. */
-function prepareInserts(db: Database.Database): (rows: EntryRows) => void {
-  let inserts: { [Table in keyof EntryRows]: (row: EntryRows[Table]) => void } | undefined;
-  return (rows) => {
-    inserts ??= {
-      body: prepareInsert(db, 'body', rows.body),
-      notification: prepareInsert(db, 'notification', rows.notification),
-    };
-    inserts.body(rows.body);
-    inserts.notification(rows.notification);
+/** The function is prepared by its first row, and refuses a table of another shape. */
+function prepareInsert(db: Database.Database, table: string): (row: Row) => void {
+  let insert: ((row: Row) => void) | undefined;
+  return (row) => {
+    insert ??= prepareFor(db, table, row);
+    insert(row);
   };
 }
 
-function prepareInsert(db: Database.Database, table: string, example: object) {
+function prepareFor(db: Database.Database, table: string, example: Row) {
   const columns = Object.keys(example);
   // The shape is SQLite's own; `pragma` cannot tell it.
   const facts = db.pragma(`table_info(${table})`) as { name: string; pk: number }[];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { parseDate } from '../src/domain/notification-date.ts';
 import type { SubscriptionEvent } from '../src/domain/subscription.ts';
+import { bodyReader } from '../src/store/bodies/body-reader.ts';
 import { databaseFileName } from '../src/store/database.ts';
 
 /** An entry of the log. */
@@ -26,8 +27,8 @@ interface Row {
   source: 'push' | 'reconcile';
   receivedAtUs: number;
   pushedAtUs: number | null;
+  bodyId: number;
   bodyIndex: number;
-  bytes: Uint8Array;
 }
 
 const dateFields = {
@@ -42,18 +43,23 @@ export function readLog(dataDir: string): LoggedEvent[] {
   try {
     const rows = database.prepare<[], Row>(
       `SELECT position, subscription, event, product_id AS productId, source,
-         received_at_us AS receivedAtUs, pushed_at_us AS pushedAtUs, body_index AS bodyIndex, bytes
-       FROM notification JOIN body ON body.id = body_id ORDER BY position`,
+         received_at_us AS receivedAtUs, pushed_at_us AS pushedAtUs, body_index AS bodyIndex,
+         body_id AS bodyId
+       FROM notification ORDER BY position`,
     );
+    const bodies = bodyReader(database);
     // One at a time: bodies are large, and not kept.
-    return Array.from(rows.iterate(), toLogged);
+    return Array.from(rows.iterate(), (row) => toLogged(row, bodies.keptBody(row.bodyId)));
   } finally {
     database.close();
   }
 }
 
-function toLogged({ bodyIndex, bytes, receivedAtUs, ...row }: Row): LoggedEvent {
-  const json: unknown = JSON.parse(Buffer.from(bytes).toString());
+function toLogged(
+  { bodyIndex, bodyId: _, receivedAtUs, ...row }: Row,
+  body: Uint8Array,
+): LoggedEvent {
+  const json: unknown = JSON.parse(Buffer.from(body).toString());
   // The bodies are the sandbox's own, or the receiver's.
   const item = (Array.isArray(json) ? json[bodyIndex] : json) as Record<string, unknown>;
   const record = (item.value ?? item.Value) as Record<string, unknown>;

@@ -1,12 +1,15 @@
 /** Writes the generated pages, or, with --check, fails when one is not current. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import './require-node.js';
+import { licencesPage } from './licences.js';
 
 const { generatedFiles } = await import('../src/cli/generated-files.ts');
 
 const root = new URL('../', import.meta.url);
 const check = process.argv.includes('--check');
-for (const [path, text] of Object.entries(generatedFiles())) {
+const lock = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8'));
+const pages = { ...generatedFiles(), 'docs/licences.md': licencesPage(lock) };
+for (const [path, text] of Object.entries(pages)) {
   const file = new URL(path, root);
   if (!check) writeFileSync(file, text);
   else if (readFileSync(file, 'utf8') !== text) {

@@ -58,6 +58,7 @@ const packageOwners: Record<string, string> = {
   standardwebhooks: 'sinks',
   '@nats-io/transport-node': 'sinks',
   '@nats-io/jetstream': 'sinks',
+  'prom-client': 'console',
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })

@@ -1,5 +1,6 @@
 /** The pages that are written from the program's own tables: path in the project -> text. */
 import { configurationPage, envExample } from '../config/reference.ts';
+import { metricsPage } from '../console/metrics/metrics-page.ts';
 import { commandLinePage } from './command-reference.ts';
 import type { Io, Output } from './io.ts';
 import { createProgram } from './program.ts';
@@ -9,6 +10,7 @@ export function generatedFiles(): Record<string, string> {
     '.env.example': envExample(),
     'docs/configuration.md': configurationPage(),
     'docs/cli.md': commandLinePage(createProgram(idleIo, '')),
+    'docs/metrics.md': metricsPage(),
   };
 }
 

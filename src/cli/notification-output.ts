@@ -2,10 +2,9 @@
 import { stringify } from 'csv-stringify/sync';
 import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
 import type { NotificationRow } from '../domain/ports.ts';
-import { printable } from '../domain/printable.ts';
 import type { Output } from './io.ts';
 import { type Column, printTable } from './table.ts';
-import { writeOut } from './write-out.ts';
+import { writeForeign, writeOut } from './write-out.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
@@ -34,9 +33,7 @@ export async function writeRows(
   if (form === 'csv') await writeOut(output, `${notificationFields.join(',')}\n`);
   for await (const row of outputRows) {
     count += 1;
-    const line = lineOf(form, row);
-    // A file gets the text as it is; a terminal must not be steered by it.
-    await writeOut(output, output.isTTY ? `${printable(line.trimEnd())}\n` : line);
+    await writeForeign(output, lineOf(form, row));
   }
   return count;
 }
@@ -48,9 +45,7 @@ export async function writeJson<Row>(
 ): Promise<number> {
   let count = 0;
   for await (const row of rows) {
-    const element = JSON.stringify(row);
-    const safe = output.isTTY ? printable(element) : element;
-    await writeOut(output, `${count === 0 ? '[\n' : ',\n'}${safe}`);
+    await writeForeign(output, `${count === 0 ? '[\n' : ',\n'}${JSON.stringify(row)}`);
     count += 1;
   }
   await writeOut(output, count === 0 ? '[]\n' : '\n]\n');

@@ -1,7 +1,9 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
 import { alertsCommand } from './commands/alerts.ts';
+import { backupCommand } from './commands/backup.ts';
 import { certificateCommand } from './commands/certificate.ts';
+import { compactCommand } from './commands/compact.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { credentialsCommand } from './commands/credentials.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -11,14 +13,17 @@ import { healthCommand } from './commands/health.ts';
 import { importCommand } from './commands/import.ts';
 import { indexCommand } from './commands/index.ts';
 import { maintainCommand } from './commands/maintain.ts';
+import { pruneCommand } from './commands/prune.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { queryCommand } from './commands/query.ts';
 import { reconcileCommand } from './commands/reconcile.ts';
 import { registerCommand } from './commands/register.ts';
 import { replayCommand } from './commands/replay.ts';
+import { restoreCommand } from './commands/restore.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
 import { sinksCommand } from './commands/sinks.ts';
 import { startCommand } from './commands/start.ts';
+import { statusCommand } from './commands/status.ts';
 import { subscriptionsCommand } from './commands/subscriptions.ts';
 import { summarizeCommand } from './commands/summarize.ts';
 import { tailCommand } from './commands/tail.ts';
@@ -36,6 +41,7 @@ Examples:
   $ earshot demo                       see it work, without any account
   $ earshot doctor                     what is missing, from configuration to delivery
   $ earshot start                      serve the endpoint (see docs/configuration.md)
+  $ earshot status                     whether all is well, and what to do when it is not
   $ earshot register --dry-run         what the catalogue account lacks
   $ earshot query --since 24h          what arrived since yesterday
   $ earshot query products --tile 31UFR --cloud-below 20
@@ -44,6 +50,7 @@ Examples:
   $ earshot tail --event deleted       follow deletions as they arrive
   $ earshot coverage                   whether anything is missing, hour by hour
   $ earshot reconcile --from 10d       fetch what no push told of
+  $ earshot backup --to /mnt/backups   all of it in one file, while it serves
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
 Data goes to standard output, everything else to standard error.`,
@@ -52,6 +59,7 @@ Data goes to standard output, everything else to standard error.`,
     demoCommand(io),
     startCommand(io),
     doctorCommand(io),
+    statusCommand(io),
     healthCommand(io),
     registerCommand(io),
     maintainCommand(io),
@@ -68,6 +76,10 @@ Data goes to standard output, everything else to standard error.`,
     sinksCommand(io),
     replayCommand(io),
     quarantineCommand(io),
+    backupCommand(io),
+    restoreCommand(io),
+    pruneCommand(io),
+    compactCommand(io),
     indexCommand(io),
     importCommand(io),
     sandboxCommand(io),

@@ -4,6 +4,7 @@ import type { Delivery } from '../domain/ports.ts';
 import { readNotifications } from '../domain/read-notifications.ts';
 import { tellsOf } from '../domain/tells-of.ts';
 import { createBodyState } from '../store/body-state.ts';
+import type { DataPlace } from '../store/disk-limit.ts';
 import { catchUpIndex } from '../store/products/index-maintenance.ts';
 import { openProducts } from '../store/products/products.ts';
 
@@ -17,14 +18,14 @@ export interface PushedHere {
  * What was pushed stands in the product index, which is brought up to date when the first recovered event comes.
  * `among` rejects with `unavailable` where that cannot be done, and early when the signal is aborted.
  */
-export function openPushedHere(dataDir: string, signal: AbortSignal): PushedHere {
+export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHere {
   const state = createBodyState();
   let opened: ReturnType<typeof openProducts> | undefined;
 
   const openIndex = async () => {
-    await catchUpIndex({ dataDir, signal });
+    await catchUpIndex({ ...place, signal });
     signal.throwIfAborted();
-    return openProducts(dataDir);
+    return openProducts(place.dataDir);
   };
 
   /** Recovered events come one to a body. */

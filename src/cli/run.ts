@@ -51,5 +51,6 @@ function explain(error: unknown): string {
   if (error instanceof SandboxConfigurationError) return `earshot: ${printable(error.message)}\n`;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const cause = error instanceof Error && error.cause !== undefined ? `\n${error.cause}` : '';
-  return `earshot: this is a fault of the program; please report it.\n${text}${cause}\n`;
+  const lines = `${text}${cause}`.split('\n').map(printable);
+  return `earshot: this is a fault of the program; please report it.\n${lines.join('\n')}\n`;
 }

@@ -1,10 +1,13 @@
 /** Opens the private listener beside the receiver; intake never depends on it. */
 import type { ConsoleConfig } from '../config/console-config.ts';
 import { createConsoleApp } from '../console/console-app.ts';
+import type { Readiness } from '../console/health-routes.ts';
+import type { Metrics } from '../console/metrics/metrics.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
+import type { Status } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
 import { hostInUrl } from '../http/listen-address.ts';
 import { type Listener, startListener } from '../http/listener.ts';
@@ -33,6 +36,9 @@ export interface ConsoleParts {
   notifications: NotificationLog;
   summaries: SummaryReader;
   completeness: CompletenessReader;
+  status: () => Promise<Status>;
+  metrics: Pick<Metrics, 'scrape'>;
+  readiness: Readiness;
   log: Logger;
 }
 

@@ -16,13 +16,14 @@ export interface ServedQueries {
 
 /** What fails here is told to the log: intake goes on without it. */
 export async function serveQueries(
-  { dataDir, console, index }: ServeConfig,
+  { dataDir, diskReserveBytes, console, index }: ServeConfig,
   asked: Omit<ConsoleParts, 'products'>,
   io: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedQueries> {
   const closers = createClosers();
   if (index) {
-    const indexing = startIndexing({ dataDir, log: asked.log, besideIntake: true });
+    const place = { dataDir, diskReserveBytes };
+    const indexing = startIndexing({ ...place, log: asked.log, besideIntake: true });
     closers.add(() => indexing.stop());
   }
   const products = openProducts(dataDir);

@@ -3,6 +3,7 @@
 import type { CredentialPairs } from '../config/endpoint-credentials.ts';
 import type { ServeConfig } from '../config/read-config.ts';
 import { watchCredentialsFile } from '../config/watch-credentials.ts';
+import { createMetrics } from '../console/metrics/metrics.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
@@ -16,8 +17,11 @@ import { createClosers } from './closers.ts';
 import { startDeliveryMarks } from './delivery-marks.ts';
 import type { Io } from './io.ts';
 import { startOutcomeSummary } from './outcome-summary.ts';
+import { createReadiness } from './readiness.ts';
 import { serveQueries } from './serve-queries.ts';
 import { type CertificateTuning, openServedCertificate } from './served-certificate.ts';
+import { serveStatus } from './status/serve-status.ts';
+import type { Beside } from './status/status-sources.ts';
 
 /** Time for requests in hand when the program ends. */
 const graceMs = 10_000;
@@ -37,6 +41,8 @@ export interface RunningReceiver {
   products: Products;
   /** False where the first certificate has yet to come: nobody can reach it before. */
   hasCertificate: boolean;
+  /** Tells what works beside it, for its status. */
+  tellBeside(beside: Beside): void;
   close(): Promise<void>;
 }
 
@@ -51,7 +57,9 @@ export async function serve(
   const { nowUs, newId } = io;
   try {
     const certificate = await openServedCertificate(config, log, io, tuning);
-    const store = await openStore({ dataDir: config.dataDir, nowUs });
+    const metrics = createMetrics(log);
+    const { noteCommit: onCommit } = metrics;
+    const store = await openStore({ ...config, nowUs, onCommit });
     closers.add(() => store.close());
     const summary = startOutcomeSummary(log);
     closers.add(() => summary.stop());
@@ -67,20 +75,17 @@ export async function serve(
       nowUs,
       newRequestId: newId,
       trustedProxies: config.trustedProxies,
-      observe: summary.observe,
+      observe: (outcome, subscription, receipt) => {
+        summary.observe(outcome);
+        metrics.observe(outcome, subscription, receipt);
+      },
       onDelivered: marks.note,
     });
     const listener = await startListener({
       fetch: app.fetch,
       listen: config.listen,
       listenVariable: 'EARSHOT_LISTEN',
-      onBadRequest: (err) => {
-        const requestId = newId();
-        const reason = err instanceof Error ? err.message : String(err);
-        // Anybody can send these without a password, so they must not fill the log.
-        log.debug({ requestId, reason }, 'request that cannot be read');
-        return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
-      },
+      onBadRequest: unreadable(log, newId),
       keyPair: certificate.keyPair,
       handshakeOnly: certificate.handshakeOnly,
       ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
@@ -89,17 +94,30 @@ export async function serve(
     const renewal = certificate.follow(listener);
     closers.add(() => renewal.stop());
     const { summaries, completeness } = store;
-    const parts = { notifications: store, summaries, completeness, log };
-    const queries = await serveQueries(config, parts, io);
+    const readiness = createReadiness({ store, certificate, nowUs });
+    const { status, tellBeside } = serveStatus(config, { store, readiness, log }, io);
+    const shown = { notifications: store, summaries, completeness, status, metrics, readiness };
+    const queries = await serveQueries(config, { ...shown, log }, io);
     closers.add(() => queries.close());
     const url = urlOf(listener, config.tls.kind !== 'off');
     const hasCertificate = certificate.keyPair !== null;
     const { products, consoleUrl } = queries;
-    return { url, consoleUrl, store, products, hasCertificate, close: closers.closeAll };
+    const { closeAll: close } = closers;
+    return { url, consoleUrl, store, products, hasCertificate, tellBeside, close };
   } catch (error) {
     await closers.closeAll();
     throw error;
   }
+}
+
+/** Answers what is no request. Anybody can send it without a password, so it must not fill the log. */
+function unreadable(log: Logger, newId: () => string): (error: unknown) => Response {
+  return (error) => {
+    const requestId = newId();
+    const reason = error instanceof Error ? error.message : String(error);
+    log.debug({ requestId, reason }, 'request that cannot be read');
+    return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
+  };
 }
 
 /** The pairs that are accepted: those of the variables for good, those of the file as it changes. */

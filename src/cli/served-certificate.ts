@@ -20,6 +20,8 @@ export interface ServedCertificate {
   /** As a listener takes it: undefined for plain HTTP, null for HTTPS that has no certificate yet. */
   keyPair: KeyPair | null | undefined;
   handshakeOnly?: HandshakeOnly;
+  /** What is served now: null while there is none, undefined for plain HTTP. */
+  served(): Pick<LoadedCertificate, 'notBefore' | 'notAfter'> | null | undefined;
   /** Keeps the listener's certificate up to date from now on. */
   follow(listener: Pick<Listener, 'setKeyPair'>): { stop(): void | Promise<void> };
 }
@@ -42,15 +44,26 @@ export async function openServedCertificate(
   tuning: CertificateTuning = {},
 ): Promise<ServedCertificate> {
   const { tls } = config;
-  if (tls.kind === 'off') return { keyPair: undefined, follow: () => ({ stop: () => undefined }) };
+  if (tls.kind === 'off') {
+    const nothing = () => undefined;
+    return { keyPair: undefined, served: nothing, follow: () => ({ stop: nothing }) };
+  }
+  let latest: LoadedCertificate | null = null;
   const onChange = (listener: Pick<Listener, 'setKeyPair'>) => (changed: LoadedCertificate) => {
+    latest = changed;
     listener.setKeyPair({ cert: changed.cert, key: changed.key });
     log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
     warnOfCertificate(changed, config, log, io);
   };
-  if (tls.kind === 'acme') return fromAuthority(tls, { config, log, io, tuning, onChange });
-  return fromFiles(tls, { config, log, io, tuning, onChange });
+  const parts = { config, log, io, tuning, onChange };
+  const source =
+    tls.kind === 'acme' ? await fromAuthority(tls, parts) : await fromFiles(tls, parts);
+  latest = source.keyPair;
+  return { ...source, served: () => latest };
 }
+
+/** Where the certificate comes from, with the one that is there at the start. */
+type Source = Omit<ServedCertificate, 'served'> & { keyPair: LoadedCertificate | null };
 
 interface Served {
   config: ServeConfig;
@@ -63,7 +76,7 @@ interface Served {
 async function fromFiles(
   files: Extract<TlsConfig, { kind: 'files' }>,
   { config, log, io, tuning, onChange }: Served,
-): Promise<ServedCertificate> {
+): Promise<Source> {
   const current = await loadCertificateFiles(files);
   warnOfCertificate(current, config, log, io);
   return {
@@ -88,7 +101,7 @@ async function fromFiles(
 async function fromAuthority(
   settings: AcmeConfig,
   { config, log, io, tuning, onChange }: Served,
-): Promise<ServedCertificate> {
+): Promise<Source> {
   const stopper = new AbortController();
   const door = settings.challenge === 'http-01' ? doorOf(settings, io) : noDoor;
   const world = openAcmeWorld({

@@ -4,7 +4,10 @@ import {
   type CompleteAccountConfig,
   completeAccountConfig,
 } from '../config/account-config.ts';
+import type { BackupConfig } from '../config/backup-config.ts';
+import type { CompactConfig } from '../config/compact-config.ts';
 import type { ReconcileConfig, WatchConfig } from '../config/completeness-config.ts';
+import type { KeepConfig } from '../config/keep-config.ts';
 import type { ServeConfig } from '../config/read-config.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import type { SummaryConfig } from '../config/summary-config.ts';
@@ -16,27 +19,38 @@ import type { MaintenanceLoop } from './maintenance-loop.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface BesideConfig {
+  /** Of earshot. */
+  version: string;
   serve: ServeConfig;
   account: AccountConfig;
   summary: SummaryConfig;
   reconcile: ReconcileConfig;
   watch: WatchConfig;
+  keep: KeepConfig;
+  compact: CompactConfig;
+  backup: BackupConfig;
 }
 
 /** Starts every part that is wanted; `close` ends them in reverse. None of them is ever in the way of intake. */
 export async function startBeside(
   receiver: RunningReceiver,
-  { serve, account, summary, reconcile, watch }: BesideConfig,
+  { version, serve, account, summary, reconcile, watch, keep, compact, backup }: BesideConfig,
   log: Logger,
   io: Io,
 ): Promise<{ close(): Promise<void> }> {
-  const [{ startUptimeMarks }, { serveSummaries }, { serveWatchdog }, { serveSinks }] =
-    await Promise.all([
-      import('./uptime-marks.ts'),
-      import('./summaries/serve-summaries.ts'),
-      import('./alerts/serve-watchdog.ts'),
-      import('./sinks/serve-sinks.ts'),
-    ]);
+  const [
+    { startUptimeMarks },
+    { serveSummaries },
+    { summaryModeOf },
+    { serveWatchdog },
+    { serveSinks },
+  ] = await Promise.all([
+    import('./uptime-marks.ts'),
+    import('./summaries/serve-summaries.ts'),
+    import('./summaries/summary-mode.ts'),
+    import('./alerts/serve-watchdog.ts'),
+    import('./sinks/serve-sinks.ts'),
+  ]);
   const closers = createClosers();
   const { completeness } = receiver.store;
   const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
@@ -48,6 +62,13 @@ export async function startBeside(
     { serve, reconcile, watch },
     { log, io, closers },
   );
+  const pruning = await pruneBeside(receiver, keep, log, io);
+  closers.add(() => pruning?.stop());
+  const compacting = await compactBeside(receiver, compact, log, io);
+  closers.add(() => compacting?.stop());
+  const backups = await backUpBeside(receiver, { ...backup, version }, log, io);
+  closers.add(() => backups?.stop());
+  const backupEveryHours = backup.folder === null ? null : backup.everyHours;
   const { dataDir, index } = serve;
   const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
   closers.add(() => summaries?.stop());
@@ -59,10 +80,55 @@ export async function startBeside(
     reconcile: isCompared,
     maintenance: maintenance !== undefined,
     handingOver: sinks.handingOver,
+    backupEveryHours,
   };
   const watchdog = serveWatchdog(receiver, watched, log, io);
   closers.add(() => watchdog.stop());
+  const summaryMode = summaryModeOf(summary, io.workingDir);
+  // What is wrong with the rules has been told; here it shows in the status.
+  summaryMode.catch(() => undefined);
+  receiver.tellBeside({
+    version,
+    handingOver: sinks.handingOver,
+    summaryMode: () => summaryMode,
+    backupEveryHours,
+  });
   return { close: closers.closeAll };
+}
+
+/** Nothing is ever removed where nobody has said what is to be kept. */
+async function pruneBeside(
+  { store }: RunningReceiver,
+  { dataDir, keep }: KeepConfig,
+  log: Logger,
+  io: Io,
+): Promise<{ stop(): Promise<void> } | undefined> {
+  if (keep === null) return undefined;
+  const { startPruning } = await import('./prune/serve-prune.ts');
+  return startPruning({ store, log }, { dataDir, keep }, io);
+}
+
+async function compactBeside(
+  { store }: RunningReceiver,
+  { compact, ...place }: CompactConfig,
+  log: Logger,
+  io: Io,
+): Promise<{ stop(): Promise<void> } | undefined> {
+  if (!compact) return undefined;
+  const { startCompacting } = await import('./compact/serve-compact.ts');
+  return startCompacting({ store, log }, place, io);
+}
+
+/** None are made where nobody has said where to. */
+async function backUpBeside(
+  { store }: RunningReceiver,
+  { folder, ...backup }: BackupConfig & { version: string },
+  log: Logger,
+  io: Io,
+): Promise<{ stop(): Promise<void> } | undefined> {
+  if (folder === null) return undefined;
+  const { startBackups } = await import('./backup/serve-backups.ts');
+  return startBackups({ store, log }, { ...backup, folder }, io);
 }
 
 /** Whether the log is compared with the catalogue by itself; says so when it is not. */

@@ -4,7 +4,7 @@ import type { Logger } from '../domain/ports.ts';
 
 const intervalMs = 60_000;
 
-/** Keeps a mark now, every minute, and when it is stopped. A mark that fails is made good by the next. */
+/** Keeps a mark now, every minute, and when it is stopped. While marks fail, as on a full disk, nothing is taken either. */
 export function startUptimeMarks(options: {
   completeness: Pick<Completeness, 'markUp'>;
   nowUs: () => number;
@@ -13,14 +13,17 @@ export function startUptimeMarks(options: {
   const { completeness, nowUs, log } = options;
   let fromUs = nowUs();
   let lastUs = fromUs;
+  let isBroken = false;
   const mark = async () => {
     const toUs = nowUs();
-    // After a sleep of the machine, or with a clock set back, it was not up all the time in between.
-    if (toUs < lastUs || toUs - lastUs > 3 * intervalMs * 1_000) fromUs = toUs;
+    // After a failure, a sleep of the machine, or with a clock set back, it was not up all the time in between.
+    if (isBroken || toUs < lastUs || toUs - lastUs > 3 * intervalMs * 1_000) fromUs = toUs;
     lastUs = toUs;
     try {
       await completeness.markUp({ fromUs, toUs });
+      isBroken = false;
     } catch (error) {
+      isBroken = true;
       const reason = error instanceof Error ? error.message : String(error);
       log.debug({ reason }, 'that the receiver is up could not be noted');
     }

@@ -1,7 +1,8 @@
 /** What the watchdog measures outside the store: certificate, disk, intake. */
-import { statfs } from 'node:fs/promises';
 import type { TlsConfig } from '../config/tls-config.ts';
 import type { Intake } from '../domain/ports.ts';
+import type { CertificateStatus } from '../domain/status.ts';
+import { type DataPlace, diskRoom } from '../store/disk-limit.ts';
 import { openAcmeFolder } from '../tls/acme/acme-folder.ts';
 import { renewalOutlook } from '../tls/acme/renewal-outlook.ts';
 import { certificateFacts } from '../tls/certificate-facts.ts';
@@ -10,20 +11,13 @@ import type { Probes } from '../watch/watch-world.ts';
 import type { Io } from './io.ts';
 
 export function watchProbes(
-  { tls, dataDir }: { tls: TlsConfig; dataDir: string },
+  { tls, ...place }: DataPlace & { tls: TlsConfig },
   intake: Pick<Intake, 'checkWritable'>,
   { nowUs }: Pick<Io, 'nowUs'>,
-): Probes {
+): Probes & { certificate(): Promise<CertificateStatus | null> } {
   return {
-    certificate: () => certificateProbe(tls, dataDir, nowUs),
-    disk: async () => {
-      const { bavail, blocks, bsize, frsize } = await statfs(dataDir);
-      // Some file systems, and those of the kernel's own, have no size.
-      if (blocks === 0) return null;
-      // Blocks are counted in `frsize`; `bsize` is the size to transfer, and may be larger (statfs(2)).
-      const blockBytes = frsize || bsize;
-      return { freeBytes: bavail * blockBytes, totalBytes: blocks * blockBytes };
-    },
+    certificate: () => certificateProbe(tls, place.dataDir, nowUs),
+    disk: async () => diskRoom(place),
     intake: async () => {
       try {
         await intake.checkWritable();
@@ -35,19 +29,27 @@ export function watchProbes(
   };
 }
 
+const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
+
 /** From the files: what is served follows them within minutes. Null behind a proxy, and before the first one. */
 async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => number) {
   if (tls.kind === 'off') return null;
-  if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, null);
+  if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
   const folder = openAcmeFolder(dataDir);
   const { state } = await renewalOutlook(folder, tls, nowUs());
   const certificate = await folder.readCertificate();
   if (certificate === null) return null;
-  return probed(certificate.cert, state.lastFailure?.message ?? null);
+  const { failures, lastAttemptAtUs, lastSuccessAtUs, lastFailure } = state;
+  // That of an earlier time is kept when it has succeeded since.
+  const reason = failures === 0 ? null : (lastFailure?.message ?? null);
+  return probed(certificate.cert, { lastAttemptAtUs, lastSuccessAtUs, lastFailure: reason });
 }
 
-function probed(chainPem: string, lastFailure: string | null) {
+function probed(
+  chainPem: string,
+  renewal: Omit<CertificateStatus, 'notAfterUs' | 'lifetimeUs'>,
+): CertificateStatus {
   const { validFrom, validTo } = certificateFacts(chainPem);
   const [fromUs, notAfterUs] = [validFrom.getTime() * 1_000, validTo.getTime() * 1_000];
-  return { notAfterUs, lifetimeUs: notAfterUs - fromUs, lastFailure };
+  return { notAfterUs, lifetimeUs: notAfterUs - fromUs, ...renewal };
 }

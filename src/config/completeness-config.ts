@@ -2,10 +2,10 @@
 import type { Account } from '../domain/account.ts';
 import { readAccountConfig } from './account-config.ts';
 import { frozen } from './frozen.ts';
+import type { DataConfig } from './read-config.ts';
 import { type Environment, readVariables, refuseProblems } from './read-variables.ts';
 
-export interface ReconcileConfig {
-  dataDir: string;
+export interface ReconcileConfig extends DataConfig {
   catalogueUrl: string;
   /** For a catalogue that wants to know who asks for its lists; null when nothing says so. */
   account: Account | null;
@@ -23,10 +23,13 @@ export interface WatchConfig {
 /** What `reconcile` needs. Throws one `configuration` error that lists every problem. */
 export function readReconcileConfig(environment: Environment): Readonly<ReconcileConfig> {
   const { dataDir, catalogueUrl, account } = readAccountConfig(environment);
-  const { values, problems } = readVariables(environment, ['reconcileRequestsPerMinute']);
+  const { values, problems } = readVariables(environment, [
+    'reconcileRequestsPerMinute',
+    'diskReserve',
+  ]);
   refuseProblems(problems);
-  const { reconcileRequestsPerMinute: requestsPerMinute } = values;
-  return frozen({ dataDir, catalogueUrl, account, requestsPerMinute });
+  const { reconcileRequestsPerMinute: requestsPerMinute, diskReserve: diskReserveBytes } = values;
+  return frozen({ dataDir, diskReserveBytes, catalogueUrl, account, requestsPerMinute });
 }
 
 /** What `start` needs besides. Throws one `configuration` error that lists every problem. */

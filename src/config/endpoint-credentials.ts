@@ -1,12 +1,10 @@
 /** The credentials that the receiver accepts: from the variables, else from the data directory. */
-import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import { jsonOf } from '../domain/json-of.ts';
-import { makeDirectory } from '../domain/make-directory.ts';
+import { readOwnerOnly, writeOwnerOnly } from '../domain/owner-only-file.ts';
 
 /**
  * Kept owner-only in the data directory. Several pairs while the catalogue changes to a new one: all
@@ -67,12 +65,9 @@ export function readEndpointCredentials(
  */
 export function readCredentialsFile(dataDir: string): CredentialPairs | null {
   const path = join(dataDir, credentialsFileName);
-  const stats = statsOf(path);
-  if (stats === undefined) return null;
-  if ((stats.mode & 0o077) !== 0) {
-    throw new AppError('configuration', `${path} can be read by others. Run: chmod 600 ${path}`);
-  }
-  const parsed = credentialsFile.safeParse(jsonOf(textOf(path)));
+  const text = readOwnerOnly(path);
+  if (text === null) return null;
+  const parsed = credentialsFile.safeParse(jsonOf(text));
   if (parsed.success) return parsed.data.pairs;
   throw new AppError(
     'configuration',
@@ -84,33 +79,11 @@ export function readCredentialsFile(dataDir: string): CredentialPairs | null {
 export async function writeCredentialsFile(dataDir: string, pairs: CredentialPairs): Promise<void> {
   const path = join(dataDir, credentialsFileName);
   try {
-    makeDirectory(dataDir);
-    await writeFileAtomic(path, `${JSON.stringify({ pairs }, null, 2)}\n`, { mode: 0o600 });
+    await writeOwnerOnly(path, `${JSON.stringify({ pairs }, null, 2)}\n`);
   } catch (cause) {
     throw new AppError(
       'configuration',
       `${path} cannot be written (${errorCodeOf(cause)}). Run this as the user of the receiver, and look at the disk.`,
-      { cause },
-    );
-  }
-}
-
-function statsOf(path: string) {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    // A directory on the way that cannot be entered: nothing there can be used.
-    return undefined;
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new AppError(
-      'configuration',
-      `${path} cannot be read (${errorCodeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
       { cause },
     );
   }

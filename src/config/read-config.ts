@@ -15,6 +15,8 @@ export interface ServeConfig {
   listen: { host: string; port: number };
   publicUrl: string | undefined;
   dataDir: string;
+  /** What is kept free on its disk; the usual where there is none. */
+  diskReserveBytes?: number | undefined;
   credentials: CredentialPairs;
   credentialsSource: EndpointCredentials['source'];
   tls: TlsConfig;
@@ -33,6 +35,7 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
     'publicUrl',
     'listen',
     'dataDir',
+    'diskReserve',
     'endpointUsername',
     'endpointPassword',
     ...tlsKeys,
@@ -56,6 +59,7 @@ export function readServeConfig(environment: Environment): Readonly<ServeConfig>
     listen,
     publicUrl,
     dataDir,
+    diskReserveBytes: values.diskReserve,
     credentials: endpoint.pairs,
     credentialsSource: endpoint.source,
     tls,
@@ -89,9 +93,11 @@ export function readAll<const Readers extends readonly (() => unknown)[]>(
   return values as Read<Readers>;
 }
 
+export type DataConfig = Pick<ServeConfig, 'dataDir' | 'diskReserveBytes'>;
+
 /** What commands need that look into the data directory. */
-export function readDataConfig(environment: Environment): Readonly<{ dataDir: string }> {
-  const { values, problems } = readVariables(environment, ['dataDir']);
+export function readDataConfig(environment: Environment): Readonly<DataConfig> {
+  const { values, problems } = readVariables(environment, ['dataDir', 'diskReserve']);
   refuseProblems(problems);
-  return Object.freeze(values);
+  return Object.freeze({ dataDir: values.dataDir, diskReserveBytes: values.diskReserve });
 }

@@ -1,40 +1,59 @@
-/** The doctor's check of the files in which users keep secrets: others should not read them. */
+/** The check of the files that users supply: others should neither read their secrets nor change what they say. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Finding } from '../domain/finding.ts';
+import { subscriptionsFileName } from './subscriptions-file.ts';
 import { type Variable, variables } from './variables.ts';
 
+const check = 'secret files';
+
+/** Who changes these decides whom earshot trusts, or what it does. */
+const trustedNames = [variables.tlsCert, variables.acmeCa, variables.probeCa].map(
+  ({ name }) => name,
+);
+
 /**
- * Looks at the files that `…_FILE` variables and EARSHOT_TLS_KEY name, and at `.env` in the working
- * directory. A group may read them: that is how keys are shared with a receiver.
+ * Looks at the files that variables name, and at `.env` and `earshot.config.ts` in the working directory. A group may
+ * read and change them: that is how keys are shared with a receiver. For the doctor, and for the log at the start.
  */
 export async function checkSecretFiles(options: {
   env: Readonly<Record<string, string | undefined>>;
   workingDir: string;
 }): Promise<Finding[]> {
-  const check = 'secret files';
   const { env, workingDir } = options;
-  const names = Object.values<Variable>(variables).flatMap(({ name, secret }) =>
+  const named = (names: readonly string[]) => names.flatMap((name) => env[name] || []);
+  const secretNames = Object.values<Variable>(variables).flatMap(({ name, secret }) =>
     secret === true ? [`${name}_FILE`] : [],
   );
-  const named = [...names, variables.tlsKey.name].flatMap((name) => env[name] || []);
-  const files = [...new Set([...named, join(workingDir, '.env')])];
-  const modes = await Promise.all(files.map(modeOf));
-  const open = files.filter((_file, i) => ((modes[i] ?? 0) & 0o007) !== 0);
-  if (open.length > 0) {
-    const message = `Every user of this machine may read ${open.join(', ')}.`;
-    return [{ check, state: 'warn', message, advice: `Run: chmod o= ${open.join(' ')}` }];
-  }
-  const there = modes.filter((mode) => mode !== null).length;
-  if (there === 0) return [];
-  const message = `${there === 1 ? 'The file' : `The ${there} files`} with secrets of yours cannot be read by everybody.`;
+  const secrets = [...named([...secretNames, variables.tlsKey.name]), join(workingDir, '.env')];
+  const trusted = [...named(trustedNames), join(workingDir, subscriptionsFileName)];
+  const modes = await modesOf(secrets);
+  const found = [
+    ...openTo(0o007, modes, { may: 'read or change', away: 'chmod o=' }),
+    ...openTo(0o002, await modesOf(trusted), { may: 'change', away: 'chmod o-w' }),
+  ];
+  if (found.length > 0 || modes.size === 0) return found;
+  const message = `${modes.size === 1 ? 'The file' : `The ${modes.size} files`} with secrets of yours cannot be read by everybody.`;
   return [{ check, state: 'pass', message }];
 }
 
-/** Null for a file that cannot be looked at: the check of the configuration reports it. */
-async function modeOf(file: string): Promise<number | null> {
-  return stat(file).then(
-    ({ mode }) => mode,
-    () => null,
-  );
+function openTo(
+  bits: number,
+  modes: ReadonlyMap<string, number>,
+  { may, away }: { may: string; away: string },
+): Finding[] {
+  const open = [...modes].flatMap(([file, mode]) => ((mode & bits) === 0 ? [] : [file]));
+  if (open.length === 0) return [];
+  const message = `Every user of this machine may ${may} ${open.join(', ')}.`;
+  return [{ check, state: 'warn', message, advice: `Run: ${away} ${open.join(' ')}` }];
+}
+
+/** Without those that cannot be looked at: the check of the configuration reports them. */
+async function modesOf(files: readonly string[]): Promise<Map<string, number>> {
+  const modes = new Map<string, number>();
+  for (const file of files) {
+    const stats = await stat(file).catch(() => null);
+    if (stats !== null) modes.set(file, stats.mode);
+  }
+  return modes;
 }

@@ -40,13 +40,6 @@ export async function loadEachSink(folder: string): Promise<LoadedSinks> {
   });
 }
 
-/** The same where all are needed. Rejects with `configuration`, all problems of all sinks at once. */
-export async function loadSinks(folder: string): Promise<readonly SinkDefinition[]> {
-  const { definitions, faulty } = await loadEachSink(folder);
-  if (faulty.length === 0) return definitions;
-  throw faultySinks(folder, faulty);
-}
-
 /** The error with the code `configuration` that tells what is wrong with sinks. */
 export function faultySinks(folder: string, faulty: LoadedSinks['faulty']): AppError {
   const details = faulty.flatMap(({ problems }) => problems);

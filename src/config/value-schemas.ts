@@ -95,6 +95,29 @@ export const amount = z
   .regex(/^(0|[1-9]\d{0,8})$/, 'must be a whole number, 0 or more, of at most nine digits')
   .transform(Number);
 
+const byteUnits = {
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+};
+
+/** A size such as `256MiB`, `1.5GB` or `0`, to bytes. */
+export const byteSize = z.string().transform((text, context) => {
+  const match = /^(\d{1,9}(?:\.\d{1,3})?) ?([kMGT]|[KMGT]i)?B?$/.exec(text);
+  const unit = Object.entries(byteUnits).find(([name]) => name === (match?.[2] ?? ''));
+  if (match === null || unit === undefined) {
+    context.addIssue('must be a size, such as 256MiB or 1.5GB');
+    return z.NEVER;
+  }
+  return Math.round(Number(match[1]) * unit[1]);
+});
+
 /** A program and its arguments with blanks between them, to a list. */
 export const commandLine = z
   .string()

@@ -1,6 +1,10 @@
 /** The one table of variables: what each is called, means, holds and defaults to. */
 import { z } from 'zod';
+import { backupVariables } from './backup-variables.ts';
+import { compactVariables } from './compact-variables.ts';
 import { completenessVariables } from './completeness-variables.ts';
+import { diskVariables } from './disk-variables.ts';
+import { keepVariables } from './keep-variables.ts';
 import { summaryVariables } from './summary-variables.ts';
 import {
   addressRanges,
@@ -37,7 +41,7 @@ export const variables = {
     schema: listenAddressOrOff,
     default: '127.0.0.1:8080',
     description:
-      'Address and port of the private listener, which answers queries (plain HTTP), or `off`. Other addresses than those of this machine itself need EARSHOT_CONSOLE_PASSWORD.',
+      'Address and port of the private listener, which answers queries and hands out health and metrics (plain HTTP), or `off`. Other addresses than those of this machine itself need EARSHOT_CONSOLE_PASSWORD.',
     example: '127.0.0.1:8080',
   }),
   consolePassword: variable({
@@ -62,6 +66,10 @@ export const variables = {
     description: 'The folder that holds the database and the secrets that earshot makes itself.',
     example: '/var/lib/earshot',
   }),
+  ...diskVariables,
+  ...keepVariables,
+  ...compactVariables,
+  ...backupVariables,
   endpointUsername: variable({
     name: 'EARSHOT_ENDPOINT_USERNAME',
     schema: z.string().refine((name) => !name.includes(':'), {

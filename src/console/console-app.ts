@@ -4,6 +4,7 @@ import { type Context, Hono } from 'hono';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
+import type { Status } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
 import { statusOf } from '../http/problem.ts';
 import type { ApiRoute } from './api-route.ts';
@@ -17,7 +18,9 @@ import {
 } from './console-errors.ts';
 import { createConsoleGuard, type GuardOptions } from './console-guard.ts';
 import { coverageRoute } from './coverage-route.ts';
+import { healthAnswer, type Readiness, readyAnswer } from './health-routes.ts';
 import { jsonAnswer } from './json-answer.ts';
+import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
 import { answerOData, odataPath } from './odata-routes.ts';
 import { openApiDocument } from './open-api.ts';
@@ -28,6 +31,7 @@ import {
   type QueryLineOptions,
   queryLineDefaults,
 } from './query-line.ts';
+import { statusRoute } from './status-route.ts';
 import { summariesRoute } from './summaries-route.ts';
 
 export interface ConsoleOptions extends GuardOptions {
@@ -35,22 +39,21 @@ export interface ConsoleOptions extends GuardOptions {
   notifications: NotificationLog;
   summaries: SummaryReader;
   completeness: CompletenessReader;
+  status: () => Promise<Status>;
+  metrics: Pick<Metrics, 'scrape'>;
+  readiness: Readiness;
   nowUs: () => number;
   log: Logger;
   limits?: Partial<QueryLineOptions>;
 }
 
+/** For what is made ready beside the questions: it is to be had when those have to wait. */
+const atOnce: QueryLine = (answer, signal) => answer(signal);
+
 type Environment = { Bindings: HttpBindings };
 
-/**
- * What is behind it is not for everybody: answers are kept by nobody, read as nothing but what they
- * are, and handed to no page of another site. There are no CORS headers.
- */
-const safetyHeaders = {
-  'Cache-Control': 'no-store',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'X-Content-Type-Options': 'nosniff',
-};
+/** Beside what every listener sets: no page of another site gets hold of an answer. There are no CORS headers. */
+const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 
 /** Builds the app. Nothing in it changes anything: GET and HEAD only. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
@@ -65,11 +68,19 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     const refusal = guard(c.env.incoming, c.req.path) ?? refusedMethod(c.req, newRequestId);
     if (refusal === undefined) await next();
     else c.res = refusal;
-    for (const [name, value] of Object.entries(safetyHeaders)) c.header(name, value);
+    c.header(...sameOrigin);
   });
 
   app.get(`${odataPath}/*`, (c) =>
     productLine((signal) => answerOData(c, newRequestId(), { products, signal }), c.req.raw.signal),
+  );
+
+  app.get('/healthz', () => healthAnswer());
+  app.get('/readyz', () => readyAnswer(options.readiness));
+  app.get('/metrics', async (c) =>
+    c.body(await options.metrics.scrape(options.status), 200, {
+      'Content-Type': metricsContentType,
+    }),
   );
 
   const routes = [
@@ -77,6 +88,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: productsRoute({ products, summaries }), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute({ completeness, products, nowUs }), line: notificationLine },
+    { route: statusRoute(options.status), line: atOnce },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
   const table = routes.map(({ route }) => route);

@@ -10,7 +10,7 @@ const unavailableDetail =
   'The query cannot be answered at the moment: it took too long, or there is no product index (earshot index status tells). Try again later, or narrow it.';
 
 const wherePathsLead =
-  'There is nothing here. What there is: /api/products, /api/notifications, /api/openapi.json, /odata/v1/Products, /odata/v1/DeletedProducts.';
+  'There is nothing here. What there is: /api/products, /api/notifications, /api/openapi.json, /odata/v1/Products, /odata/v1/DeletedProducts, /healthz, /readyz, /metrics.';
 
 const allowed = 'GET, HEAD';
 

@@ -41,7 +41,16 @@ const coverageFields = z.object({
         z.object({
           hour: timeField.describe("The hour's beginning."),
           ...counts,
-          state: z.enum(['outside', 'unknown', 'missing', 'recovered', 'late', 'quiet', 'pushed']),
+          state: z.enum([
+            'outside',
+            'pruned',
+            'unknown',
+            'missing',
+            'recovered',
+            'late',
+            'quiet',
+            'pushed',
+          ]),
         }),
       ),
       delays: z

@@ -117,7 +117,10 @@ export type LockName =
   | 'index'
   | 'summaries'
   | 'reconcile'
-  | 'sinks';
+  | 'sinks'
+  | 'prune'
+  | 'compact'
+  | 'backup';
 
 /**
  * Takes a lock that ends with the process that holds it, however it ends. Resolves with what gives it

@@ -15,6 +15,7 @@ export const alertKinds = [
   'certificate', // near its end, and not renewed
   'disk', // little room left
   'intake', // notifications cannot be stored
+  'backup', // the last one is older than it should be
   'sink', // a sink takes nothing, or nothing is handed over to it
   'sink-refused', // a sink has dead letters
 ] as const;

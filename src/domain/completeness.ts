@@ -116,6 +116,11 @@ export interface CompletenessReader {
   }): Promise<HourCoverage[]>;
   /** Pushes received within [sinceUs, untilUs), at most 25 hours. */
   arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
+  /**
+   * The first whole hour of events of which nothing was pruned; 0 where nothing ever was. Of what came before,
+   * nothing may be said to be missing, and nothing is fetched.
+   */
+  wholeSinceUs(): Promise<number>;
 }
 
 /** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
@@ -124,7 +129,7 @@ export interface Completeness extends CompletenessReader {
    * Writes events into the log, at most 100 of one subscription, unless they are known: recovered already, or
    * told by a push after position `knownUpTo` (what came before was looked up by the caller). A push that
    * comes later is taken for the same event and counted on its row. The counts of an hour that was compared move
-   * along. Resolves with the positions given, null for what was known.
+   * along. Resolves with the positions given, null for what was known, and for what lies before `wholeSinceUs`.
    */
   recover(options: {
     events: readonly MissingEvent[];

@@ -5,6 +5,7 @@ import { sortedEvents } from './subscription.ts';
 /** How an hour stands; the worst that holds. */
 export type HourState =
   | 'outside' // nothing was asked for then
+  | 'pruned' // notifications of it were removed: nothing is said of it
   | 'unknown' // not compared yet, or not all of its kinds of events
   | 'missing' // events are not in the log
   | 'recovered' // complete: some events had to be fetched
@@ -43,8 +44,11 @@ export function reportCoverage(options: {
   hours: readonly HourCoverage[];
   sinceUs: number;
   untilUs: number;
+  /** As `CompletenessReader` has it. */
+  wholeSinceUs: number;
 }): SubscriptionCoverage[] {
-  const { definitions, hours, sinceUs, untilUs } = options;
+  const { definitions, sinceUs, untilUs, wholeSinceUs } = options;
+  const hours = options.hours.filter((hour) => hour.hourUs >= wholeSinceUs);
   const names = [...new Set([...definitions, ...hours].map((one) => one.subscription))];
   const known = new Map<string, HourCoverage[]>();
   for (const hour of hours) {
@@ -58,7 +62,8 @@ export function reportCoverage(options: {
     const reported: ReportedHour[] = [];
     for (let at = hourOf(sinceUs); at < untilUs; at += hourUs) {
       const compared = known.get(keyOf({ subscription, hourUs: at })) ?? [];
-      reported.push(reportHour(at, compared, eventsWithin(own, at)));
+      const isPruned = at < wholeSinceUs;
+      reported.push(reportHour(at, { compared, events: eventsWithin(own, at), isPruned }));
     }
     // One that was given up before is no part of the report.
     if (reported.every(({ state }) => state === 'outside')) return [];
@@ -98,26 +103,34 @@ function eventsWithin(definitions: readonly Definition[], at: number): readonly 
 
 function reportHour(
   at: number,
-  compared: readonly HourCoverage[],
-  events: readonly string[],
+  {
+    compared,
+    events,
+    isPruned,
+  }: { compared: readonly HourCoverage[]; events: readonly string[]; isPruned: boolean },
 ): ReportedHour {
   const counts = sumCounts(compared);
   const isKnown = events.every((event) => compared.some((one) => one.event === event));
   return {
     hourUs: at,
     ...counts,
-    state: stateOf(counts, { isKnown, isAsked: events.length > 0, compared }),
+    state: stateOf(counts, { isKnown, isAsked: events.length > 0, isPruned, compared }),
   };
 }
 
 function stateOf(
   { expected, late, recovered, missing }: CoverageCounts,
-  hour: { isKnown: boolean; isAsked: boolean; compared: readonly HourCoverage[] },
+  hour: {
+    isKnown: boolean;
+    isAsked: boolean;
+    isPruned: boolean;
+    compared: readonly HourCoverage[];
+  },
 ): HourState {
   if (missing > 0) return 'missing';
   // An hour before the subscription may have been compared, too, when somebody asked for it.
   if (!hour.isAsked && hour.compared.length === 0) return 'outside';
-  if (!hour.isKnown) return 'unknown';
+  if (!hour.isKnown) return hour.isPruned ? 'pruned' : 'unknown';
   if (recovered > 0) return 'recovered';
   if (late > 0) return 'late';
   return expected === 0 ? 'quiet' : 'pushed';
@@ -126,7 +139,8 @@ function stateOf(
 function summed(subscription: string, hours: ReportedHour[]): SubscriptionCoverage {
   const counts = sumCounts(hours);
   const { expected, pushed, late, missing } = counts;
-  const isCompared = ({ state }: ReportedHour) => state !== 'unknown' && state !== 'outside';
+  const isCompared = ({ state }: ReportedHour) =>
+    state !== 'unknown' && state !== 'outside' && state !== 'pruned';
   const comparedHours = hours.filter(isCompared).length;
   const share = (part: number) => {
     if (comparedHours === 0 && expected === 0) return null;

@@ -60,6 +60,8 @@ export interface NotificationRow {
   /** 1 for a notification that came once. */
   timesSeen: number;
   lastSeenAtUs: number;
+  /** Its place in the body that it came in, counted from 0; 0 in one that is no array. */
+  bodyIndex: number;
 }
 
 /** Conditions that a row must all meet; an absent one is no condition. */
@@ -145,6 +147,8 @@ export interface QuarantineEntry extends QuarantineRow {
 export interface Quarantine {
   /** Newest first; released entries only when asked for. */
   quarantined(options: { released: boolean; limit?: number }): AsyncIterable<QuarantineRow>;
+  /** How many entries are held. */
+  heldCount(): Promise<number>;
   /** Rejects with `not_found`. */
   quarantineEntry(id: number): Promise<QuarantineEntry>;
   /**

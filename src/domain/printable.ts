@@ -5,5 +5,8 @@
  * turn the direction of text around.
  */
 export function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029]/gu, '\ufffd');
+  return text.replaceAll(
+    /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
+    '\ufffd',
+  );
 }

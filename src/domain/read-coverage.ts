@@ -28,17 +28,18 @@ export async function readCoverage(
   signal?: AbortSignal,
 ): Promise<CoverageReport> {
   const asked = { sinceUs: hourOf(sinceUs), untilUs };
-  const [definitions, hours, delays] = await Promise.all([
+  const [definitions, hours, delays, wholeSinceUs] = await Promise.all([
     completeness.definitions(),
     completeness.coverage({ ...asked, subscription }),
     products.delays({ ...asked, subscription }, signal).catch(unlessThereIsNone),
+    completeness.wholeSinceUs(),
   ]);
   const wanted = definitions.filter(
     (one) => subscription === undefined || one.subscription === subscription,
   );
   return {
     ...asked,
-    subscriptions: reportCoverage({ ...asked, definitions: wanted, hours }),
+    subscriptions: reportCoverage({ ...asked, definitions: wanted, hours, wholeSinceUs }),
     delays,
   };
 }

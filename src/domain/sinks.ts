@@ -96,6 +96,9 @@ export interface Replay {
   endedAtUs: number | null;
 }
 
+/** `lastPosition`: of the last notification that is to be handed over again. */
+export type ReplayWish = Pick<Replay, 'sink' | 'filter' | 'sinceUs' | 'untilUs' | 'lastPosition'>;
+
 export interface SinkCounts {
   sink: string;
   waiting: number;
@@ -129,6 +132,11 @@ export interface SinkReader {
   }): AsyncIterable<SinkItem>;
   /** By name; only sinks that have or had items, cursors or replays. */
   counts(): Promise<SinkCounts[]>;
+  /**
+   * A replay that has the same filter, covers the window, reaches `lastPosition`, and is not all handed over; null
+   * where there is none. `7d` asked for twice is the same, though its window begins a little later.
+   */
+  sameReplay(wish: ReplayWish): Promise<Replay | null>;
   /** Newest first; those not ended only, unless `all`. */
   replays(options: { sink?: string | undefined; all: boolean }): Promise<Replay[]>;
 }
@@ -177,7 +185,10 @@ export interface Sinks extends SinkReader {
     ids: readonly number[] | 'all';
     nowUs: number;
   }): Promise<number>;
-  /** A replay of which nothing is to be looked at has ended already. */
+  /**
+   * A replay of which nothing is to be looked at has ended already. Rejects with `conflict` where `sameReplay` finds
+   * one: of two programs that ask at once, one adds it.
+   */
   addReplay(
     replay: Omit<Replay, 'id' | 'position' | 'endedAtUs'> & { afterPosition: number },
   ): Promise<Replay>;

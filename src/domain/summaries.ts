@@ -6,6 +6,9 @@
  * twice. The *template* is the plain text made from the facts alone. Times are microseconds since 1970, UTC.
  */
 
+/** The name of the cursor with which the log is read. */
+export const summaryReader = 'summaries';
+
 export const summaryKinds = ['product', 'digest'] as const;
 export type SummaryKind = (typeof summaryKinds)[number];
 
@@ -202,6 +205,8 @@ export interface SummaryReader {
   known(key: Uint8Array): Promise<SummaryText | null>;
   spending(nowUs: number): Promise<SummarySpending>;
   counts(): Promise<Record<SummaryState, number>>;
+  /** Jobs that are not over, and those that failed for good: without counting texts, which may be millions. */
+  backlog(): Promise<{ waiting: number; failed: number }>;
 }
 
 /** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */

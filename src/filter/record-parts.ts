@@ -9,6 +9,19 @@ export function partOf(value: unknown, name: string): unknown {
   return (value as ProductRecord)[name];
 }
 
+/** The record in a body (`value`, or `Value` as in old ones), or null when it came without one. */
+export function recordIn(document: unknown, index: number): ProductRecord | null {
+  const item: unknown = Array.isArray(document) ? document[index] : document;
+  if (!isRecord(item)) return null;
+  const { value, Value } = item;
+  if (isRecord(value)) return value;
+  return isRecord(Value) ? Value : null;
+}
+
+function isRecord(value: unknown): value is ProductRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }

@@ -1,58 +1,165 @@
-/** Keeps the number of connections bounded: the one that has been idle longest makes room. */
-import type { Server } from 'node:http';
+/** Keeps the number of connections bounded, and decides who makes room for whom. */
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { networkOf } from './network-of.ts';
 
 export interface ConnectionCap {
+  /** How many requests of a connection have not been answered, or their answers not been taken. */
+  requestsInHand(socket: Socket): number;
   /** Closes every connection without a request in hand, those in a handshake included. */
   closeIdle(): void;
+  /** Closes those that have not taken a written answer since a call of this so long ago. */
+  closeUntaken(timeoutMs: number): void;
+}
+
+export interface CapOptions {
+  connectionsMax: number;
+  /**
+   * Who has just come stays for this long, unless somebody comes who is known, or belongs to a smaller
+   * crowd. Else those who come back and back would have all our time for their handshakes.
+   */
+  tenureMs: number;
+}
+
+/** Networks that succeeded with a request: as many as these are remembered. */
+const knownNetworksMax = 1_000;
+/** A network that has this part of all places is a crowd. */
+const crowdShare = 1 / 20;
+
+interface Place {
+  socket: Socket;
+  network: string;
+  takenMs: number;
+  inHand: Set<ServerResponse>;
+  /** The last answer was no refusal: on the public listener, who has the credentials. */
+  isWelcome: boolean;
+  /** A written answer that was seen here before, and since when. */
+  untaken: { response: ServerResponse; sinceMs: number } | null;
 }
 
 /**
- * Watches a server's connections. Beyond `connectionsMax`, the oldest one without a request in hand
- * is closed, so that a crowd of silent connections cannot keep a sender out.
+ * Watches a server's connections. Beyond `connectionsMax` one is closed that waits for nothing from us:
+ * a stranger's before one whose last request succeeded, then one of the largest crowd, then the one that
+ * has been silent longest. So neither thousands of silent connections nor a single address keep a sender
+ * out. To be called before the server has other listeners for requests.
  */
-export function capConnections(server: Server, connectionsMax: number): ConnectionCap {
-  // By address and port: under TLS the socket of a request is another object than the accepted one.
-  const accepted = new Map<string, Socket>();
-  // In the order in which they became idle.
-  const idle = new Set<Socket>();
-  const requestsInHand = new Map<Socket, number>();
-  let open = 0;
+export function capConnections(
+  server: Server,
+  { connectionsMax, tenureMs }: CapOptions,
+): ConnectionCap {
+  // The one that was busy last stands at the end.
+  const places = new Set<Place>();
+  const perNetwork = new Map<string, number>();
+  const known = new Set<string>();
+  const placeOf = createPlaceBook();
+  const sizeOf = ({ network }: Place) => perNetwork.get(network) ?? 0;
+  const crowdOf = (place: Place) =>
+    sizeOf(place) > connectionsMax * crowdShare ? sizeOf(place) : 0;
 
   server.on('connection', (socket: Socket) => {
-    const key = keyOf(socket);
-    open += 1;
-    accepted.set(key, socket);
-    idle.add(socket);
+    const place = newPlace(socket);
+    const { network } = place;
+    placeOf.note(socket, place);
+    places.add(place);
+    perNetwork.set(network, sizeOf(place) + 1);
     socket.once('close', () => {
-      open -= 1;
-      idle.delete(socket);
-      requestsInHand.delete(socket);
-      if (accepted.get(key) === socket) accepted.delete(key);
+      places.delete(place);
+      const left = sizeOf(place) - 1;
+      if (left === 0) perNetwork.delete(network);
+      else perNetwork.set(network, left);
     });
-    const [oldest] = idle;
-    if (open > connectionsMax) oldest?.destroy();
+    if (places.size <= connectionsMax) return;
+    const oldest = placeToFree(places, crowdOf) ?? place;
+    const mayStay = place.takenMs - oldest.takenMs < tenureMs && crowdOf(oldest) <= crowdOf(place);
+    const leaving = mayStay && !known.has(network) ? place : oldest;
+    leaving.socket.destroy();
   });
 
   server.on('request', (request, response) => {
-    const socket = accepted.get(keyOf(request.socket));
-    if (socket === undefined) return;
-    idle.delete(socket);
-    requestsInHand.set(socket, (requestsInHand.get(socket) ?? 0) + 1);
+    const place = placeOf.find(request.socket);
+    if (place === undefined) return;
+    place.inHand.add(response);
     response.once('close', () => {
-      const left = (requestsInHand.get(socket) ?? 1) - 1;
-      requestsInHand.set(socket, left);
-      if (left === 0 && !socket.destroyed) idle.add(socket);
+      place.inHand.delete(response);
+      const isWelcome = response.statusCode < 400;
+      if (isWelcome && !place.isWelcome) remember(known, place.network);
+      place.isWelcome = isWelcome;
+      if (places.delete(place)) places.add(place);
     });
   });
 
   return {
+    requestsInHand: (socket) => placeOf.find(socket)?.inHand.size ?? 0,
     closeIdle: () => {
-      for (const socket of idle) socket.destroy();
+      for (const { socket, inHand } of places) if (inHand.size === 0) socket.destroy();
+    },
+    closeUntaken: (timeoutMs) => {
+      for (const place of places) if (hasUntakenFor(place, timeoutMs)) place.socket.destroy();
     },
   };
 }
 
-function keyOf(socket: Socket): string {
-  return `${socket.remoteAddress} ${socket.remotePort}`;
+/** Under TLS the socket of a request is another object than the accepted one: found by address and port, once. */
+function createPlaceBook() {
+  const accepted = new Map<string, Place>();
+  const found = new WeakMap<Socket, Place>();
+  const keyOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
+  return {
+    note: (socket: Socket, place: Place) => {
+      const key = keyOf(socket);
+      accepted.set(key, place);
+      socket.once('close', () => {
+        if (accepted.get(key) === place) accepted.delete(key);
+      });
+    },
+    find: (socket: Socket): Place | undefined => {
+      const known = found.get(socket);
+      if (known !== undefined) return known;
+      const place = accepted.get(keyOf(socket));
+      if (place !== undefined) found.set(socket, place);
+      return place;
+    },
+  };
+}
+
+function newPlace(socket: Socket): Place {
+  const network = networkOf(socket.remoteAddress ?? '');
+  const takenMs = performance.now();
+  return { socket, network, takenMs, inHand: new Set(), isWelcome: false, untaken: null };
+}
+
+/** The one that has been there longest without a new success is the first to be forgotten. */
+function remember(known: Set<string>, network: string): void {
+  known.delete(network);
+  known.add(network);
+  const [oldest] = known;
+  if (known.size > knownNetworksMax && oldest !== undefined) known.delete(oldest);
+}
+
+function placeToFree(
+  places: Iterable<Place>,
+  crowdOf: (place: Place) => number,
+): Place | undefined {
+  const waiting = [...places].filter(isWaiting);
+  const strangers = waiting.filter(({ isWelcome }) => !isWelcome);
+  const candidates = strangers.length > 0 ? strangers : waiting;
+  return candidates.reduce<Place | undefined>(
+    (best, place) => (best !== undefined && crowdOf(best) >= crowdOf(place) ? best : place),
+    undefined,
+  );
+}
+
+/** An answer that was written and is not taken counts as none: else whoever reads nothing would stay. */
+function isWaiting({ inHand }: Place): boolean {
+  for (const response of inHand) if (!response.writableEnded) return false;
+  return true;
+}
+
+function hasUntakenFor(place: Place, timeoutMs: number): boolean {
+  const response = [...place.inHand].find(({ writableEnded }) => writableEnded);
+  if (response === undefined) place.untaken = null;
+  else if (place.untaken?.response !== response) {
+    place.untaken = { response, sinceMs: performance.now() };
+  }
+  return place.untaken !== null && performance.now() - place.untaken.sinceMs >= timeoutMs;
 }

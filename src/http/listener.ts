@@ -1,13 +1,17 @@
 /** Starts and stops a listening server with the limits that an open port needs. */
-import { createServer as createHttpServer, type Server } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
+import { boundedRequest } from './bounded-request.ts';
+import { answerBrokenRequests } from './broken-request.ts';
 import { type ConnectionCap, capConnections } from './connection-cap.ts';
 import { hostInUrl, type ListenAddress } from './listen-address.ts';
 import { discardBody } from './read-body.ts';
+import { safeResponse } from './safe-response.ts';
+import { tlsSettings } from './tls-settings.ts';
 
 /** Certificate chain and private key, PEM. */
 export interface KeyPair {
@@ -52,7 +56,13 @@ export interface ListenerLimits {
   /** A connection may rest this long between two requests. */
   keepAliveTimeoutMs: number;
   handshakeTimeoutMs: number;
+  /** An answer that the other side has not taken by then is dropped, and the connection with it. */
+  answerTimeoutMs: number;
   connectionsMax: number;
+  /** With all places taken, one over HTTPS is kept for so long before it may have to make room. */
+  tenureMs: number;
+  /** Requests sent on one connection without waiting for answers; one more, and it is closed. */
+  requestsInHandMax: number;
 }
 
 /** A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
@@ -61,10 +71,12 @@ export const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 60_000,
   handshakeTimeoutMs: 10_000,
+  answerTimeoutMs: 30_000,
   connectionsMax: 1_000,
+  tenureMs: 5_000,
+  requestsInHandMax: 20,
 });
 
-const tlsOptions = { minVersion: 'TLSv1.2' } as const;
 const httpProtocol = 'http/1.1';
 
 /** Resolves when the port is open. Rejects with `configuration` when it cannot be opened. */
@@ -77,19 +89,30 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     hostname: 'localhost',
     ...(options.onBadRequest === undefined ? {} : { errorHandler: options.onBadRequest }),
   });
-  const server = createServer(limits, options);
+  const isOneTooMany = (socket: Socket) => cap.requestsInHand(socket) >= limits.requestsInHandMax;
+  const requestClass = boundedRequest(isOneTooMany);
+  const server = createServer(limits, { ...options, requestClass });
+  // Without TLS a newcomer costs next to nothing.
+  const tenureMs = options.keyPair === undefined ? 0 : limits.tenureMs;
+  const cap = capConnections(server, { ...limits, tenureMs });
+  answerBrokenRequests(server);
+  const closeUntaken = () => cap.closeUntaken(limits.answerTimeoutMs);
+  const lookEveryMs = Math.min(1_000, limits.answerTimeoutMs);
+  const timer = setInterval(closeUntaken, lookEveryMs).unref();
+  server.once('close', () => clearInterval(timer));
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));
     void handle(incoming, outgoing);
   });
-  const cap = capConnections(server, limits.connectionsMax);
+  // RFC 9110, 10.1.1: what else is expected but 100-continue may be passed over.
+  server.on('checkExpectation', (...exchange) => server.emit('request', ...exchange));
   await listening(server, options);
   const { port } = server.address() as AddressInfo;
   return {
     address: { host: options.listen.host, port },
     setKeyPair: (pair) => {
-      if ('setSecureContext' in server) server.setSecureContext({ ...tlsOptions, ...pair });
+      if ('setSecureContext' in server) server.setSecureContext({ ...tlsSettings, ...pair });
     },
     close: (graceMs) => {
       closing = true;
@@ -100,9 +123,15 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
 function createServer(
   limits: ListenerLimits,
-  { keyPair, handshakeOnly }: Pick<ListenerOptions, 'keyPair' | 'handshakeOnly'>,
+  {
+    keyPair,
+    handshakeOnly,
+    requestClass,
+  }: Pick<ListenerOptions, 'keyPair' | 'handshakeOnly'> & { requestClass: typeof IncomingMessage },
 ): Server | HttpsServer {
   const options = {
+    IncomingMessage: requestClass,
+    ServerResponse: safeResponse({ isSecure: keyPair !== undefined }),
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -112,7 +141,7 @@ function createServer(
   };
   if (keyPair === undefined) return createHttpServer(options);
   const handshakeTimeout = limits.handshakeTimeoutMs;
-  const secure = { ...options, ...tlsOptions, handshakeTimeout, ...keyPair };
+  const secure = { ...options, ...tlsSettings, handshakeTimeout, ...keyPair };
   if (handshakeOnly === undefined) {
     return createHttpsServer({ ...secure, ALPNProtocols: [httpProtocol] });
   }

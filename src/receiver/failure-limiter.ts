@@ -1,5 +1,5 @@
 /** Counts failed logins per address, within bounded memory. */
-import { isIPv6 } from 'node:net';
+import { networkOf } from '../http/network-of.ts';
 
 /** More failures than this in one minute from one address are answered with 429. */
 export const failuresPerMinuteMax = 100;
@@ -32,20 +32,4 @@ export function createFailureLimiter(nowUs: () => number): FailureLimiter {
       return window.failures;
     },
   };
-}
-
-/** IPv4 addresses count one by one; of IPv6, where a host owns a whole network, the /64. */
-function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  const [head = '', tail] = address.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').length;
-  const filled = [
-    ...groups,
-    ...Array<string>(Math.max(0, missing)).fill('0'),
-    ...(tail ?? '').split(':'),
-  ];
-  return `${filled.slice(0, 4).join(':')}::/64`;
 }

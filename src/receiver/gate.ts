@@ -6,6 +6,7 @@ import { problemResponse } from '../http/problem.ts';
 import type { CredentialCheck } from './basic-auth.ts';
 import { createClientAddress } from './client-address.ts';
 import { createFailureLimiter, failuresPerMinuteMax } from './failure-limiter.ts';
+import { createLoginLog } from './login-log.ts';
 
 export interface GateOptions {
   checkCredentials: CredentialCheck;
@@ -15,6 +16,9 @@ export interface GateOptions {
   /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; none unless told. */
   trustedProxies?: readonly string[];
 }
+
+/** After so many lines a minute about one address, the next one is that it gets 429. */
+const linesPerAddressMax = 10;
 
 /** Who was let in, or the answer for somebody who was not. */
 export type Passage = { username: string; refusal?: never } | { refusal: Response };
@@ -26,6 +30,7 @@ export function createGate(
 ): (incoming: IncomingMessage) => Passage {
   const limiter = createFailureLimiter(nowUs);
   const clientAddress = createClientAddress(trustedProxies);
+  const warn = createLoginLog(log, nowUs);
   return (incoming) => {
     const username = checkCredentials(incoming.headers.authorization);
     if (username !== null) return { username };
@@ -34,7 +39,7 @@ export function createGate(
     const failures = limiter.note(address);
     onRefusal();
     if (failures <= failuresPerMinuteMax) {
-      log.warn({ requestId, address }, 'wrong or no credentials');
+      if (failures <= linesPerAddressMax) warn({ requestId, address }, 'wrong or no credentials');
       const response = problemResponse(
         new AppError('unauthorized', 'The right user name and password are needed.'),
         requestId,
@@ -43,10 +48,7 @@ export function createGate(
       return { refusal: response };
     }
     if (failures === failuresPerMinuteMax + 1) {
-      log.warn(
-        { requestId, address },
-        'too many failed logins; this address gets 429 for a minute',
-      );
+      warn({ requestId, address }, 'too many failed logins; this address gets 429 for a minute');
     }
     const response = problemResponse(
       new AppError('too_many', 'Too many failed logins from this address.'),

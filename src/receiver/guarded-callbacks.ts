@@ -1,8 +1,9 @@
 /** The functions of a user's own, called so that what becomes of them changes no answer. */
 import type { Logger } from '../domain/ports.ts';
-import type { ReceiverOptions } from './receiver-app.ts';
+import type { Outcome } from './receiver-app.ts';
 
-type Observe = NonNullable<ReceiverOptions['observe']>;
+/** What users are told of a request: the receipt stays here. */
+type Observe = (...told: [outcome: Outcome, subscription: string | null]) => void;
 
 /** A log that may throw, or return promises that reject; there is nowhere to tell it. */
 export function guardLog(log: Logger): Logger {
@@ -17,7 +18,8 @@ export function guardLog(log: Logger): Logger {
 
 /** The same for `onOutcome`, whose failures are told to the log; that must not throw. */
 export function guardObserve(observe: Observe, log: Logger): Observe {
-  return guarded(observe, (err) => log.error({ err }, 'onOutcome failed'));
+  const tell: Observe = (outcome, subscription) => observe(outcome, subscription);
+  return guarded(tell, (err) => log.error({ err }, 'onOutcome failed'));
 }
 
 function guarded<Args extends unknown[]>(

@@ -13,8 +13,8 @@ export type Outcome = Receipt['outcome'] | 'unauthorized' | 'too_large' | 'unava
 
 export interface ReceiverOptions extends GateOptions {
   intake: Intake;
-  /** Called once for each request to `/notifications`. */
-  observe?: (outcome: Outcome, subscription: string | null) => void;
+  /** Called once for each request to `/notifications`; with the receipt when there is one. */
+  observe?: (outcome: Outcome, subscription: string | null, receipt?: Receipt) => void;
   /** Called for each delivery that was answered after its commit, with the user name it came with. */
   onDelivered?: (subscription: string | null, username: string) => void;
 }
@@ -62,7 +62,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
       source: 'push',
       headers: incoming.rawHeaders,
     });
-    observe(receipt.outcome, subscription);
+    observe(receipt.outcome, subscription, receipt);
     if (receipt.outcome !== 'rejected') onDelivered(subscription, passage.username);
     if (receipt.outcome === 'rejected') {
       const requestId = newRequestId();

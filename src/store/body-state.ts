@@ -4,7 +4,8 @@ import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
 import { writtenEventUs } from '../domain/tells-of.ts';
-import { bodyDocument, dateUs, recordIn } from './products/product-record.ts';
+import { recordIn } from '../filter/record-parts.ts';
+import { bodyDocument, dateUs } from './products/product-record.ts';
 
 /** For bodies that were read before: what is asked of one is the place of a notification in it. */
 export interface BodyState {

@@ -17,4 +17,5 @@ export type CompletenessQuestion =
   | { kind: 'definitions' }
   | { kind: 'uptimes'; sinceUs: number }
   | { kind: 'coverage'; options: Parameters<CompletenessReader['coverage']>[0] }
-  | { kind: 'arrivals'; options: Parameters<CompletenessReader['arrivals']>[0] };
+  | { kind: 'arrivals'; options: Parameters<CompletenessReader['arrivals']>[0] }
+  | { kind: 'whole-since' };

@@ -9,8 +9,10 @@ import {
   type RecoveredEvent,
   type Uptime,
 } from '../domain/completeness.ts';
+import { wholeSinceUs } from '../domain/pruning.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import type { CompletenessQuestion } from './completeness-messages.ts';
+import { pruneHorizon } from './pruning/prune-queries.ts';
 
 type Options<Kind extends 'recovered-events' | 'coverage' | 'arrivals'> = Extract<
   CompletenessQuestion,
@@ -33,6 +35,8 @@ export function askCompleteness(database: Database, question: CompletenessQuesti
       return coverage(database, question.options);
     case 'arrivals':
       return arrivals(database, question.options);
+    case 'whole-since':
+      return wholeSinceUs(pruneHorizon(database));
   }
 }
 

@@ -23,6 +23,7 @@ export function createCompletenessReader(thread: StoreThread<QueryRequest>): Com
     uptimes: (sinceUs) => ask<Uptime[]>({ kind: 'uptimes', sinceUs }),
     coverage: (options) => ask<HourCoverage[]>({ kind: 'coverage', options }),
     arrivals: (options) => ask<HourArrivals[]>({ kind: 'arrivals', options }),
+    wholeSinceUs: () => ask<number>({ kind: 'whole-since' }),
   };
 }
 

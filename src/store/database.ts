@@ -1,10 +1,11 @@
 /** The one place where the database file is opened; each setting has its reason. */
-import { statSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database, type Options } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import { makeDirectory } from '../domain/make-directory.ts';
+import { createOwnerOnly } from '../domain/owner-only-file.ts';
 import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
 import { openingError } from './sqlite-error.ts';
 
@@ -60,10 +61,35 @@ export function openForReading(dataDir: string): Database {
   });
 }
 
+/**
+ * Opens an existing file to copy it, one of an older version too. Nothing is written but what the write-ahead log
+ * holds into the file. Rejects with `configuration` when there is none.
+ */
+export function openForCopying(dataDir: string): Database {
+  requireDatabase(dataDir);
+  const file = join(dataDir, databaseFileName);
+  return opened(file, { timeout: busyTimeoutMs }, (database) => {
+    refuseForeignFile(database);
+    if (fileVersion(database) === 0) {
+      throw new AppError(
+        'configuration',
+        `There is nothing in ${file} yet. Run \`npm start\` once.`,
+      );
+    }
+    database.pragma('query_only = ON');
+    // For the pages of the write-ahead log, as in writing.
+    database.pragma('synchronous = FULL');
+    database.pragma('fullfsync = ON');
+    // 4 MiB, negative because in KiB: all is read once, in order.
+    database.pragma('cache_size = -4096');
+  });
+}
+
 /** Opens a file and prepares it. Where that fails it is closed again. */
 function opened(file: string, options: Options, prepare: (database: Database) => void): Database {
   let database: Database | undefined;
   try {
+    if (options.readonly !== true) createOwnerOnly(file);
     database = new Sqlite(file, options);
     prepare(database);
     return database;
@@ -95,7 +121,11 @@ export function inodeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.ino ?? -1;
 }
 
-/** Creates the data directory, owner-only, where it is not there. Throws `configuration`. */
+/**
+ * Creates the data directory, owner-only, where it is not there. Throws `configuration`, also for one that every user
+ * may write to: whoever can put files into it, or take them away, decides what earshot reads. A group may: that is
+ * how containers are given their volumes.
+ */
 export function createDirectory(dataDir: string): void {
   try {
     makeDirectory(dataDir);
@@ -106,4 +136,15 @@ export function createDirectory(dataDir: string): void {
       { cause: error },
     );
   }
+  if (isOpenToAll(statSync(dataDir))) {
+    throw new AppError(
+      'configuration',
+      `Every user of this machine may write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or name a folder in it in EARSHOT_DATA_DIR: earshot makes it for itself.`,
+    );
+  }
+}
+
+/** Whether every user may put files into a folder. */
+export function isOpenToAll({ mode }: Pick<Stats, 'mode'>): boolean {
+  return (mode & 0o002) !== 0;
 }

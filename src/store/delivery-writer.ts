@@ -6,8 +6,8 @@ import { identityOf, recoveredIdentityOf } from '../domain/identity.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
 import { type Fault, readNotifications } from '../domain/read-notifications.ts';
+import { createBodyWriter } from './bodies/body-writer.ts';
 import { createBodyState } from './body-state.ts';
-import { createBodyWriter } from './body-writer.ts';
 import { dedupeKey } from './dedupe-key.ts';
 import { createDriftCounter } from './drift-counter.ts';
 import { prepareFindRecovered } from './find-recovered.ts';
@@ -77,7 +77,11 @@ export function createDeliveryWriter(database: Database): DeliveryWriter {
     bodies.begin();
     drift.begin();
   };
-  return { begin, write, retry, end: drift.end, quarantine };
+  const end = () => {
+    bodies.end();
+    drift.end();
+  };
+  return { begin, write, retry, end, quarantine };
 }
 
 /** `reused`: the AckId is known, but the notification under it is another one. */

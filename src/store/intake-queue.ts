@@ -26,6 +26,11 @@ export class IntakeQueue implements Intake {
     this.#options = options;
   }
 
+  /** Bodies that wait for their commit. */
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
   async accept(delivery: Delivery): Promise<Receipt> {
     const bytes = delivery.body.byteLength;
     if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
@@ -49,7 +54,7 @@ export class IntakeQueue implements Intake {
 
   async checkWritable(): Promise<void> {
     const { thread, nowUs } = this.#options;
-    if (nowUs() - this.#lastCommitUs < provenUs) return;
+    if (thread.isRunning && nowUs() - this.#lastCommitUs < provenUs) return;
     this.#check ??= thread
       .call<void>((id) => ({ op: 'check', id }))
       .then(() => {

@@ -2,12 +2,13 @@
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { DriftCount, LogCounts, NotificationQuery, NotificationRow } from '../domain/ports.ts';
+import { bodyReader } from './bodies/body-reader.ts';
 import { dedupeKey } from './dedupe-key.ts';
 
 const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
   event, subscription, subscription_id AS subscriptionId,
   notification_date_us AS notificationDateUs, received_at_us AS receivedAtUs, source,
-  times_seen AS timesSeen, last_seen_at_us AS lastSeenAtUs`;
+  times_seen AS timesSeen, last_seen_at_us AS lastSeenAtUs, body_index AS bodyIndex`;
 
 /** One page of rows in the order of their positions; fewer than `rowsMax` means the end. */
 export function findPage(
@@ -51,12 +52,12 @@ export function narrowByTime(database: Database, query: NotificationQuery): Noti
 
 export function bodyAt(database: Database, position: number): Uint8Array {
   const row = database
-    .prepare<[number], { bytes: Uint8Array }>(
-      'SELECT bytes FROM notification JOIN body ON body.id = body_id WHERE position = ?',
+    .prepare<[number], { bodyId: number }>(
+      'SELECT body_id AS bodyId FROM notification WHERE position = ?',
     )
     .get(position);
   if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
-  return row.bytes;
+  return bodyReader(database).keptBody(row.bodyId);
 }
 
 export function lastPosition(database: Database): number {

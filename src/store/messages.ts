@@ -1,9 +1,12 @@
 /** What the store's threads are asked, and how they answer. */
 import type { AdministrationChange, DeliveryMark } from '../domain/administration.ts';
 import type { ErrorCode } from '../domain/app-error.ts';
+import type { BackupRun } from '../domain/backups.ts';
+import type { CommitFacts } from '../domain/commit-facts.ts';
 import type { Delivery, NotificationQuery } from '../domain/ports.ts';
 import type { AlertChange, AlertQuestion } from './alert-messages.ts';
 import type { CompletenessChange, CompletenessQuestion } from './completeness-messages.ts';
+import type { PruneQuestion, PruneStepOptions } from './pruning/prune-messages.ts';
 import type { SinkChange, SinkQuestion } from './sink-messages.ts';
 import type { SummaryChange, SummaryQuestion } from './summary-messages.ts';
 
@@ -25,6 +28,10 @@ export type WriterRequest =
   | { op: 'change-completeness'; id: number; change: CompletenessChange }
   | { op: 'change-alerts'; id: number; change: AlertChange }
   | { op: 'change-sinks'; id: number; change: SinkChange }
+  | { op: 'record-backup'; id: number; run: BackupRun }
+  | { op: 'prune-step'; id: number; options: PruneStepOptions }
+  | { op: 'forget-reader'; id: number; key: string }
+  | { op: 'checkpoint'; id: number }
   | { op: 'close'; id: number };
 
 export type QueryRequest =
@@ -36,6 +43,7 @@ export type QueryRequest =
   | { op: 'counts'; id: number }
   | { op: 'cursor'; id: number; reader: string }
   | { op: 'quarantined'; id: number; released: boolean; beforeId: number; rowsMax: number }
+  | { op: 'held-count'; id: number }
   | { op: 'quarantine-entry'; id: number; quarantineId: number }
   | { op: 'registrations'; id: number }
   | { op: 'history'; id: number; subscription?: string; limit: number }
@@ -45,6 +53,8 @@ export type QueryRequest =
   | { op: 'ask-completeness'; id: number; question: CompletenessQuestion }
   | { op: 'ask-alerts'; id: number; question: AlertQuestion }
   | { op: 'ask-sinks'; id: number; question: SinkQuestion }
+  | { op: 'last-backups'; id: number }
+  | { op: 'ask-pruning'; id: number; question: PruneQuestion }
   | { op: 'close'; id: number };
 
 /** An error as it crosses a thread: the words and the code survive, the cause is its text. */
@@ -60,4 +70,4 @@ export type Settled = { id: number; value: unknown } | { id: number; error: Sent
 export type ThreadMessage =
   | { kind: 'started' }
   | { kind: 'failed'; error: SentError }
-  | { kind: 'settled'; settled: Settled[] };
+  | { kind: 'settled'; settled: Settled[]; commit?: CommitFacts | undefined };

@@ -1,11 +1,11 @@
 /** Locks between programs: each is held on a file of its own, and ends with the process that holds it. */
-import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { LockName, TakeLock } from '../domain/administration.ts';
 import { AppError } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
+import { createOwnerOnly } from '../domain/owner-only-file.ts';
 import { createDirectory } from './database.ts';
 import { sqliteCode } from './sqlite-error.ts';
 
@@ -24,6 +24,9 @@ const busyMessages: Record<LockName, string> = {
   reconcile:
     'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this again.',
   sinks: 'Another earshot program is handing notifications over to the sinks.',
+  compact: 'Another earshot program is compacting the log. Wait until it has finished.',
+  prune: 'Another earshot program is pruning the log. Wait until it has finished.',
+  backup: 'Another earshot program is making or restoring a backup. Wait until it has finished.',
 };
 
 /**
@@ -59,18 +62,6 @@ function openLockFile(file: string): Database {
     return database;
   } catch (error) {
     throw unusable(file, error);
-  }
-}
-
-/**
- * Opens a file only to create it: closing any descriptor of a file drops all locks that this process
- * holds on it (POSIX, fcntl), those of SQLite included.
- */
-function createOwnerOnly(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch (error) {
-    if (errorCodeOf(error) !== 'EEXIST') throw error;
   }
 }
 

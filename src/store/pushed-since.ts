@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import type { CatalogueEvent } from '../domain/completeness.ts';
 import { tellsOf } from '../domain/tells-of.ts';
+import { bodyReader } from './bodies/body-reader.ts';
 import { createBodyState } from './body-state.ts';
 
 interface Pushed {
@@ -24,9 +25,7 @@ export function preparePushedSince(database: Database) {
      WHERE position > ? AND source = 'push' AND subscription = ?
        AND product_id COLLATE NOCASE IN (SELECT value FROM json_each(?))`,
   );
-  const bodyOf = database
-    .prepare<[number], Uint8Array>('SELECT bytes FROM body WHERE id = ?')
-    .pluck();
+  const bodies = bodyReader(database);
   const state = createBodyState();
   return (position: number, events: readonly CatalogueEvent[]) => {
     const ids = JSON.stringify(events.map(({ productId }) => productId));
@@ -35,7 +34,7 @@ export function preparePushedSince(database: Database) {
     // Of a body with many notifications: it is read once.
     let last: { bodyId: number; body: Uint8Array | undefined } | undefined;
     const stateUs = ({ bodyId, bodyIndex }: Pushed): number | null => {
-      if (last?.bodyId !== bodyId) last = { bodyId, body: bodyOf.get(bodyId) };
+      if (last?.bodyId !== bodyId) last = { bodyId, body: bodies.body(bodyId) };
       return last.body === undefined ? null : state.modificationUs(last.body, bodyIndex);
     };
     return (event: CatalogueEvent): boolean => {

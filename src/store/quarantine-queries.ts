@@ -3,11 +3,15 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { QuarantineEntry, QuarantineRow } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
+import { bodyReader } from './bodies/body-reader.ts';
 
-const columns = `quarantine.id, received_at_us AS receivedAtUs, subscription, faults,
-  length(bytes) AS bodyBytes, released_at_us AS releasedAtUs`;
+const columns = `id, received_at_us AS receivedAtUs, subscription, faults, body_id AS bodyId,
+  released_at_us AS releasedAtUs`;
 
-type StoredRow = Omit<QuarantineRow, 'reason' | 'faults'> & { faults: string };
+type StoredRow = Omit<QuarantineRow, 'reason' | 'faults' | 'bodyBytes'> & {
+  faults: string;
+  bodyId: number;
+};
 
 /** One page, newest first, of the entries below an id. */
 export function quarantinePage(
@@ -16,19 +20,23 @@ export function quarantinePage(
 ): QuarantineRow[] {
   return database
     .prepare<[number, number], StoredRow>(
-      `SELECT ${columns} FROM quarantine JOIN body ON body.id = body_id
-       WHERE quarantine.id < ? ${options.released ? '' : 'AND released_at_us IS NULL'}
-       ORDER BY quarantine.id DESC LIMIT ?`,
+      `SELECT ${columns} FROM quarantine
+       WHERE id < ? ${options.released ? '' : 'AND released_at_us IS NULL'}
+       ORDER BY id DESC LIMIT ?`,
     )
     .all(options.beforeId, options.rowsMax)
-    .map(withFaults);
+    .map((row) => toRow(row, bodyReader(database).keptBody(row.bodyId).length));
+}
+
+export function heldCount(database: Database): number {
+  const held = 'SELECT count(*) FROM quarantine WHERE released_at_us IS NULL';
+  return Number(database.prepare(held).pluck().get());
 }
 
 export function quarantineEntry(database: Database, id: number): QuarantineEntry {
   const row = database
-    .prepare<[number], StoredRow & { headers: string; body: Uint8Array }>(
-      `SELECT ${columns}, headers, bytes AS body
-       FROM quarantine JOIN body ON body.id = body_id WHERE quarantine.id = ?`,
+    .prepare<[number], StoredRow & { headers: string }>(
+      `SELECT ${columns}, headers FROM quarantine WHERE id = ?`,
     )
     .get(id);
   if (row === undefined) {
@@ -37,13 +45,15 @@ export function quarantineEntry(database: Database, id: number): QuarantineEntry
       `There is no quarantine entry ${id}. \`earshot quarantine list\` shows those that are held.`,
     );
   }
+  const { headers, ...rest } = row;
+  const body = bodyReader(database).keptBody(row.bodyId);
   // Written by our own writer, as pairs of name and value.
-  const pairs = JSON.parse(row.headers) as [string, string][];
-  return { ...withFaults(row), headers: pairs.flat(), body: row.body };
+  const pairs = JSON.parse(headers) as [string, string][];
+  return { ...toRow(rest, body.length), headers: pairs.flat(), body };
 }
 
-function withFaults<Row extends StoredRow>(row: Row) {
+function toRow({ bodyId: _, ...row }: StoredRow, bodyBytes: number): QuarantineRow {
   // Written by our own writer, from the same type.
   const faults = JSON.parse(row.faults) as Fault[];
-  return { ...row, faults, reason: faults[0]?.code ?? 'unknown' };
+  return { ...row, faults, bodyBytes, reason: faults[0]?.code ?? 'unknown' };
 }

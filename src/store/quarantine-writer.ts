@@ -3,7 +3,8 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { Delivery } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
-import type { BodyWriter } from './body-writer.ts';
+import { bodyReader } from './bodies/body-reader.ts';
+import type { BodyWriter } from './bodies/body-writer.ts';
 
 export interface QuarantineWriter {
   /** Keeps a delivery; its body too, unless it is kept already. Returns the entry's id. */
@@ -18,7 +19,6 @@ interface HeldRow {
   subscription: string | null;
   source: Delivery['source'];
   bodyId: number;
-  body: Uint8Array;
 }
 
 export function createQuarantineWriter(database: Database, bodies: BodyWriter): QuarantineWriter {
@@ -27,10 +27,10 @@ export function createQuarantineWriter(database: Database, bodies: BodyWriter): 
      VALUES (?, ?, ?, ?, ?, ?)`,
   );
   const select = database.prepare<[number], HeldRow>(
-    `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId, bytes AS body
-     FROM quarantine JOIN body ON body.id = body_id
-     WHERE quarantine.id = ? AND released_at_us IS NULL`,
+    `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId
+     FROM quarantine WHERE id = ? AND released_at_us IS NULL`,
   );
+  const reader = bodyReader(database);
   const setReleased = database.prepare('UPDATE quarantine SET released_at_us = ? WHERE id = ?');
   return {
     hold: (delivery, faults, bodyId = bodies.keep(delivery.body)) => {
@@ -49,7 +49,7 @@ export function createQuarantineWriter(database: Database, bodies: BodyWriter): 
         );
       }
       const { bodyId, ...rest } = row;
-      return { delivery: { ...rest, headers: [] }, bodyId };
+      return { delivery: { ...rest, headers: [], body: reader.keptBody(bodyId) }, bodyId };
     },
     release: (id, atUs) => {
       setReleased.run(atUs, id);

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { deliveryMarks, gaps, history, registrations } from './administration-queries.ts';
 import { askAlerts } from './alert-queries.ts';
+import { lastBackups } from './backups/backup-runs.ts';
 import { askCompleteness } from './completeness-queries.ts';
 import {
   bodyAt,
@@ -14,7 +15,8 @@ import {
   narrowByTime,
 } from './log-queries.ts';
 import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
-import { quarantineEntry, quarantinePage } from './quarantine-queries.ts';
+import { askPruning } from './pruning/prune-queries.ts';
+import { heldCount, quarantineEntry, quarantinePage } from './quarantine-queries.ts';
 import { createReaderConnection, type ReaderConnection } from './reader-connection.ts';
 import { sentError } from './sent-error.ts';
 import { askSinks } from './sink-queries.ts';
@@ -64,6 +66,8 @@ function perform(database: Database, request: Exclude<QueryRequest, { op: 'close
       return cursorOf(database, request.reader);
     case 'quarantined':
       return quarantinePage(database, request);
+    case 'held-count':
+      return heldCount(database);
     case 'quarantine-entry':
       return quarantineEntry(database, request.quarantineId);
     case 'registrations':
@@ -82,5 +86,9 @@ function perform(database: Database, request: Exclude<QueryRequest, { op: 'close
       return askAlerts(database, request.question);
     case 'ask-sinks':
       return askSinks(database, request.question);
+    case 'last-backups':
+      return lastBackups(database);
+    case 'ask-pruning':
+      return askPruning(database, dataDir, request.question);
   }
 }

@@ -4,12 +4,14 @@ import { AppError } from '../domain/app-error.ts';
 import { hourUs, type MissingEvent } from '../domain/completeness.ts';
 import { recoveredIdentityOf } from '../domain/identity.ts';
 import type { Notification } from '../domain/notification.ts';
+import { wholeSinceUs } from '../domain/pruning.ts';
 import { readNotifications } from '../domain/read-notifications.ts';
 import { writtenEventUs } from '../domain/tells-of.ts';
-import { createBodyWriter } from './body-writer.ts';
+import { createBodyWriter } from './bodies/body-writer.ts';
 import type { CompletenessChange } from './completeness-messages.ts';
 import { dedupeKey } from './dedupe-key.ts';
 import { prepareFindRecovered } from './find-recovered.ts';
+import { pruneHorizon } from './pruning/prune-queries.ts';
 import { preparePushedSince } from './pushed-since.ts';
 
 type RecoverOptions = Extract<CompletenessChange, { kind: 'recover' }>['options'];
@@ -35,7 +37,10 @@ export function prepareRecover(database: Database) {
     requireShortTail(Number(lastPosition.get()) - knownUpTo);
     bodies.begin();
     const isPushed = pushedSince(knownUpTo, events);
-    return events.map((event) => {
+    // What was looked up may have been pruned since.
+    const sinceUs = wholeSinceUs(pruneHorizon(database));
+    const positions = events.map((event) => {
+      if (event.eventUs < sinceUs) return null;
       if (findRecovered(event) !== undefined || isPushed(event)) return null;
       const position = insert(event, atUs, bodies.nextId());
       if (position === null) return null;
@@ -43,6 +48,8 @@ export function prepareRecover(database: Database) {
       countRecovered(event);
       return position;
     });
+    bodies.end();
+    return positions;
   };
 }
 

@@ -1,5 +1,5 @@
 /** What the store's threads are asked about sinks. */
-import type { SinkItem, Sinks } from '../domain/sinks.ts';
+import type { ReplayWish, SinkItem, Sinks } from '../domain/sinks.ts';
 
 type Options<Call extends keyof Sinks> = Parameters<Sinks[Call]>[0];
 
@@ -33,4 +33,5 @@ export type SinkQuestion =
   | { kind: 'next-due'; sink: string }
   | ({ kind: 'items' } & ItemsPage)
   | { kind: 'counts' }
+  | { kind: 'same-replay'; wish: ReplayWish }
   | { kind: 'replays'; options: ReplaysOptions };

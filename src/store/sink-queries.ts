@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import {
   type Replay,
+  type ReplayWish,
   type SinkCounts,
   type SinkItem,
   sinkReader,
@@ -20,6 +21,8 @@ export function askSinks(database: Database, question: SinkQuestion): unknown {
       return items(database, question);
     case 'counts':
       return counts(database);
+    case 'same-replay':
+      return prepareSameReplay(database)(question.wish) ?? null;
     case 'replays':
       return replays(database, question.options);
   }
@@ -107,6 +110,19 @@ function counts(database: Database): SinkCounts[] {
 
 export const replayColumns = `id, sink, filter, since_us AS sinceUs, until_us AS untilUs, position,
   last_position AS lastPosition, requested_at_us AS requestedAtUs, ended_at_us AS endedAtUs`;
+
+/** One without an end hands over what there was when it was asked for. */
+export function prepareSameReplay(database: Database) {
+  const find = database.prepare<[object], Replay>(
+    `SELECT ${replayColumns} FROM sink_replay AS replay
+     WHERE sink = @sink AND filter = @filter AND last_position >= @lastPosition
+       AND (since_us IS NULL OR since_us <= @sinceUs) AND (until_us IS NULL OR until_us >= @untilUs)
+       AND (ended_at_us IS NULL OR EXISTS (SELECT 1 FROM sink_item INDEXED BY sink_item_queue
+         WHERE state = 'waiting' AND sink = @sink AND stream = replay.id))
+     ORDER BY id DESC LIMIT 1`,
+  );
+  return (wish: ReplayWish): Replay | undefined => find.get(wish);
+}
 
 function replays(database: Database, { sink, all }: ReplaysOptions): Replay[] {
   const ofAsked = sink === undefined ? '' : 'AND sink = @sink';

@@ -2,8 +2,9 @@
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import { type Replay, sinkReader } from '../domain/sinks.ts';
+import { unfinishedReplay } from '../domain/unfinished-replay.ts';
 import type { AddReplayOptions, EnqueueItemsOptions } from './sink-messages.ts';
-import { replayColumns } from './sink-queries.ts';
+import { prepareSameReplay, replayColumns } from './sink-queries.ts';
 
 /** The items and the move share the caller's transaction: a part of the log is queued once. */
 export function prepareEnqueueItems(database: Database) {
@@ -49,5 +50,10 @@ export function prepareAddReplay(database: Database) {
        iif(@afterPosition >= @lastPosition, @requestedAtUs, NULL))
      RETURNING ${replayColumns}`,
   );
-  return (replay: AddReplayOptions): Replay | undefined => insert.get(replay);
+  const findSame = prepareSameReplay(database);
+  return (replay: AddReplayOptions): Replay | undefined => {
+    const same = findSame(replay);
+    if (same !== undefined) throw unfinishedReplay(same);
+    return insert.get(replay);
+  };
 }

@@ -19,6 +19,7 @@ export function createSinkReader(thread: StoreThread<QueryRequest>): SinkReader 
         return ask({ kind: 'items', sink, state, beforeId, rowsMax });
       }),
     counts: () => ask<SinkCounts[]>({ kind: 'counts' }),
+    sameReplay: (wish) => ask<Replay | null>({ kind: 'same-replay', wish }),
     replays: (options) => ask<Replay[]>({ kind: 'replays', options }),
   };
 }

@@ -1,26 +1,24 @@
 /** The doctor's checks of the data directory: its rights, its space, its database. */
 import type { Stats } from 'node:fs';
-import { access, constants, stat, statfs } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { type DiskRoom, diskLevels } from '../domain/disk-room.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import { failedFinding } from '../domain/failed-finding.ts';
 import type { Check, Finding } from '../domain/finding.ts';
-import { databaseFileName } from './database.ts';
+import { sizeText } from '../domain/size-text.ts';
+import { databaseFileName, isOpenToAll } from './database.ts';
+import { type DataPlace, diskRoom } from './disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
-
-/** Below the first the user is warned, below the second the check fails. */
-const freeBytesWarn = 2 ** 30;
-const freeBytesFail = 100 * 2 ** 20;
 
 const runAsUser = 'Run this as the user of the receiver (sudo -u earshot …)';
 
-export interface StoreCheckOptions {
-  dataDir: string;
+export interface StoreCheckOptions extends DataPlace {
   nowUs: () => number;
   /** Names of files in the directory that hold secrets. */
   secretFileNames: readonly string[];
-  /** Bytes that this user may still write where a path is; the file system's own answer unless told. */
-  freeBytes?: (path: string) => Promise<number>;
+  /** The room where a path is; the file system's own answer unless told. */
+  room?: (place: DataPlace) => DiskRoom | null;
 }
 
 /** Nothing is made by looking: a directory or database that is not there yet is none afterwards. */
@@ -61,6 +59,10 @@ async function checkDirectory(dataDir: string): Promise<Finding[]> {
       },
     ];
   }
+  if (exists && isOpenToAll(place.stats)) {
+    const message = `Every user of this machine may write to ${dataDir}.`;
+    return [{ check, state: 'fail', message, advice: `Run: chmod o-w ${dataDir}` }];
+  }
   const message = exists
     ? `${dataDir} can be written.`
     : `${dataDir} is not there yet; it is made when it is first needed.`;
@@ -88,17 +90,20 @@ async function checkOwnerOnly({ dataDir, secretFileNames }: StoreCheckOptions): 
 
 async function checkFreeSpace(options: StoreCheckOptions): Promise<Finding[]> {
   const check = 'free space';
-  const { dataDir, freeBytes = freeBytesOf } = options;
+  const { dataDir, diskReserveBytes, room = diskRoom } = options;
   const { path } = await nearestExisting(dataDir);
-  const bytes = await freeBytes(path).catch(() => null);
-  if (bytes === null) {
+  const found = room({ dataDir: path, diskReserveBytes });
+  if (found === null) {
     return [{ check, state: 'skipped', message: 'The file system does not tell.' }];
   }
-  const message = `${inUnits(bytes)} free for ${dataDir}.`;
-  if (bytes >= freeBytesWarn) return [{ check, state: 'pass', message }];
+  const { freeBytes, reserveBytes } = found;
+  const { warningBytes, criticalBytes } = diskLevels(found);
+  const kept = reserveBytes === 0 ? '' : `, of which ${sizeText(reserveBytes)} are kept`;
+  const message = `${sizeText(freeBytes)} free for ${dataDir}${kept}.`;
+  if (freeBytes >= warningBytes) return [{ check, state: 'pass', message }];
   const advice =
-    'Free some space, or move the data directory: on a full disk notifications are refused, and lost after a few tries.';
-  return [{ check, state: bytes < freeBytesFail ? 'fail' : 'warn', message, advice }];
+    'Free some space, remove old notifications with `earshot prune`, or move the data directory: when no more than what is kept is free, notifications are refused, and lost after a few tries.';
+  return [{ check, state: freeBytes < criticalBytes ? 'fail' : 'warn', message, advice }];
 }
 
 async function checkDatabase({ dataDir, nowUs }: StoreCheckOptions): Promise<Finding[]> {
@@ -135,15 +140,4 @@ async function nearestExisting(path: string): Promise<{ path: string; stats: Sta
 /** Null for what is not there, or cannot be looked at: other checks tell of that. */
 async function statsOf(path: string): Promise<Stats | null> {
   return stat(path).catch(() => null);
-}
-
-async function freeBytesOf(path: string): Promise<number> {
-  const { bavail, bsize } = await statfs(path);
-  return bavail * bsize;
-}
-
-function inUnits(bytes: number): string {
-  return bytes >= 2 ** 30
-    ? `${(bytes / 2 ** 30).toFixed(1)} GiB`
-    : `${Math.floor(bytes / 2 ** 20)} MiB`;
 }

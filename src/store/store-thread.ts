@@ -1,6 +1,8 @@
 /** The main thread's end of one of the store's threads: it starts, is asked, fails, starts again. */
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../domain/app-error.ts';
+import type { CommitFacts } from '../domain/commit-facts.ts';
+import type { DataPlace } from './disk-limit.ts';
 import type { ThreadMessage } from './messages.ts';
 import { PendingCalls } from './pending-calls.ts';
 import { receivedError } from './sent-error.ts';
@@ -16,10 +18,17 @@ const closeTimeoutMs = 10_000;
 /** A thread that failed is not started anew more often than this. */
 const restartPauseMs = 1_000;
 
+export interface StoreThreadOptions extends DataPlace {
+  callTimeoutSeconds: number;
+  /** Called after each commit of deliveries; must not throw. */
+  onCommit?: ((commit: CommitFacts) => void) | undefined;
+}
+
 export class StoreThread<Request> {
   readonly #file: URL;
-  readonly #dataDir: string;
+  readonly #place: DataPlace;
   readonly #calls: PendingCalls;
+  readonly #onCommit: ((commit: CommitFacts) => void) | undefined;
   #worker: Worker | undefined;
   /** Why there is no thread at the moment; cleared when it is time to try again. */
   #failure: AppError | undefined;
@@ -27,9 +36,11 @@ export class StoreThread<Request> {
   #onStarted: () => void = () => undefined;
   #closed = false;
 
-  constructor(file: URL, options: { dataDir: string; callTimeoutSeconds: number }) {
+  constructor(file: URL, options: StoreThreadOptions) {
     this.#file = file;
-    this.#dataDir = options.dataDir;
+    const { dataDir, diskReserveBytes } = options;
+    this.#place = { dataDir, diskReserveBytes };
+    this.#onCommit = options.onCommit;
     this.#calls = new PendingCalls(options.callTimeoutSeconds);
   }
 
@@ -60,6 +71,11 @@ export class StoreThread<Request> {
     this.#worker?.postMessage(request, transfer);
   }
 
+  /** False after the thread has ended or failed, until it is started anew. */
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
   async close(request: (id: number) => Request): Promise<void> {
     if (this.#closed) return;
     const worker = this.#worker;
@@ -84,14 +100,16 @@ export class StoreThread<Request> {
 
   #spawn(): Worker {
     const worker = new Worker(this.#file, {
-      workerData: { dataDir: this.#dataDir },
+      workerData: this.#place,
       resourceLimits,
     });
     const failed = (message: string, cause: unknown) =>
       this.#fail(worker, new AppError('unavailable', message, { cause }));
     worker.on('message', (message: ThreadMessage) => {
-      if (message.kind === 'settled') this.#calls.settle(message.settled);
-      else if (message.kind === 'started') this.#onStarted();
+      if (message.kind === 'settled') {
+        this.#calls.settle(message.settled);
+        if (message.commit !== undefined) this.#onCommit?.(message.commit);
+      } else if (message.kind === 'started') this.#onStarted();
       else this.#fail(worker, receivedError(message.error));
     });
     worker.on('error', (cause) => failed('A thread of the store has failed.', cause));

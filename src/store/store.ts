@@ -1,6 +1,8 @@
 /** Opens the store: the ports of the domain over one SQLite file, one writer thread, one query thread. */
 import type { Administration, AdministrationReader } from '../domain/administration.ts';
 import type { AlertReader, Alerts } from '../domain/alerts.ts';
+import type { BackupReader, Backups } from '../domain/backups.ts';
+import type { CommitFacts } from '../domain/commit-facts.ts';
 import type { Completeness, CompletenessReader } from '../domain/completeness.ts';
 import type {
   Cursors,
@@ -15,15 +17,19 @@ import type {
   QuarantineRow,
   Receipt,
 } from '../domain/ports.ts';
+import type { Pruning, PruningReader } from '../domain/pruning.ts';
 import type { SinkReader, Sinks } from '../domain/sinks.ts';
 import type { Summaries, SummaryReader } from '../domain/summaries.ts';
 import { createAdministration, createAdministrationReader } from './administration.ts';
 import { createAlertReader, createAlerts } from './alerts.ts';
+import { createBackupReader, createBackups } from './backups/backups.ts';
 import { createCompleteness, createCompletenessReader } from './completeness.ts';
 import { requireDatabase } from './database.ts';
+import type { DataPlace } from './disk-limit.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
+import { createPruning, createPruningReader } from './pruning/pruning.ts';
 import { createSinkReader, createSinks } from './sinks.ts';
 import { StoreThread, threadFile } from './store-thread.ts';
 import { createSummaries, createSummaryReader } from './summaries.ts';
@@ -43,6 +49,8 @@ export type StoreReader = NotificationLog &
     completeness: CompletenessReader;
     alerts: AlertReader;
     sinks: SinkReader;
+    backups: BackupReader;
+    pruning: PruningReader;
     close(): Promise<void>;
   };
 
@@ -55,6 +63,12 @@ export type Store = Intake &
     completeness: Completeness;
     alerts: Alerts;
     sinks: Sinks;
+    backups: Backups;
+    pruning: Pruning;
+    /** Bodies that wait for their commit, and how much of them may. */
+    queue(): { bytes: number; bytesMax: number };
+    /** False while there is no thread that writes; it is started anew when it is needed. */
+    isWriterRunning(): boolean;
     close(): Promise<void>;
   };
 
@@ -77,6 +91,7 @@ export function openStoreReader(dataDir: string): StoreReader {
         const beforeId = last?.id ?? Number.MAX_SAFE_INTEGER;
         return thread.call((id) => ({ op: 'quarantined', id, released, beforeId, rowsMax }));
       }),
+    heldCount: () => thread.call<number>((id) => ({ op: 'held-count', id })),
     quarantineEntry: (quarantineId) =>
       thread.call<QuarantineEntry>((id) => ({ op: 'quarantine-entry', id, quarantineId })),
     administration: createAdministrationReader(thread),
@@ -84,6 +99,8 @@ export function openStoreReader(dataDir: string): StoreReader {
     completeness: createCompletenessReader(thread),
     alerts: createAlertReader(thread),
     sinks: createSinkReader(thread),
+    backups: createBackupReader(thread),
+    pruning: createPruningReader(thread),
     close: () => thread.close((id) => ({ op: 'close', id })),
   };
 }
@@ -109,18 +126,23 @@ async function* findRows(
  * Rejects with `configuration` for a file that cannot be ours, `unavailable` for a disk that
  * cannot be written.
  */
-export async function openStore(options: {
-  dataDir: string;
-  nowUs: () => number;
-  queueBytesMax?: number;
-  /** Refuses to make a new database: for commands that work on an existing one. */
-  mustExist?: boolean;
-}): Promise<Store> {
-  const { dataDir, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
+export async function openStore(
+  options: DataPlace & {
+    nowUs: () => number;
+    queueBytesMax?: number;
+    /** Refuses to make a new database: for commands that work on an existing one. */
+    mustExist?: boolean;
+    /** Called after each commit of deliveries; must not throw. */
+    onCommit?: ((commit: CommitFacts) => void) | undefined;
+  },
+): Promise<Store> {
+  const { dataDir, diskReserveBytes, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
   if (options.mustExist) requireDatabase(dataDir);
   const thread = new StoreThread<WriterRequest>(threadFile('writer-thread'), {
     dataDir,
+    diskReserveBytes,
     callTimeoutSeconds,
+    onCommit: options.onCommit,
   });
   const closeWriter = () => thread.close((id) => ({ op: 'close', id }));
   try {
@@ -135,6 +157,8 @@ export async function openStore(options: {
     ...reader,
     accept: (delivery) => intake.accept(delivery),
     checkWritable: () => intake.checkWritable(),
+    queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
+    isWriterRunning: () => thread.isRunning,
     moveCursor: (name, position, atUs) =>
       thread.call<void>((id) => ({ op: 'move-cursor', id, reader: name, position, atUs })),
     retry: (quarantineId, atUs) =>
@@ -144,6 +168,8 @@ export async function openStore(options: {
     completeness: createCompleteness(reader.completeness, thread),
     alerts: createAlerts(reader.alerts, thread),
     sinks: createSinks(reader.sinks, thread),
+    backups: createBackups(reader.backups, thread),
+    pruning: createPruning(reader.pruning, thread),
     close: async () => {
       intake.flush();
       await reader.close();

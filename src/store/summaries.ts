@@ -31,6 +31,7 @@ export function createSummaryReader(thread: StoreThread<QueryRequest>): SummaryR
     known: (key) => ask<SummaryText | null>({ kind: 'known', key }),
     spending: (nowUs) => ask<SummarySpending>({ kind: 'spending', nowUs }),
     counts: () => ask<Record<SummaryState, number>>({ kind: 'counts' }),
+    backlog: () => ask<{ waiting: number; failed: number }>({ kind: 'backlog' }),
   };
 }
 

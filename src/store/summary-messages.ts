@@ -24,4 +24,5 @@ export type SummaryQuestion =
   | { kind: 'next-due' }
   | { kind: 'known'; key: Uint8Array }
   | { kind: 'spending'; nowUs: number }
-  | { kind: 'counts' };
+  | { kind: 'counts' }
+  | { kind: 'backlog' };

@@ -32,6 +32,8 @@ export function askSummaries(database: Database, question: SummaryQuestion): unk
       return spending(database, question.nowUs);
     case 'counts':
       return counts(database);
+    case 'backlog':
+      return backlog(database);
   }
 }
 
@@ -79,4 +81,10 @@ function counts(database: Database): Record<SummaryState, number> {
     failed: count('failed'),
     dropped: count('dropped'),
   };
+}
+
+function backlog(database: Database): { waiting: number; failed: number } {
+  const count = (where: string) =>
+    Number(database.prepare(`SELECT count(*) FROM summary_job WHERE ${where}`).pluck().get());
+  return { waiting: count("state IN ('waiting', 'asking')"), failed: count("state = 'failed'") };
 }

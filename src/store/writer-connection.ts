@@ -4,8 +4,9 @@ import { AppError } from '../domain/app-error.ts';
 import { type AdministrationWriter, createAdministrationWriter } from './administration-writer.ts';
 import { type AlertWriter, createAlertWriter } from './alert-writer.ts';
 import { type CompletenessWriter, createCompletenessWriter } from './completeness-writer.ts';
-import { inodeOf, openForWriting } from './database.ts';
+import { busyTimeoutMs, inodeOf, openForWriting } from './database.ts';
 import { createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
+import { createPruneWriter, type PruneWriter } from './pruning/prune-writer.ts';
 import { createSinkWriter, type SinkWriter } from './sink-writer.ts';
 import { needsReopening } from './sqlite-error.ts';
 import { createSummaryWriter, type SummaryWriter } from './summary-writer.ts';
@@ -18,12 +19,17 @@ export interface Writers {
   completeness: CompletenessWriter;
   alerts: AlertWriter;
   sinks: SinkWriter;
+  pruning: PruneWriter;
   database: Database;
 }
 
 export interface WriterConnection {
   /** Runs one transaction; it is on disk when this returns. Any failure leaves the file as it was. */
   transact<T>(work: (writers: Writers) => T): T;
+  /** Looks at the file without holding anybody up. */
+  read<T>(work: (database: Database) => T): T;
+  /** Takes the write-ahead log into the file, and cuts both, without waiting for anybody who reads. */
+  checkpoint(): void;
   close(): void;
 }
 
@@ -50,6 +56,7 @@ export function createWriterConnection(dataDir: string): WriterConnection {
         completeness: createCompletenessWriter(database),
         alerts: createAlertWriter(database),
         sinks: createSinkWriter(database),
+        pruning: createPruneWriter(database, dataDir),
         inode: inodeOf(database.name),
       };
     }
@@ -62,24 +69,46 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     closing?.database.close();
   }
 
+  function closingOnFailure<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (needsReopening(error)) close();
+      throw error;
+    }
+  }
+
   return {
     transact: (work) => {
       const writers = ensureOpen();
       const { database, deliveries } = writers;
-      try {
-        return database
+      return closingOnFailure(() =>
+        database
           .transaction(() => {
             deliveries.begin();
             const result = work(writers);
             deliveries.end();
             return result;
           })
-          .immediate();
-      } catch (error) {
-        if (needsReopening(error)) close();
-        throw error;
-      }
+          .immediate(),
+      );
     },
+    read: (work) => {
+      const { database } = ensureOpen();
+      return closingOnFailure(() => work(database));
+    },
+    checkpoint: () => checkpoint(ensureOpen().database),
     close,
   };
+}
+
+/** Cutting takes the writers' lock, and would wait for readers with it: who is in the way is left alone. */
+function checkpoint(database: Database): void {
+  database.pragma('wal_checkpoint(PASSIVE)');
+  database.pragma('busy_timeout = 0');
+  try {
+    database.pragma('wal_checkpoint(TRUNCATE)');
+  } finally {
+    database.pragma(`busy_timeout = ${busyTimeoutMs}`);
+  }
 }

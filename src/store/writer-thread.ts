@@ -1,8 +1,11 @@
 /** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { isAppError } from '../domain/app-error.ts';
+import type { CommitFacts } from '../domain/commit-facts.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
+import { recordBackup } from './backups/backup-runs.ts';
 import { ackIdReused } from './delivery-writer.ts';
+import { createDiskLimit, type DataPlace, isGrowing } from './disk-limit.ts';
 import type {
   PackedDelivery,
   SentError,
@@ -10,8 +13,9 @@ import type {
   ThreadMessage,
   WriterRequest,
 } from './messages.ts';
+import { publicationDelay } from './publication-delay.ts';
 import { sentError } from './sent-error.ts';
-import { isEnvironmentFailure } from './sqlite-error.ts';
+import { isEnvironmentFailure, sqliteCode } from './sqlite-error.ts';
 import { createWriterConnection, type Writers } from './writer-connection.ts';
 
 /** Bounds of one transaction, so that other programs never wait long for the lock. */
@@ -30,12 +34,13 @@ type ChangeRequest = Extract<WriterRequest, { op: (typeof sharedOps)[number] }>;
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
 const port = parentPort;
 // Given by the store's own code, on the other side of the thread.
-const { dataDir } = workerData as { dataDir: string };
-const connection = createWriterConnection(dataDir);
+const place = workerData as DataPlace;
+const connection = createWriterConnection(place.dataDir);
+const requireRoom = createDiskLimit(place);
 const post = (message: ThreadMessage) => port.postMessage(message);
 
 try {
-  proveWritable();
+  begin();
   port.on('message', (first: WriterRequest) => handle([first, ...waiting()]));
   post({ kind: 'started' });
 } catch (error) {
@@ -57,21 +62,39 @@ function handle(requests: readonly WriterRequest[]): void {
     request.op === 'deliveries' ? request.deliveries.map((one) => unpack(request.buffer, one)) : [],
   );
   const changes = requests.filter(isChange);
+  let failure = arrived.length > 0 ? lackOfRoom() : undefined;
   // With deliveries, they share a commit: one of their own would cost intake a turn.
-  const along = arrived.length > 0 ? changes : [];
-  let failure: SentError | undefined;
+  const along = arrived.length > 0 && failure === undefined ? changes : [];
   for (const [i, group] of [...groups(arrived)].entries()) {
     const mine = i === 0 ? along : [];
+    const beganMs = performance.now();
     // What one group has waited for in vain, the next one need not wait for again.
     const settled = failure === undefined ? commit(group, mine) : refuse(group, failure);
     failure = settled.slice(0, group.length).find((one) => 'error' in one)?.error;
-    post({ kind: 'settled', settled });
+    const facts = failure === undefined ? factsOf(group, settled, beganMs) : undefined;
+    post({ kind: 'settled', settled, commit: facts });
+    failure ??= lackOfRoom();
   }
   for (const request of requests) {
     if (request.op === 'deliveries' || along.some(({ id }) => id === request.id)) continue;
     post({ kind: 'settled', settled: [answer(request)] });
     if (request.op === 'close') port.close();
   }
+}
+
+function factsOf(
+  group: readonly Arrived[],
+  settled: readonly Settled[],
+  beganMs: number,
+): CommitFacts {
+  const durationSeconds = (performance.now() - beganMs) / 1_000;
+  const first = group.find((_, i) => isStored(settled[i]));
+  const delay = first === undefined ? null : publicationDelay(first.delivery);
+  return { durationSeconds, deliveries: group.length, publicationDelay: delay };
+}
+
+function isStored(one: Settled | undefined): boolean {
+  return one !== undefined && 'value' in one && (one.value as Receipt).outcome === 'stored';
 }
 
 function isChange(request: WriterRequest): request is ChangeRequest {
@@ -147,9 +170,31 @@ function holdUnstorable({ id, delivery }: Arrived, failure: unknown): Settled {
 
 function answer(request: Exclude<WriterRequest, { op: 'deliveries' }>): Settled {
   try {
+    if (isGrowing(request)) requireRoom();
     return { id: request.id, value: perform(request) };
   } catch (error) {
     return { id: request.id, error: sentError(error) };
+  }
+}
+
+function lackOfRoom(): SentError | undefined {
+  try {
+    requireRoom();
+    return undefined;
+  } catch (error) {
+    return sentError(error);
+  }
+}
+
+/** A disk that is full has nothing to be proven, and may lack the room to open the file: a new start makes none. */
+function begin(): void {
+  const hasRoom = lackOfRoom() === undefined;
+  try {
+    if (hasRoom) proveWritable();
+    else connection.transact(() => undefined);
+  } catch (error) {
+    const isFull = !hasRoom || sqliteCode(error) === 'SQLITE_FULL';
+    if (!isFull || !isEnvironmentFailure(error)) throw error;
   }
 }
 
@@ -188,6 +233,14 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
       return connection.transact(({ administration }) => administration.mark(request.marks));
     case 'change-completeness':
       return connection.transact(({ completeness }) => completeness.write(request.change));
+    case 'prune-step':
+      return connection.transact(({ pruning }) => pruning.step(request.options));
+    case 'forget-reader':
+      return connection.transact(({ pruning }) => pruning.forgetReader(request.key));
+    case 'checkpoint':
+      return connection.checkpoint();
+    case 'record-backup':
+      return connection.transact(({ database }) => recordBackup(database, request.run));
     case 'change-summaries':
     case 'change-alerts':
     case 'change-sinks':

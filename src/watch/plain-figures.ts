@@ -23,9 +23,9 @@ export function percentText(share: number): string {
   return `${percent < 1 ? Number(percent.toPrecision(1)) : rounded(percent)} %`;
 }
 
-/** Such as `4.2 GiB`. */
-export function gibibytesText(bytes: number): string {
-  return `${rounded(bytes / 2 ** 30)} GiB`;
+/** Such as `1,234`. */
+export function countText(count: number): string {
+  return count.toLocaleString('en-US');
 }
 
 /** A number of which only the size matters: `0.4`, `12`, `1300`. */

@@ -13,6 +13,8 @@ export interface Situation {
   definitions: readonly Definition[];
   gaps: readonly Gap[];
   uptimes: readonly Uptime[];
+  /** Of what came before, nothing can be said, as it was pruned; 0 where nothing ever was. */
+  wholeSinceUs: number;
   lasting: readonly Alert[];
   memory: PushMemory;
   /** Last delivery by a subscription's name. */
@@ -43,10 +45,17 @@ export async function readSituation(
     definitions: await completeness.definitions(),
     gaps: await administration.gaps(),
     uptimes: await completeness.uptimes(now - rememberedUs),
+    wholeSinceUs: await completeness.wholeSinceUs(),
     lasting: await alerts.alerts({ all: false, limit: lastingMax }),
     memory,
     deliveredAtUs,
   };
+}
+
+/** Since this program started; without a sign of its life, for long. */
+export function upForUs({ uptimes, nowUs }: Pick<Situation, 'uptimes' | 'nowUs'>): number {
+  const up = uptimes.at(-1);
+  return up === undefined ? Number.POSITIVE_INFINITY : nowUs - up.fromUs;
 }
 
 /** The alert that lasts, if one does. */
@@ -64,14 +73,14 @@ export function runs(registration: Registration): boolean {
   return status === 'running' && subscriptionId !== null && pausedSeenAtUs === null && !unfinished;
 }
 
-/** When its pushes could have come: we were up, it ran, and it asked for what it asks for now. */
+/** When its pushes could have come and would be here: we were up, it ran, and it asked for what it asks for now. */
 export function watchedSpans(
-  { definitions, gaps, uptimes, nowUs }: Situation,
+  { definitions, gaps, uptimes, wholeSinceUs, nowUs }: Situation,
   subscription: string,
 ): Span[] {
   const definition = definitions.findLast((one) => one.subscription === subscription);
   if (definition === undefined) return [];
-  const fromUs = Math.max(definition.fromUs, nowUs - rememberedUs);
+  const fromUs = Math.max(definition.fromUs, nowUs - rememberedUs, wholeSinceUs);
   const notSent = gaps
     .filter((gap) => gap.subscription === subscription)
     .map((gap) => ({ fromUs: gap.fromUs, toUs: gap.toUs ?? nowUs }));
@@ -83,6 +92,10 @@ export function arrivalsOf({ memory }: Situation, subscription: string): Map<num
 }
 
 /** Compared hours, those of all events, in no order. */
-export function coverageOf({ memory }: Situation, subscription: string): HourCoverage[] {
-  return [...(memory.coverage.get(subscription)?.values() ?? [])];
+export function coverageOf(
+  { memory, wholeSinceUs }: Situation,
+  subscription: string,
+): HourCoverage[] {
+  const hours = [...(memory.coverage.get(subscription)?.values() ?? [])];
+  return hours.filter((hour) => hour.hourUs >= wholeSinceUs);
 }

@@ -2,6 +2,7 @@
 import type { AlertKind } from '../domain/alerts.ts';
 import { isAppError } from '../domain/app-error.ts';
 import { judgeAllSilence } from './judge/judge-all-silence.ts';
+import { judgeBackup } from './judge/judge-backup.ts';
 import { judgeMissing, judgeUnknown } from './judge/judge-comparison.ts';
 import { judgeLostPushes } from './judge/judge-lost-pushes.ts';
 import { judgeCertificate, judgeDisk, judgeIntake } from './judge/judge-machine.ts';
@@ -82,12 +83,13 @@ async function look(world: WatchWorld, memory: WatchMemory): Promise<Verdict> {
   });
   const { lasting, nowUs: now } = situation ?? { lasting: [], nowUs: nowUs() };
   const lastsUs = lastsSince(memory, now);
-  const about = { lasting, nowUs: now };
+  const about = { lasting, nowUs: now, uptimes: situation?.uptimes ?? [] };
   const machine = await Promise.all([
     attempt(world, 'certificate', () => judgeCertificate(probes, about)),
     attempt(world, 'disk', () => judgeDisk(probes, about)),
     attempt(world, 'intake', () => judgeIntake(probes, about, lastsUs)),
     attempt(world, 'sink', () => judgeSinks(world, about, memory.cursors)),
+    attempt(world, 'backup', () => judgeBackup(world, about)),
   ]);
   // What lasts is not known: what is wrong may be raised, and nothing resolved.
   if (situation === null) return { judged: [], findings: joined(machine).findings };

@@ -1,7 +1,9 @@
 /** What the watchdog looks at, and how it makes itself heard. */
 import type { AdministrationReader, Registration } from '../domain/administration.ts';
 import type { AlertChannel, Alerts } from '../domain/alerts.ts';
+import type { BackupReader } from '../domain/backups.ts';
 import type { CompletenessReader } from '../domain/completeness.ts';
+import type { DiskRoom } from '../domain/disk-room.ts';
 import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { AlertMessage } from './telling/alert-message.ts';
@@ -18,7 +20,7 @@ export interface Probes {
     lastFailure: string | null;
   } | null>;
   /** The file system of the data directory; null when the system does not say. */
-  disk(): Promise<{ freeBytes: number; totalBytes: number } | null>;
+  disk(): Promise<DiskRoom | null>;
   /** Why notifications cannot be stored; null when they can. */
   intake(): Promise<string | null>;
 }
@@ -54,6 +56,7 @@ export interface WatchWorld {
   alerts: Alerts;
   administration: AdministrationReader;
   sinks: SinkReader;
+  backups: BackupReader;
   /** The log that sinks read, and where each has got to. */
   notifications: Pick<NotificationLog, 'find'> & Pick<Cursors, 'cursor'>;
   handingOver: () => HandingOver;
@@ -77,4 +80,6 @@ export interface WatchWorld {
   maintenance: boolean;
   /** Whether hours are compared with the catalogue by themselves. */
   reconcile: boolean;
+  /** How often a backup is made by itself; null where none is. */
+  backupEveryHours: number | null;
 }

@@ -165,10 +165,16 @@ describe('earshot coverage', () => {
       ['--until', '2026-04-26'],
       'No subscription was registered in this data directory at that time',
     ],
+    [['--since', '0h'], 'There is no hour to show'],
   ])('refuses %j', async (flags, words) => {
     const world = await openReconcileWorld({ past: undefined });
     await world.register('sea-ice', { atUs: nowUs - 1_000_000 });
-    const { code, out, err } = await world.run(['coverage', ...flags]);
+    let clockUs = nowUs;
+    const ticking = () => {
+      clockUs += 7_000;
+      return clockUs;
+    };
+    const { code, out, err } = await world.run(['coverage', ...flags], { nowUs: ticking });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(words);
   });

@@ -141,7 +141,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     expect(await finding('owner-only files')).toMatchObject({ state: 'fail' });
     expect(await finding('renewal')).toMatchObject({
       state: 'fail',
-      message: expect.stringMatching(/can be read by others/),
+      message: expect.stringMatching(/others may read or change it/),
     });
   });
 });

@@ -111,7 +111,7 @@ describe('earshot import, of bodies in quarantine,', () => {
       };
       const stderr = { write: () => true, once: () => undefined };
       const { signal } = stopping;
-      const pushedHere = openPushedHere(freshDir, signal);
+      const pushedHere = openPushedHere({ dataDir: freshDir }, signal);
       return importLog(from, { ...store, accept }, { stderr, signal, pushedHere });
     });
     await expect(interrupted).rejects.toMatchObject({ code: 'cancelled' });

@@ -1,6 +1,7 @@
 /** `earshot quarantine`: what is held, what it looks like, and reading it again. */
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { replaceBody } from '../helpers/replace-body.ts';
 import { createWorld, delivery, rawDelivery } from './filled-store.ts';
 
 const fields = ['id', 'receivedAt', 'subscription', 'reason', 'faults', 'bodyBytes', 'releasedAt'];
@@ -21,13 +22,9 @@ async function createHeldWorld() {
 /** Puts a body that can be read in the place of a held one, as if the program had learnt to read it. */
 function replaceHeldBody(dataDir: string, id: number, body: string): void {
   const database = new Sqlite(`${dataDir}/earshot.db`);
-  try {
-    database
-      .prepare('UPDATE body SET bytes = ? WHERE id = (SELECT body_id FROM quarantine WHERE id = ?)')
-      .run(Buffer.from(body), id);
-  } finally {
-    database.close();
-  }
+  const bodyId = database.prepare('SELECT body_id FROM quarantine WHERE id = ?').pluck().get(id);
+  database.close();
+  replaceBody(dataDir, Number(bodyId), Buffer.from(body));
 }
 
 describe('quarantine list', () => {
@@ -92,6 +89,9 @@ describe('quarantine show', () => {
     const { code, outBytes } = await world.earshot(['quarantine', 'show', '1', '--body']);
     expect(code).toBe(0);
     expect(outBytes.equals(bytes)).toBe(true);
+    // A terminal obeys some of them.
+    const shown = await world.earshot(['quarantine', 'show', '1', '--body'], { isTTY: true });
+    expect(shown.out).toBe('\ufffd\ufffd\ufffd \ufffd\n');
   });
 
   it('prints all of it as JSON, the body as base64', async () => {

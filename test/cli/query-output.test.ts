@@ -123,7 +123,7 @@ describe('the rows for programs', () => {
 
 const long = 'S2A_MSIL2A_20260501T101031_N0511_R022_T32TQM_20260501T141500_AND_SOME_MORE.SAFE';
 /** Control characters, and marks that turn text around. */
-const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029]/u;
+const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/u;
 
 describe('the table', () => {
   it('has a title line and one line a row', async () => {
@@ -163,12 +163,22 @@ describe('the table', () => {
 
   it('never lets a text from outside steer the terminal', async () => {
     const world = createWorld();
-    const hostile = '\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\r\n\tevil\u0000\u007f\u2066';
+    const hostile =
+      '\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\r\n\tevil\u0000\u007f\u2066\u061c';
     await world.fill([
       delivery({ ProductName: hostile, SubscriptionEvent: hostile }),
       delivery({ ProductName: undefined, ProductId: `id${hostile}x`, AckId: 'ack-2' }),
     ]);
-    for (const argv of [['query'], ['tail', '--from', 'start', '--no-follow']]) {
+    const tail = ['tail', '--from', 'start', '--no-follow'];
+    const argvs = [
+      ['query'],
+      ['query', '--output', 'csv'],
+      ['query', '--json'],
+      ['query', '--body'],
+      tail,
+      [...tail, '--output', 'ndjson'],
+    ];
+    for (const argv of argvs) {
       const { code, out, err } = await world.earshot(argv, { isTTY: true, columns: 120 });
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect(out).toContain('evil');

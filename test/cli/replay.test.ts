@@ -125,6 +125,7 @@ describe('earshot replay', () => {
       ['--sink', 'bus', '--since', '2026-05-03'],
       /The window is empty: .* before now/,
     ],
+    ['a window of no time', ['--sink', 'bus', '--since', '0h'], /The window is empty/],
     [
       'a faulty filter, with its place',
       ['--sink', 'bus', '--filter', "Naem eq 'x'"],

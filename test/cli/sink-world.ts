@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createRunProgram } from '../../src/cli/run-program.ts';
-import { loadSinks } from '../../src/config/sinks-config.ts';
+import { loadEachSink } from '../../src/config/sinks-config.ts';
 import { startSinks } from '../../src/sinks/start-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -50,7 +50,7 @@ export function createSinkCommandWorld(sinks: string) {
           fetch,
           run: createRunProgram({ env: { PATH: '/usr/bin:/bin' } }),
         },
-        await loadSinks(workingDir),
+        (await loadEachSink(workingDir)).definitions,
       );
       const end = async () => {
         await running.stop();

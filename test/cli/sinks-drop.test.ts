@@ -112,7 +112,7 @@ describe('earshot sinks drop --waiting', () => {
         const stream = { sink: 'bus', atUs: nowUs };
         await sinks.enqueue({ ...stream, replayId, after: 0, upTo: 2, items: one(1) });
         await sinks.enqueue({ ...stream, replayId: null, after: 4, upTo: 5, items: one(5) });
-        await sinks.addReplay(asked);
+        await sinks.addReplay({ ...asked, filter: "startswith(Name,'S2')" });
         return 'yes';
       };
       const io = { stderr: { write, once: () => undefined }, ask, nowUs: () => nowUs, workingDir };

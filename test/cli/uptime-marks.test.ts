@@ -1,6 +1,7 @@
 /** Signs of life: one a minute, and a new time of being up after a sleep of the machine. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startUptimeMarks } from '../../src/cli/uptime-marks.ts';
+import { AppError } from '../../src/domain/app-error.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -13,6 +14,17 @@ async function startMarks() {
     nowUs: () => clock.us,
   });
   onTestFinished(() => close());
+  const { markUp } = completeness;
+  let refused = 0;
+  /** Marks are refused, as by a disk that is full, until it is called again. */
+  const refuse = (isRefused: boolean) => {
+    completeness.markUp = isRefused
+      ? async () => {
+          refused += 1;
+          throw new AppError('unavailable', 'The disk is full.');
+        }
+      : markUp;
+  };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const nothing = () => undefined;
@@ -28,7 +40,7 @@ async function startMarks() {
     await expect.poll(async () => JSON.stringify(await uptimes())).not.toBe(before);
   };
   await expect.poll(uptimes).toHaveLength(1);
-  return { clock, marks, uptimes, minute };
+  return { clock, marks, uptimes, minute, refuse, refused: () => refused };
 }
 
 it('is told each minute and at the end, as one time while nothing came between', async () => {
@@ -71,5 +83,23 @@ it('begins anew when the clock is set back', async () => {
   expect(await uptimes()).toEqual([
     [backUs, backUs + minuteUs],
     [beganUs, beganUs + 2 * minuteUs],
+  ]);
+});
+
+it('begins anew when marks were refused: nothing else was taken either', async () => {
+  const { clock, uptimes, minute, refuse, refused } = await startMarks();
+  const beganUs = clock.us;
+  await minute();
+  refuse(true);
+  clock.us += minuteUs;
+  vi.advanceTimersByTime(60_000);
+  await expect.poll(refused).toBe(1);
+  refuse(false);
+  await minute();
+  await minute();
+  const againUs = beganUs + 3 * minuteUs;
+  expect(await uptimes()).toEqual([
+    [beganUs, beganUs + minuteUs],
+    [againUs, againUs + minuteUs],
   ]);
 });

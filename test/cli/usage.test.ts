@@ -5,7 +5,7 @@ import { runCommand, version } from './fake-io.ts';
 
 const commands = [
   ...['demo', 'start', 'query', 'filter', 'index', 'tail', 'quarantine', 'sandbox', 'health'],
-  'summarize',
+  ...['summarize', 'status'],
 ];
 
 describe('earshot', () => {

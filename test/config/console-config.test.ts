@@ -17,17 +17,19 @@ describe('the private listener', () => {
     },
   );
 
-  it.each(['0.0.0.0:8080', '[::]:8080', '192.168.1.2:8080', 'earshot.example.org:8080', '1.2:1'])(
-    'needs a password on %s',
-    (listen) => {
-      const env = { EARSHOT_CONSOLE_LISTEN: listen };
-      expect(problemsWith(env)).toEqual([
-        `EARSHOT_CONSOLE_LISTEN: ${listen} can be reached from other machines. Set EARSHOT_CONSOLE_PASSWORD too, or use 127.0.0.1:${listen.split(':').at(-1)}.`,
-      ]);
-      const config = configWith({ ...env, EARSHOT_CONSOLE_PASSWORD: password });
-      expect(config.console?.password).toBe(password);
-    },
-  );
+  it.each([
+    ...['0.0.0.0:8080', '[::]:8080', '192.168.1.2:8080', 'earshot.example.org:8080', '1.2:1'],
+    // All of this machine's addresses, and names of loopback that other systems read otherwise.
+    ...['0:8080', '00.0.0.0:1', '[::ffff:0:0]:1', '[0:0:0:0:0:0:0:0]:1', '[::2]:1', '[fe80::1]:1'],
+    ...['127.1:1', '0x7f000001:1', '2130706433:1', '0177.0.0.1:1', 'localhost.example.org:1'],
+  ])('needs a password on %s', (listen) => {
+    const env = { EARSHOT_CONSOLE_LISTEN: listen };
+    expect(problemsWith(env)).toEqual([
+      `EARSHOT_CONSOLE_LISTEN: ${listen} can be reached from other machines. Set EARSHOT_CONSOLE_PASSWORD too, or use 127.0.0.1:${listen.split(':').at(-1)}.`,
+    ]);
+    const config = configWith({ ...env, EARSHOT_CONSOLE_PASSWORD: password });
+    expect(config.console?.password).toBe(password);
+  });
 
   it('takes its password from a file, and tells one thing of a file that is not there', () => {
     const env = { EARSHOT_CONSOLE_LISTEN: '0.0.0.0:8080', EARSHOT_CONSOLE_PASSWORD_FILE: 'word' };

@@ -57,7 +57,9 @@ describe('the credentials file', () => {
   it.each([0o644, 0o640, 0o604, 0o620])('is refused with the mode %o', (mode) => {
     const { dataDir, path } = createDataDir(JSON.stringify({ pairs: [pair] }), mode);
     const error = refusalOf(() => configOf(dataDir));
-    expect(error.details).toEqual([`${path} can be read by others. Run: chmod 600 ${path}`]);
+    expect(error.details).toEqual([
+      `${path} holds a secret, and others may read or change it. Run: chmod 600 ${path}`,
+    ]);
     expect(wholeTextOf(error)).not.toContain(secret);
   });
 

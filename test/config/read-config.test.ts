@@ -65,6 +65,34 @@ const examples = {
     ],
     bad: [],
   },
+  diskReserve: {
+    good: [
+      ['256MiB', 2 ** 28],
+      ['1.5GB', 1_500_000_000],
+      ['64 MiB', 2 ** 26],
+      ['10G', 10_000_000_000],
+      ['0', 0],
+    ],
+    bad: ['256mib', 'much', '-1', '1e9', '5%', 'MiB'],
+  },
+  keep: {
+    good: [
+      ['365d', { ageUs: 365 * 86_400_000_000, bytes: null }],
+      ['50GB', { ageUs: null, bytes: 50_000_000_000 }],
+      ['20GiB, 52w', { ageUs: 364 * 86_400_000_000, bytes: 20 * 2 ** 30 }],
+    ],
+    bad: ['365', '1y', '12m', '50gb', '0GB', '365d,30d', '365d 50GB', '23h', '99MB', ','],
+  },
+  backupDir: { good: [['backups', resolve('backups')]], bad: [] },
+  backupEvery: counts,
+  backupKeep: counts,
+  compact: {
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['yes', 'ON', '1'],
+  },
   consoleListen: {
     good: [
       ['[::1]:8080', { host: '::1', port: 8080 }],

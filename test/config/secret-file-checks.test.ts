@@ -40,11 +40,35 @@ describe('files with secrets', () => {
       {
         check: 'secret files',
         state: 'warn',
-        message: `Every user of this machine may read ${path}.`,
+        message: `Every user of this machine may read or change ${path}.`,
         advice: `Run: chmod o= ${path}`,
       },
     ]);
   });
+
+  it.each([
+    ['EARSHOT_TLS_CERT', 'file'],
+    ['EARSHOT_ACME_CA', 'file'],
+    ['EARSHOT_PROBE_CA', 'file'],
+    ['EARSHOT_LOG_LEVEL', 'earshot.config.ts'],
+  ])(
+    'hold no secret but decide much: everybody may read, not change them: %s',
+    async (variable, name) => {
+      const folder = folderWith({ [name]: 0o644 });
+      const path = join(folder, name);
+      const files = { env: { [variable]: path }, workingDir: folder };
+      expect(await checkSecretFiles(files)).toEqual([]);
+      chmodSync(path, 0o646);
+      expect(await checkSecretFiles(files)).toEqual([
+        {
+          check: 'secret files',
+          state: 'warn',
+          message: `Every user of this machine may change ${path}.`,
+          advice: `Run: chmod o-w ${path}`,
+        },
+      ]);
+    },
+  );
 
   it('are not spoken of when there are none, nor when one is missing', async () => {
     const workingDir = folderWith({ certificate: 0o644 });

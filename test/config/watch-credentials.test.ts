@@ -119,7 +119,7 @@ describe('a receiver with the credentials file', () => {
         writeFileSync(path, text([second]));
         chmodSync(path, 0o644);
       },
-      /can be read by others\. Run: chmod 600 /,
+      /others may read or change it\. Run: chmod 600 /,
     ],
     ['deleted', (path) => rmSync(path), /the file is gone/],
   ])(

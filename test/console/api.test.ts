@@ -25,6 +25,7 @@ const rows = Array.from(
     source: 'push',
     timesSeen: 1,
     lastSeenAtUs: 1_777_777_777_000_001,
+    bodyIndex: 0,
   }),
 );
 

@@ -3,12 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { type ConsoleOptions, createConsoleApp } from '../../src/console/console-app.ts';
+import { createMetrics } from '../../src/console/metrics/metrics.ts';
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import { createMemoryCompleteness } from './memory-completeness.ts';
 import { createMemoryProducts } from './memory-products.ts';
 import { createMemorySummaries } from './memory-summaries.ts';
+import { sampleStatus } from './status-sample.ts';
 
 export interface Answer {
   status: number;
@@ -36,6 +38,9 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     notifications: createMemoryLog([]),
     summaries,
     completeness: createMemoryCompleteness(),
+    status: async () => sampleStatus(),
+    metrics: createMetrics(log),
+    readiness: async () => [],
     nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,
     log,
     letIn: null,

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../src/domain/app-error.ts';
 import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
+import { closedSchema } from './closed-schema.ts';
 import { openConsole } from './console-world.ts';
 import { createMemoryCompleteness } from './memory-completeness.ts';
 
@@ -132,7 +133,7 @@ describe('/api/coverage', () => {
     expect(names).toEqual(['since', 'until', 'subscription']);
     const { schema } = operation.responses[200].content['application/json'];
     const { json } = await get('/api/coverage');
-    const strict = z.fromJSONSchema(withoutOthers(schema));
+    const strict = z.fromJSONSchema(closedSchema(schema));
     expect(strict.safeParse(json).error).toBeUndefined();
     const [one] = json.subscriptions;
     expect(strict.safeParse({ ...json, subscriptions: [{ ...one, hours: [{}] }] }).success).toBe(
@@ -141,19 +142,3 @@ describe('/api/coverage', () => {
     expect(strict.safeParse({ ...json, other: 1 }).success).toBe(false);
   });
 });
-
-type Schema = Record<string, unknown>;
-
-/** The same schema, in which no object may have other fields. */
-function withoutOthers(schema: Schema): Schema {
-  const inner = Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => [key, closed(value)]),
-  );
-  return schema.type === 'object' ? { ...inner, additionalProperties: false } : inner;
-}
-
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
-  if (typeof value !== 'object' || value === null) return value;
-  return withoutOthers(value as Schema);
-}

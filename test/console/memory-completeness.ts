@@ -6,9 +6,9 @@ import type {
 } from '../../src/domain/completeness.ts';
 
 export function createMemoryCompleteness(
-  known: { definitions?: Definition[]; hours?: HourCoverage[] } = {},
+  known: { definitions?: Definition[]; hours?: HourCoverage[]; wholeSinceUs?: number } = {},
 ): CompletenessReader {
-  const { definitions = [], hours = [] } = known;
+  const { definitions = [], hours = [], wholeSinceUs = 0 } = known;
   return {
     recoveredEvents: async () => [],
     definitions: async () => definitions,
@@ -21,5 +21,6 @@ export function createMemoryCompleteness(
           (subscription === undefined || one.subscription === subscription),
       ),
     arrivals: async () => [],
+    wholeSinceUs: async () => wholeSinceUs,
   };
 }

@@ -56,6 +56,7 @@ export function createMemorySummaries(): MemorySummaries {
     known: nobodyAsks,
     spending: nobodyAsks,
     counts: nobodyAsks,
+    backlog: nobodyAsks,
   };
   return memory;
 }

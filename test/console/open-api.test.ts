@@ -5,6 +5,7 @@ import { hourUs } from '../../src/domain/completeness.ts';
 import { type Console, createMemoryLog, generatedProducts, openConsole } from './console-world.ts';
 import { createMemoryCompleteness } from './memory-completeness.ts';
 import { memoryRow } from './memory-summaries.ts';
+import { sampleStatus } from './status-sample.ts';
 
 async function openFilled() {
   const row = {
@@ -20,6 +21,7 @@ async function openFilled() {
     source: 'push',
     timesSeen: 1,
     lastSeenAtUs: 2,
+    bodyIndex: 0,
   };
   const notifications = createMemoryLog([row, { ...row, position: 8 }]);
   const fromUs = Date.UTC(2026, 4, 2) * 1000;
@@ -30,7 +32,8 @@ async function openFilled() {
     definitions: [definition],
     hours: [{ subscription: 'alps', hourUs: fromUs, ...counts, ...compared }],
   });
-  const world = await openConsole({ notifications, completeness });
+  const status = async () => sampleStatus(true);
+  const world = await openConsole({ notifications, completeness, status });
   const delay = { count: 1, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
   world.products.late = [
     {
@@ -108,6 +111,7 @@ describe('the OpenAPI document', () => {
       '/api/products',
       '/api/summaries',
       '/api/coverage',
+      '/api/status',
     ]);
     const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
     expect(new Set(ids).size).toBe(operations.length);
@@ -181,7 +185,7 @@ describe('the OpenAPI document', () => {
       const answer = operation.responses[200];
       const schema = answer?.content['application/json']?.schema ?? {};
       const seen = new Set<string>();
-      const few = path === '/api/coverage' ? searches.slice(0, 1) : searches.slice(0, 2);
+      const few = searches.slice(0, ['/api/coverage', '/api/status'].includes(path) ? 1 : 2);
       for (const search of path === '/api/products' ? searches : few) {
         const { json, status } = await world.get(path + search);
         expect(status).toBe(200);

@@ -133,11 +133,27 @@ describe('every request', () => {
     const world = await openConsole();
     const ask = (site: string) =>
       world.get('/api/products', { headers: { 'sec-fetch-site': site } });
-    expect(await ask('cross-site')).toMatchObject({ status: 403 });
+    for (const site of ['cross-site', 'same-site', 'whatever'])
+      expect(await ask(site)).toMatchObject({ status: 403 });
     const headers = { 'sec-fetch-site': 'cross-site' };
     expectFormOf('/odata', await world.get('/odata/v1/Products', { headers }));
     for (const site of ['same-origin', 'none'])
       expect(await ask(site)).toMatchObject({ status: 200 });
+  });
+
+  it('with the Origin of another page is refused, by browsers without Fetch Metadata as well', async () => {
+    const world = await openConsole();
+    const ask = (origin: string) => world.get('/api/products', { headers: { origin } });
+    const own = world.origin;
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      'http://127.0.0.1:1',
+      `${own}.evil.example`,
+    ])
+      expect(await ask(origin)).toMatchObject({ status: 403 });
+    for (const origin of [own, own.replace('http', 'https')])
+      expect(await ask(origin)).toMatchObject({ status: 200 });
   });
 
   it('gets an answer that no other page may read and nobody keeps', async () => {
@@ -148,6 +164,7 @@ describe('every request', () => {
         'cache-control': 'no-store',
         'cross-origin-resource-policy': 'same-origin',
         'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       });
       expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
     }

@@ -26,6 +26,7 @@ export function describeIntake(name: string, open: () => Promise<Store>): void {
           source: 'push',
           timesSeen: 1,
           lastSeenAtUs: 1_795_000_000_000_000,
+          bodyIndex: 0,
         },
       ]);
     });

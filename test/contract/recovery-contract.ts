@@ -32,6 +32,7 @@ function describeRecover(name: string, open: OpenRecovering): void {
         source: 'reconcile',
         timesSeen: 1,
         lastSeenAtUs: atUs + hour,
+        bodyIndex: 0,
       });
       expect(Buffer.from(await store.body(3)).equals(events[1]?.body ?? Buffer.alloc(0))).toBe(
         true,

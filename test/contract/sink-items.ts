@@ -32,7 +32,10 @@ export async function newest(sinks: Sinks, sink: string, limit: number): Promise
 }
 
 /** A replay of so many rows of the log, from its start. */
-export const replayOf = (lastPosition: number, fields: { sink?: string } = {}) => ({
+export const replayOf = (
+  lastPosition: number,
+  fields: { sink?: string; filter?: string } = {},
+) => ({
   sink: 'act',
   filter: "contains(Name,'Kärnten €')",
   sinceUs: atUs - 9,

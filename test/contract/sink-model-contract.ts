@@ -99,7 +99,9 @@ async function take({ store, sink, model, known }: World, one: Step, nowUs: numb
       return;
     }
     case 'replay': {
-      const asked = { ...replayOf(one.length, { sink }), requestedAtUs: nowUs };
+      // Each of its own: two of the same are another matter.
+      const filter = `${model.replays.length}`;
+      const asked = { ...replayOf(one.length, { sink, filter }), requestedAtUs: nowUs };
       model.replays.push(await sinks.addReplay(asked));
     }
   }

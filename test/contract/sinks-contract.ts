@@ -138,6 +138,34 @@ function describeReplays(name: string, open: Open): void {
       expect(await cursor(reader)).toBeNull();
     });
 
+    it('adds none that hands over what another one does that has not finished', async () => {
+      const { store } = await open();
+      const { sinks } = store;
+      const asked = { ...replayOf(7), sinceUs: atUs - 5, untilUs: null };
+      const { id } = await sinks.addReplay(asked);
+      const refused = { code: 'conflict', message: expect.stringContaining(`Replay ${id}, asked`) };
+      const less = [{}, { sinceUs: atUs }, { untilUs: atUs }, { lastPosition: 6 }];
+      for (const fields of less) {
+        await expect(sinks.addReplay({ ...asked, ...fields })).rejects.toMatchObject(refused);
+        expect(await sinks.sameReplay({ ...asked, ...fields })).toMatchObject({ id });
+      }
+      const other = [
+        { filter: "Name eq 'x'" },
+        { sinceUs: null },
+        { sinceUs: atUs - 6 },
+        { lastPosition: 8 },
+        { sink: 'other' },
+      ];
+      for (const fields of other)
+        expect(await sinks.sameReplay({ ...asked, ...fields })).toBeNull();
+      // All queued, but not all handed over.
+      const items = await queued(store, ['a', 'b', 'c', 'd', 'e', 'f', 'g'], { replayId: id });
+      expect(await sinks.replays({ all: false })).toEqual([]);
+      await expect(sinks.addReplay(asked)).rejects.toMatchObject(refused);
+      await sinks.settle(items.map(taken));
+      expect((await sinks.addReplay(asked)).id).not.toBe(id);
+    });
+
     it('tells the newest first, of one sink or of all', async () => {
       const { sinks } = (await open()).store;
       const empty = { ...replayOf(0), sinceUs: null, untilUs: atUs };
@@ -160,8 +188,9 @@ function describeOrder(name: string, open: Open): void {
   describe(`${name} as keeper of the order`, () => {
     it('gives live items first, then replayed ones, as they were queued', async () => {
       const { store } = await open();
-      const replay = async () => (await store.sinks.addReplay(replayOf(9))).id;
-      const [first, second] = [await replay(), await replay()];
+      const replay = async (filter: string) =>
+        (await store.sinks.addReplay(replayOf(9, { filter }))).id;
+      const [first, second] = [await replay('a'), await replay('b')];
       await queued(store, ['b'], { replayId: second });
       await queued(store, ['a'], { replayId: first });
       await queued(store, ['z']);
@@ -196,8 +225,8 @@ function describeOrder(name: string, open: Open): void {
     it('keeps a product in order between what is new and replays, and between replays', async () => {
       const { store } = await open();
       const { sinks } = store;
-      const replay = async () => (await sinks.addReplay(replayOf(9))).id;
-      const [first, second] = [await replay(), await replay()];
+      const replay = async (filter: string) => (await sinks.addReplay(replayOf(9, { filter }))).id;
+      const [first, second] = [await replay('a'), await replay('b')];
       const [live] = await queued(store, ['a']);
       const [again] = await queued(store, ['x', 'A', 'b'], { replayId: first });
       const [late] = await queued(store, ['b', 'x'], { replayId: second });

@@ -74,7 +74,7 @@ describe('the command beside the service', () => {
     for (const property of [
       'DynamicUser=yes',
       'User=earshot',
-      'StateDirectory=earshot',
+      'StateDirectory=earshot earshot-backups',
       'WorkingDirectory=/etc/earshot',
       'EnvironmentFile=-/etc/earshot/earshot.env',
       'Environment=EARSHOT_DATA_DIR=/var/lib/earshot',

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sinkSchema } from '../../src/config/sink-schema.ts';
-import { loadSinks } from '../../src/config/sinks-config.ts';
+import { loadEachSink } from '../../src/config/sinks-config.ts';
 import type { HandOver } from '../../src/sinks/hand-over-document.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from '../sinks/hook-server.ts';
@@ -36,7 +36,7 @@ async function openPageWorld() {
 /** Those of the page's file, each beginning with the whole log. */
 async function loaded(folder: ReturnType<typeof createPageFolder>, name: string) {
   folder.writeConfig();
-  const found = (await loadSinks(folder.folder)).find((one) => one.name === name);
+  const found = (await loadEachSink(folder.folder)).definitions.find((one) => one.name === name);
   if (found === undefined) throw new Error(`docs/sinks.md has no sink ${name}.`);
   return { ...found, startAt: 'start' as const };
 }

@@ -40,8 +40,14 @@ function compared(
 }
 
 /** The report of the first hours after `t0`. */
-function report(definitions: readonly Definition[], hours: readonly HourCoverage[], count = 1) {
-  return reportCoverage({ definitions, hours, sinceUs: t0, untilUs: at(count) });
+function report(
+  definitions: readonly Definition[],
+  hours: readonly HourCoverage[],
+  count = 1,
+  wholeSinceUs = 0,
+) {
+  const window = { sinceUs: t0, untilUs: at(count), wholeSinceUs };
+  return reportCoverage({ definitions, hours, ...window });
 }
 
 function states(definitions: readonly Definition[], hours: readonly HourCoverage[], count = 1) {
@@ -98,10 +104,26 @@ describe('an hour of a report', () => {
 
 describe('a report of coverage', () => {
   it('has the hours that hold the window, from the one of its beginning to before its end', () => {
-    const window = { sinceUs: at(1.9), untilUs: at(3.1) };
+    const window = { sinceUs: at(1.9), untilUs: at(3.1), wholeSinceUs: 0 };
     const [one] = reportCoverage({ definitions: [definition(-9)], hours: [], ...window });
     expect(one?.hours.map(({ hourUs: us }) => us)).toEqual([at(1), at(2), at(3)]);
     expect(hourOf(at(1.9))).toBe(at(1));
+  });
+
+  it('says nothing of hours from which notifications were pruned, whatever was known of them', () => {
+    const hours = [
+      compared(0, { missing: 3 }),
+      compared(1, { pushed: 2 }),
+      compared(2, { pushed: 4 }),
+    ];
+    const [one] = report([definition(0.5)], hours, 3, at(2));
+    expect(one?.hours.map(({ state }) => state)).toEqual(['pruned', 'pruned', 'pushed']);
+    expect(one).toMatchObject({
+      ...{ expected: 4, pushed: 4, missing: 0, complete: 1 },
+      ...{ comparedHours: 1, unknownHours: 0 },
+    });
+    // Before it was asked for anything, there is nothing to be pruned.
+    expect(report([definition(1)], [], 3, at(2))[0]?.hours[0]?.state).toBe('outside');
   });
 
   it('is complete by the share of what is expected that is here, and told by what was pushed', () => {

@@ -17,6 +17,7 @@ function row(position: number, event = 'created'): NotificationRow {
     source: 'push',
     timesSeen: 1,
     lastSeenAtUs: position,
+    bodyIndex: 0,
   };
 }
 

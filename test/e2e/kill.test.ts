@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/random.ts';
+import { bodyReader } from '../../src/store/bodies/body-reader.ts';
 import { databaseFileName } from '../../src/store/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
@@ -42,12 +43,15 @@ it(`keeps every answered notification, once, over ${kills} kills at random momen
   }
 
   const database = new Sqlite(join(world.dataDir, databaseFileName));
-  const stored = database.prepare('SELECT ack_id FROM notification').pluck().all() as string[];
+  const rows = database
+    .prepare<[], { ackId: string; bodyId: number }>(
+      'SELECT ack_id AS ackId, body_id AS bodyId FROM notification',
+    )
+    .all();
+  const stored = rows.map(({ ackId }) => ackId);
   const check = database.pragma('integrity_check', { simple: true });
-  const bodies = database.prepare(
-    'SELECT count(*) FROM notification JOIN body ON body.id = body_id',
-  );
-  const withBody = bodies.pluck().get();
+  const { body } = bodyReader(database);
+  const withBody = rows.filter(({ ackId, bodyId }) => body(bodyId)?.includes(`"${ackId}"`)).length;
   database.close();
   const known = new Set(stored);
   expect(answered.length).toBeGreaterThan(kills * 20);

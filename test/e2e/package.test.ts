@@ -43,6 +43,7 @@ describe('the tarball', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'SECURITY.md',
       'deploy/',
       'dist/',
       'docs/',

@@ -16,6 +16,7 @@ const sources = [
   'CHANGELOG.md',
   'LICENSE',
   'README.md',
+  'SECURITY.md',
   'tsconfig.json',
   'tsconfig.build.json',
   'deploy',

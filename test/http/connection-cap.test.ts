@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { capConnections } from '../../src/http/connection-cap.ts';
 
 interface CappedServer {
-  /** Opens a connection that is destroyed when the test is over. */
-  open(): Promise<Client>;
+  /** Opens a connection, from an address of this machine, that is destroyed when the test is over. */
+  open(localAddress?: string): Promise<Client>;
   /** Requests that wait for their answer, oldest first. */
   held: ServerResponse[];
 }
@@ -19,10 +19,10 @@ interface Client {
 }
 
 /** A server that answers only when the test says so. */
-async function startCapped(connectionsMax: number): Promise<CappedServer> {
+async function startCapped(connectionsMax: number, tenureMs = 0): Promise<CappedServer> {
   const held: ServerResponse[] = [];
   const server = createServer((_request, response) => held.push(response));
-  capConnections(server, connectionsMax);
+  capConnections(server, { connectionsMax, tenureMs });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
@@ -30,9 +30,9 @@ async function startCapped(connectionsMax: number): Promise<CappedServer> {
     server.closeAllConnections();
   });
   const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
-  const open = async () => {
+  const open = async (localAddress = '127.0.0.1') => {
     const accepted = once(server, 'connection');
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
     onTestFinished(() => void socket.destroy());
     let text = '';
     let closed = false;
@@ -112,3 +112,68 @@ it('gives the place of a closed connection to the next', async () => {
     await expect.poll(() => client.closed()).toBe(true);
   }
 });
+
+// Only Linux answers on every address of 127.0.0.0/8 without being told.
+it.runIf(process.platform === 'linux')(
+  'closes the oldest of the address that holds most places, though others have been silent longer',
+  async () => {
+    const server = await startCapped(4);
+    const other = await server.open('127.0.0.3');
+    const crowd: Client[] = [];
+    for (let i = 0; i < 6; i += 1) crowd.push(await server.open('127.0.0.2'));
+    const closed = () => crowd.map((client) => client.closed());
+    await expect.poll(closed).toEqual([true, true, true, false, false, false]);
+    expect(other.closed()).toBe(false);
+  },
+);
+
+it('closes strangers before one whose last request succeeded', async () => {
+  const server = await startCapped(2);
+  const [friend, stranger] = [await server.open(), await server.open()];
+  await answered(server, friend, 200);
+  await answered(server, stranger, 401);
+  await server.open();
+  await expect.poll(() => stranger.closed()).toBe(true);
+  await server.open();
+  await server.open();
+  expect(friend.closed()).toBe(false);
+});
+
+describe('while those who hold the places have just come', () => {
+  const tenureMs = 60_000;
+
+  it('a newcomer has to go', async () => {
+    const server = await startCapped(2, tenureMs);
+    const clients = [await server.open(), await server.open(), await server.open()];
+    await expect.poll(() => clients.map((client) => client.closed())).toEqual([false, false, true]);
+  });
+
+  it('one from an address that has succeeded before is let in', async () => {
+    const server = await startCapped(2, tenureMs);
+    const friend = await server.open();
+    await answered(server, friend, 200);
+    friend.socket.destroy();
+    await expect.poll(() => friend.closed()).toBe(true);
+    const clients = [await server.open(), await server.open(), await server.open()];
+    await expect.poll(() => clients.map((client) => client.closed())).toEqual([true, false, false]);
+  });
+
+  // Only Linux answers on every address of 127.0.0.0/8 without being told.
+  it.runIf(process.platform === 'linux')('one that belongs to no crowd is let in', async () => {
+    const server = await startCapped(4, tenureMs);
+    const crowd: Client[] = [];
+    for (let i = 0; i < 4; i += 1) crowd.push(await server.open('127.0.0.2'));
+    const newcomer = await server.open('127.0.0.3');
+    await expect.poll(() => crowd.map((one) => one.closed())).toEqual([true, false, false, false]);
+    expect(newcomer.closed()).toBe(false);
+  });
+});
+
+/** Sends a request, which is answered with the status. */
+async function answered(server: CappedServer, client: Client, status: number): Promise<void> {
+  const before = server.held.length;
+  client.socket.write(request);
+  await expect.poll(() => server.held.length).toBe(before + 1);
+  server.held[before]?.writeHead(status).end();
+  await expect.poll(() => client.received()).toContain(`HTTP/1.1 ${status}`);
+}

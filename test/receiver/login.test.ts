@@ -185,14 +185,33 @@ describe('failed logins beyond a hundred a minute from one address', () => {
 
   // Only Linux answers on every address of 127.0.0.0/8 without being told.
   it.runIf(process.platform === 'linux')(
-    'leave other addresses alone, and are one line in the log',
+    'leave other addresses alone, and are eleven lines in the log: the last tells of 429',
     async () => {
       const receiver = await startReceiver();
       await failures(receiver, 120, '127.0.0.1');
       expect(await failures(receiver, 1, '127.0.0.2')).toEqual([401]);
-      const limited = receiver.log.filter(({ message }) => message.includes('429'));
-      expect(limited).toHaveLength(1);
-      expect(receiver.log).toHaveLength(100 + 1 + 1);
+      const lines = receiver.log.map(({ fields, message }) => ({ ...fields, message }));
+      expect(lines).toHaveLength(10 + 1 + 1);
+      expect(lines[10]).toMatchObject({
+        address: '127.0.0.1',
+        message: expect.stringMatching(/429 for a minute/),
+      });
+    },
+  );
+
+  it.runIf(process.platform === 'linux')(
+    'fill no disk, however many addresses they come from: thirty lines a minute, and one more',
+    async () => {
+      const receiver = await startReceiver();
+      const minute = async () => {
+        for (let i = 1; i <= 50; i += 1) await failures(receiver, 1, `127.0.1.${i}`);
+      };
+      await minute();
+      expect(receiver.log).toHaveLength(30 + 1);
+      expect(receiver.log[30]?.message).toMatch(/many failed logins/);
+      receiver.clock.us += 60_000_000;
+      await minute();
+      expect(receiver.log).toHaveLength(2 * (30 + 1));
     },
   );
 });

@@ -61,7 +61,7 @@ export function createMalformedTraffic(endpoint: Endpoint, seed: number): Malfor
     brokenRequest: async () => {
       const shape = shapes[random.integer(0, shapes.length - 1)];
       for (const { status } of await answersTo(endpoint, shape?.(good().body) ?? '')) {
-        expectOneOf([400, 404, 405, 408, 413, 431], status);
+        expectOneOf([...loginRefused, 400, 404, 405, 408, 413, 431], status);
       }
     },
     noiseInTls: () => onOwnConnection(randomBytes(random, 2_000), [400, 431]),

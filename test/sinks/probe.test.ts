@@ -29,7 +29,7 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
       find: async function* ({ afterPosition = 0 }) {
         yield { position: afterPosition + 1, receivedAtUs: 0, notificationDateUs: null };
       },
-      body: async () => new Uint8Array(),
+      body: async () => Buffer.from('{}'),
     },
     nowUs: () => nowUs,
     pause: async () => undefined,

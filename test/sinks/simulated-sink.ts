@@ -39,7 +39,7 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
       find: async function* ({ afterPosition = 0 }) {
         yield { position: afterPosition + 1, receivedAtUs: 0, notificationDateUs: null };
       },
-      body: async () => new Uint8Array(),
+      body: async () => Buffer.from('{}'),
     },
     nowUs: time.nowUs,
     pause: time.pause,

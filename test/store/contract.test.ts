@@ -1,5 +1,6 @@
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import { describeAdministration } from '../contract/administration-contract.ts';
+import { describeBackups } from '../contract/backups-contract.ts';
 import { describeCursors } from '../contract/cursors-contract.ts';
 import { describeIntake } from '../contract/intake-contract.ts';
 import { describeLocks } from '../contract/locks-contract.ts';
@@ -16,6 +17,7 @@ describeIntake('the SQLite store', open);
 describeQuarantine('the SQLite store', open);
 describeCursors('the SQLite store', openSqliteStore);
 describeAdministration('the SQLite store', openSqliteStore);
+describeBackups('the SQLite store', openSqliteStore);
 describeSummaries('the SQLite store', openSqliteStore);
 describeSummaryOutcomes('the SQLite store', openSqliteStore);
 describeSummaryBudget('the SQLite store', openSqliteStore);

@@ -108,7 +108,9 @@ describe('a data directory that cannot hold a lock', () => {
     chmodSync(dataDir, 0o500);
     const refusal = child(dataDir);
     expect(refusal).toMatchObject({ code: 'configuration' });
-    expect(refusal.message).toContain('(EACCES). Give the user that runs earshot write permission');
+    expect(refusal.message).toContain(
+      '(SQLITE_CANTOPEN). Give the user that runs earshot write permission',
+    );
   });
 
   it('is refused when the file may be read but not written, which locks nothing', async () => {

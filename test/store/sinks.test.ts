@@ -133,6 +133,17 @@ describe('the store of sinks', () => {
     expect(await sinks.replays({ all: false })).toEqual([]);
   });
 
+  it('adds one replay where two programs ask for the same at once', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const { store: second } = await openSqliteStore({ dataDir });
+    const asking = [store, second, store, second].map(({ sinks }) => sinks.addReplay(replayOf(9)));
+    const asked = await Promise.allSettled(asking);
+    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const refused = asked.filter((one) => one.status === 'rejected').map(({ reason }) => reason);
+    expect(refused).toMatchObject(refused.map(() => ({ code: 'conflict' })));
+    expect(await store.sinks.replays({ all: true })).toHaveLength(1);
+  });
+
   it('never gives the id of an item again', async () => {
     const { store } = await openSqliteStore();
     const [first] = await queued(store, ['a']);

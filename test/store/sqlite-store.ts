@@ -12,7 +12,12 @@ export interface OpenedStore {
 
 /** Opens a store that is closed, and its directory removed, when the test has finished. */
 export async function openSqliteStore(
-  options: { dataDir?: string; queueBytesMax?: number; nowUs?: () => number } = {},
+  options: {
+    dataDir?: string;
+    diskReserveBytes?: number;
+    queueBytesMax?: number;
+    nowUs?: () => number;
+  } = {},
 ): Promise<OpenedStore> {
   const { dataDir = temporaryDirectory(), nowUs = () => 0, ...rest } = options;
   let store = await openStore({ dataDir, nowUs, ...rest });

@@ -102,25 +102,28 @@ describe('files that only the owner may read', () => {
 
 describe('free space', () => {
   it.each([
-    [1024 * mebibyte, 'pass', '1.0 GiB free'],
-    [1023 * mebibyte, 'warn', '1023 MiB free'],
-    [100 * mebibyte, 'warn', '100 MiB free'],
-    [99 * mebibyte, 'fail', '99 MiB free'],
-  ])('of %i bytes: %s', async (bytes, state, words) => {
+    [900 * mebibyte, 'pass', '900 MiB free'],
+    [899 * mebibyte, 'warn', '899 MiB free'],
+    [600 * mebibyte, 'warn', '600 MiB free'],
+    [599 * mebibyte, 'fail', 'of which 300 MiB are kept'],
+  ])('of %i bytes: %s', async (freeBytes, state, words) => {
     const dataDir = temporaryDirectory();
-    const [finding] = await checksOf(dataDir, { freeBytes: async () => bytes }).freeSpace();
+    const found = { freeBytes, totalBytes: 5_120 * mebibyte, reserveBytes: 300 * mebibyte };
+    const [finding] = await checksOf(dataDir, { room: () => found }).freeSpace();
     expect(finding).toMatchObject({ state, message: expect.stringContaining(words) });
     expect(finding?.advice === undefined).toBe(state === 'pass');
   });
 
   it('is asked of the file system, also for a directory that is not there yet', async () => {
     const [finding] = await checksOf(join(temporaryDirectory(), 'new')).freeSpace();
-    expect(finding?.message).toMatch(/^\d[\d.]* [GM]iB free for .*new\.$/);
+    expect(finding?.message).toMatch(
+      /^\d[\d.]* [GM]iB free for .*new, of which \d+ [GM]iB are kept\.$/,
+    );
   });
 
   it('is skipped when the file system does not tell', async () => {
-    const freeBytes = () => Promise.reject(new Error('no'));
-    const [finding] = await checksOf(temporaryDirectory(), { freeBytes }).freeSpace();
+    const room = () => null;
+    const [finding] = await checksOf(temporaryDirectory(), { room }).freeSpace();
     expect(finding?.state).toBe('skipped');
   });
 });

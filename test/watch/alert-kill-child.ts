@@ -10,14 +10,14 @@ const [dataDir = '', url = ''] = process.argv.slice(2);
 const nothing = () => undefined;
 const nowUs = () => Date.now() * 1000;
 const store = await openStore({ dataDir, nowUs });
-const { completeness, alerts, administration, sinks } = store;
+const { completeness, alerts, administration, sinks, backups } = store;
 const tellUrl = createUrlTeller({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
 const world: WatchWorld = {
-  ...{ completeness, alerts, administration, sinks, notifications: store, nowUs },
+  ...{ completeness, alerts, administration, sinks, backups, notifications: store, nowUs },
   handingOver: () => ({ names: [], fault: null }),
   probes: {
     certificate: async () => null,
-    disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40 }),
+    disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40, reserveBytes: 0 }),
     intake: async () => null,
   },
   lifetimes: () => null,
@@ -28,6 +28,7 @@ const world: WatchWorld = {
   log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   maintenance: false,
   reconcile: false,
+  backupEveryHours: null,
 };
 
 // It must not outlive the test.

@@ -150,8 +150,8 @@ describe('lost pushes', () => {
 describe('missing events', () => {
   it('that a person finds, who fetches them within the hour, are none', async () => {
     const { live, look, lasting, store } = await openWorld();
-    const missing = (comparedAtUs: number) =>
-      store.completeness.saveCoverage([covered(7, { pushed: 9, missing: 1, comparedAtUs })]);
+    const missing = (comparedAtUs: number, count = 1) =>
+      store.completeness.saveCoverage([covered(7, { pushed: 9, missing: count, comparedAtUs })]);
     await live({ toUs: hour(30), pushedAtUs: [] });
     await missing(hour(30));
     await look();
@@ -168,9 +168,10 @@ describe('missing events', () => {
       expect(await lasting()).toEqual([]);
     }
     await live({ toUs: hour(32), pushedAtUs: [] });
-    await missing(hour(32));
+    await missing(hour(32), 1_234);
     await look();
-    expect(await lasting()).toMatchObject([{ kind: 'missing' }]);
+    const cause = expect.stringContaining('1,234 events of the subscription alps are not in');
+    expect(await lasting()).toMatchObject([{ kind: 'missing', cause }]);
   });
 
   it('are an alert with the command that fetches them, until they are there', async () => {

@@ -258,7 +258,7 @@ describe('the watchdog', () => {
       channels: ['url', 'command'],
       probes: {
         certificate: async () => null,
-        disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40 }),
+        disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40, reserveBytes: 0 }),
         intake: async () => null,
       },
       tell: (channel, { kind }) => {
@@ -270,7 +270,11 @@ describe('the watchdog', () => {
     const watchdog = startWatchdog(opened.world, { firstMs: 1, intervalMs: 20, tellEveryMs: 5 });
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(() => expect(told).toEqual(['disk']));
-    opened.world.probes.disk = async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 40 });
+    opened.world.probes.disk = async () => ({
+      freeBytes: 2 ** 40,
+      totalBytes: 2 ** 40,
+      reserveBytes: 0,
+    });
     await vi.waitFor(async () => expect(await opened.lasting()).toEqual([]));
     await vi.waitFor(() => expect(told).toEqual(['disk', 'disk']));
     await watchdog.stop();

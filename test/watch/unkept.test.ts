@@ -8,7 +8,7 @@ import { beginUs, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
 const gib = 2 ** 30;
 const probes = {
   certificate: async () => null,
-  disk: async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib }),
+  disk: async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 }),
   intake: async () => null,
 };
 const full = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));

@@ -72,10 +72,14 @@ describe('a certificate', () => {
 
 describe('a disk', () => {
   it('that fills is an alert, which ends when a fifth more is free than what began it', async () => {
-    const { probe, ask } = saying({ freeBytes: 5.1 * gib, totalBytes: 100 * gib });
+    const { probe, ask } = saying({
+      freeBytes: 5.1 * gib,
+      totalBytes: 100 * gib,
+      reserveBytes: 0.3 * gib,
+    });
     const { look, lasting } = await openWorld({ probes: { ...quiet, disk: ask } });
     const severities = async (freeGib: number) => {
-      probe.said = { freeBytes: freeGib * gib, totalBytes: 100 * gib };
+      probe.said = { ...probe.said, freeBytes: freeGib * gib };
       await look();
       return (await lasting()).map(({ severity }) => severity);
     };
@@ -89,11 +93,16 @@ describe('a disk', () => {
   });
 
   it.each([
-    ['none', 'of 15 GiB, with 2 free', 15, 2, []],
-    ['none', 'of 2 GiB, with half of it free', 1.9, 0.95, []],
-    ['critical', 'of 2 GiB, with a twentieth of it free', 1.9, 0.1, ['critical']],
-  ])('that is small is judged by its size: %s %s', async (_state, _name, total, free, expected) => {
-    const { ask } = saying({ freeBytes: free * gib, totalBytes: total * gib });
+    ['none', 'of 15 GiB, with 2 free', 15, 2, 0.3, []],
+    ['none', 'of 2 GiB, with half of it free', 1.9, 0.95, 0.1, []],
+    ['critical', 'of 2 GiB, with a tenth of it free', 1.9, 0.19, 0.1, ['critical']],
+    ['a warning', 'of 2 GiB, with less than three times what is kept', 1.9, 0.29, 0.1, ['warning']],
+    ['a warning', 'of which much is kept', 100, 59, 20, ['warning']],
+    ['critical', 'of which much is kept, with less than twice that', 100, 39, 20, ['critical']],
+    ['none', 'of which nothing is kept', 100, 6, 0, []],
+  ])('is judged by its size: %s %s', async (_state, _name, total, free, reserve, expected) => {
+    const said = { freeBytes: free * gib, totalBytes: total * gib, reserveBytes: reserve * gib };
+    const { ask } = saying(said);
     const { look, lasting } = await openWorld({ probes: { ...quiet, disk: ask } });
     await look();
     expect((await lasting()).map(({ severity }) => severity)).toEqual(expected);
@@ -226,7 +235,7 @@ describe('a subscription', () => {
 });
 
 describe('a look', () => {
-  const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib });
+  const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
 
   it('leaves an alert as it is when its probe cannot look, and goes on with the others', async () => {
     const { world, look, lasting, logged } = await openWorld({ probes: { ...quiet, disk: low } });

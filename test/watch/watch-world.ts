@@ -91,6 +91,7 @@ export async function openWorld(
     log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
     maintenance: false,
     reconcile: false,
+    backupEveryHours: null,
     ...parts,
   };
   let memory = createWatchMemory();
@@ -128,8 +129,8 @@ export async function openWorld(
 }
 
 function portsOf(store: Store) {
-  const { completeness, alerts, administration, sinks } = store;
-  return { completeness, alerts, administration, sinks, notifications: store };
+  const { completeness, alerts, administration, sinks, backups } = store;
+  return { completeness, alerts, administration, sinks, backups, notifications: store };
 }
 
 /** Moments from one hour to another (excluded), `everyHours` apart. */

@@ -16,7 +16,7 @@ const lagMax = 3_000;
 const roundsMax = 10;
 
 export interface CompareWorld extends IndexWorld {
-  completeness: Pick<Completeness, 'recoveredEvents' | 'recover'>;
+  completeness: Pick<Completeness, 'recoveredEvents' | 'recover' | 'wholeSinceUs'>;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
   /** The catalogue's time, by which its dates are judged. */
   nowUs(): number;
@@ -39,7 +39,7 @@ export interface ComparedEvent {
 }
 
 /**
- * Compares at most 1,000 events that are expected; in any order. In mode `write`, what was missing is on
+ * Compares at most 1,000 events that are expected; in any order; those before the horizon of pruning are left out. In mode `write`, what was missing is on
  * disk when it resolves. Rejects with `unavailable` when the store or its index is, and with the signal's reason.
  */
 export async function comparePage(
@@ -60,8 +60,11 @@ export async function comparePage(
     const known = await lookUpProducts({ subscription: task.subscription, productIds }, world);
     // Another index has taken the place of the one that was waited for, and may know less.
     if ((await world.products.indexedPosition()) < knownUpTo) continue;
+    // Asked for last: what is known of a notification goes after it.
+    const wholeSinceUs = await wholeSince(world);
     const missing: ListedEvent[] = [];
     for (const one of open) {
+      if (one.eventUs < wholeSinceUs) continue;
       const outcome = outcomeOf(
         task.event,
         one,
@@ -79,6 +82,11 @@ export async function comparePage(
     open = undecided;
   }
   return compared;
+}
+
+/** By the catalogue's clock: where it is ahead of ours, pushes were dated before their events. */
+async function wholeSince({ completeness, nowUs, ownNowUs = nowUs }: CompareWorld) {
+  return (await completeness.wholeSinceUs()) + Math.max(0, nowUs() - ownNowUs());
 }
 
 const leftMissing = (listed: ListedEvent): ComparedEvent => ({

@@ -46,6 +46,8 @@ export interface DueOptions {
   secondLookUs: number;
   /** How far back hours are compared by themselves. */
   horizonUs: number;
+  /** Nothing before is compared, as what was received then was pruned; by the same clock as `nowUs`. */
+  wholeSinceUs: number;
 }
 
 /** Every list is oldest first, with neighbouring hours in one task. */
@@ -95,12 +97,13 @@ function stateOf(
 /** The whole hours of the horizon that have settled and in which the events were asked for. */
 function settledHours(
   { segments }: SegmentedEvent,
-  { nowUs, settlingUs, horizonUs }: DueOptions,
+  { nowUs, settlingUs, horizonUs, wholeSinceUs }: DueOptions,
 ): number[] {
   const hours: number[] = [];
   const firstUs = Math.max(
     hourOf(nowUs - horizonUs) + hourUs,
     hourOf(segments[0]?.fromUs ?? nowUs),
+    Math.ceil(wholeSinceUs / hourUs) * hourUs,
   );
   for (let at = firstUs; at < settledUpTo({ nowUs, settlingUs }); at += hourUs) {
     if (isInForce(segments, { fromUs: at, toUs: at + hourUs })) hours.push(at);
@@ -118,13 +121,13 @@ function settledUpTo({ nowUs, settlingUs }: Pick<DueOptions, 'nowUs' | 'settling
  * None when nothing has ended since the last look.
  */
 function earlyWindow(subscription: string, options: DueOptions): TimeWindow[] {
-  const { nowUs, lookedAtUs = null } = options;
+  const { nowUs, lookedAtUs = null, wholeSinceUs } = options;
   const settledUs = settledUpTo(options);
   const sinceUs = Math.max(settledUs, lookedAtUs ?? settledUs);
   const recent = awayTimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
   if (recent.length === 0) return [];
   const awayUs = Math.min(...recent.map(({ fromUs }) => fromUs));
-  const fromUs = Math.max(awayUs - beforeAwayUs, settledUs);
+  const fromUs = Math.max(awayUs - beforeAwayUs, settledUs, wholeSinceUs);
   const toUs = nowUs - onTheirWayUs;
   return fromUs < toUs ? [{ fromUs, toUs }] : [];
 }

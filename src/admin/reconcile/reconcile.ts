@@ -32,7 +32,10 @@ const hoursMax = 1_000;
 
 export interface ReconcileWorld {
   listing: ProductListing;
-  completeness: Pick<Completeness, 'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage'>;
+  completeness: Pick<
+    Completeness,
+    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
+  >;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
   log: Pick<NotificationLog, 'lastPosition'>;
   /** The catalogue's time, by which its dates are judged, and hours dated. */

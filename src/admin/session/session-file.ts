@@ -1,12 +1,9 @@
 /** The account's session on disk: shared by all commands, readable by its owner alone. */
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
+import { readOwnerOnly, writeOwnerOnly } from '../../domain/owner-only-file.ts';
 
 export const sessionFileName = 'account-session.json';
-
-const fileBytesMax = 256 * 2 ** 10;
 
 /** True for one visible word, which a header can hold as it is. */
 export function isTokenText(text: unknown): text is string {
@@ -62,28 +59,12 @@ export function createSessionFile(
   return {
     read: async () => {
       try {
-        return fileSchema.parse(JSON.parse(await readOwnerOnly(path))).session;
+        return fileSchema.parse(JSON.parse(readOwnerOnly(path) ?? '')).session;
       } catch {
         // A new login replaces whatever is there.
         return null;
       }
     },
-    write: (session) => {
-      const text = JSON.stringify({ owner, session });
-      return writeFileAtomic(path, `${text}\n`, { mode: 0o600 });
-    },
+    write: (session) => writeOwnerOnly(path, `${JSON.stringify({ owner, session })}\n`),
   };
-}
-
-/** Rejects when others may read the file: what they could read they could have written down. */
-async function readOwnerOnly(path: string): Promise<string> {
-  const file = await open(path, 'r');
-  try {
-    const stats = await file.stat();
-    if (!stats.isFile() || stats.size > fileBytesMax) throw new Error('This is no session file.');
-    if ((stats.mode & 0o077) !== 0) throw new Error('Others may read the session file.');
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
 }

@@ -13,22 +13,23 @@ import { alertTellers } from './alert-tellers.ts';
 
 /**
  * `maintenance` and `reconcile` say what else looks after things, so that alerts name the right next step;
- * `handingOver` how it stands with the sinks.
+ * `handingOver` how it stands with the sinks, `backupEveryHours` how often a backup is made; null where none is.
  */
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
   config: WatchConfig &
-    Pick<ServeConfig, 'tls' | 'dataDir'> & {
+    Pick<ServeConfig, 'tls' | 'dataDir' | 'diskReserveBytes'> & {
       maintenance: boolean;
       handingOver: () => HandingOver;
+      backupEveryHours: number | null;
     },
   log: Logger,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>,
 ): Watchdog {
-  const { completeness, alerts, administration, sinks } = store;
-  const { maintenance, reconcile, handingOver } = config;
+  const { completeness, alerts, administration, sinks, backups } = store;
+  const { maintenance, reconcile, handingOver, backupEveryHours } = config;
   return startWatchdog({
-    ...{ completeness, alerts, administration, sinks, notifications: store, handingOver },
+    ...{ completeness, alerts, administration, sinks, backups, notifications: store, handingOver },
     probes: watchProbes(config, store, io),
     lifetimes: (known) => lifetimeOf({ ...known, listed: undefined }),
     ...alertTellers(config, io),
@@ -38,5 +39,6 @@ export function serveWatchdog(
     log,
     maintenance,
     reconcile,
+    backupEveryHours,
   });
 }

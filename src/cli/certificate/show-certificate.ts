@@ -8,7 +8,7 @@ import { certificateFacts } from '../../tls/certificate-facts.ts';
 import { loadCertificateFiles } from '../../tls/certificate-files.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 
 /** Every field is always there; times are ISO 8601 UTC. */
 type Shown = Record<string, string | number | readonly string[] | null>;
@@ -28,7 +28,7 @@ export async function showCertificate(
     ...(tls.kind === 'acme' ? await renewalOf(tls, dataDir, io) : noRenewal),
   };
   if (pem) await writeOut(io.stdout, certificate?.cert ?? '');
-  else if (json) await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  else if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
   else if (certificate !== null) await writeOut(io.stdout, linesOf(shown, io));
   if (certificate !== null && tls.kind === 'acme' && shown.renewsAt === null) {
     io.stderr.write(

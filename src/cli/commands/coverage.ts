@@ -2,10 +2,10 @@
 import { Command } from 'commander';
 import type { CoverageFlags } from '../coverage/show-coverage.ts';
 import type { Io } from '../io.ts';
-import { parseTimeArgument } from '../time-argument.ts';
+import { readTimeArgument } from '../time-argument.ts';
 
 export function coverageCommand(io: Io): Command {
-  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  const time = readTimeArgument(io);
   return new Command('coverage')
     .description('Show whether all that the catalogue published is here, hour by hour.')
     .option('--since <time>', 'hours since: 7d, 24h, or a date (UTC); 7d unless told', time)
@@ -24,6 +24,7 @@ day later, or by \`earshot reconcile\`. Counts:
   recovered  never pushed; fetched and written into the log
   missing    not in the log
   unknown    hours that were not compared yet
+Of hours that are shown as pruned, notifications were removed (\`earshot prune\`): nothing is said.
 
 Delays: from the end of sensing to the publication, from there to the notification, and from there
 to its receipt; half of all took no longer than p50.

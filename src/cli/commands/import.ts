@@ -34,12 +34,12 @@ Example:
 }
 
 async function importFrom(folder: string, { json }: { json?: true }, io: Io): Promise<void> {
-  const { dataDir } = readDataConfig(io);
-  checkFolder(folder, dataDir);
+  const place = readDataConfig(io);
+  checkFolder(folder, place.dataDir);
   const from = openStoreReader(folder);
   try {
-    const to = await openStore({ dataDir, nowUs: io.nowUs });
-    const pushedHere = openPushedHere(dataDir, io.signal);
+    const to = await openStore({ ...place, nowUs: io.nowUs });
+    const pushedHere = openPushedHere(place, io.signal);
     try {
       const { stderr, signal } = io;
       const counts = await importLog(from, to, { stderr, signal, pushedHere });

@@ -61,12 +61,12 @@ Example:
 }
 
 async function rebuild(json: true | undefined, io: Io): Promise<void> {
-  const { dataDir } = readDataConfig(io);
+  const place = readDataConfig(io);
   const { signal } = io;
   const progress = createProgress(io, 'Building the index');
-  await rebuildIndex({ dataDir, signal, onProgress: progress.show }).finally(progress.done);
+  await rebuildIndex({ ...place, signal, onProgress: progress.show }).finally(progress.done);
   if (signal.aborted) throw new AppError('cancelled', 'Ended. The old index is as it was.');
-  await withIndex(dataDir, async (index) => tell(await index.indexState(), json, io));
+  await withIndex(place.dataDir, async (index) => tell(await index.indexState(), json, io));
 }
 
 async function tell(state: IndexState, json: true | undefined, io: Io): Promise<void> {

@@ -7,7 +7,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 
 const done = { resume: 'resumed', recreate: 'made anew', finish: 'finished' } as const;
 
@@ -52,7 +52,7 @@ async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise
       ...rest,
       notes: notes.map(({ text }) => text),
     }));
-    if (json) await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+    if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
     else for (const result of results) await writeOut(io.stdout, resultText(result, io));
     if (results.length === 0) io.stderr.write('Nothing is registered, so nothing was asked.\n');
     const failed = results.filter(({ failure }) => failure !== null);

@@ -10,7 +10,7 @@ import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { type Column, printTable } from '../table.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 
 export function quarantineCommand(io: Io): Command {
   return new Command('quarantine')
@@ -61,7 +61,7 @@ function showCommand(io: Io): Command {
       const store = openStoreReader(readDataConfig(io).dataDir);
       try {
         const entry = await store.quarantineEntry(id);
-        await writeOut(io.stdout, flags.body ? entry.body : shown(entry, flags.json === true));
+        await writeForeign(io.stdout, flags.body ? entry.body : shown(entry, flags.json === true));
       } finally {
         await store.close();
       }
@@ -90,8 +90,7 @@ Example:
 }
 
 async function retry(io: Io, id: number | undefined): Promise<void> {
-  const { dataDir } = readDataConfig(io);
-  const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
+  const store = await openStore({ ...readDataConfig(io), nowUs: io.nowUs, mustExist: true });
   try {
     const ids = id === undefined ? [] : [id];
     if (id === undefined) {

@@ -15,7 +15,7 @@ import type { Io } from '../io.ts';
 import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { printTable } from '../table.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 import { queryProductsCommand } from './query-products.ts';
 import { querySummariesCommand } from './query-summaries.ts';
 
@@ -140,7 +140,7 @@ async function writeBodies(io: Io, store: StoreReader, question: NotificationQue
   let count = 0;
   for await (const { position } of store.find(question)) {
     if (count > 0) await writeOut(io.stdout, '\n');
-    await writeOut(io.stdout, await store.body(position));
+    await writeForeign(io.stdout, await store.body(position));
     count += 1;
   }
   if (count === 0) throw new AppError('not_found', 'No notification matches, so there is no body.');

@@ -23,7 +23,7 @@ import { painter } from '../colour.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 
 interface RegisterFlags {
   event?: SubscriptionEvent[];
@@ -178,7 +178,7 @@ async function showPlan(
   const { steps, unchanged, unwanted, strangers } = plan;
   const changes = steps.map((step) => stepJson(step, publicUrl));
   const shown = { changes, unchanged, unwanted, others: strangers.length, applied };
-  await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
 }
 
 /** What the flags say; what they leave out is as it was registered last. */

@@ -2,10 +2,10 @@
 import { Command } from 'commander';
 import type { Io } from '../io.ts';
 import type { ReplayFlags } from '../sinks/replay-preview.ts';
-import { parseTimeArgument } from '../time-argument.ts';
+import { readTimeArgument } from '../time-argument.ts';
 
 export function replayCommand(io: Io): Command {
-  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  const time = readTimeArgument(io);
   return new Command('replay')
     .description('Hand what was received before over to a sink once more.')
     .requiredOption('--sink <name>', 'a sink of earshot.config.ts')

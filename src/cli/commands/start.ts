@@ -1,7 +1,10 @@
 /** `earshot start`: serves the endpoint until it is asked to stop. */
 import { Command } from 'commander';
 import { readAccountConfig } from '../../config/account-config.ts';
+import { readBackupConfig } from '../../config/backup-config.ts';
+import { readCompactConfig } from '../../config/compact-config.ts';
 import { readReconcileConfig, readWatchConfig } from '../../config/completeness-config.ts';
+import { readKeepConfig } from '../../config/keep-config.ts';
 import { readAll, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -28,10 +31,10 @@ Examples:
     EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start
   $ EARSHOT_TLS=off EARSHOT_LISTEN=127.0.0.1:8081 … earshot start      behind a proxy`,
     )
-    .action(() => start(io));
+    .action((_flags, command: Command) => start(io, command.parent?.version() ?? 'unknown'));
 }
 
-async function start(io: Io): Promise<void> {
+async function start(io: Io, version: string): Promise<void> {
   const config = readConfig(io);
   // Loaded when it is asked for: a query next door should not have to load a server.
   const [{ createLogger }, { serve }, { startBeside }] = await Promise.all([
@@ -40,10 +43,11 @@ async function start(io: Io): Promise<void> {
     import('../start-beside.ts'),
   ]);
   const log = createLogger(io, config.serve.logLevel);
+  await warnOfOpenFiles(io, log);
   const receiver = await serve(config.serve, log, io);
   announce(config.serve, receiver, log);
   const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
-  const beside = await startBeside(receiver, config, log, io);
+  const beside = await startBeside(receiver, { ...config, version }, log, io);
   await untilAborted(io.signal);
   log.info(
     { reason: io.signal.reason },
@@ -55,16 +59,26 @@ async function start(io: Io): Promise<void> {
   log.info({}, 'stopped');
 }
 
+async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
+  const { checkSecretFiles } = await import('../../config/secret-file-checks.ts');
+  for (const { state, message, advice } of await checkSecretFiles(io)) {
+    if (state === 'warn') log.warn({ advice }, message);
+  }
+}
+
 /** All of it, with all problems at once. */
-function readConfig(io: Io): BesideConfig {
-  const [serve, account, summary, reconcile, watch] = readAll(
+function readConfig(io: Io): Omit<BesideConfig, 'version'> {
+  const [serve, account, summary, reconcile, watch, keep, compact, backup] = readAll(
     () => readServeConfig(io),
     () => readAccountConfig(io),
     () => readSummaryConfig(io),
     () => readReconcileConfig(io),
     () => readWatchConfig(io),
+    () => readKeepConfig(io),
+    () => readCompactConfig(io),
+    () => readBackupConfig(io),
   );
-  return { serve, account, summary, reconcile, watch };
+  return { serve, account, summary, reconcile, watch, keep, compact, backup };
 }
 
 function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {

@@ -7,7 +7,7 @@ import { openStoreReader } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { type Column, printTable } from '../table.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign } from '../write-out.ts';
 
 export function historyCommand(io: Io): Command {
   return new Command('history')
@@ -23,7 +23,7 @@ export function historyCommand(io: Io): Command {
         const asked = name === undefined ? { limit } : { subscription: name, limit };
         const entries = await store.administration.history(asked);
         if (json) {
-          await writeOut(io.stdout, `${JSON.stringify(entries.map(toOutput), null, 2)}\n`);
+          await writeForeign(io.stdout, `${JSON.stringify(entries.map(toOutput), null, 2)}\n`);
         } else if ((await printTable(io.stdout, columns, entries)) === 0) {
           io.stderr.write(`Nothing has been done${name === undefined ? '' : ` to ${name}`} yet.\n`);
         }

@@ -12,7 +12,7 @@ import type { OpenedAccount } from '../account.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
 import { withAccount } from '../with-account.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign } from '../write-out.ts';
 
 interface Row {
   /** Ours have a name; null for those of others. */
@@ -33,7 +33,8 @@ export function listCommand(io: Io): Command {
     .action(({ json }: { json?: true }) =>
       withAccount(io, { readOnly: true }, async (account) => {
         const rows = await readRows(account);
-        if (json) return writeOut(io.stdout, `${JSON.stringify(rows.map(toOutput), null, 2)}\n`);
+        if (json)
+          return writeForeign(io.stdout, `${JSON.stringify(rows.map(toOutput), null, 2)}\n`);
         if ((await printTable(io.stdout, columns, rows)) === 0) {
           io.stderr.write('The account has no subscriptions.\n');
         }
@@ -66,7 +67,7 @@ export function showCommand(io: Io): Command {
         const text = json
           ? JSON.stringify(found.map(output), null, 2)
           : found.map((row) => details(row, gapsOf(row))).join('\n\n');
-        await writeOut(io.stdout, `${text}\n`);
+        await writeForeign(io.stdout, `${text}\n`);
       }),
     );
 }

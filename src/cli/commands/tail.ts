@@ -15,7 +15,7 @@ import {
 import type { Io } from '../io.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { pause } from '../until-aborted.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign } from '../write-out.ts';
 
 /** How often the end of the log is looked at. */
 const pollMs = 500;
@@ -105,7 +105,7 @@ async function print(
   };
   const query: NotificationQuery = toQuery(flags);
   for await (const row of followLog({ log: store, query, afterPosition, wait, signal })) {
-    await writeOut(io.stdout, lineOf(row, flags.output));
+    await writeForeign(io.stdout, lineOf(row, flags.output));
     written = row.position;
     unstored += 1;
     if (unstored >= rowsPerMoveMax) await storePosition();

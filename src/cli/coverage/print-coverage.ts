@@ -49,7 +49,13 @@ export async function printCoverage(
       );
     }
   }
-  await writeOut(io.stdout, `\n${stripLegend(paint)}\n`);
+  await writeOut(
+    io.stdout,
+    `\n${stripLegend(
+      subscriptions.flatMap(({ hours }) => hours),
+      paint,
+    )}\n`,
+  );
   if (delays !== null) await printDelays(io, delays);
 }
 

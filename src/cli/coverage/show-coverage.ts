@@ -10,12 +10,13 @@ import { openStoreReader } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import { neverRegistered, unknownSubscription } from '../reconcile/unknown-subscription.ts';
-import { writeOut } from '../write-out.ts';
+import type { TimeArgument } from '../time-argument.ts';
+import { writeForeign } from '../write-out.ts';
 import { printCoverage } from './print-coverage.ts';
 
 export interface CoverageFlags {
-  since?: number;
-  until?: number;
+  since?: TimeArgument;
+  until?: TimeArgument;
   subscription?: string;
   json?: true;
 }
@@ -25,9 +26,11 @@ const weekUs = 7 * 86_400_000_000;
 /** Rejects with `differences` when something is missing. */
 export async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
   const { dataDir } = readDataConfig(io);
-  const nowUs = io.nowUs();
-  const { since: sinceUs = nowUs - weekUs, until = nowUs, subscription } = flags;
-  const untilUs = Math.min(until, nowUs);
+  const { since, until, subscription } = flags;
+  // By the moment at which the words were read: 0h would else be some milliseconds.
+  const nowUs = since?.readAtUs ?? io.nowUs();
+  const sinceUs = since?.us ?? nowUs - weekUs;
+  const untilUs = Math.min(until?.us ?? nowUs, nowUs);
   if (sinceUs >= untilUs) {
     throw new AppError(
       'usage',
@@ -45,7 +48,7 @@ export async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> 
     if (report.subscriptions.length === 0)
       throw await nothingToShow(store.completeness, subscription);
     if (flags.json)
-      await writeOut(io.stdout, `${JSON.stringify(toCoverageJson(report), null, 2)}\n`);
+      await writeForeign(io.stdout, `${JSON.stringify(toCoverageJson(report), null, 2)}\n`);
     else await printCoverage(io, report);
     refuseMissing(report);
   } finally {

@@ -18,6 +18,7 @@ const cells: Record<HourState, { sign: string; colour: Parameters<Paint>[0]; wor
   late: { sign: '▓', colour: 'cyan', words: 'late' },
   pushed: { sign: '█', colour: 'green', words: 'pushed' },
   quiet: { sign: '░', colour: 'green', words: 'no event' },
+  pruned: { sign: '-', colour: 'dim', words: 'pruned' },
   outside: { sign: ' ', colour: 'dim', words: '' },
 };
 const worstFirst = Object.keys(cells) as HourState[];
@@ -43,9 +44,12 @@ export function stripLines(hours: readonly ReportedHour[], paint: Paint): string
   return lines;
 }
 
-/** What the characters mean. */
-export function stripLegend(paint: Paint): string {
-  const told = worstFirst.filter((state) => state !== 'outside').toReversed();
+/** What the characters mean; that of pruned hours only where there are some. */
+export function stripLegend(hours: readonly ReportedHour[], paint: Paint): string {
+  const isPruned = hours.some(({ state }) => state === 'pruned');
+  const told = worstFirst
+    .filter((state) => state !== 'outside' && (state !== 'pruned' || isPruned))
+    .toReversed();
   const parts = told.map((state) => `${painted([state], paint)} ${cells[state].words}`);
   return `${parts.join('   ')}   (UTC)`;
 }

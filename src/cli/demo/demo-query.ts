@@ -5,7 +5,8 @@ import type { NotificationLog } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { compileFilter } from '../../filter/evaluate.ts';
 import { productView } from '../../filter/product-view.ts';
-import { bodyDocument, recordIn } from '../../store/products/product-record.ts';
+import { recordIn } from '../../filter/record-parts.ts';
+import { bodyDocument } from '../../store/products/product-record.ts';
 import type { RunningReceiver } from '../serve.ts';
 import { demoCollection, demoPlace, demoTree } from './demo-filter.ts';
 

@@ -13,7 +13,8 @@ export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   const { dataDir, catalogueUrl, tokenUrl } = settings;
   const { nowUs, fetch } = io;
   const secretFileNames = [credentialsFileName, sessionFileName, ...acmeSecretFileNames];
-  const store = createStoreChecks({ dataDir, nowUs, secretFileNames });
+  const place = { dataDir, diskReserveBytes: settings.serve?.diskReserveBytes };
+  const store = createStoreChecks({ ...place, nowUs, secretFileNames });
   const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
   const urls = services.map((url) => new URL(url).origin);
   const directory = ['data directory'];

@@ -4,7 +4,7 @@ import { checkFilter } from '../../filter/check.ts';
 import type { FilterFinding } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 import type { FilterArgument } from './filter-argument.ts';
 import { findingText } from './read-filter.ts';
 
@@ -22,7 +22,7 @@ export async function checkAndTell(
     const spelled = tree === null ? '' : printFilter(tree);
     const canonical = valid ? spelled : null;
     const shown = { valid, entity, canonical, findings: findings.map(toShown) };
-    await writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+    await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
   } else {
     for (const finding of findings) {
       await writeOut(io.stdout, `${findingText(text, finding, io, io.stdout)}\n`);

@@ -12,7 +12,7 @@ import { databaseFileName } from '../../store/database.ts';
 import type { Io } from '../io.ts';
 import { withIndex } from '../products/current-index.ts';
 import { explanationLines } from '../products/explanation.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 import type { FilterArgument } from './filter-argument.ts';
 import { readFilter } from './read-filter.ts';
 
@@ -27,7 +27,7 @@ export async function explainFilter(
   if (json) {
     const canonical = filter === null ? '' : printFilter(filter);
     const shown = { entity, canonical, words, index };
-    return writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+    return writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
   }
   const lines = words.map(printable);
   if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));

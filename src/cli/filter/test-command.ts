@@ -19,7 +19,7 @@ export async function testFilter(
   io: Io,
 ): Promise<void> {
   const filter = readFilter(text, entity, io);
-  await withCurrentIndex(readDataConfig(io).dataDir, io, async (products) => {
+  await withCurrentIndex(readDataConfig(io), io, async (products) => {
     const matches = await matchesByDay(products, { entity, filter, sinceUs: since }, io);
     if (json) return writeOut(io.stdout, `${JSON.stringify(matches, null, 2)}\n`);
     await printTable(io.stdout, columnsOf(matches.days, io), matches.days);

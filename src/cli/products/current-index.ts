@@ -1,6 +1,7 @@
 /** Opens the product index for one command, with what has arrived until now in it. */
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { Products } from '../../domain/products.ts';
+import type { DataPlace } from '../../store/disk-limit.ts';
 import { catchUpIndex, type IndexProgress } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import { painter } from '../colour.ts';
@@ -11,13 +12,13 @@ import type { Io } from '../io.ts';
  * user who may only read, says how far it has got. Rejects with `cancelled` when the user ends it.
  */
 export async function withCurrentIndex(
-  dataDir: string,
+  place: DataPlace,
   io: Io,
   use: (products: Products) => Promise<void>,
 ): Promise<void> {
-  await withIndex(dataDir, async (products) => {
+  await withIndex(place.dataDir, async (products) => {
     if (!(await isCurrent(products))) {
-      const failure = await catchUp(dataDir, io);
+      const failure = await catchUp(place, io);
       if (failure !== null) await tellLag(products, failure, io);
     }
     await use(products);
@@ -66,11 +67,11 @@ async function isCurrent(products: Products): Promise<boolean> {
   }
 }
 
-async function catchUp(dataDir: string, io: Io): Promise<AppError | null> {
+async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
   const { signal } = io;
   const progress = createProgress(io, 'Indexing');
   try {
-    await catchUpIndex({ dataDir, signal, onProgress: progress.show });
+    await catchUpIndex({ ...place, signal, onProgress: progress.show });
     if (signal.aborted) throw new AppError('cancelled', 'Ended. What was indexed by now is kept.');
     return null;
   } catch (error) {

@@ -9,7 +9,7 @@ import { productView } from '../../filter/product-view.ts';
 import type { Output } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
 import { wrapText } from '../wrap-text.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 import type { ProductForm } from './product-forms.ts';
 
 type OutputProduct = ReturnType<typeof toProductJson>;
@@ -32,10 +32,7 @@ export async function writeProducts(
     form === 'csv' && texts ? { head: headerWithTexts, empty: headerWithTexts } : frames[form];
   let count = 0;
   for await (const product of products) {
-    // A file gets the text as it is; a terminal must not be steered by it.
-    const text = textOf(form, product);
-    const element = output.isTTY ? printable(text) : text;
-    await writeOut(output, `${count === 0 ? head : between}${element}`);
+    await writeForeign(output, `${count === 0 ? head : between}${textOf(form, product)}`);
     count += 1;
   }
   await writeOut(output, count === 0 ? empty : tail);

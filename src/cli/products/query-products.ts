@@ -36,8 +36,9 @@ type Question = ProductQuery & { order: Order };
 export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
   const form = flags.output ?? (flags.json ? 'json' : 'table');
   const question = readQuestion(io, flags, form);
-  const { dataDir } = readDataConfig(io);
-  await withCurrentIndex(dataDir, io, async (products) => {
+  const place = readDataConfig(io);
+  const { dataDir } = place;
+  await withCurrentIndex(place, io, async (products) => {
     if (flags.explain) return explain(io, products, question, flags.json === true);
     if (flags.count) {
       return writeOut(io.stdout, `${await products.count(question, io.signal)}\n`);

@@ -71,9 +71,8 @@ export async function compareDue(parts: ReconcileParts, how: DueComparison): Pro
       }
     }
   };
-  for (const kind of kinds) await goOn(kind);
-  // By then the catalogue may have answered a question of another kind.
-  for (const kind of kinds) await goOn(kind);
+  // Twice: one that was given up may go on when the catalogue has answered a question of another kind since.
+  for (const kind of [...kinds, ...kinds]) await goOn(kind);
   for (const [kind, error] of failed) tellFailure(error, fieldsOf(kind), parts.log);
   // What could not be looked at is looked at again, with the others.
   if (kinds.every((kind) => kind.hasLooked())) how.looked.atUs = startedAtUs - lookedAgainUs;
@@ -134,16 +133,19 @@ async function whatIsDue(
   const { administration, completeness } = store;
   const sinceUs = nowUs - horizonUs;
   const aheadUs = nowUs - ownNowUs();
-  const [definitions, registrations, coverage, uptimes, gaps] = await Promise.all([
+  const [definitions, registrations, coverage, uptimes, gaps, wholeUs] = await Promise.all([
     completeness.definitions(),
     administration.registrations(),
     completeness.coverage({ sinceUs, untilUs: nowUs }),
     completeness.uptimes(sinceUs - aheadUs),
     administration.gaps(),
+    completeness.wholeSinceUs(),
   ]);
   // A look that lies ahead was dated by a clock that was: before the first answer it is our own.
   const lookedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
-  const times = { nowUs, settlingUs, secondLookUs, horizonUs, lookedAtUs };
+  // A push of the last hour is dated by our own clock, which may be behind.
+  const wholeSinceUs = wholeUs + Math.max(0, aheadUs);
+  const times = { nowUs, settlingUs, secondLookUs, horizonUs, lookedAtUs, wholeSinceUs };
   const shifted = uptimes.map((one) => shift(one, aheadUs));
   return dueTasks({ definitions, registrations, coverage, uptimes: shifted, gaps, ...times });
 }

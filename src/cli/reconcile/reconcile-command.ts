@@ -6,9 +6,11 @@ import {
   reconcile,
   type TaskReport,
 } from '../../admin/reconcile/reconcile.ts';
+import type { TimeWindow } from '../../admin/reconcile/reconcile-task.ts';
 import { type ReconcileConfig, readReconcileConfig } from '../../config/completeness-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
+import { shortDateUs } from '../../domain/notification-date.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
@@ -48,9 +50,9 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
   // That of the catalogue, once it is known.
   const clock = { nowUs: io.nowUs };
   try {
-    const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs, mustExist: true });
+    const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
     closers.add(() => store.close());
-    const tasks = await plannedTasks(store, flags, window);
+    const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
     closers.add(await takeReconcileLock(config.dataDir, io));
     const output = createReconcileOutput(io, { ...flags, ...window });
     const reports = await compare(io, { config, store, flags, tasks, output, closers, clock });
@@ -94,11 +96,28 @@ function windowOf({ from, to }: ReconcileFlags, io: Pick<Io, 'nowUs'>) {
   );
 }
 
+/** Without what lies before the horizon of pruning. Rejects with `usage` where nothing else is left. */
+async function wholeWindow(
+  { completeness }: Pick<Store, 'completeness'>,
+  { fromUs, toUs }: TimeWindow,
+  { stderr }: Pick<Io, 'stderr'>,
+): Promise<TimeWindow> {
+  const wholeSinceUs = await completeness.wholeSinceUs();
+  if (fromUs >= wholeSinceUs) return { fromUs, toUs };
+  const pruned = `What was received before was pruned, and is not fetched again (\`earshot prune\`).`;
+  const since = `${shortDateUs(wholeSinceUs)} (UTC)`;
+  if (toUs <= wholeSinceUs) {
+    throw new AppError('usage', `The log is whole since ${since}, after --to. ${pruned}`);
+  }
+  stderr.write(`Compared from ${since} on. ${pruned}\n`);
+  return { fromUs: wholeSinceUs, toUs };
+}
+
 /** Rejects with `configuration` where there is nothing to compare with. */
 async function plannedTasks(
   { administration, completeness }: Pick<Store, 'administration' | 'completeness'>,
   { subscription: named }: ReconcileFlags,
-  window: { fromUs: number; toUs: number },
+  window: TimeWindow,
 ): Promise<ReconcileTask[]> {
   const definitions = await completeness.definitions();
   const registrations = await administration.registrations();
@@ -122,11 +141,12 @@ interface Means {
 
 async function compare(io: Io, means: Means): Promise<TaskReport[]> {
   const { config, store, flags, tasks, output, closers, clock } = means;
-  const { dataDir } = config;
+  const { dataDir, diskReserveBytes } = config;
+  const place = { dataDir, diskReserveBytes };
   // What is found is looked up in the index, which must be there, and follow: beside a receiver two do.
-  await catchUpIndex({ dataDir, signal: io.signal });
+  await catchUpIndex({ ...place, signal: io.signal });
   io.signal.throwIfAborted();
-  const indexing = startIndexing({ dataDir, log: quietLog(io), besideIntake: false });
+  const indexing = startIndexing({ ...place, log: quietLog(io), besideIntake: false });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());

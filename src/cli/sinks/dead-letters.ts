@@ -96,8 +96,7 @@ function refuseUnknown(sink: string, unknown: readonly number[]): void {
 }
 
 async function withStore(io: Io, use: (store: Store) => Promise<void>): Promise<void> {
-  const { dataDir } = readDataConfig(io);
-  const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
+  const store = await openStore({ ...readDataConfig(io), nowUs: io.nowUs, mustExist: true });
   try {
     await use(store);
   } finally {

@@ -11,7 +11,7 @@ import { counted, whole } from './counted.ts';
 import { requireSink } from './known-sink.ts';
 
 /** A person's first look; programs get everything unless they set a limit. */
-export const deadRowsDefault = 50;
+const deadRowsDefault = 50;
 
 interface DeadFlags {
   sink: string | undefined;

@@ -6,12 +6,13 @@ import type { SinkDefinition } from '../../domain/sinks.ts';
 import { compileWants, type Wants } from '../../sinks/wanted.ts';
 import type { Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';
+import type { TimeArgument } from '../time-argument.ts';
 import { counted, whole } from './counted.ts';
 
 export interface ReplayFlags {
   sink: string;
-  since?: number;
-  until?: number;
+  since?: TimeArgument;
+  until?: TimeArgument;
   filter?: string;
   dryRun?: true;
   yes?: true;
@@ -37,7 +38,7 @@ export async function countWanted(
   const wants = wantsOf(definition, store, flags.filter);
   const found: Found = { count: 0, first: null, last: null };
   let looked = 0;
-  const rows = store.find({ sinceUs: flags.since, untilUs: flags.until, order: 'oldest' });
+  const rows = store.find({ sinceUs: flags.since?.us, untilUs: flags.until?.us, order: 'oldest' });
   for await (const row of rows) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Ended. Nothing was changed.');
     looked += 1;
@@ -67,8 +68,8 @@ function wantsOf(definition: SinkDefinition, store: Store, filter: string | unde
 /** The window, how many, and the times of the first and the last of them. */
 export function previewText({ count, first, last }: Found, flags: ReplayFlags): string {
   const { sink, since, until, filter, dryRun, yes } = flags;
-  const from = since === undefined ? 'the start of the log' : shortDateUs(since);
-  const window = `Received from ${from} until ${until === undefined ? 'now' : shortDateUs(until)} (UTC)`;
+  const from = since === undefined ? 'the start of the log' : shortDateUs(since.us);
+  const window = `Received from ${from} until ${until === undefined ? 'now' : shortDateUs(until.us)} (UTC)`;
   if (first === null || last === null) {
     const what = filter === undefined ? '' : ' that matches the filter';
     return `${window}: nothing${what} that ${sink} wants by its own rules.`;

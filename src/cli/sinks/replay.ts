@@ -3,6 +3,7 @@ import { readDataConfig } from '../../config/read-config.ts';
 import { faultySinks, loadEachSink } from '../../config/sinks-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
+import { unfinishedReplay } from '../../domain/unfinished-replay.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
@@ -11,14 +12,13 @@ import { counted } from './counted.ts';
 import { unknownSink } from './known-sink.ts';
 import { receiverNote } from './receiver-note.ts';
 import { countWanted, type Found, previewText, type ReplayFlags } from './replay-preview.ts';
-import { refuseSameReplay } from './unfinished-replay.ts';
 import { unknownWanted } from './wanted-subscriptions.ts';
 
 export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
-  const { dataDir } = readDataConfig(io);
+  const place = readDataConfig(io);
   const definition = await definedSink(io, flags.sink);
-  const window = windowOf(flags, io.nowUs());
-  const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
+  const window = windowOf(flags, io);
+  const store = await openStore({ ...place, nowUs: io.nowUs, mustExist: true });
   try {
     await warnOfSubscriptions(io, store, definition);
     const { sink, filter = '', dryRun, json } = flags;
@@ -27,7 +27,8 @@ export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     const isAsked = !dryRun && last !== null;
     if (isAsked) {
       const lastPosition = last.position;
-      await refuseSameReplay(store.sinks, { sink, filter, ...window, lastPosition });
+      const same = await store.sinks.sameReplay({ sink, filter, ...window, lastPosition });
+      if (same !== null) throw unfinishedReplay(same);
     }
     if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
     const words = counted(found.count, 'notification');
@@ -41,14 +42,16 @@ export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
         `Replay ${added.id}: the receiver hands them over (\`earshot sinks list\`).\n`,
       );
     }
-    if (added !== null) await tellReceiver(io, dataDir);
+    if (added !== null) await tellReceiver(io, place.dataDir);
   } finally {
     await store.close();
   }
 }
 
-function windowOf(flags: ReplayFlags, nowUs: number) {
-  const { since: sinceUs = null, until: untilUs = null } = flags;
+function windowOf({ since, until }: ReplayFlags, io: Pick<Io, 'nowUs'>) {
+  // By the moment at which the words were read: 0h would else be some milliseconds.
+  const nowUs = since?.readAtUs ?? io.nowUs();
+  const [sinceUs, untilUs] = [since?.us ?? null, until?.us ?? null];
   if (sinceUs !== null && sinceUs >= Math.min(untilUs ?? nowUs, nowUs)) {
     throw new AppError(
       'usage',

@@ -1,14 +1,13 @@
 /** Answers `earshot query summaries`. */
 import { stringify } from 'csv-stringify/sync';
 import { readDataConfig } from '../../config/read-config.ts';
-import { printable } from '../../domain/printable.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
 import { summaryFields, toSummaryJson } from '../../domain/summary-rows.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { painter } from '../colour.ts';
-import type { Io, Output } from '../io.ts';
+import type { Io } from '../io.ts';
 import { type OutputForm, writeJson } from '../notification-output.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 import { minuteOf } from './subject-name.ts';
 import { type QuerySummariesFlags, summaryRowsDefault } from './summary-flags.ts';
 import { textLines } from './text-lines.ts';
@@ -70,7 +69,7 @@ async function write(
   const outputRows = mapped(rows);
   if (form === 'json') return void (await writeJson(stdout, outputRows));
   if (form === 'csv') await writeOut(stdout, `${summaryFields.join(',')}\n`);
-  for await (const row of outputRows) await writeOut(stdout, lineOf(form, row, stdout));
+  for await (const row of outputRows) await writeForeign(stdout, lineOf(form, row));
 }
 
 /** Texts are for reading: below each other, not in columns. */
@@ -104,16 +103,14 @@ function stateOf(row: SummaryRow, nowUs: number): string {
 
 type OutputRow = ReturnType<typeof toSummaryJson>;
 
-function lineOf(form: 'ndjson' | 'csv', row: OutputRow, output: Output): string {
-  // Names come from outside: a spreadsheet must not take one for a formula, nor a terminal be steered by it.
+function lineOf(form: 'ndjson' | 'csv', row: OutputRow): string {
   const cells = summaryFields.map((field) =>
     field === 'doubts' ? row.doubts.join('; ') : row[field],
   );
-  const line =
-    form === 'ndjson'
-      ? JSON.stringify(row)
-      : stringify([cells], { escape_formulas: true, cast: { boolean: String }, eof: false });
-  return `${output.isTTY ? printable(line) : line}\n`;
+  // Names come from outside: a spreadsheet must not take one for a formula.
+  return form === 'ndjson'
+    ? `${JSON.stringify(row)}\n`
+    : stringify([cells], { escape_formulas: true, cast: { boolean: String } });
 }
 
 async function* mapped(rows: AsyncIterable<SummaryRow>): AsyncGenerator<OutputRow> {

@@ -1,6 +1,5 @@
 /** Shows what would be sent, word by word, and what it would cost; sends and changes nothing. */
 import { AppError } from '../../domain/app-error.ts';
-import { printable } from '../../domain/printable.ts';
 import type { NewSummaryJob, SummaryJob } from '../../domain/summaries.ts';
 import type { ChatRequest } from '../../summary/chat/chat-request.ts';
 import { chatRequest } from '../../summary/prompt/chat-prompt.ts';
@@ -10,7 +9,7 @@ import { prepare } from '../../summary/worker/prepared.ts';
 import { requestKey } from '../../summary/worker/request-key.ts';
 import type { SummaryWorld } from '../../summary/worker/summary-world.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign } from '../write-out.ts';
 import { grouped } from './budget-limits.ts';
 import { subjectName } from './subject-name.ts';
 
@@ -38,9 +37,9 @@ export async function showRequests(
     total.tokens += tokens;
     const line = JSON.stringify({ kind, productId, productName, tokens, request });
     const text = json
-      ? `${stdout.isTTY ? printable(line) : line}\n`
+      ? `${line}\n`
       : `# ${subjectName(job)}: about ${grouped(tokens)} tokens\n${JSON.stringify(request, null, 2)}\n`;
-    await writeOut(stdout, text);
+    await writeForeign(stdout, text);
   }
   stderr.write(`${totalsLine(total, world)}\n`);
 }

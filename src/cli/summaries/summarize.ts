@@ -56,7 +56,7 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   const config = { ...summaryConfig, ...dataConfig };
   const rules = await readRules(config, io);
   const log = createLogger(io, 'error');
-  await withCurrentIndex(config.dataDir, io, async (products) => {
+  await withCurrentIndex(config, io, async (products) => {
     const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
     try {
       const world = openSummaryWorld(config, { store, products, log }, io);

@@ -8,7 +8,7 @@ import type { SummaryWorld } from '../../summary/worker/summary-world.ts';
 import type { OnJobEnd, WorkEnd } from '../../summary/worker/work-due.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../write-out.ts';
+import { writeForeign, writeOut } from '../write-out.ts';
 import { rowById } from './row-by-id.ts';
 import { endName, sumOfWork } from './sum-of-work.ts';
 import { textLines } from './text-lines.ts';
@@ -78,8 +78,7 @@ async function show(
 ): Promise<void> {
   const { stdout } = io;
   if (json) {
-    const line = JSON.stringify(toSummaryJson(row));
-    return writeOut(stdout, `${stdout.isTTY ? printable(line) : line}\n`);
+    return writeForeign(stdout, `${JSON.stringify(toSummaryJson(row))}\n`);
   }
   const paint = painter(io, stdout);
   const mark = paint(colourOf(end), endName(end) ?? '');

@@ -6,6 +6,14 @@ export const packedBodies = {
   /*
    * A row holds the bodies with the ids `id` to `id + bodies - 1`. `encoding` is `identity` for one body as it came,
    * which is what rows written before hold, or names the dictionary that a pack of bodies was compressed with.
+   * `compaction` holds one row once something was compacted: bodies before `next_body_id` need not be looked at again.
    */
-  sql: 'ALTER TABLE body ADD COLUMN bodies INTEGER NOT NULL DEFAULT 1',
+  sql: `
+    ALTER TABLE body ADD COLUMN bodies INTEGER NOT NULL DEFAULT 1;
+
+    CREATE TABLE compaction (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      next_body_id INTEGER NOT NULL
+    ) STRICT;
+  `,
 } as const;

@@ -1,11 +1,14 @@
 /** Works through the log: a batch of notifications into the index, together with how far it has got. */
 
 import type { Database } from 'better-sqlite3';
-import type { ProductRecord } from '../../filter/record-parts.ts';
-import { isEnvironmentFailure } from '../sqlite-error.ts';
+import { isAppError } from '../../domain/app-error.ts';
+import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
+import { type BodyReader, bodyReader } from '../bodies/body-reader.ts';
+import { isEnvironmentFailure, storeError } from '../sqlite-error.ts';
 import { fitsLog, indexProgress, markAt, readLog } from './index-progress.ts';
+import { createIndexPruner } from './index-pruner.ts';
 import { createEventWriter } from './product-event-writer.ts';
-import { bodyDocument, recordIn } from './product-record.ts';
+import { bodyDocument } from './product-record.ts';
 import { createProductWriter, type LoggedNotification } from './product-writer.ts';
 
 /**
@@ -21,6 +24,8 @@ export interface IndexBatches {
   fitsLog(): boolean;
   /** Indexes what comes next; tells how many notifications that were, 0 at the end of the log. */
   next(): number;
+  /** Takes out some of what the log has no more; tells how many events that were, 0 when none is left. */
+  prune(): number;
 }
 
 /*
@@ -72,8 +77,13 @@ export function createIndexBatches(log: Database, index: Database): IndexBatches
       skip.run();
     }
   };
+  const prune = createIndexPruner(log, index, (position) => {
+    const row = rows.at(position);
+    if (row !== undefined) writeOrSkip(row);
+  });
   return {
     fitsLog: () => fitsLog(log, index),
+    prune,
     next: () => {
       try {
         return batch.immediate(write);
@@ -93,25 +103,35 @@ function createLogRows(log: Database) {
   const rowAt = log.prepare<[number], LogRow>(
     `SELECT ${columns} FROM notification WHERE position = ?`,
   );
-  const bodyOf = log.prepare<[number], { text: string }>(
-    'SELECT CAST(bytes AS TEXT) AS text FROM body WHERE id = ?',
-  );
+  const bodies = bodyReader(log);
   // Of a body with many notifications: it is read once.
   let last: { bodyId: number; document: unknown } | undefined;
   const recordOf = ({ bodyId, bodyIndex }: LogRow): ProductRecord | null => {
     if (last?.bodyId !== bodyId) {
-      const body = readLog(() => bodyOf.get(bodyId));
-      if (body === undefined) return null;
-      last = { bodyId, document: bodyDocument(body.text) };
+      const text = readBody(bodies, bodyId);
+      if (text === undefined) return null;
+      last = { bodyId, document: bodyDocument(text) };
     }
     return recordIn(last.document, bodyIndex);
   };
+  const at = (position: number) => readLog(() => rowAt.get(position));
   return {
     after: (position: number) => readLog(() => rowsAfter.all(position, readRowsMax)),
+    at,
     recordOf,
     recordAt: (position: number) => {
-      const row = readLog(() => rowAt.get(position));
+      const row = at(position);
       return row === undefined ? null : recordOf(row);
     },
   };
+}
+
+/** One that is damaged is passed over as what cannot be indexed; a log that cannot be read at all is another matter. */
+function readBody(bodies: BodyReader, bodyId: number): string | undefined {
+  try {
+    return bodies.body(bodyId)?.toString();
+  } catch (error) {
+    if (isAppError(error)) throw new Error(`Body ${bodyId} cannot be read.`, { cause: error });
+    throw storeError(error);
+  }
 }

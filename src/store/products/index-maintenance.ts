@@ -3,9 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { requireDatabase } from '../database.ts';
+import type { DataPlace } from '../disk-limit.ts';
 import { createTakeLock } from '../process-lock.ts';
 import { StoreThread, threadFile } from '../store-thread.ts';
 import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
+import { currentProductFile } from './product-file.ts';
 
 /** How long the thread works before it says how far it is. */
 const budgetMs = 100;
@@ -24,8 +26,7 @@ const retryMs = 5_000;
 /** How far the index has got; both are positions of the log. */
 export type IndexProgress = Pick<WorkDone, 'indexedPosition' | 'lastPosition'>;
 
-export interface IndexingOptions {
-  dataDir: string;
+export interface IndexingOptions extends DataPlace {
   /** Called several times a second. */
   onProgress?: ((progress: IndexProgress) => void) | undefined;
   signal?: AbortSignal | undefined;
@@ -37,13 +38,13 @@ type IndexThread = StoreThread<IndexRequest>;
  * Indexes what arrives until it is stopped. What fails is logged, once, and tried again. `besideIntake` spares
  * a receiver in this process.
  */
-export function startIndexing(options: { dataDir: string; log: Logger; besideIntake: boolean }): {
+export function startIndexing(options: DataPlace & { log: Logger; besideIntake: boolean }): {
   stop(): Promise<void>;
 } {
-  const { dataDir, log } = options;
+  const { log } = options;
   const perSecondMax = options.besideIntake ? besideIntakeMax : Number.POSITIVE_INFINITY;
   const stopping = new AbortController();
-  const thread = openThread(dataDir);
+  const thread = openThread(options);
   const ended = follow(thread, { log, perSecondMax, signal: stopping.signal });
   return {
     stop: async () => {
@@ -60,7 +61,7 @@ export function startIndexing(options: { dataDir: string; log: Logger; besideInt
  * index cannot be written.
  */
 export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgress> {
-  return withThread(options.dataDir, (thread) => fill(thread, 'current', options));
+  return withThread(options, (thread) => fill(thread, 'current', options));
 }
 
 /**
@@ -72,10 +73,31 @@ export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgr
   requireDatabase(options.dataDir);
   const release = await createTakeLock(options.dataDir)('index', { waitMs: 0 });
   try {
-    return await withThread(options.dataDir, (thread) => rebuild(thread, options));
+    return await withThread(options, (thread) => rebuild(thread, options));
   } finally {
     release();
   }
+}
+
+/**
+ * Takes out of the index what was pruned from the log; a receiver does so by itself. Resolves with how many events
+ * went. Ends early, without harm, when the signal is aborted.
+ */
+export async function pruneIndex({
+  signal,
+  onPruned,
+  ...place
+}: DataPlace & { signal: AbortSignal; onPruned?: (events: number) => void }): Promise<number> {
+  if (currentProductFile(place.dataDir) === null) return 0;
+  return withThread(place, async (thread) => {
+    let pruned = 0;
+    for (;;) {
+      const events = await prune(thread);
+      pruned += events;
+      onPruned?.(pruned);
+      if (events === 0 || signal.aborted) return pruned;
+    }
+  });
 }
 
 async function rebuild(thread: IndexThread, options: IndexingOptions): Promise<IndexProgress> {
@@ -113,12 +135,12 @@ async function follow(
     try {
       const beganMs = performance.now();
       const done = await work(thread, 'current');
-      const { indexed } = done;
+      const changed = done.indexed + (await prune(thread));
       tellLag(done);
       if (failed !== null) log.info({}, 'indexing goes on');
       failed = null;
-      const dueMs = beganMs + (1000 * indexed) / perSecondMax;
-      if (indexed > 0) waitMs = Math.max(0, dueMs - performance.now());
+      const dueMs = beganMs + (1000 * changed) / perSecondMax;
+      if (changed > 0) waitMs = Math.max(0, dueMs - performance.now());
     } catch (error) {
       const reason = isAppError(error) ? error.message : String(error);
       if (reason !== failed) log.error({ reason, err: error }, 'products cannot be indexed');
@@ -145,15 +167,19 @@ function createLagReport(log: Logger): (done: WorkDone) => void {
   };
 }
 
+function prune(thread: IndexThread): Promise<number> {
+  return thread.call<number>((id) => ({ op: 'prune', id }));
+}
+
 function work(thread: IndexThread, target: IndexTarget): Promise<WorkDone> {
   return thread.call<WorkDone>((id) => ({ op: 'work', id, target, budgetMs }));
 }
 
 async function withThread<T>(
-  dataDir: string,
+  place: DataPlace,
   use: (thread: IndexThread) => Promise<T>,
 ): Promise<T> {
-  const thread = openThread(dataDir);
+  const thread = openThread(place);
   try {
     await thread.start();
     return await use(thread);
@@ -162,10 +188,11 @@ async function withThread<T>(
   }
 }
 
-function openThread(dataDir: string): IndexThread {
+function openThread({ dataDir, diskReserveBytes }: DataPlace): IndexThread {
   // A batch waits for the lock of another program that indexes, 5 s at most; the rest takes no time.
   return new StoreThread<IndexRequest>(threadFile('products/index-thread'), {
     dataDir,
+    diskReserveBytes,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
 }

@@ -6,6 +6,8 @@ export type IndexTarget = 'current' | 'building';
 export type IndexRequest =
   /** Indexes for about so long; answers with what was done. */
   | { op: 'work'; id: number; target: IndexTarget; budgetMs: number }
+  /** Takes out some of what the log has no more; answers with how many events went, 0 when none is left. */
+  | { op: 'prune'; id: number }
   /** Makes the rebuilt file the one that counts. */
   | { op: 'install'; id: number }
   /** Drops what a rebuild has begun. */

@@ -1,13 +1,13 @@
 /** The thread that indexes: it has the log for reading, and the index for writing. */
-import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { inodeOf } from '../database.ts';
+import { type DataPlace, requireSpareRoom } from '../disk-limit.ts';
 import { lastPosition } from '../log-queries.ts';
+import { lowerPriority } from '../lower-priority.ts';
 import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
-import { requireRoom } from './disk-reserve.ts';
 import { createIndexBatches, type IndexBatches } from './index-batch.ts';
 import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
 import { indexProgress, readLog } from './index-progress.ts';
@@ -33,7 +33,8 @@ interface Work {
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
 const port = parentPort;
 // Given by the store's own code, on the other side of the thread.
-const { dataDir } = workerData as { dataDir: string };
+const place = workerData as DataPlace;
+const { dataDir } = place;
 const post = (message: ThreadMessage) => port.postMessage(message);
 let work: Work | undefined;
 
@@ -51,15 +52,6 @@ try {
   post({ kind: 'failed', error: sentError(error) });
 }
 
-/** Linux gives each thread a priority of its own: intake comes first. Elsewhere the process keeps its own. */
-function lowerPriority(): void {
-  try {
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  } catch {
-    // A system that forbids it indexes as fast as it receives.
-  }
-}
-
 function answer(request: IndexRequest, log: () => Database): Settled {
   try {
     return { id: request.id, value: perform(request, log) };
@@ -69,10 +61,11 @@ function answer(request: IndexRequest, log: () => Database): Settled {
   }
 }
 
-function perform(request: IndexRequest, log: () => Database): WorkDone | undefined {
+function perform(request: IndexRequest, log: () => Database): WorkDone | number | undefined {
+  if (request.op === 'prune') return workOn('current', log()).batches.prune();
   if (request.op === 'work') {
     const { target, budgetMs } = request;
-    requireRoom(dataDir);
+    requireRoom();
     try {
       return indexFor(budgetMs, workOn(target, log()));
     } catch (error) {
@@ -87,6 +80,16 @@ function perform(request: IndexRequest, log: () => Database): WorkDone | undefin
   if (request.op === 'install') installBuildingFile(dataDir);
   if (request.op === 'discard') discardBuildingFile(dataDir);
   return undefined;
+}
+
+function requireRoom(): void {
+  try {
+    requireSpareRoom(place, 'Indexing');
+  } catch (error) {
+    // What is written ahead takes up room twice.
+    work?.index.pragma('wal_checkpoint(TRUNCATE)');
+    throw error;
+  }
 }
 
 /** The connections for a target; opened anew when the log or the file that counts is another one. */

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
+import { createOwnerOnly } from '../../domain/owner-only-file.ts';
 import { busyTimeoutMs } from '../database.ts';
 import { sqliteCode } from '../sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
@@ -78,6 +79,7 @@ function notIndexed(): AppError {
 }
 
 function openForIndexing(file: string): Database {
+  createOwnerOnly(file);
   const database = new Sqlite(file, { timeout: busyTimeoutMs });
   try {
     // Most pages that are written hold one new entry of an index.

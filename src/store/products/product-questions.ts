@@ -10,7 +10,8 @@ import type {
 } from '../../domain/products.ts';
 import { printFilter } from '../../filter/print.ts';
 import { productView } from '../../filter/product-view.ts';
-import type { ProductRecord } from '../../filter/record-parts.ts';
+import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
+import { bodyReader } from '../bodies/body-reader.ts';
 import { lastPosition } from '../log-queries.ts';
 import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';
 import { type Choice, chooseForAll, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
@@ -19,7 +20,7 @@ import { footprintView } from './footprint-view.ts';
 import { fitsLog, indexProgress } from './index-progress.ts';
 import type { NameSample } from './name-sample.ts';
 import { keyOf, orderOf } from './product-order.ts';
-import { bodyDocument, completeRecord, recordIn } from './product-record.ts';
+import { bodyDocument, completeRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
 import { planSearch, type SearchPlan } from './search-plan.ts';
 
@@ -151,18 +152,19 @@ function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candi
 /** The record of a row, read from the log. */
 function recordOf({ log }: ProductDatabases, candidate: Candidate): ProductRecord {
   const { recordPosition, productId, productName: name, deletionUs, deletionCause } = candidate;
-  const logged = recordPosition === null ? undefined : bodyOf(log, recordPosition);
-  const record = logged ? recordIn(bodyDocument(logged.text), logged.bodyIndex) : null;
+  const record = recordPosition === null ? null : loggedRecord(log, recordPosition);
   return completeRecord(record, { productId, name, deletionUs, deletionCause });
 }
 
-function bodyOf(log: Database, position: number) {
-  return log
-    .prepare<[number], { text: string; bodyIndex: number }>(
-      `SELECT CAST(bytes AS TEXT) AS text, body_index AS bodyIndex
-       FROM notification JOIN body ON body.id = body_id WHERE position = ?`,
+function loggedRecord(log: Database, position: number): ProductRecord | null {
+  const place = log
+    .prepare<[number], { bodyId: number; bodyIndex: number }>(
+      'SELECT body_id AS bodyId, body_index AS bodyIndex FROM notification WHERE position = ?',
     )
     .get(position);
+  if (place === undefined) return null;
+  const body = bodyReader(log).body(place.bodyId);
+  return body === undefined ? null : recordIn(bodyDocument(body.toString()), place.bodyIndex);
 }
 
 function describeChoice({ driver, ids }: Choice): string {

@@ -3,21 +3,11 @@ import { formatDateUs, parseDate } from '../../domain/notification-date.ts';
 import type { ProductRecord } from '../../filter/record-parts.ts';
 
 /**
- * The JSON of a body, which SQLite has made a text (`CAST(bytes AS TEXT)`): so no bytes outside of the heap
- * wait to be freed. It could be read when it was stored.
+ * The JSON of a body. It could be read when it was stored.
  */
 export function bodyDocument(text: string): unknown {
   // A byte order mark is no part of JSON.
   return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
-}
-
-/** The record in a body (`value`, or `Value` as in old ones), or null when it came without one. */
-export function recordIn(document: unknown, index: number): ProductRecord | null {
-  const item: unknown = Array.isArray(document) ? document[index] : document;
-  if (!isRecord(item)) return null;
-  const { value, Value } = item;
-  if (isRecord(value)) return value;
-  return isRecord(Value) ? Value : null;
 }
 
 /** What the index knows of a product, beside its record. */
@@ -55,8 +45,4 @@ export function stateUsOf(record: ProductRecord, deleted: boolean): number | nul
 /** A date of a record in microseconds; null for what is none. */
 export function dateUs(value: unknown): number | null {
   return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
-}
-
-function isRecord(value: unknown): value is ProductRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

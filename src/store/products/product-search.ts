@@ -17,6 +17,8 @@ export interface ProductSearchWriter {
   writeName(id: number, old: string | null, name: string | null): void;
   /** Makes a product found by its footprint. */
   writePlace(id: number, place: ProductPlace): void;
+  /** Makes a product found no more. `name` is the one it had. */
+  remove(id: number, name: string | null): void;
 }
 
 /** Prepares the statements, once for a connection. */
@@ -29,17 +31,23 @@ export function createProductSearchWriter(database: Database): ProductSearchWrit
     'INSERT INTO product_box VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
   const dropBoxes = database.prepare('DELETE FROM product_box WHERE id IN (?, ?)');
+  const dropPlace = (id: number) => {
+    dropFootprint.run(id);
+    dropBoxes.run(2 * id, 2 * id + 1);
+  };
+  const writeName = (id: number, old: string | null, name: string | null) => {
+    if (old === name) return;
+    if (old !== null) dropName.run(id);
+    if (name !== null) addName.run(id, name);
+  };
   return {
-    writeName: (id, old, name) => {
-      if (old === name) return;
-      if (old !== null) dropName.run(id);
-      if (name !== null) addName.run(id, name);
+    writeName,
+    remove: (id, name) => {
+      writeName(id, name, null);
+      dropPlace(id);
     },
     writePlace: (id, { view, cloudCover, isNew }) => {
-      if (!isNew) {
-        dropFootprint.run(id);
-        dropBoxes.run(2 * id, 2 * id + 1);
-      }
+      if (!isNew) dropPlace(id);
       const [geometry, shape] = [view.geometry(), view.footprint()];
       if (geometry === null || shape === null) return;
       addFootprint.run(id, JSON.stringify(geometry));

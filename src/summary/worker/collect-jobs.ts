@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
-import type { NewSummaryJob } from '../../domain/summaries.ts';
+import { type NewSummaryJob, summaryReader } from '../../domain/summaries.ts';
 import { collectionOf } from '../../filter/collection.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { windowAt } from '../digest/digest-window.ts';
@@ -10,9 +10,6 @@ import type { CompiledRule, RuleOf } from './compiled-rule.ts';
 import { productsById } from './known-products.ts';
 import { digestJob, noCollection, productJob } from './summary-jobs.ts';
 import type { SummaryWorld } from './summary-world.ts';
-
-/** The name of the cursor. */
-export const summaryReader = 'summaries';
 
 /** Rows of one round, which is one transaction: a few milliseconds, for intake waits for it. */
 const rowsMax = 50;

@@ -3,8 +3,8 @@ import { createPrivateKey, hash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { checkKeyPair, type LoadedCertificate } from '../certificate-files.ts';
-import { readOwnerOnly, removeFile, writeOwnerOnly } from './owner-only-file.ts';
 import { type RenewalStates, renewalStatesSchema } from './renewal-state.ts';
+import { readSaved, removeFile, writeSaved } from './saved-file.ts';
 
 /** In the data directory; owner-only, as are the files in it. */
 export const acmeFolderName = 'acme';
@@ -69,18 +69,18 @@ export function openAcmeFolder(dataDir: string): AcmeFolder {
   const certificatePath = pathOf('certificate.json');
   const statePath = pathOf('renewal.json');
   return {
-    readAccount: (directoryUrl) => readOwnerOnly(accountPath(directoryUrl), accountSchema),
-    writeAccount: (account) => writeOwnerOnly(accountPath(account.directoryUrl), account),
-    readOrder: () => readOwnerOnly(orderPath, orderSchema),
-    writeOrder: (order) => writeOwnerOnly(orderPath, order),
+    readAccount: (directoryUrl) => readSaved(accountPath(directoryUrl), accountSchema),
+    writeAccount: (account) => writeSaved(accountPath(account.directoryUrl), account),
+    readOrder: () => readSaved(orderPath, orderSchema),
+    writeOrder: (order) => writeSaved(orderPath, order),
     removeOrder: () => removeFile(orderPath),
     readCertificate: async () => {
-      const saved = await readOwnerOnly(certificatePath, certificateSchema);
+      const saved = await readSaved(certificatePath, certificateSchema);
       return saved === null ? null : ownCertificate(saved, certificatePath);
     },
-    writeCertificate: (certificate) => writeOwnerOnly(certificatePath, certificate),
-    readState: () => readOwnerOnly(statePath, renewalStatesSchema),
-    writeState: (states) => writeOwnerOnly(statePath, states),
+    writeCertificate: (certificate) => writeSaved(certificatePath, certificate),
+    readState: () => readSaved(statePath, renewalStatesSchema),
+    writeState: (states) => writeSaved(statePath, states),
   };
 }
 

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { KeyPair } from '../../http/listener.ts';
 import { acmeFolderName } from './acme-folder.ts';
 import { AcmeProblem } from './acme-problem.ts';
-import { removeFile, writeOwnerOnly } from './owner-only-file.ts';
+import { removeFile, writeSaved } from './saved-file.ts';
 
 export interface ChallengeFolder {
   /** For http-01: the text for a token. Rejects with `unavailable`, and AcmeProblem for a bad token. */
@@ -40,10 +40,10 @@ export function openChallengeFolder(dataDir: string): ChallengeFolder {
     return join(within, token);
   };
   return {
-    put: async (token, keyAuthorization) => writeOwnerOnly(pathOf(folder, token), keyAuthorization),
-    putKnock: async (token, text) => writeOwnerOnly(pathOf(knocks, token), text),
+    put: async (token, keyAuthorization) => writeSaved(pathOf(folder, token), keyAuthorization),
+    putKnock: async (token, text) => writeSaved(pathOf(knocks, token), text),
     removeKnock: async (token) => removeFile(pathOf(knocks, token)),
-    putAlpn: (pair) => writeOwnerOnly(join(folder, alpnFileName), pair),
+    putAlpn: (pair) => writeSaved(join(folder, alpnFileName), pair),
     clear: () => removeFile(folder),
     answer: (token) => {
       if (!tokenPattern.test(token)) return null;

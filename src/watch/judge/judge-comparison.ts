@@ -1,7 +1,7 @@
 /** Judges what the comparison with the catalogue left open: events that are missing, hours that are unknown. */
 import type { Registration } from '../../domain/administration.ts';
 import { type Definition, horizonUs, hourUs, settlingUs } from '../../domain/completeness.ts';
-import { dayUs, lengthText, momentText } from '../plain-figures.ts';
+import { countText, dayUs, lengthText, momentText } from '../plain-figures.ts';
 import { coverageOf, lastingAlert, type Situation } from '../situation.ts';
 import { nothingWrong, unjudged, type Verdict, wrong } from '../verdict.ts';
 import type { LastsUs } from './judge-registration.ts';
@@ -40,7 +40,7 @@ export function judgeMissing(
     kind: 'missing',
     subject: name,
     severity: 'warning',
-    cause: `${count} events of the subscription ${name} are not in the log.`,
+    cause: `${countText(count)} events of the subscription ${name} are not in the log.`,
     evidence: [`They are of ${momentText(fromUs)} to ${momentText(toUs)}.`],
     nextStep: `Run \`earshot reconcile --from ${isoText(fromUs)} --to ${isoText(toUs)} --subscription ${name}\` to fetch them.`,
   });
@@ -61,7 +61,7 @@ export function judgeUnknown({ name }: Registration, situation: Situation): Verd
     kind: 'unknown',
     subject: name,
     severity: 'warning',
-    cause: `It is not known whether events of the subscription ${name} are missing: ${open.length} hours have not been compared with the catalogue.`,
+    cause: `It is not known whether events of the subscription ${name} are missing: ${countText(open.length)} hours have not been compared with the catalogue.`,
     evidence: [
       `The oldest of them began at ${momentText(oldestUs)}, ${lengthText(nowUs - oldestUs)} ago.`,
       `earshot has been up for ${lengthText(nowUs - up.fromUs)}, and compares an hour when it ended ${lengthText(settlingUs)} ago.`,
@@ -78,7 +78,7 @@ function unknownHours(name: string, situation: Situation, untilUs: number): numb
   const known = new Set(
     coverageOf(situation, name).map(({ hourUs: us, event }) => `${us} ${event}`),
   );
-  const sinceUs = Math.max(first.fromUs, situation.nowUs - judgedUs);
+  const sinceUs = Math.max(first.fromUs, situation.nowUs - judgedUs, situation.wholeSinceUs);
   const open: number[] = [];
   for (let us = Math.ceil(sinceUs / hourUs) * hourUs; us + hourUs <= untilUs; us += hourUs) {
     const events = definitionAt(definitions, us)?.events ?? [];

@@ -2,7 +2,7 @@
 import type { Registration } from '../../domain/administration.ts';
 import { type HourCoverage, hourUs } from '../../domain/completeness.ts';
 import { areTooMany, lostPushOdds, type TalliedHour, talliedUs } from '../lost-push-odds.ts';
-import { momentText, percentText } from '../plain-figures.ts';
+import { countText, momentText, percentText } from '../plain-figures.ts';
 import { coverageOf, lastingAlert, type Situation, watchedSpans } from '../situation.ts';
 import { type Span, shareOf } from '../spans.ts';
 import { nothingWrong, unjudged, type Verdict, wrong } from '../verdict.ts';
@@ -33,7 +33,7 @@ export function judgeLostPushes({ name }: Registration, situation: Situation): V
     kind,
     subject: name,
     severity: lost * 2 > expected ? 'critical' : 'warning',
-    cause: `The subscription ${name} brings less by push than it should: ${lost} of ${expected} events came by no push.`,
+    cause: `The subscription ${name} brings less by push than it should: ${countText(lost)} of ${countText(expected)} events came by no push.`,
     evidence: [
       `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(found.usual)} is taken for usual.`,
       'Only hours in which earshot was up all the time are counted.',

@@ -1,5 +1,7 @@
 /** Judges what serves: the certificate, the disk, and whether notifications can be stored. */
-import { dayUs, gibibytesText, lengthText, momentText, percentText } from '../plain-figures.ts';
+import { diskLevels } from '../../domain/disk-room.ts';
+import { sizeText } from '../../domain/size-text.ts';
+import { dayUs, lengthText, momentText, percentText } from '../plain-figures.ts';
 import { quoted } from '../quoted.ts';
 import { lastingAlert, type Situation } from '../situation.ts';
 import { nothingWrong, unjudged, type Verdict, wrong } from '../verdict.ts';
@@ -16,7 +18,10 @@ const nearEndUs = { min: 7 * dayUs, max: 30 * dayUs };
 const criticalUs = 2 * dayUs;
 
 /** Over when it is renewed: then far more is left than a tenth above the limit. */
-export async function judgeCertificate(probes: Probes, situation: Lasting): Promise<Verdict> {
+export async function judgeCertificate(
+  probes: Pick<Probes, 'certificate'>,
+  situation: Lasting,
+): Promise<Verdict> {
   const certificate = await probes.certificate();
   if (certificate === null) return nothingWrong('certificate', '');
   const { notAfterUs, lifetimeUs, lastFailure } = certificate;
@@ -41,30 +46,33 @@ export async function judgeCertificate(probes: Probes, situation: Lasting): Prom
   });
 }
 
-const gibibyte = 2 ** 30;
-const disk = { share: 0.1, bytes: 5 * gibibyte, criticalBytes: gibibyte };
 /** It is over when a fifth more is free. */
 const diskOver = 1.2;
 
 /** A system that does not say how much is free cannot be judged. */
-export async function judgeDisk(probes: Probes, situation: Lasting): Promise<Verdict> {
+export async function judgeDisk(
+  probes: Pick<Probes, 'disk'>,
+  situation: Lasting,
+): Promise<Verdict> {
   const found = await probes.disk();
   if (found === null) return unjudged;
-  const { freeBytes, totalBytes } = found;
+  const { freeBytes, totalBytes, reserveBytes } = found;
+  const { warningBytes, criticalBytes } = diskLevels(found);
   const lasting = lastingAlert(situation, 'disk', '');
-  const isBelow = (bytes: number, factor: number) =>
-    freeBytes < bytes * factor && freeBytes < totalBytes * disk.share * factor;
-  if (!isBelow(disk.bytes, lasting === undefined ? 1 : diskOver)) return nothingWrong('disk', '');
-  const isCritical = isBelow(disk.criticalBytes, lasting?.severity === 'critical' ? diskOver : 1);
+  const isBelow = (bytes: number, isOver: boolean) => freeBytes < bytes * (isOver ? diskOver : 1);
+  if (!isBelow(warningBytes, lasting !== undefined)) return nothingWrong('disk', '');
+  const isCritical = isBelow(criticalBytes, lasting?.severity === 'critical');
+  const end = reserveBytes === 0 ? 'when it is full' : `below ${sizeText(reserveBytes)}`;
   return wrong({
     kind: 'disk',
     subject: '',
     severity: isCritical ? 'critical' : 'warning',
-    cause: `The disk of the data directory has ${gibibytesText(freeBytes)} left.`,
+    cause: `The disk of the data directory has ${sizeText(freeBytes)} left.`,
     evidence: [
-      `That is ${percentText(freeBytes / totalBytes)} of ${gibibytesText(totalBytes)}; when it is full, notifications are refused and lost.`,
+      `That is ${percentText(freeBytes / totalBytes)} of ${sizeText(totalBytes)}; ${end} notifications are refused, and lost.`,
     ],
-    nextStep: 'Free some room on it, or move EARSHOT_DATA_DIR to a larger disk.',
+    nextStep:
+      'Free some room on it, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
   });
 }
 

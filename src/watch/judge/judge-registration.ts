@@ -1,7 +1,7 @@
 /** Judges the state of a subscription at the catalogue: that it runs, and for how long it will. */
 import type { Registration } from '../../domain/administration.ts';
 import { dayUs, lengthText, momentText } from '../plain-figures.ts';
-import { lastingAlert, runs, type Situation } from '../situation.ts';
+import { lastingAlert, runs, type Situation, upForUs } from '../situation.ts';
 import { nothingWrong, unjudged, type Verdict, wrong } from '../verdict.ts';
 import type { WatchWorld } from '../watch-world.ts';
 
@@ -11,8 +11,8 @@ const maintenanceUs = 7 * 3_600_000_000;
 /** After a start it has its first round within a minute or two, and repeats it soon when it failed. */
 const firstRoundsUs = 1_800_000_000;
 /** An alert begins so long ahead, is critical so long ahead, and is over when a day more is left. */
-const pauseAhead = { warningUs: 14 * dayUs, criticalUs: 3 * dayUs };
-const cancelAhead = { warningUs: 30 * dayUs, criticalUs: 7 * dayUs };
+export const pauseAhead = { warningUs: 14 * dayUs, criticalUs: 3 * dayUs };
+export const cancelAhead = { warningUs: 30 * dayUs, criticalUs: 7 * dayUs };
 const overUs = dayUs;
 
 /** How long something has been so, as far as is known; 0 when it is not so. */
@@ -49,12 +49,6 @@ export function judgeNotRunning(
     evidence: heldBy === 'person' ? [seen, 'A person changed it at the catalogue.'] : [seen],
     nextStep: `Run \`earshot register\` to make it run${resumesItself ? '; maintenance has tried, and `earshot maintain` says why it could not' : ''}.`,
   });
-}
-
-/** Since this program started; without a sign of its life, for long. */
-function upForUs({ uptimes, nowUs }: Situation): number {
-  const up = uptimes.at(-1);
-  return up === undefined ? Number.POSITIVE_INFINITY : nowUs - up.fromUs;
 }
 
 /** What the catalogue will do by itself (specification, Limits). Over when it has more time again. */

@@ -1,6 +1,6 @@
 /** Judges one sink: whether it takes what is new, and what it refused. */
 import type { SinkCounts } from '../../domain/sinks.ts';
-import { lengthText, momentText } from '../plain-figures.ts';
+import { countText, lengthText, momentText } from '../plain-figures.ts';
 import { quoted } from '../quoted.ts';
 import { lastingAlert, type Situation } from '../situation.ts';
 import { nothingWrong, type Verdict, wrong } from '../verdict.ts';
@@ -47,7 +47,7 @@ function behind({ sink, waiting, error }: SinkView, nowUs: number, waitsUs: numb
     severity: severityOf(waitsUs),
     cause: `The sink ${sink} is behind: a notification has waited for ${lengthText(waitsUs)} to be taken.`,
     evidence: [
-      `It was queued at ${momentText(nowUs - waitsUs)}; ${waiting} wait.`,
+      `It was queued at ${momentText(nowUs - waitsUs)}; ${countText(waiting)} wait.`,
       ...lastFailure(error),
     ],
     nextStep: `See to what takes from it: it goes on by itself when that works again. \`earshot sinks list\` shows how it stands; \`earshot sinks drop ${sink} --waiting\` gives up what waits.`,
@@ -86,14 +86,17 @@ function leftBehind({ sink, waiting }: SinkView): Verdict {
 /** Over when there are none. More of them are no other alert: the number is kept up to date. */
 export function judgeRefused({ sink, isSetUp, waiting, dead, error }: SinkView): Verdict {
   if (dead === 0) return nothingWrong('sink-refused', sink);
-  const letters = dead === 1 ? '1 notification' : `${dead} notifications`;
+  const letters = dead === 1 ? '1 notification' : `${countText(dead)} notifications`;
   const about = isSetUp === false ? `${sink}, which is no longer set up,` : sink;
   return wrong({
     kind: 'sink-refused',
     subject: sink,
     severity: 'warning',
     cause: `The sink ${about} has refused ${letters} for good.`,
-    evidence: [`Dead letters: ${dead}; ${waiting} wait.`, ...lastFailure(error)],
+    evidence: [
+      `Dead letters: ${countText(dead)}; ${countText(waiting)} wait.`,
+      ...lastFailure(error),
+    ],
     nextStep:
       isSetUp === false
         ? `Put it back into earshot.config.ts, or forget them with \`earshot sinks drop ${sink} --all\`.`
@@ -104,7 +107,7 @@ export function judgeRefused({ sink, isSetUp, waiting, dead, error }: SinkView):
 const severityOf = (waitsUs: number) => (waitsUs > waitingCriticalUs ? 'critical' : 'warning');
 
 const counted = (waiting: number) =>
-  waiting === 1 ? '1 notification is' : `${waiting} notifications are`;
+  waiting === 1 ? '1 notification is' : `${countText(waiting)} notifications are`;
 
 const lastFailure = (error: string | null) =>
   error === null ? [] : [`The last failure: ${quoted(error)}`];

@@ -52,7 +52,7 @@ export async function judgeSinks(
 }
 
 /** Without a name, all of them are. */
-function stopped(sink: string, fault: string, situation: Lasting): Verdict {
+export function stopped(sink: string, fault: string, situation: Lasting): Verdict {
   const raisedAtUs = lastingAlert(situation, 'sink', sink)?.raisedAtUs ?? situation.nowUs;
   return wrong({
     kind: 'sink',

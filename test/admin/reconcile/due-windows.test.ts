@@ -56,6 +56,7 @@ function due(now: number, known: Partial<DueOptions>) {
     settlingUs,
     secondLookUs: day,
     horizonUs: 30 * day,
+    wholeSinceUs: 0,
     ...known,
   });
   const spans = (list: readonly ReconcileTask[]) =>
@@ -76,6 +77,14 @@ it('compares an hour when it has been over for half an hour', () => {
   expect(due(1.49, { definitions }).tasks).toEqual([]);
   expect(due(1.5, { definitions }).tasks).toEqual([[0, 1]]);
   expect(due(3.6, { definitions }).tasks).toEqual([[0, 3]]);
+});
+
+it('compares nothing of hours from which notifications were pruned, neither by the hour nor early', () => {
+  const definitions = [definition(0)];
+  expect(due(10.5, { definitions, wholeSinceUs: at(4.2) }).tasks).toEqual([[5, 10]]);
+  const uptimes = [uptime(0, 10.1), uptime(10.4, 10.5)];
+  const early = due(10.5, { definitions, uptimes, wholeSinceUs: at(10.3) }).earlyLooks;
+  expect(early.map(([from]) => from)).toEqual([10.3]);
 });
 
 it('compares only what is unknown, and puts neighbouring hours together', () => {
@@ -183,7 +192,7 @@ it('takes an early look after a gap that has ended, for that subscription alone'
   const looks = (gaps: Gap[]) => {
     const { earlyLooks } = dueTasks({
       ...{ definitions, registrations: [], coverage: [], uptimes, gaps, nowUs: at(10.4) },
-      ...{ settlingUs, secondLookUs: day, horizonUs: day },
+      ...{ settlingUs, secondLookUs: day, horizonUs: day, wholeSinceUs: 0 },
     });
     return earlyLooks.map(({ subscription, event, fromUs, toUs }) => [
       subscription,

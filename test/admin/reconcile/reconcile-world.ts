@@ -60,6 +60,7 @@ export interface TestPush {
 }
 
 export interface TestWorld extends ReconcileWorld {
+  dataDir: string;
   store: Store;
   /** What the catalogue shows; tests change it. */
   held: CatalogueProduct[];
@@ -96,6 +97,7 @@ export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
   };
   const world: TestWorld = {
     store,
+    dataDir,
     held: [],
     now: 100_000,
     onStep: () => undefined,
@@ -106,6 +108,7 @@ export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
     completeness: {
       recoveredEvents: completeness.recoveredEvents,
       coverage: completeness.coverage,
+      wholeSinceUs: completeness.wholeSinceUs,
       recover: (options) => wrapped('recover', () => completeness.recover(options)),
       saveCoverage: (hours) => wrapped('save', () => completeness.saveCoverage(hours)),
     },

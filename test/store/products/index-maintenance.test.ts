@@ -11,6 +11,7 @@ import {
   rebuildIndex,
   startIndexing,
 } from '../../../src/store/products/index-maintenance.ts';
+import { replaceBody } from '../../helpers/replace-body.ts';
 import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
 
 const child = new URL('index-child.ts', import.meta.url).pathname;
@@ -210,9 +211,7 @@ describe('the index', () => {
   it('passes over what it cannot read, and tells how much that was', async () => {
     const world = await openProductWorld();
     await world.deliver(...newsOf(10));
-    const log = new Sqlite(join(world.dataDir, 'earshot.db'));
-    log.prepare("UPDATE body SET bytes = CAST('not json' AS BLOB) WHERE id = 2").run();
-    log.close();
+    replaceBody(world.dataDir, 2, Buffer.from('not json'));
     await catchUpIndex({ dataDir: world.dataDir });
     expect(await world.products.indexState()).toMatchObject({ skipped: 1 });
   });

@@ -8,6 +8,7 @@ import {
   rebuildIndex,
   startIndexing,
 } from '../../../src/store/products/index-maintenance.ts';
+import { replaceBody } from '../../helpers/replace-body.ts';
 import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -150,7 +151,7 @@ describe('pushed events', () => {
       { event: 'modified', record: alive(idOf(1), 3) },
       { event: 'created', record: alive(idOf(2), 2) },
     );
-    changeLog(world, "UPDATE body SET bytes = CAST('not json' AS BLOB) WHERE id = 1");
+    replaceBody(world.dataDir, 1, Buffer.from('not json'));
     await catchUpIndex({ dataDir: world.dataDir });
     const productIds = [idOf(1), idOf(2)];
     const events = await world.products.pushedEvents({ subscription: 'test', productIds });

@@ -25,6 +25,7 @@ async function* rows(): AsyncGenerator<NotificationRow> {
       source: 'push',
       timesSeen: 1,
       lastSeenAtUs: midnightUs + index,
+      bodyIndex: 0,
     };
   }
 }

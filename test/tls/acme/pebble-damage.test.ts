@@ -30,7 +30,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
       }
       chmodSync(path, 0o640);
       expect(await fail()).toBe(
-        `${path} holds a key and can be read by others. Run: chmod 600 ${path}`,
+        `${path} holds a secret, and others may read or change it. Run: chmod 600 ${path}`,
       );
       expect(requests.orders()).toBe(0);
       rmSync(path);

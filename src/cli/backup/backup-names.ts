@@ -1,0 +1,39 @@
+/** What backups in a folder are called, and which of them are old. */
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatDateUs } from '../../domain/notification-date.ts';
+
+/** `earshot-20261121T120000Z.db`: by name is by time. */
+const ownName = /^earshot-\d{8}T\d{6}Z\.db$/;
+/** What an interrupted one has left. */
+const leftName = /^earshot-\d{8}T\d{6}Z\.db\.part(-journal|-wal|-shm)?$/;
+
+export function backupName(madeAtUs: number): string {
+  return `earshot-${compactTime(madeAtUs)}.db`;
+}
+
+/** Such as `20261121T120000Z`. */
+export function compactTime(us: number): string {
+  return `${formatDateUs(us).slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
+}
+
+/** Newest first. */
+export function backupsIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => ownName.test(name))
+    .toSorted()
+    .toReversed();
+}
+
+/** Leaves so many, `newest` among them whatever its name, and nothing half done. Returns what it removed. */
+export function removeOldBackups(
+  folder: string,
+  { keep, newest }: { keep: number; newest: string },
+): string[] {
+  const old = backupsIn(folder)
+    .filter((name) => name !== newest)
+    .slice(keep - 1);
+  const left = readdirSync(folder).filter((name) => leftName.test(name));
+  for (const name of [...old, ...left]) rmSync(join(folder, name), { force: true });
+  return old;
+}

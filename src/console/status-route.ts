@@ -1,0 +1,163 @@
+/** `/api/status`: how this receiver stands, and whether all is well. */
+import { z } from 'zod';
+import { alertKinds, alertSeverities } from '../domain/alerts.ts';
+import { type Status, statusLevels, statusParts } from '../domain/status.ts';
+import { toStatusJson } from '../domain/status-json.ts';
+import { summaryRuleKinds } from '../domain/summary-rule.ts';
+import { type ApiRoute, apiRoute, timeField } from './api-route.ts';
+
+const count = z.int().min(0);
+const bytes = z.number().min(0);
+const moment = timeField.nullable();
+const reason = z.string().nullable();
+const part = z.enum(statusParts);
+
+const receiver = z.object({
+  startedAt: moment,
+  refusing: reason.describe('Why notifications cannot be taken; null when they can.'),
+  queue: z
+    .object({ bytes, bytesMax: bytes })
+    .nullable()
+    .describe('Bodies that wait for their commit; beyond bytesMax senders get 503.'),
+});
+
+const log = z.object({
+  usedBytes: bytes.describe('The database file without its free pages.'),
+  freeBytes: bytes.describe('Free pages in it, which are used before it grows.'),
+  walBytes: bytes.describe('The write-ahead log beside it.'),
+  indexBytes: bytes.describe('The product index; 0 without one.'),
+  firstPosition: count,
+  lastPosition: count,
+  firstReceivedAt: moment,
+  lastReceivedAt: moment.describe('The last delivery, one that was known already included.'),
+  quarantined: count.describe('Bodies that are held.'),
+  pruned: z
+    .object({ position: count, receivedBefore: timeField, prunedAt: timeField })
+    .nullable()
+    .describe('How far the log was pruned; null when it never was.'),
+});
+
+const subscription = z.object({
+  name: z.string(),
+  state: z.enum(['running', 'paused', 'unfinished', 'absent']),
+  pausedOnPurpose: z.boolean(),
+  lastDeliveryAt: moment,
+  pausesAt: moment.describe('When the catalogue pauses it, if nothing comes until then.'),
+  cancelsAt: moment.describe('When the catalogue deletes it, if nothing comes until then.'),
+});
+
+const certificate = z.object({
+  notAfter: timeField,
+  lifetimeSeconds: z.number(),
+  lastAttemptAt: moment.describe('The last renewal; null with files of your own.'),
+  lastSuccessAt: moment,
+  lastFailure: reason.describe('Why the last renewal failed; null when it did not.'),
+});
+
+const coverage = z.object({
+  subscription: z.string(),
+  expected: count,
+  missing: count,
+  recovered: count,
+  late: count,
+  unknownHours: count,
+});
+
+const reader = z.object({
+  name: z.string(),
+  of: z.enum(['index', 'summaries', 'sink', 'tail']),
+  position: count,
+  behind: count.describe('Positions of the log that it has yet to read.'),
+  unreadSince: moment.describe('When the first of them was received.'),
+});
+
+const sink = z.object({
+  name: z.string(),
+  isSetUp: z.boolean().nullable().describe('Whether earshot.config.ts has it.'),
+  waiting: count,
+  dead: count,
+  oldestWaitingAt: moment,
+  oldestLiveWaitingAt: moment.describe('The same without replays.'),
+  lastError: reason.describe('Why the item that was tried last failed.'),
+  fault: reason.describe('Why nothing can be handed over to it; null when it can.'),
+});
+
+const summaries = z.object({
+  mode: z.enum(summaryRuleKinds),
+  waiting: count,
+  nextDueAt: moment,
+  failed: count,
+  requests: count.describe('Asked of the inference service in the last 24 hours.'),
+  tokens: count.describe('Spent in the last 24 hours.'),
+});
+
+const run = z.object({
+  file: z.string(),
+  startedAt: timeField,
+  endedAt: timeField,
+  bytes: bytes.nullable(),
+  lastPosition: count.nullable(),
+  error: reason,
+});
+
+const alert = z.object({
+  id: count,
+  kind: z.enum(alertKinds),
+  subject: z.string(),
+  severity: z.enum(alertSeverities),
+  cause: z.string(),
+  evidence: z.array(z.string()),
+  nextStep: z.string(),
+  raisedAt: timeField,
+});
+
+const statusFields = z.object({
+  at: timeField.describe('When it was gathered: at most some seconds ago.'),
+  version: z.string(),
+  well: z.boolean().describe('Whether no part is at level warning or critical.'),
+  parts: z
+    .array(
+      z.object({
+        part,
+        level: z.enum(statusLevels).describe('`unused`: turned off, or nothing to say.'),
+        text: z.string(),
+        nextStep: reason.describe('What to do; null where there is nothing to do.'),
+      }),
+    )
+    .describe('How each part stands, in words.'),
+  failures: z
+    .array(z.object({ part, reason: z.string() }))
+    .describe('Parts that could not be looked at. Their fields are null or empty.'),
+  receiver: receiver.nullable(),
+  log: log.nullable(),
+  subscriptions: z.array(subscription),
+  behindProxy: z.boolean().describe('Whether a proxy speaks HTTPS, and has the certificate.'),
+  certificate: certificate.nullable().describe('Null behind a proxy, and before the first.'),
+  coverage: z.array(coverage).describe('Of the last seven days.'),
+  readers: z.array(reader),
+  sinks: z.array(sink),
+  summaries: summaries.nullable(),
+  disk: z
+    .object({ freeBytes: bytes, totalBytes: bytes, reserveBytes: bytes })
+    .nullable()
+    .describe('With less than reserveBytes free, notifications are refused.'),
+  backups: z
+    .object({ made: run.nullable(), failed: run.nullable(), everyHours: z.number().nullable() })
+    .nullable()
+    .describe('The last one that was made, and the last that failed.'),
+  alerts: z.array(alert).describe('Those that last, newest first.'),
+});
+
+/** Builds the row of the table. */
+export function statusRoute(status: () => Promise<Status>): ApiRoute {
+  return apiRoute({
+    path: '/api/status',
+    operationId: 'showStatus',
+    summary: 'Whether all is well',
+    description: 'How each part of this receiver stands, and what to do where it does not.',
+    query: z.strictObject({}),
+    answer: statusFields,
+    headers: {},
+    respond: async () => ({ body: toStatusJson(await status()) }),
+  });
+}

@@ -1,0 +1,35 @@
+/** How HTTPS is spoken here: versions, ciphers and groups (decision 32). */
+import { constants } from 'node:crypto';
+
+/** All of TLS 1.2 and 1.3 that has forward secrecy and authenticates what it encrypts. */
+const ciphers = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+const groups = 'X25519:prime256v1:secp384r1';
+/** Secret also from those who record it now and have a quantum computer later. */
+const groupsWithHybrid = `X25519MLKEM768:${groups}`;
+
+/** For a server, and again for each certificate that it is given later. */
+export const tlsSettings = {
+  minVersion: 'TLSv1.2',
+  ciphers,
+  ecdhCurve: knowsHybrid(process.versions.openssl) ? groupsWithHybrid : groups,
+  honorCipherOrder: true,
+  // No tickets: their key would lie in memory for as long as the program runs, and open what was recorded.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_TICKET,
+} as const;
+
+/** OpenSSL before 3.5, which Node 22 has, refuses a list with a group that it does not know. */
+function knowsHybrid(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > 3 || (major === 3 && minor >= 5);
+}

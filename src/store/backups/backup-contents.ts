@@ -1,0 +1,68 @@
+/** What a backup holds besides the store: what it says of itself, and the small files. */
+import type { Database } from 'better-sqlite3';
+
+/** A later form that this program cannot read gets another number. */
+export const backupFormat = 1;
+
+/** What a backup says of itself. */
+export interface BackupAbout {
+  madeAtUs: number;
+  /** Of the earshot that made it. */
+  version: string;
+  lastPosition: number;
+  notifications: number;
+}
+
+/** A file of the data directory that cannot be made again. */
+export interface KeptFile {
+  /** Below the data directory, with `/` between its parts. */
+  path: string;
+  bytes: Uint8Array;
+}
+
+/** Tables that a store does not have. */
+export const backupTables = ['backup_about', 'backup_file'] as const;
+
+const schema = `
+  CREATE TABLE backup_about (
+    format INTEGER NOT NULL,
+    made_at_us INTEGER NOT NULL,
+    version TEXT NOT NULL,
+    last_position INTEGER NOT NULL,
+    notifications INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE backup_file (path TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+`;
+
+export function addContents(
+  database: Database,
+  { about, files }: { about: BackupAbout; files: readonly KeptFile[] },
+): void {
+  const { madeAtUs, version, lastPosition, notifications } = about;
+  database.exec(schema);
+  database
+    .prepare('INSERT INTO backup_about VALUES (?, ?, ?, ?, ?)')
+    .run(backupFormat, madeAtUs, version, lastPosition, notifications);
+  const insert = database.prepare('INSERT INTO backup_file VALUES (@path, @bytes)');
+  for (const file of files) insert.run(file);
+}
+
+export function readAbout(database: Database): BackupAbout & { format: number } {
+  const about = database
+    .prepare<[], BackupAbout & { format: number }>(
+      `SELECT format, made_at_us AS madeAtUs, version, last_position AS lastPosition, notifications
+       FROM backup_about`,
+    )
+    .get();
+  if (about === undefined) throw new Error('The table backup_about is empty.');
+  return about;
+}
+
+export function readFiles(database: Database): KeptFile[] {
+  return database.prepare<[], KeptFile>('SELECT path, bytes FROM backup_file ORDER BY path').all();
+}
+
+/** Makes a store of a backup again. */
+export function dropContents(database: Database): void {
+  for (const name of backupTables) database.exec(`DROP TABLE ${name}`);
+}

@@ -1,0 +1,29 @@
+/** What is remembered of backups, as SQL: the last that was made, and the last that failed. */
+import type { Database } from 'better-sqlite3';
+import type { BackupRun, LastBackups } from '../../domain/backups.ts';
+
+type Outcome = keyof LastBackups;
+
+export function lastBackups(database: Database): LastBackups {
+  const rows = database
+    .prepare<[], BackupRun & { outcome: Outcome }>(
+      `SELECT outcome, file, started_at_us AS startedAtUs, ended_at_us AS endedAtUs, bytes,
+         last_position AS lastPosition, error
+       FROM backup_run`,
+    )
+    .all();
+  const last: LastBackups = { made: null, failed: null };
+  for (const { outcome, ...run } of rows) last[outcome] = run;
+  return last;
+}
+
+/** Works inside a transaction of the caller's. */
+export function recordBackup(database: Database, run: BackupRun): void {
+  const outcome: Outcome = run.error === null ? 'made' : 'failed';
+  database
+    .prepare(
+      `INSERT OR REPLACE INTO backup_run
+       VALUES (@outcome, @file, @startedAtUs, @endedAtUs, @bytes, @lastPosition, @error)`,
+    )
+    .run({ outcome, ...run });
+}

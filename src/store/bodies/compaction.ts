@@ -1,0 +1,82 @@
+/** Compacts the log step by step, on a thread of its own, beside everything else that reads and writes it. */
+import type { PruneStep } from '../../domain/pruning.ts';
+import { requireDatabase } from '../database.ts';
+import type { DataPlace } from '../disk-limit.ts';
+import { StoreThread, threadFile } from '../store-thread.ts';
+import type { CompactRequest } from './compact-messages.ts';
+import type { CompactStep } from './compact-step.ts';
+
+/** Of all steps of a run. */
+export interface Compacted extends Omit<CompactStep, 'isDone'> {
+  /** What the file needs no longer. */
+  givenBackBytes: number;
+}
+
+export interface CompactOptions extends DataPlace {
+  /** Leaves room on the disk to what is received; then it rejects with `unavailable` where there is little. */
+  besideIntake?: boolean;
+  /** The part of the file that may stay free for what comes next, 0 to 1. */
+  freeShare: number;
+  /** Called between two steps with how long the first took. What it rejects with ends all of it. */
+  rest: (tookMs: number) => Promise<void>;
+  signal: AbortSignal;
+  /** Called after each step with what was done so far. */
+  onStep?: ((compacted: Readonly<Compacted>) => void) | undefined;
+}
+
+/**
+ * Ends early, without harm, when the signal is aborted, and goes on where it was when it is called again. Rejects
+ * with `configuration` where there is no log, `unavailable` when it cannot be written.
+ */
+export async function compactLog(options: CompactOptions): Promise<Compacted> {
+  const { dataDir, diskReserveBytes } = options;
+  requireDatabase(dataDir);
+  const thread = new StoreThread<CompactRequest>(threadFile('bodies/compact-thread'), {
+    dataDir,
+    diskReserveBytes,
+    callTimeoutSeconds: Number.POSITIVE_INFINITY,
+  });
+  try {
+    return await compactOn(thread, options);
+  } finally {
+    await thread.close((id) => ({ op: 'close', id }));
+  }
+}
+
+async function compactOn(
+  thread: StoreThread<CompactRequest>,
+  { besideIntake = false, freeShare, rest, signal, onStep }: CompactOptions,
+): Promise<Compacted> {
+  const compacted = { bodies: 0, unreadable: 0, nextId: 0, lastId: 0, givenBackBytes: 0 };
+  const repeat = async <Step>(doStep: () => Promise<Step>, isLast: (step: Step) => boolean) => {
+    while (!signal.aborted) {
+      const beganMs = performance.now();
+      const step = await doStep();
+      const tookMs = performance.now() - beganMs;
+      onStep?.(compacted);
+      if (isLast(step)) return;
+      await rest(tookMs);
+    }
+  };
+  await repeat(
+    async () => {
+      const step = await thread.call<CompactStep>((id) => ({ op: 'step', id, besideIntake }));
+      compacted.bodies += step.bodies;
+      compacted.unreadable += step.unreadable;
+      compacted.nextId = step.nextId;
+      compacted.lastId = step.lastId;
+      return step;
+    },
+    ({ isDone }) => isDone,
+  );
+  await repeat(
+    async () => {
+      const step = await thread.call<PruneStep>((id) => ({ op: 'give-back', id, freeShare }));
+      compacted.givenBackBytes += step.removed;
+      return step;
+    },
+    ({ next }) => next === null,
+  );
+  await thread.call<void>((id) => ({ op: 'checkpoint', id }));
+  return compacted;
+}

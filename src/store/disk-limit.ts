@@ -1,0 +1,107 @@
+/** Keeps room on the disk: what makes the store grow is refused in time, and what ends things still has room. */
+import { readdirSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { AppError } from '../domain/app-error.ts';
+import type { DiskRoom } from '../domain/disk-room.ts';
+import { sizeText } from '../domain/size-text.ts';
+import type { WriterRequest } from './messages.ts';
+
+/** Kept unless told otherwise: so much, and of a small disk no more than this share. */
+const reserveBytesUsual = 256 * 2 ** 20;
+const reserveShareMax = 1 / 20;
+
+/** While there is plenty; less is looked at each time. */
+const lookEveryMs = 100;
+
+/** A data directory, and what is kept free on its disk: the usual where that is not set, nothing with 0. */
+export interface DataPlace {
+  dataDir: string;
+  diskReserveBytes?: number | undefined;
+}
+
+/**
+ * The room as it is now; some 20 µs. Write-ahead logs are kept free once more, for their way into the files that they
+ * belong to. Null where the file system does not say, or has no size, as those of the kernel's own.
+ */
+export function diskRoom({ dataDir, diskReserveBytes }: DataPlace): DiskRoom | null {
+  try {
+    const { bavail, blocks, bsize, frsize } = statfsSync(dataDir);
+    if (blocks === 0) return null;
+    // Blocks are counted in `frsize`; `bsize` is the size to transfer, and may be larger (statfs(2)).
+    const blockBytes = frsize || bsize;
+    const totalBytes = blocks * blockBytes;
+    const usualBytes = Math.floor(Math.min(reserveBytesUsual, totalBytes * reserveShareMax));
+    const keptBytes = diskReserveBytes ?? usualBytes;
+    const reserveBytes = keptBytes === 0 ? 0 : keptBytes + walBytes(dataDir);
+    return { freeBytes: bavail * blockBytes, totalBytes, reserveBytes };
+  } catch {
+    return null;
+  }
+}
+
+function walBytes(dataDir: string): number {
+  return readdirSync(dataDir)
+    .filter((name) => name.endsWith('-wal'))
+    .map((name) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.size ?? 0)
+    .reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** The function throws `unavailable` while less is free than is kept. Called before each transaction that adds. */
+export function createDiskLimit(place: DataPlace): () => void {
+  let plentyUntilMs = 0;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs < plentyUntilMs) return;
+    const room = diskRoom(place);
+    if (room === null || hasSpareRoom(room)) {
+      plentyUntilMs = nowMs + lookEveryMs;
+      return;
+    }
+    if (room.freeBytes >= room.reserveBytes) return;
+    const [free, kept] = [room.freeBytes, room.reserveBytes].map(sizeText);
+    throw new AppError(
+      'unavailable',
+      `The disk is nearly full: ${free} are free, and the last ${kept} are kept, so that nothing is lost (EARSHOT_DISK_RESERVE). Free some space: intake goes on by itself.`,
+    );
+  };
+}
+
+/** Twice as much is free as is kept. */
+function hasSpareRoom({ freeBytes, reserveBytes }: DiskRoom): boolean {
+  return freeBytes >= 2 * reserveBytes;
+}
+
+/**
+ * Throws `unavailable` unless twice as much is free as is kept: for work that intake comes before. `what` begins the
+ * sentence that says so, such as `Indexing`.
+ */
+export function requireSpareRoom(place: DataPlace, what: string): void {
+  const room = diskRoom(place);
+  if (room === null || hasSpareRoom(room)) return;
+  const [free, kept] = [room.freeBytes, 2 * room.reserveBytes].map(sizeText);
+  throw new AppError(
+    'unavailable',
+    `${what} leaves the last ${kept} of the disk to what is received, and ${free} are free. Free some space: it goes on by itself.`,
+  );
+}
+
+/**
+ * Whether a request adds to the store, or says that it takes what comes. All others end, move or free something, and
+ * must not wait for room.
+ */
+export function isGrowing(request: WriterRequest): boolean {
+  switch (request.op) {
+    case 'deliveries':
+    case 'check':
+    case 'retry':
+      return true;
+    case 'change-completeness':
+      return request.change.kind === 'recover' || request.change.kind === 'mark-up';
+    case 'change-summaries':
+      return request.change.kind === 'enqueue' || request.change.kind === 'claim';
+    case 'change-sinks':
+      return request.change.kind === 'enqueue' || request.change.kind === 'add-replay';
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,39 @@
+/** Does the steps of a prune, each within a transaction of the caller's. */
+import type { Database } from 'better-sqlite3';
+import type { PruneStep } from '../../domain/pruning.ts';
+import { giveBack } from './give-back.ts';
+import type { PruneStepOptions } from './prune-messages.ts';
+import { prepareRemoveOldest } from './remove-oldest.ts';
+import { prepareRemoveQuarantined } from './remove-quarantined.ts';
+import { prepareRemoveJobs, prepareRemoveTexts } from './remove-summaries.ts';
+
+export interface PruneWriter {
+  step(options: PruneStepOptions): PruneStep;
+  /** False where there is no such reader. */
+  forgetReader(key: string): boolean;
+}
+
+export function createPruneWriter(database: Database, dataDir: string): PruneWriter {
+  const removeOldest = prepareRemoveOldest(database, dataDir);
+  const removeQuarantined = prepareRemoveQuarantined(database);
+  const removeJobs = prepareRemoveJobs(database);
+  const removeTexts = prepareRemoveTexts(database);
+  const forget = database.prepare('DELETE FROM reader_cursor WHERE reader = ?');
+  return {
+    step: ({ phase, wish, after }) => {
+      switch (phase) {
+        case 'notifications':
+          return removeOldest(wish);
+        case 'quarantine':
+          return removeQuarantined(wish, after);
+        case 'summary-jobs':
+          return removeJobs(after);
+        case 'summary-texts':
+          return removeTexts(after);
+        case 'space':
+          return giveBack(database, wish.freeShare);
+      }
+    },
+    forgetReader: (key) => forget.run(key).changes > 0,
+  };
+}

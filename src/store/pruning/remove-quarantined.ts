@@ -1,0 +1,45 @@
+/** Removes old entries of the quarantine with their bodies. */
+import type { Database } from 'better-sqlite3';
+import type { PruneStep, PruneWish } from '../../domain/pruning.ts';
+import { pruneHorizon } from './prune-queries.ts';
+import { prepareRemoveBodies } from './remove-bodies.ts';
+import { keptSinceUs } from './remove-oldest.ts';
+import { repeatForStep } from './step-time.ts';
+
+/**
+ * What goes: entries as old as the notifications that went, released ones unless told otherwise. One from whose body
+ * there still is a notification stays with it: they have the same time of receipt, by which there is an index.
+ */
+export const isOldEntry = `received_at_us < @beforeUs AND (released_at_us IS NOT NULL OR @withHeld)
+  AND NOT EXISTS (SELECT 1 FROM notification WHERE
+    notification.received_at_us = quarantine.received_at_us
+    AND notification.body_id = quarantine.body_id)`;
+
+export function oldEntryValues(database: Database, wish: PruneWish) {
+  const beforeUs = Math.max(keptSinceUs(wish) ?? 0, pruneHorizon(database)?.receivedBeforeUs ?? 0);
+  return { beforeUs, withHeld: Number(wish.withHeld) };
+}
+
+export function prepareRemoveQuarantined(database: Database) {
+  const next = database.prepare<[object], { id: number; bodyId: number }>(
+    `SELECT id, body_id AS bodyId FROM quarantine WHERE id > @after AND ${isOldEntry}
+     ORDER BY id LIMIT 1`,
+  );
+  const remove = database.prepare('DELETE FROM quarantine WHERE id = ?');
+  const removeBodies = prepareRemoveBodies(database);
+  return (wish: PruneWish, after: number): PruneStep => {
+    const values = oldEntryValues(database, wish);
+    let removed = 0;
+    let last = after;
+    const isMore = repeatForStep(() => {
+      const entry = next.get({ ...values, after: last });
+      if (entry === undefined) return false;
+      remove.run(entry.id);
+      removeBodies.ofEntry(entry.bodyId);
+      removed += 1;
+      last = entry.id;
+      return true;
+    });
+    return { removed, next: isMore ? last : null };
+  };
+}

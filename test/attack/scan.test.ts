@@ -1,0 +1,26 @@
+/** What testssl.sh says of our HTTPS. */
+import { expect, it } from 'vitest';
+import { findScanner } from '../../bench/attack/scan.ts';
+import { judgeFindings } from '../../bench/attack/scan-findings.ts';
+import { runAttack } from './attack-world.ts';
+
+const scanner = findScanner();
+const name = `finds nothing${scanner === null ? ' (skipped: testssl.sh is not installed)' : ''}`;
+
+it.skipIf(scanner === null)(name, { timeout: 400_000 }, async () => {
+  const { exitCode, report, stderr } = await runAttack('scan', '--quick');
+  expect(stderr).toBe('');
+  expect(report.judged.filter(({ reason }: { reason: unknown }) => reason === null)).toEqual([]);
+  expect(exitCode).toBe(0);
+  expect(report.severities.OK).toBeGreaterThan(20);
+});
+
+it('fails for any finding that has no reason', () => {
+  const finding = { id: 'LUCKY13', severity: 'LOW', finding: 'potentially vulnerable' };
+  const known = { id: 'DNS_CAArecord', severity: 'LOW', finding: '--' };
+  const harmless = { id: 'TLS1_3', severity: 'OK', finding: 'offered' };
+  expect(judgeFindings([finding, known, harmless]).map(({ reason }) => reason === null)).toEqual([
+    true,
+    false,
+  ]);
+});

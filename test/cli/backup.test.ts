@@ -1,0 +1,158 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openStoreReader } from '../../src/store/store.ts';
+import { openFilled, secrets } from '../store/backups/backup-world.ts';
+import { nowUs, runCommand, version } from './fake-io.ts';
+
+/** 2026-05-02T12:00:00Z, at which every command here runs. */
+const byTime = 'earshot-20260502T120000Z.db';
+
+async function openWorld(notifications = 5) {
+  const world = await openFilled(notifications);
+  const env = { EARSHOT_DATA_DIR: world.dataDir };
+  const run = (argv: string[], more: Parameters<typeof runCommand>[1] = {}) =>
+    runCommand(argv, { ...more, env: { ...env, ...more.env } });
+  return { ...world, run };
+}
+
+describe('earshot backup', () => {
+  it('writes into a folder under the name of the time, and prints the path', async () => {
+    const { out, run } = await openWorld();
+    const ended = await run(['backup', '--to', out]);
+    expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
+    expect(ended.err).toMatch(
+      /^5 notifications, \d+ KiB, checked against the log\. It holds secrets/,
+    );
+    expect(readdirSync(out)).toEqual([byTime]);
+  });
+
+  it('takes the folder of the settings where none is named', async () => {
+    const { out, run } = await openWorld();
+    const ended = await run(['backup'], { env: { EARSHOT_BACKUP_DIR: out } });
+    expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
+  });
+
+  it('tells with --json what it has made, and has it remembered', async () => {
+    const { out, dataDir, run } = await openWorld();
+    const file = join(out, 'mine.db');
+    const ended = await run(['backup', '--to', file, '--json']);
+    expect(ended).toMatchObject({ code: 0, err: '' });
+    const bytes = statSync(file).size;
+    expect(JSON.parse(ended.out)).toEqual({
+      file,
+      bytes,
+      notifications: 5,
+      lastPosition: 5,
+      files: Object.keys(secrets),
+      startedAt: '2026-05-02T12:00:00.000000Z',
+      endedAt: '2026-05-02T12:00:00.000000Z',
+    });
+    const reader = openStoreReader(dataDir);
+    expect(await reader.backups.lastBackups()).toEqual({
+      made: { file, startedAtUs: nowUs, endedAtUs: nowUs, bytes, lastPosition: 5, error: null },
+      failed: null,
+    });
+    await reader.close();
+  });
+
+  it('leaves secrets out when told to, and says so', async () => {
+    const { out, run } = await openWorld();
+    const file = join(out, 'mine.db');
+    const ended = await run(['backup', '--to', file, '--without-secrets']);
+    expect(ended.err).toContain('It holds no secrets.');
+    expect(readFileSync(file).includes('a:secret')).toBe(false);
+    await run(['backup', '--to', file, '--force']);
+    expect(readFileSync(file).includes('a:secret')).toBe(true);
+  });
+
+  it('takes the place of no file without --force, and is remembered for neither', async () => {
+    const { out, dataDir, run } = await openWorld();
+    const file = join(out, 'mine.db');
+    writeFileSync(file, 'mine');
+    const ended = await run(['backup', '--to', file]);
+    expect(ended).toMatchObject({ code: 2, out: '' });
+    expect(ended.err).toBe(
+      `earshot: ${file} is there already. Name another file, or add --force.\n`,
+    );
+    const reader = openStoreReader(dataDir);
+    expect(await reader.backups.lastBackups()).toEqual({ made: null, failed: null });
+    await reader.close();
+  });
+
+  it('asks for a place, and for a data directory that holds something', async () => {
+    const { out, run } = await openWorld();
+    expect(await run(['backup'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--to FILE'),
+    });
+    expect(await run(['backup', '--to', join(out, 'none', 'x.db')])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('There is no folder'),
+    });
+    const env = { EARSHOT_DATA_DIR: out };
+    expect(await run(['backup', '--to', join(out, 'x.db')], { env })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('There is no database'),
+    });
+  });
+
+  it('refuses secrets that others may read, and remembers why there is no backup', async () => {
+    const { out, dataDir, run } = await openWorld();
+    chmodSync(join(dataDir, 'endpoint-credentials.json'), 0o644);
+    const ended = await run(['backup', '--to', out]);
+    expect(ended).toMatchObject({ code: 2, err: expect.stringContaining('chmod 600') });
+    expect(readdirSync(out)).toEqual([]);
+    const reader = openStoreReader(dataDir);
+    const { failed } = await reader.backups.lastBackups();
+    expect(failed).toMatchObject({
+      file: join(out, byTime),
+      error: expect.stringContaining('chmod 600'),
+    });
+    await reader.close();
+  });
+});
+
+describe('earshot backup list', () => {
+  it('shows backups, newest first, and what is none', async () => {
+    const { out, run } = await openWorld();
+    const [first, second] = [join(out, 'a.db'), join(out, 'b.db')];
+    await run(['backup', '--to', first], { nowUs: () => nowUs });
+    await run(['backup', '--to', second], { nowUs: () => nowUs + 60e6 });
+    writeFileSync(join(out, 'c.db'), 'text');
+    writeFileSync(join(out, 'd.txt'), 'text');
+    mkdirSync(join(out, 'e.db'));
+    const ended = await run(['backup', 'list', out, '--json']);
+    expect(ended.code).toBe(0);
+    expect(JSON.parse(ended.out)).toEqual([
+      {
+        file: second,
+        madeAt: '2026-05-02T12:01:00.000000Z',
+        notifications: 5,
+        lastPosition: 5,
+        bytes: statSync(second).size,
+        version,
+        fault: null,
+      },
+      expect.objectContaining({ file: first, madeAt: '2026-05-02T12:00:00.000000Z' }),
+      {
+        ...{ file: join(out, 'c.db'), madeAt: null, notifications: null, lastPosition: null },
+        ...{ bytes: null, version: null, fault: expect.stringContaining('is no backup') },
+      },
+    ]);
+    const shown = await run(['backup', 'list'], { env: { EARSHOT_BACKUP_DIR: out } });
+    expect(shown.out).toMatch(/^made \(UTC\) +notifications +size +file\n/);
+    expect(shown.out.split('\n')).toHaveLength(5);
+  });
+
+  it('says when there are none, or no folder', async () => {
+    const { out, run } = await openWorld();
+    expect(await run(['backup', 'list', out])).toMatchObject({
+      code: 0,
+      out: '',
+      err: `There are no backups in ${out}.\n`,
+    });
+    expect((await run(['backup', 'list', join(out, 'none')])).code).toBe(2);
+    expect((await run(['backup', 'list'])).err).toContain('EARSHOT_BACKUP_DIR');
+  });
+});

@@ -1,0 +1,280 @@
+/** What a status is gathered from: a store as it is on disk, and parts that fail, hang, or are asked at once. */
+import { describe, expect, it } from 'vitest';
+import { createStatus, gatherStatus } from '../../src/cli/status/gather-status.ts';
+import type { StatusSources } from '../../src/cli/status/status-sources.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import { hourUs } from '../../src/domain/completeness.ts';
+import type { Store } from '../../src/store/store.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
+import { beginUs, covered, dayUs, registration } from '../watch/watch-world.ts';
+
+const nowUs = beginUs + 10 * dayUs + hourUs / 4;
+
+async function openSources(changes: Partial<StatusSources> = {}) {
+  const { store, dataDir } = await openSqliteStore({ nowUs: () => nowUs });
+  const warned: object[] = [];
+  const sources: StatusSources = {
+    ...{ store, dataDir, index: false, behindProxy: true },
+    probes: { certificate: async () => null, disk: async () => null },
+    receiver: async () => null,
+    beside: () => ({
+      version: '1.2.3',
+      handingOver: () => ({
+        names: ['orders', 'faulty'],
+        faults: new Map([['faulty', 'Why.']]),
+        fault: null,
+      }),
+      summaryMode: async () => 'off',
+      backupEveryHours: null,
+    }),
+    nowUs: () => nowUs,
+    log: { warn: (fields) => void warned.push(fields) },
+    ...changes,
+  };
+  return { store, sources, warned };
+}
+
+/** One notification for each of the times, to the subscription alps. */
+async function push(store: Store, ...receivedAtUs: number[]): Promise<void> {
+  for (const [i, us] of receivedAtUs.entries()) {
+    const about = { subscription: 'alps', receivedAtUs: us };
+    await store.accept(delivery([notification(i + 1)], about));
+  }
+}
+
+describe('the facts of a store', () => {
+  it('tell of the log: its size, its ends, the last delivery, the quarantine', async () => {
+    const { store, sources } = await openSources();
+    const [first, last] = [nowUs - dayUs, nowUs - hourUs];
+    await push(store, first, last);
+    await store.accept(delivery('no JSON', { receivedAtUs: last }));
+    const before = await gatherStatus(sources);
+    expect(before.failures).toEqual([]);
+    expect(before.log).toMatchObject({
+      ...{ firstPosition: 1, lastPosition: 2, quarantined: 1, indexBytes: 0, pruned: null },
+      ...{ firstReceivedAtUs: first, lastReceivedAtUs: last },
+    });
+    expect(before.log?.usedBytes).toBeGreaterThan(10_000);
+    // One that was known already, and a mark of a clock that was ahead.
+    const mark = { subscription: 'alps', username: 'catalogue' };
+    const ahead = { ...mark, username: 'other', lastAtUs: nowUs + 1 };
+    await store.administration.markDeliveries([{ ...mark, lastAtUs: nowUs - 5 }, ahead]);
+    expect((await gatherStatus(sources)).log?.lastReceivedAtUs).toBe(nowUs - 5);
+  });
+
+  it('tell of subscriptions: how each stands, and when the catalogue acts by itself', async () => {
+    const { store, sources } = await openSources();
+    const times = { activityAtUs: nowUs - 2 * dayUs, notifiedAtUs: nowUs - 2 * dayUs };
+    for (const [name, fields] of Object.entries({
+      a: {},
+      b: { pausedSeenAtUs: nowUs - dayUs },
+      c: { status: 'paused' as const },
+      d: { heldBy: 'command' as const },
+      e: { subscriptionId: null },
+      f: { unfinished: true, subscriptionId: null },
+    })) {
+      const save = registration({ name, ...times, ...fields });
+      await store.administration.commit({ save });
+    }
+    const mark = { subscription: 'a', username: 'catalogue', lastAtUs: nowUs - hourUs };
+    await store.administration.markDeliveries([mark]);
+    const { subscriptions } = await gatherStatus(sources);
+    const shown = subscriptions.map(({ name, state, pausedOnPurpose }) => [
+      name,
+      state,
+      pausedOnPurpose,
+    ]);
+    expect(shown).toEqual([
+      ['a', 'running', false],
+      ['b', 'paused', false],
+      ['c', 'paused', true],
+      ['d', 'paused', true],
+      ['e', 'absent', false],
+      ['f', 'unfinished', false],
+    ]);
+    expect(subscriptions[0]).toMatchObject({
+      lastDeliveryAtUs: nowUs - hourUs,
+      pausesAtUs: nowUs - hourUs + 60 * dayUs,
+      cancelsAtUs: nowUs - hourUs + 365 * dayUs,
+    });
+    expect(subscriptions[1]).toMatchObject({
+      ...{ lastDeliveryAtUs: null, pausesAtUs: null },
+      cancelsAtUs: nowUs + 363 * dayUs,
+    });
+    expect(subscriptions[4]).toMatchObject({ pausesAtUs: null, cancelsAtUs: null });
+  });
+
+  it('tell of the last seven days, without the hours that nobody could have compared yet', async () => {
+    const { store, sources } = await openSources();
+    await store.administration.commit({ save: registration() });
+    const hourOf = Math.floor((nowUs - beginUs) / hourUs);
+    await store.completeness.saveCoverage([
+      covered(hourOf - 169, { missing: 5 }),
+      covered(hourOf - 3, { missing: 1, recovered: 2, late: 3 }),
+      covered(hourOf - 2),
+    ]);
+    const { coverage } = await gatherStatus(sources);
+    // Of 168 hours, the last one ended a quarter of an hour ago, and two are known.
+    expect(coverage).toEqual([
+      {
+        ...{ subscription: 'alps', expected: 20, missing: 1, recovered: 2, late: 3 },
+        unknownHours: 165,
+      },
+    ]);
+  });
+
+  it('tell of readers: how far each has got, and since when it lags', async () => {
+    const { store, sources } = await openSources({ index: true });
+    await push(store, nowUs - 3 * hourUs, nowUs - 2 * hourUs, nowUs - hourUs);
+    await store.moveCursor('mine', 1, nowUs);
+    await store.moveCursor('sink:orders', 3, nowUs);
+    await store.moveCursor('summaries', 2, nowUs);
+    const { readers } = await gatherStatus(sources);
+    expect(readers).toHaveLength(4);
+    expect(readers).toEqual(
+      expect.arrayContaining([
+        ...[
+          {
+            name: 'product index',
+            of: 'index',
+            position: 0,
+            behind: 3,
+            unreadSinceUs: nowUs - 3 * hourUs,
+          },
+        ],
+        ...[
+          {
+            name: 'reader mine',
+            of: 'tail',
+            position: 1,
+            behind: 2,
+            unreadSinceUs: nowUs - 2 * hourUs,
+          },
+        ],
+        ...[{ name: 'sink orders', of: 'sink', position: 3, behind: 0, unreadSinceUs: null }],
+        ...[
+          {
+            name: 'summaries',
+            of: 'summaries',
+            position: 2,
+            behind: 1,
+            unreadSinceUs: nowUs - hourUs,
+          },
+        ],
+      ]),
+    );
+  });
+
+  it('tell of sinks: those that are set up, those that are gone, and the faults of each', async () => {
+    const { store, sources } = await openSources();
+    await push(store, nowUs - 3 * hourUs, nowUs - 2 * hourUs);
+    const items = [
+      { position: 1, productId: 'product-1' },
+      { position: 2, productId: 'product-2' },
+    ];
+    const about = { replayId: null, after: 0, upTo: 2, items, atUs: nowUs - hourUs };
+    await store.sinks.enqueue({ sink: 'gone', ...about });
+    await store.sinks.settle([{ id: 1, outcome: 'dead', error: 'It was refused.' }]);
+    const { sinks } = await gatherStatus(sources);
+    const none = { waiting: 0, dead: 0, oldestWaitingAtUs: null, lastError: null };
+    expect(sinks).toMatchObject([
+      { name: 'faulty', isSetUp: true, fault: 'Why.', ...none },
+      {
+        ...{ name: 'gone', isSetUp: false, fault: null, waiting: 1, dead: 1 },
+        ...{ oldestWaitingAtUs: nowUs - hourUs, oldestLiveWaitingAtUs: nowUs - hourUs },
+        lastError: 'It was refused.',
+      },
+      { name: 'orders', isSetUp: true, fault: null, ...none },
+    ]);
+  });
+
+  it('tell of summaries without counting what was made', async () => {
+    const { store, sources } = await openSources();
+    const job = (n: number) => ({
+      ...{ kind: 'product' as const, subject: `p${n}`, productId: `p${n}`, productName: null },
+      ...{ subscription: 'alps', position: n, scope: null, dueAtUs: nowUs + n },
+    });
+    const jobs = [job(1), job(2), job(3)];
+    const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs: nowUs });
+    const [id = 0] = ids;
+    const result = { outcome: 'failed' as const, error: 'no', template: null };
+    const failed = { job: { id, revision: 1 }, request: null, result, nowUs };
+    await store.summaries.settle(failed);
+    expect((await gatherStatus(sources)).summaries).toEqual({
+      ...{ mode: 'off', waiting: 2, failed: 1, nextDueAtUs: nowUs + 2, requests: 0, tokens: 0 },
+    });
+  });
+});
+
+describe('a part that fails', () => {
+  it('is told with its reason, and keeps no other part from being told', async () => {
+    const { store, sources, warned } = await openSources();
+    await push(store, nowUs - hourUs);
+    const unavailable = new AppError('unavailable', 'It is away.', { details: ['For long.'] });
+    const probes = {
+      certificate: () => Promise.reject(unavailable),
+      disk: () => Promise.reject(new Error('a password')),
+    };
+    const status = await gatherStatus({ ...sources, probes });
+    expect(status.failures.toSorted((a, b) => (a.part < b.part ? -1 : 1))).toEqual([
+      { part: 'certificate', reason: 'It is away. For long.' },
+      { part: 'disk', reason: 'It failed in a way it should not; the log has more.' },
+    ]);
+    expect(status).toMatchObject({ disk: null, certificate: null, log: { lastPosition: 1 } });
+    expect(status.parts.find(({ part }) => part === 'disk')).toMatchObject({ level: 'warning' });
+    expect(warned).toMatchObject([{ part: 'disk', err: expect.any(Error) }]);
+  });
+
+  it('may be all that is in the store', async () => {
+    const { store, sources } = await openSources();
+    await store.close();
+    const { failures, log, summaries, parts } = await gatherStatus(sources);
+    expect(failures.map(({ part }) => part).toSorted()).toEqual([
+      ...['alerts', 'backup', 'coverage', 'log', 'readers', 'sinks', 'subscriptions', 'summaries'],
+    ]);
+    expect({ log, summaries }).toEqual({ log: null, summaries: null });
+    expect(parts).toHaveLength(11);
+  });
+
+  it('may hang: the others are told all the same', { timeout: 20_000 }, async () => {
+    const { sources } = await openSources({ receiver: () => new Promise(() => undefined) });
+    const { failures } = await gatherStatus(sources);
+    expect(failures).toEqual([{ part: 'receiver', reason: 'No answer within 5 s.' }]);
+  });
+
+  it('is the sinks where a file that should name them cannot be read', async () => {
+    const { sources } = await openSources();
+    const beside = () => ({
+      ...sources.beside(),
+      handingOver: () => ({ names: null, fault: 'earshot.config.ts cannot be read.' }),
+    });
+    const { failures } = await gatherStatus({ ...sources, beside });
+    expect(failures).toEqual([{ part: 'sinks', reason: 'earshot.config.ts cannot be read.' }]);
+  });
+});
+
+describe('a status that is asked for again and again', () => {
+  it('is gathered once for all who ask at a time, and anew after five seconds', async () => {
+    const { sources } = await openSources();
+    let [now, gathered] = [nowUs, 0];
+    const receiver = async () => {
+      gathered += 1;
+      return null;
+    };
+    const status = createStatus({ ...sources, receiver, nowUs: () => now });
+    const [one, other] = await Promise.all([status(), status(), status()]);
+    expect(one).toBe(other);
+    expect(await status()).toBe(one);
+    expect(gathered).toBe(1);
+    now += 4_999_999;
+    expect(await status()).toBe(one);
+    now += 1;
+    expect((await status()).atUs).toBe(nowUs + 5_000_000);
+    expect(gathered).toBe(2);
+    // The clock is set back: what was gathered in the future is not kept for ever.
+    now = nowUs - dayUs;
+    expect((await status()).atUs).toBe(now);
+    expect(gathered).toBe(3);
+  });
+});

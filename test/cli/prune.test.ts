@@ -1,0 +1,183 @@
+/** `earshot prune`: what it tells, asks, does, and refuses. */
+import { describe, expect, it } from 'vitest';
+import { createTakeLock } from '../../src/store/process-lock.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type FakeIoOptions, nowUs, runCommand } from './fake-io.ts';
+
+const dayUs = 86_400_000_000;
+
+/** One notification a day, the first ten days ago, and one that came just now. */
+async function openWorld() {
+  const dataDir = temporaryDirectory();
+  const withStore = async <Result>(use: (store: Store) => Promise<Result>) => {
+    const store = await openStore({ dataDir, nowUs: () => nowUs });
+    try {
+      return await use(store);
+    } finally {
+      await store.close();
+    }
+  };
+  await withStore(async (store) => {
+    for (let day = 10; day >= 0; day -= 1) {
+      const receivedAtUs = nowUs - day * dayUs;
+      await store.accept(delivery(notification(day), { receivedAtUs }));
+    }
+  });
+  const run = (argv: string, { env = {}, ...options }: FakeIoOptions = {}) =>
+    runCommand(argv.split(' '), { ...options, env: { EARSHOT_DATA_DIR: dataDir, ...env } });
+  const left = () =>
+    withStore(async (store) => (await collect(store.find({}))).map(({ ackId }) => ackId));
+  return { dataDir, withStore, run, left };
+}
+
+const days = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => `ack-${from + i}`);
+
+describe('earshot prune', () => {
+  it('tells what will go, asks, removes it, and says how much smaller the file is', async () => {
+    const { run, left } = await openWorld();
+    const refused = await run('prune --older-than 3d', { answers: ['n'] });
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toMatch(
+      /^To go: 7 notifications, received from 2026-04-22 12:00 until 2026-04-29 12:00 \(UTC\), which take up about [\d.]+ KiB of [\d.]+ [KM]iB\.\nRemove 7 notifications for good\? \[y\/N\] \nearshot: Nothing was changed\.\n$/,
+    );
+    expect(await left()).toHaveLength(11);
+    const { code, err } = await run('prune --older-than 3d', { answers: ['y'] });
+    expect(code).toBe(0);
+    expect(err).toMatch(
+      /\nRemoved: 7 notifications\. The log's file has [\d.]+ [KM]iB now, .* less\.\n$/,
+    );
+    expect(await left()).toEqual(days(0, 4));
+  });
+
+  it('asks nothing with --yes, and refuses to go on where there is nobody to ask', async () => {
+    const { run, left } = await openWorld();
+    expect(await run('prune --older-than 3d')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('There is no terminal to ask on, so nothing was changed.'),
+    });
+    expect(await run('prune --older-than 3d --yes')).toMatchObject({ code: 0 });
+    expect(await left()).toEqual(days(0, 4));
+    expect(await run('prune --older-than 3d')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('No notification is to go.\nRemoved: 0 notifications.'),
+    });
+  });
+
+  it('answers in JSON, and does nothing in a dry run', async () => {
+    const { run, left } = await openWorld();
+    const { out, err } = await run('prune --older-than 3d --dry-run --json');
+    expect(err).toBe('');
+    expect(JSON.parse(out)).toEqual({
+      notifications: 7,
+      from: '2026-04-22T12:00:00.000000Z',
+      until: '2026-04-29T12:00:00.000000Z',
+      bytes: expect.any(Number),
+      quarantined: 0,
+      heldBy: [],
+      removed: null,
+    });
+    expect(await left()).toHaveLength(11);
+    expect(JSON.parse((await run('prune --older-than 3d --yes --json')).out).removed).toEqual({
+      ...{ notifications: 7, quarantined: 0, summaries: 0, givenBackBytes: expect.any(Number) },
+    });
+  });
+
+  it('does what EARSHOT_KEEP says where no flag says otherwise', async () => {
+    const { run, left } = await openWorld();
+    const none = await run('prune');
+    expect(none).toMatchObject({ code: 2, out: '' });
+    expect(none.err).toContain('--older-than 365d, --to-size 20GB, or both. EARSHOT_KEEP');
+    const env = { EARSHOT_KEEP: '5d,50GB' };
+    expect(await run('prune --yes', { env })).toMatchObject({ code: 0 });
+    expect(await left()).toEqual(days(0, 6));
+    expect(await run('prune --older-than 2d --yes', { env })).toMatchObject({ code: 0 });
+    expect(await left()).toEqual(days(0, 3));
+  });
+
+  it.each([
+    ['--older-than 365', 'must be an age such as 365d, 52w or 36h. Did you mean 365d?'],
+    ['--older-than -1d', 'must be an age such as'],
+    ['--to-size 20', 'must be a size such as 50GB or 20GiB.'],
+    ['--to-size 20gb', 'Did you mean 20GB?'],
+    ['--forget-reader x --dry-run', "cannot be used with option '--dry-run'"],
+  ])('refuses %s', async (flags, told) => {
+    const { run } = await openWorld();
+    expect(await run(`prune ${flags}`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(told),
+    });
+  });
+
+  it('names who holds it back, since when, and what to do', async () => {
+    const { run, left, withStore } = await openWorld();
+    await withStore(async (store) => {
+      await store.moveCursor('downloads', 3, nowUs - 9 * dayUs);
+      await store.moveCursor('sink:orders', 5, nowUs - 6 * dayUs);
+    });
+    const { err } = await run('prune --older-than 2d --yes');
+    expect(err).toContain('To go: 2 notifications');
+    expect(err).toContain(
+      [
+        'More would go, but it is held back by:',
+        '  reader downloads, at position 3 since 2026-04-23 12:00',
+        '    `earshot tail --reader downloads` goes on from there; `earshot prune --forget-reader downloads` gives its place up.',
+        '  sink orders, at position 5 since 2026-04-26 12:00',
+      ].join('\n'),
+    );
+    expect(await left()).toHaveLength(9);
+    const forgotten = await run('prune --forget-reader downloads', { answers: ['y'] });
+    expect(forgotten).toMatchObject({ code: 0 });
+    expect(forgotten.err).toContain('Forget the place of reader downloads, at position 3');
+    await run('prune --forget-reader sink:orders --yes');
+    expect((await run('prune --older-than 2d --yes')).err).not.toContain('held back');
+    expect(await left()).toEqual(days(0, 3));
+  });
+
+  it('forgets only what is there, and no sink that has something left', async () => {
+    const { run, withStore } = await openWorld();
+    await withStore(({ sinks }) =>
+      sinks.enqueue({
+        ...{ sink: 'orders', replayId: null, after: 0, upTo: 4, atUs: nowUs },
+        items: [{ position: 2, productId: 'a' }],
+      }),
+    );
+    expect(await run('prune --forget-reader orders --yes')).toMatchObject({
+      code: 2,
+      err: 'earshot: There is no reader orders. Known are: sink:orders.\n',
+    });
+    const { code, err } = await run('prune --forget-reader sink:orders --yes');
+    expect(code).toBe(1);
+    expect(err).toContain('There still is: what waits for sink orders, at position 1');
+    expect(err).toContain('`earshot sinks drop orders --waiting` gives it up.');
+  });
+
+  it('takes pruned products out of the index, where there is one', async () => {
+    const { dataDir, run } = await openWorld();
+    await catchUpIndex({ dataDir });
+    await run('prune --older-than 3d --yes');
+    const { out } = await run('index status --json');
+    expect(JSON.parse(out)).toMatchObject({ products: 4, behind: 0 });
+  });
+
+  it('shows how far it is on a terminal, and nowhere else', async () => {
+    const { run } = await openWorld();
+    const { err } = await run('prune --older-than 3d --yes', { isTTY: true });
+    expect(err).toContain('\rRemoving: 7 of 7');
+    expect(err).toContain('\rGiving space back:');
+  });
+
+  it('leaves the log to another program that prunes', async () => {
+    const { dataDir, run, left } = await openWorld();
+    const release = await createTakeLock(dataDir)('prune', { waitMs: 0 });
+    expect(await run('prune --older-than 3d --yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Another earshot program is pruning the log.'),
+    });
+    release();
+    expect(await left()).toHaveLength(11);
+  });
+});

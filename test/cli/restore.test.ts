@@ -1,0 +1,131 @@
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-world.ts';
+import { runCommand, version } from './fake-io.ts';
+
+/** A backup of five notifications, and the data directory with three more, closed. */
+async function openWorld() {
+  const world = await openFilled(5);
+  const { file, dataDir, folder, store } = world;
+  const env = { EARSHOT_DATA_DIR: dataDir };
+  const made = await runCommand(['backup', '--to', file], { env });
+  expect(made, made.err).toMatchObject({ code: 0 });
+  await fill(store, { from: 5, to: 8 });
+  await store.close();
+  const run = (argv: string[], more: Parameters<typeof runCommand>[1] = {}) =>
+    runCommand(argv, { env, ...more });
+  return { ...world, run, fresh: join(folder, 'fresh') };
+}
+
+const aside = 'before-restore-20260502T120000Z';
+
+describe('earshot restore', () => {
+  it('makes a new data directory without a question, and says what is next', async () => {
+    const { file, fresh, run } = await openWorld();
+    const ended = await run(['restore', file, '--to', fresh]);
+    expect(ended).toMatchObject({ code: 0, out: '' });
+    expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
+    expect(ended.err).toContain('Next: start the receiver.');
+    expect(ended.err).toContain('earshot reconcile --from 2026-05-02T12:00:00Z');
+    expect(await contentsIn(fresh)).toHaveLength(5);
+  });
+
+  it('shows what lies there and where it goes, and does nothing without a yes', async () => {
+    const { file, dataDir, run } = await openWorld();
+    const refused = await run(['restore', file]);
+    expect(refused.code).toBe(2);
+    expect(refused.err).toMatch(/holds:\n {2}acme +folder.*\n {2}earshot\.db +[\d.]+ [KM]iB/);
+    expect(refused.err).toContain(`All of it will be moved to ${join(dataDir, aside)}.`);
+    const denied = await run(['restore', file], { answers: ['n'] });
+    expect(denied).toMatchObject({ code: 1, err: expect.stringContaining('Nothing was changed.') });
+    expect(await contentsIn(dataDir)).toHaveLength(8);
+    const agreed = await run(['restore', file], { answers: ['y'] });
+    expect(agreed.code).toBe(0);
+    expect(agreed.err).toContain('Restore 5 notifications as of 2026-05-02 12:00 (UTC)? [y/N]');
+    expect(await contentsIn(dataDir)).toHaveLength(5);
+    expect(await contentsIn(join(dataDir, aside))).toHaveLength(8);
+  });
+
+  it('says that a receiver has to be stopped, before it asks anything', async () => {
+    const { file, dataDir, run } = await openWorld();
+    const store = await openStore({ dataDir, nowUs: () => 0 });
+    const ended = await run(['restore', file], { answers: [] });
+    await store.close();
+    expect(ended).toMatchObject({ code: 1, out: '' });
+    expect(ended.err).toMatch(/^earshot: \S+ is in use: a receiver or a command/);
+  });
+
+  it('tells with --json what it has done', async () => {
+    const { file, dataDir, fresh, run } = await openWorld();
+    const backup = {
+      file,
+      madeAt: '2026-05-02T12:00:00.000000Z',
+      version,
+      notifications: 5,
+      lastPosition: 5,
+      bytes: readFileSync(file).length,
+      files: Object.keys(secrets).toSorted(),
+    };
+    const first = await run(['restore', file, '--to', fresh, '--json']);
+    expect(JSON.parse(first.out)).toEqual({ ...backup, dataDir: fresh, movedTo: null });
+    const second = await run(['restore', file, '--yes', '--json']);
+    const movedTo = join(dataDir, aside);
+    expect(JSON.parse(second.out)).toEqual({ ...backup, dataDir, movedTo });
+    const check = await run(['restore', file, '--check', '--json']);
+    expect(JSON.parse(check.out)).toEqual(backup);
+  });
+
+  it('shows on a terminal how far it is, and takes the line away', async () => {
+    const { file, fresh, run } = await openWorld();
+    const shown = await run(['restore', file, '--to', fresh], { isTTY: true });
+    expect(shown.err).toMatch(/\rCopying: \d+ %.*\rVerifying: 100 %\r +\r\/.*: 5 notifications/s);
+    const silent = await run(['restore', file, '--to', `${fresh}2`]);
+    expect(silent.err).not.toContain('\r');
+  });
+
+  it('says what to do about a backup without secrets', async () => {
+    const { file, fresh, dataDir, run } = await openWorld();
+    await run(['backup', '--to', file, '--force', '--without-secrets']);
+    const ended = await run(['restore', file, '--to', fresh]);
+    expect(ended.err).toContain('earshot credentials create');
+    expect(readdirSync(fresh).filter((name) => !name.endsWith('.lock'))).toEqual(['earshot.db']);
+    expect(existsSync(join(dataDir, 'endpoint-credentials.json'))).toBe(true);
+  });
+
+  it('refuses a damaged backup, and leaves all as it was', async () => {
+    const { file, dataDir, run } = await openWorld();
+    const bytes = readFileSync(file);
+    bytes.fill(0, 70_000, 70_001);
+    bytes.fill(1, 70_001, 70_004);
+    writeFileSync(file, bytes);
+    const ended = await run(['restore', file, '--yes']);
+    expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('is damaged') });
+    expect(await contentsIn(dataDir)).toHaveLength(8);
+    expect(readdirSync(dataDir).filter((name) => /restor/.test(name))).toEqual([]);
+  });
+});
+
+describe('earshot restore --check', () => {
+  it('exits 0 for a sound backup, and touches nothing', async () => {
+    const { file, dataDir, out, run } = await openWorld();
+    const before = [readdirSync(dataDir), readdirSync(out)];
+    const ended = await run(['restore', '--check', file], { env: {} });
+    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('It is as it was made.') });
+    expect([readdirSync(dataDir), readdirSync(out)]).toEqual(before);
+  });
+
+  it('exits 3 for one that is cut short or changed, 2 for what is none', async () => {
+    const { file, dataDir, run } = await openWorld();
+    const sound = readFileSync(file);
+    truncateSync(file, sound.length - 1);
+    expect(await run(['restore', '--check', file])).toMatchObject({ code: 3, out: '' });
+    const changed = Buffer.from(sound);
+    changed.write('zz', 90_000);
+    writeFileSync(file, changed);
+    expect(await run(['restore', '--check', '--json', file])).toMatchObject({ code: 3, out: '' });
+    expect((await run(['restore', '--check', join(dataDir, 'earshot.db')])).code).toBe(2);
+    expect((await run(['restore', '--check', `${file}.none`])).code).toBe(2);
+  });
+});

@@ -1,0 +1,119 @@
+/** The facts of a receiver with which all is well, to be changed one at a time. */
+
+import { judgeStatus } from '../../src/cli/status/judge-status.ts';
+import type { Alert, AlertKind, AlertSeverity } from '../../src/domain/alerts.ts';
+import type { StatusFacts, StatusPart } from '../../src/domain/status.ts';
+import { nowUs } from './fake-io.ts';
+
+export const minuteUs = 60_000_000;
+export const hourUs = 60 * minuteUs;
+export const dayUs = 24 * hourUs;
+const gibibyte = 2 ** 30;
+
+export type Facts = { -readonly [Field in keyof StatusFacts]: StatusFacts[Field] };
+
+const running = { state: 'running', pausedOnPurpose: false } as const;
+
+/** Two subscriptions, a certificate of its own, a sink, summaries, backups. */
+export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
+  return {
+    atUs: nowUs,
+    version: '1.2.3',
+    failures: [],
+    receiver: { startedAtUs: nowUs - 12 * dayUs, refusing: null, queue: { bytes: 0, bytesMax: 1 } },
+    log: {
+      usedBytes: 4.2 * gibibyte,
+      freeBytes: 0,
+      walBytes: 4_000_000,
+      firstPosition: 1,
+      lastPosition: 6_204_332,
+      firstReceivedAtUs: nowUs - 400 * dayUs,
+      indexBytes: 1.1 * gibibyte,
+      lastReceivedAtUs: nowUs - 2 * minuteUs,
+      quarantined: 0,
+      pruned: null,
+    },
+    subscriptions: [
+      {
+        ...{ name: 'alps', ...running, lastDeliveryAtUs: nowUs - 2 * minuteUs },
+        ...{ pausesAtUs: nowUs + 60 * dayUs, cancelsAtUs: nowUs + 365 * dayUs },
+      },
+      {
+        ...{ name: 'sea-ice', ...running, lastDeliveryAtUs: nowUs - 3 * hourUs },
+        ...{ pausesAtUs: nowUs + 59 * dayUs, cancelsAtUs: nowUs + 364 * dayUs },
+      },
+    ],
+    behindProxy: false,
+    certificate: {
+      notAfterUs: nowUs + 61 * dayUs,
+      lifetimeUs: 90 * dayUs,
+      lastAttemptAtUs: nowUs - 29 * dayUs,
+      lastSuccessAtUs: nowUs - 29 * dayUs,
+      lastFailure: null,
+    },
+    readers: [
+      {
+        ...{ name: 'product index', of: 'index', position: 6_204_332 },
+        ...{ behind: 0, unreadSinceUs: null },
+      },
+      {
+        ...{ name: 'sink orders', of: 'sink', position: 6_204_332 },
+        ...{ behind: 0, unreadSinceUs: null },
+      },
+      {
+        ...{ name: 'summaries', of: 'summaries', position: 6_204_332 },
+        ...{ behind: 0, unreadSinceUs: null },
+      },
+    ],
+    summaries: {
+      ...{ mode: 'each', waiting: 3, failed: 2, nextDueAtUs: nowUs + hourUs },
+      ...{ requests: 1_204, tokens: 1_530_020 },
+    },
+    sinks: [
+      {
+        ...{ name: 'orders', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
+        ...{ oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null },
+      },
+    ],
+    coverage: [
+      {
+        ...{ subscription: 'alps', expected: 12_004, missing: 0 },
+        ...{ recovered: 14, late: 3, unknownHours: 1 },
+      },
+    ],
+    disk: { freeBytes: 41 * gibibyte, totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 },
+    backups: {
+      made: {
+        file: '/var/backups/earshot/earshot-2026-05-02T09-00-00Z.db',
+        startedAtUs: nowUs - 3 * hourUs,
+        endedAtUs: nowUs - 3 * hourUs + 40_000_000,
+        bytes: 4.3 * gibibyte,
+        lastPosition: 6_203_876,
+        error: null,
+      },
+      failed: null,
+      everyHours: 24,
+    },
+    alerts: [],
+    ...changes,
+  };
+}
+
+/** One that lasts since an hour ago. */
+export function lasting(kind: AlertKind, subject = '', severity: AlertSeverity = 'warning'): Alert {
+  return {
+    id: 1,
+    ...{ kind, subject, severity },
+    cause: `The cause of ${kind}.`,
+    evidence: [],
+    nextStep: `What to do about ${kind}.`,
+    raisedAtUs: nowUs - hourUs,
+    resolvedAtUs: null,
+  };
+}
+
+/** The word on one part, where all else is well. */
+export async function judgedPart(part: StatusPart, changes: Partial<Facts> = {}) {
+  const parts = await judgeStatus(wellFacts(changes));
+  return parts.find((one) => one.part === part);
+}

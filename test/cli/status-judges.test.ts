@@ -1,0 +1,253 @@
+/** How each part of a status is judged. The facts are those of a receiver with which all is well, but for one. */
+import { describe, expect, it } from 'vitest';
+import { judgeStatus } from '../../src/cli/status/judge-status.ts';
+import type { StatusFacts, StatusPart } from '../../src/domain/status.ts';
+import { isWell } from '../../src/domain/status-json.ts';
+import { nowUs } from './fake-io.ts';
+import {
+  dayUs,
+  type Facts,
+  hourUs,
+  minuteUs,
+  judgedPart as of,
+  wellFacts,
+} from './status-facts.ts';
+
+const well = wellFacts();
+const nobody = { receiver: null };
+const [alps, seaIce] = well.subscriptions;
+const [index, , summaryReader] = well.readers;
+const [orders] = well.sinks;
+const [covered] = well.coverage;
+
+type Changes<Fact> = Partial<Fact> & object;
+const changed = <Fact extends object>(
+  fact: Fact | null | undefined,
+  changes: Changes<Fact>,
+): Fact => {
+  if (fact === null || fact === undefined) throw new Error('There is no such fact.');
+  return { ...fact, ...changes };
+};
+const log = (changes: Changes<NonNullable<StatusFacts['log']>>) => ({
+  log: changed(well.log, changes),
+});
+const certificate = (changes: Changes<NonNullable<StatusFacts['certificate']>>) => ({
+  certificate: changed(well.certificate, changes),
+});
+
+describe('a receiver with which all is well', () => {
+  it('is told to be so, part by part', async () => {
+    const parts = await judgeStatus(well);
+    expect(isWell({ parts })).toBe(true);
+    expect(parts.map(({ part, level }) => `${part} ${level}`)).toEqual(
+      [
+        ...['receiver', 'log', 'subscriptions', 'certificate', 'coverage', 'readers', 'sinks'],
+        ...['summaries', 'disk', 'backup', 'alerts'],
+      ].map((part) => `${part} well`),
+    );
+    expect(parts.every(({ nextStep }) => nextStep === null)).toBe(true);
+  });
+});
+
+const gibibyte = 2 ** 30;
+
+describe('a part that is well', () => {
+  it.each<[StatusPart, Partial<Facts>, string]>([
+    ['receiver', {}, 'takes notifications, up for 12 days; the last came 2 min ago'],
+    ['receiver', log({ lastReceivedAtUs: null }), 'up for 12 days; nothing has come yet'],
+    [
+      'receiver',
+      { receiver: { startedAtUs: null, refusing: null, queue: null } },
+      'takes notifications; the last',
+    ],
+    ['log', {}, 'since 2025-03-28 12:00 UTC, 4.2 GiB, index 1.1 GiB; nothing in quarantine'],
+    ['log', log({ firstReceivedAtUs: null, indexBytes: 0 }), 'empty, 4.2 GiB; nothing in'],
+    ['log', log({ quarantined: 1_001 }), '1,001 bodies in quarantine (`earshot quarantine list`)'],
+    [
+      'log',
+      log({ pruned: { position: 1, receivedBeforeUs: 1, prunedAtUs: nowUs } }),
+      'pruned to 2025-03-28 12:00 UTC, 4.2 GiB',
+    ],
+    ['subscriptions', {}, '2 run: alps (2 min ago), sea-ice (3 h ago)'],
+    [
+      'subscriptions',
+      { subscriptions: [changed(alps, { state: 'paused', pausedOnPurpose: true })] },
+      'none runs; alps is paused',
+    ],
+    [
+      'subscriptions',
+      { subscriptions: ['a', 'b', 'c', 'd', 'e'].map((name) => changed(alps, { name })) },
+      '5 run: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
+    ],
+    [
+      'subscriptions',
+      { subscriptions: [changed(alps, { state: 'absent' })] },
+      'none runs; alps is not',
+    ],
+    ['certificate', {}, 'valid for another 61 days'],
+    ['certificate', certificate({ lastFailure: 'No route.' }), '61 days; the last renewal failed'],
+    [
+      'coverage',
+      {},
+      '7 days, 12,004 events: none missing, 14 fetched, 3 late, 1 hour not compared',
+    ],
+    ['coverage', { coverage: [changed(covered, { missing: 2 })] }, '12,004 events: 2 missing, 14'],
+    ['readers', {}, 'product index, summaries up to date'],
+    [
+      'readers',
+      { readers: [changed(index, { behind: 1_200, unreadSinceUs: nowUs - 15 * minuteUs })] },
+      'product index 1,200 behind',
+    ],
+    [
+      'readers',
+      {
+        readers: [changed(index, { of: 'tail', name: 'reader mine', behind: 9, unreadSinceUs: 1 })],
+      },
+      'reader mine 9 behind',
+    ],
+    ['sinks', {}, 'orders: nothing waits'],
+    ['sinks', { sinks: [changed(orders, { waiting: 1_000 })] }, 'orders: 1,000 wait'],
+    ['summaries', {}, '3 wait, 2 failed; 1,204 requests and 1,530,020 tokens in 24 h'],
+    [
+      'summaries',
+      { summaries: changed(well.summaries, { nextDueAtUs: nowUs - 3 * hourUs, failed: 0 }) },
+      '3 wait, the first for 3 h; 1,204 requests',
+    ],
+    ['disk', {}, '41 GiB of 80 GiB free'],
+    ['backup', {}, '3 h old, 4.3 GiB, one every 24 h'],
+    ['alerts', {}, 'none lasts'],
+  ])('%s says how it stands (%#)', async (part, changes, text) => {
+    const judged = await of(part, changes);
+    expect(judged).toMatchObject({ level: 'well', nextStep: null });
+    expect(judged?.text).toContain(text);
+  });
+});
+
+describe('a part that is not in use', () => {
+  it.each<[StatusPart, Partial<Facts>, string]>([
+    ['subscriptions', { subscriptions: [] }, 'none is registered here'],
+    ['certificate', { behindProxy: true, certificate: null }, 'the proxy in front has it'],
+    ['coverage', { coverage: [] }, 'nothing to compare yet'],
+    ['readers', { readers: [] }, 'none'],
+    [
+      'readers',
+      {
+        readers: [changed(summaryReader, { behind: 9, unreadSinceUs: 1 })],
+        summaries: changed(well.summaries, { mode: 'off' }),
+      },
+      'none',
+    ],
+    ['sinks', { sinks: [] }, 'none set up'],
+    ['summaries', { summaries: changed(well.summaries, { mode: 'off', waiting: 0 }) }, 'off'],
+    ['disk', { disk: null }, 'its system does not say how much is free'],
+    ['backup', { backups: { made: null, failed: null, everyHours: null } }, 'none was ever made'],
+    [
+      'backup',
+      {
+        receiver: { startedAtUs: nowUs - minuteUs, refusing: null, queue: null },
+        backups: { made: null, failed: null, everyHours: 24 },
+      },
+      'none yet, one every 24 h',
+    ],
+    ['alerts', nobody, 'none lasts, and nobody looks'],
+  ])('%s says so, and is no fault (%#)', async (part, changes, text) => {
+    expect(await of(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
+  });
+});
+
+describe('a part that is not well', () => {
+  const failed = (endedUs: number) => ({
+    ...{ file: '/b', startedAtUs: endedUs, endedAtUs: endedUs, bytes: null, lastPosition: null },
+    error: 'There is no room.',
+  });
+  it.each<[StatusPart, 'warning' | 'critical', Partial<Facts>, RegExp, RegExp]>([
+    ['receiver', 'critical', nobody, /^No receiver runs/, /earshot start/],
+    [
+      ...(['receiver', 'critical'] as const),
+      { receiver: { startedAtUs: null, refusing: 'The disk is full.', queue: null } },
+      ...([/taken: The disk is full\.$/, /earshot doctor/] as const),
+    ],
+    [
+      ...(['subscriptions', 'warning'] as const),
+      { subscriptions: [], ...log({ lastReceivedAtUs: null }) },
+      ...([/^No subscription is registered/, /earshot register/] as const),
+    ],
+    [
+      ...(['subscriptions', 'warning'] as const),
+      { ...nobody, subscriptions: [changed(alps, { state: 'paused' }), changed(seaIce, {})] },
+      ...([/alps should run and does not/, /earshot register/] as const),
+    ],
+    [
+      ...(['subscriptions', 'warning'] as const),
+      { subscriptions: [changed(alps, { pausesAtUs: nowUs + 14 * dayUs })] },
+      ...([/pause alps at 2026-05-16 12:00 UTC/, /subscriptions show alps/] as const),
+    ],
+    [
+      ...(['subscriptions', 'warning'] as const),
+      { subscriptions: [changed(alps, { cancelsAtUs: nowUs + 30 * dayUs })] },
+      ...([/delete alps at 2026-06-01 12:00 UTC/, /subscriptions show alps/] as const),
+    ],
+    ['certificate', 'critical', { certificate: null }, /no certificate yet/, /certificate show/],
+    [
+      ...(['certificate', 'warning', certificate({ notAfterUs: nowUs + 14 * dayUs })] as const),
+      ...([/ends in 14 days/, /certificate show/] as const),
+    ],
+    [
+      ...(['certificate', 'critical', certificate({ notAfterUs: nowUs - 1 })] as const),
+      ...([/has ended/, /certificate show/] as const),
+    ],
+    [
+      ...(['coverage', 'warning'] as const),
+      { ...nobody, coverage: [changed(covered, { missing: 1 })] },
+      ...([/^1 event of the last 7 days is not in the log/, /reconcile --from 7d/] as const),
+    ],
+    [
+      ...(['readers', 'warning'] as const),
+      { readers: [changed(index, { behind: 9_999, unreadSinceUs: nowUs - 16 * minuteUs })] },
+      ...([/9,999 notifications behind; the first came 16 min ago/, /catches up/] as const),
+    ],
+    [
+      ...(['sinks', 'warning'] as const),
+      { sinks: [changed(orders, { fault: 'Its secret is gone.' })] },
+      ...([/Nothing is handed over to the sink orders/, /earshot doctor/] as const),
+    ],
+    [
+      ...(['sinks', 'warning'] as const),
+      { sinks: [changed(orders, { waiting: 5, oldestLiveWaitingAtUs: nowUs - 16 * minuteUs })] },
+      ...([/orders is behind/, /sinks list/] as const),
+    ],
+    [
+      ...(['sinks', 'warning'] as const),
+      { sinks: [changed(orders, { dead: 2 }), changed(orders, { name: 'b', dead: 1 })] },
+      ...([/orders has refused 2 notifications for good\. \(and 1 more\)/, /sinks dead/] as const),
+    ],
+    [
+      ...(['disk', 'warning'] as const),
+      { disk: { freeBytes: 4 * gibibyte, totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 } },
+      ...([/has 4 GiB left/, /Free some room/] as const),
+    ],
+    [
+      ...(['backup', 'warning'] as const),
+      {
+        backups: {
+          ...{ everyHours: 24, failed: failed(nowUs) },
+          made: changed(well.backups?.made, { startedAtUs: nowUs - 49 * hourUs }),
+        },
+      },
+      ...([/last backup is 2 days old, though one/, /earshot backup/] as const),
+    ],
+  ])('%s is %s, and says what to do (%#)', async (part, level, changes, text, nextStep) => {
+    const judged = await of(part, changes);
+    expect(judged).toMatchObject({ level });
+    expect(judged?.text).toMatch(text);
+    expect(judged?.nextStep).toMatch(nextStep);
+  });
+
+  it('says of every part that could not be looked at why', async () => {
+    const failures = [{ part: 'disk' as const, reason: 'It hangs.' }];
+    expect(await of('disk', { failures, disk: null })).toMatchObject({
+      level: 'warning',
+      text: 'It cannot be told how this stands: It hangs.',
+    });
+  });
+});

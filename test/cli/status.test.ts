@@ -1,0 +1,189 @@
+/** `earshot status`: one screen, for people and programs, whether a receiver runs or not. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../helpers/free-ports.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { registration } from '../watch/watch-world.ts';
+import { type FakeIoOptions, nowUs, version } from './fake-io.ts';
+import { createWorld, hourUs, numbered, withStore } from './filled-store.ts';
+import { lasting } from './status-facts.ts';
+
+const password = 'a:secret';
+
+/** A data directory with one subscription and two notifications; nobody listens unless told. */
+async function openWorld(port?: number) {
+  const world = createWorld();
+  await world.fill(numbered(1, 2));
+  await withStore(world.dataDir, async ({ administration, completeness }) => {
+    const times = { activityAtUs: nowUs - hourUs, notifiedAtUs: nowUs - hourUs };
+    await administration.commit({ save: registration({ name: 'sea-ice', ...times }) });
+    const mark = { subscription: 'sea-ice', username: 'catalogue', lastAtUs: nowUs - hourUs };
+    await administration.markDeliveries([mark]);
+    await completeness.markUp({ fromUs: nowUs - 12 * hourUs, toUs: nowUs });
+  });
+  const env = {
+    EARSHOT_DATA_DIR: world.dataDir,
+    EARSHOT_TLS: 'off',
+    EARSHOT_LISTEN: `127.0.0.1:${port ?? (await freePort())}`,
+    EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+    EARSHOT_ENDPOINT_PASSWORD: password,
+    // Nothing indexes here.
+    EARSHOT_INDEX: 'off',
+  };
+  const workingDir = temporaryDirectory();
+  const status = (argv: readonly string[] = [], { env: more = {}, ...rest }: FakeIoOptions = {}) =>
+    world.earshot(['status', ...argv], { workingDir, ...rest, env: { ...env, ...more } });
+  return { ...world, env, workingDir, status };
+}
+
+/** Answers the probe with this status, as a receiver would. */
+async function listening(answer: number): Promise<number> {
+  const server = createServer((incoming, outgoing) => {
+    outgoing.writeHead(incoming.url === '/notifications' ? answer : 404).end();
+  });
+  onTestFinished(() => void server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** The line of a part, and what follows it up to the next one. */
+function part(out: string, name: string): string {
+  const lines = out.split('\n');
+  const from = lines.findIndex((line) => line.slice(3).startsWith(`${name} `));
+  const length = lines.slice(from + 1).findIndex((line) => !line.startsWith(' '.repeat(18)));
+  return lines.slice(from, from + 1 + length).join('\n');
+}
+
+describe('earshot status', () => {
+  it('says with which parts all is well, on one screen', async () => {
+    const { status } = await openWorld(await listening(200));
+    const { code, out, err } = await status(['--check']);
+    expect({ code, err }, out).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^All is well\.\n\n {3}receiver {7}takes notifications, up for 12 h; /);
+    expect(part(out, 'subscriptions')).toContain('1 run: sea-ice (60 min ago)');
+    const lines = out.split('\n');
+    expect(lines.length).toBeLessThanOrEqual(24);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
+  });
+
+  it('says first that no receiver runs, what else is wrong, and what to do', async () => {
+    const { status, dataDir } = await openWorld();
+    const alert = lasting('disk', '', 'critical');
+    await withStore(dataDir, ({ alerts }) =>
+      alerts.settleFindings({ judged: [], findings: [alert], channels: [], atUs: nowUs }),
+    );
+    const { code, out, err } = await status();
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(
+      /^Not all is well: No receiver runs: .+ Also not well: disk\.\n\n!! receiver +No receiver runs/,
+    );
+    expect(part(out, 'receiver')).toMatch(/\n {18}Next: Start it with `earshot start`/);
+    expect(part(out, 'disk')).toMatch(/^!! disk.*The cause of disk\.\n +Next: What to do about/);
+  });
+
+  it('says that a receiver refuses', async () => {
+    const { status } = await openWorld(await listening(503));
+    const { out } = await status();
+    expect(part(out, 'receiver')).toMatch(
+      /^!! receiver .*cannot be taken: It cannot store anything\./,
+    );
+  });
+
+  it('with --check ends with 3, and the reason on standard error', async () => {
+    const { status } = await openWorld();
+    const { code, out, err } = await status(['--check']);
+    expect(code).toBe(3);
+    expect(out).toContain('!! receiver');
+    expect(err).toMatch(/^earshot: Not all is well: No receiver runs: .+\n$/);
+  });
+
+  it('with --json has the facts and the judgement', async () => {
+    const { status } = await openWorld(await listening(200));
+    const { code, out } = await status(['--json', '--check']);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      ...{ at: '2026-05-02T12:00:00.000000Z', version, well: true, failures: [], alerts: [] },
+      receiver: { startedAt: '2026-05-02T00:00:00.000000Z', refusing: null, queue: null },
+      log: { firstPosition: 1, lastPosition: 2, lastReceivedAt: '2026-05-02T11:00:00.000000Z' },
+      subscriptions: [
+        { name: 'sea-ice', state: 'running', pausesAt: '2026-07-01T11:00:00.000000Z' },
+      ],
+      behindProxy: true,
+      certificate: null,
+    });
+  });
+
+  it('has colour on a terminal alone, and keeps to its width', async () => {
+    const { status } = await openWorld();
+    expect((await status()).out).not.toContain('\u001b');
+    const { out } = await status([], { isTTY: true, columns: 72 });
+    expect(out).toContain('\u001b[31m!! receiver');
+    const plain = await status([], { isTTY: true, columns: 72, env: { NO_COLOR: '1' } });
+    const widths = plain.out.split('\n').map(({ length }) => length);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(72);
+  });
+
+  it('is a program of its own that ends, beside nobody', { timeout: 30_000 }, async () => {
+    const { env, workingDir } = await openWorld();
+    const { code, out, err } = await spawnCommand(['status', '--check'], { env, cwd: workingDir })
+      .ended;
+    expect(code).toBe(3);
+    expect(out).toMatch(/^Not all is well: No receiver runs/);
+    expect(err).not.toContain(password);
+  });
+});
+
+describe('earshot status tells who has made a mistake', () => {
+  it('that there are no settings here', async () => {
+    const { status } = await openWorld();
+    const { code, out, err } = await status([], {
+      env: { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' },
+    });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('There are no endpoint credentials');
+    expect(err).toContain('HTTPS needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY');
+  });
+
+  it('that no data is there', async () => {
+    const { status } = await openWorld();
+    const folder = temporaryDirectory();
+    const { code, out, err } = await status([], { env: { EARSHOT_DATA_DIR: folder } });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(`There is no database in ${folder}. Set EARSHOT_DATA_DIR`);
+  });
+
+  it('that an option, or a word, is none', async () => {
+    const { status } = await openWorld();
+    const misspelt = await status(['--jsn']);
+    expect(misspelt).toMatchObject({ code: 2, out: '' });
+    expect(misspelt.err).toContain('(Did you mean --json?)');
+    expect(await status(['now'])).toMatchObject({ code: 2, out: '' });
+  });
+
+  it('that another receiver, or another program, answers', async () => {
+    const other = await openWorld(await listening(401));
+    expect(part((await other.status()).out, 'receiver')).toMatch(
+      /^! {2}receiver .*It accepts other credentials\. Run this with the settings of the receiver\./,
+    );
+    const stranger = await openWorld(await listening(302));
+    expect(part((await stranger.status()).out, 'receiver')).toMatch(/is not the receiver\. Check/);
+  });
+
+  it('that earshot.config.ts cannot be read, and tells the rest', async () => {
+    const { status, workingDir } = await openWorld(await listening(200));
+    writeFileSync(
+      join(workingDir, 'earshot.config.ts'),
+      'export default { subscriptions: {}, sinks: { act: {} } };\n',
+    );
+    const { code, out } = await status(['--check']);
+    expect(code).toBe(3);
+    expect(part(out, 'sinks')).toMatch(/^! {2}sinks .*earshot\.config\.ts.*act/);
+    expect(part(out, 'receiver')).toContain('takes notifications');
+  });
+});

@@ -1,0 +1,217 @@
+/** `/metrics` as a server that collects it sees it. */
+import { describe, expect, it } from 'vitest';
+import { metricTable, statusMetrics } from '../../src/console/metrics/metric-table.ts';
+import { createMetrics } from '../../src/console/metrics/metrics.ts';
+import { requestOutcomes } from '../../src/console/metrics/observed-metrics.ts';
+import { processMetrics } from '../../src/console/metrics/process-metrics.ts';
+import type { Status } from '../../src/domain/status.ts';
+import { openConsole } from './console-world.ts';
+import { type MetricSample, readScrape } from './metric-samples.ts';
+import { emptyStatus, sampleStatus } from './status-sample.ts';
+
+const silent = () => undefined;
+const log = { debug: silent, info: silent, warn: silent, error: silent };
+
+async function open(first: Status = sampleStatus()) {
+  const metrics = createMetrics(log);
+  let status = first;
+  const world = await openConsole({ metrics, status: async () => status });
+  const scrape = async () => readScrape((await world.get('/metrics')).text);
+  const stand = (next: Status) => {
+    status = next;
+  };
+  return { ...world, metrics, scrape, stand };
+}
+
+const stored = { outcome: 'stored', stored: 2, duplicates: 1 } as const;
+
+/** Names as the table has them: a histogram hands out three of each. */
+const familyOf = ({ name }: MetricSample) => {
+  const family = name.replace(/_(bucket|sum|count)$/, '');
+  return metricTable.some((row) => row.name === family) ? family : name;
+};
+const textOf = ({ name, labels, value }: MetricSample) => {
+  const inner = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
+  return `${name}${inner.length === 0 ? '' : `{${inner.join(',')}}`} ${value}`;
+};
+
+describe('a scrape', () => {
+  it('brings the metrics of the table, all of them and no other, with their types and labels', async () => {
+    const { metrics, get, scrape } = await open();
+    metrics.observe('stored', 'alps', stored);
+    const publicationDelay = { subscription: 'alps', seconds: 90 };
+    metrics.noteCommit({ durationSeconds: 0.01, deliveries: 3, publicationDelay });
+    expect(await get('/metrics')).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+    });
+    const { types, samples } = await scrape();
+    expect(Object.fromEntries(types)).toEqual(
+      Object.fromEntries(metricTable.map(({ name, type }) => [name, type])),
+    );
+    const found = new Map<string, Set<string>>();
+    for (const sample of samples) {
+      const names = Object.keys(sample.labels).filter((name) => name !== 'le');
+      found.set(familyOf(sample), new Set(names));
+    }
+    // A collection of garbage may not have happened yet.
+    const told = metricTable.filter(({ name }) => name !== 'nodejs_gc_duration_seconds');
+    for (const { name, labels } of told) {
+      expect([name, ...(found.get(name) ?? [])]).toEqual([name, ...Object.keys(labels)]);
+    }
+  });
+
+  it('follows how the receiver stands: each of these metrics moves when its subject does', async () => {
+    const { scrape, stand } = await open();
+    const before = await scrape();
+    stand(sampleStatus(true));
+    const after = await scrape();
+    const of = (samples: readonly MetricSample[], family: string) =>
+      samples.filter((one) => familyOf(one) === family).map(textOf);
+    const still = statusMetrics.filter(
+      ({ name }) => of(before.samples, name).join() === of(after.samples, name).join(),
+    );
+    expect(still.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('leaves out what is not known, also when it was known before', async () => {
+    const { scrape, stand } = await open();
+    await scrape();
+    stand(emptyStatus());
+    const { samples } = await scrape();
+    const names = new Set(samples.map(familyOf));
+    const absent = statusMetrics.filter(({ name }) => !names.has(name)).map(({ name }) => name);
+    expect(absent.length).toBeGreaterThan(25);
+    expect(names).not.toContain('earshot_last_notification_timestamp_seconds');
+    expect(names).not.toContain('earshot_certificate_left_days');
+    expect(names).not.toContain('earshot_backup_succeeded');
+    expect(samples.filter(({ name, value }) => /^earshot/.test(name) && !(value >= 0))).toEqual([]);
+  });
+
+  it('measures the process', async () => {
+    const { scrape } = await open();
+    await scrape();
+    const { value } = await scrape();
+    const gauges = processMetrics.filter(({ type }) => type !== 'histogram');
+    for (const { name } of gauges) expect(value(name), name).toBeGreaterThanOrEqual(0);
+    expect(value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
+    expect(value('process_cpu_seconds_total')).toBeGreaterThan(0);
+  });
+});
+
+describe('what is counted', () => {
+  it('is requests by outcome, from 0 on', async () => {
+    const { metrics, scrape } = await open();
+    const counts = async () => {
+      const { value } = await scrape();
+      return requestOutcomes.map((outcome) => value('earshot_requests_total', { outcome }));
+    };
+    expect(await counts()).toEqual([0, 0, 0, 0, 0, 0, 0]);
+    for (const [i, outcome] of requestOutcomes.entries()) {
+      for (let n = 0; n <= i; n += 1) metrics.observe(outcome, null);
+    }
+    expect(await counts()).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  });
+
+  it('is notifications by outcome and subscription: those in a body, and bodies in quarantine', async () => {
+    const { metrics, scrape } = await open();
+    metrics.observe('stored', 'alps', stored);
+    metrics.observe('duplicate', 'alps', { outcome: 'duplicate', duplicates: 4 });
+    metrics.observe('rejected', null, {
+      outcome: 'rejected',
+      faults: [],
+      quarantineId: 1,
+      stored: 3,
+    });
+    const { value, samples } = await scrape();
+    const of = (subscription: string) =>
+      ['stored', 'duplicate', 'rejected'].map((outcome) =>
+        value('earshot_notifications_total', { subscription, outcome }),
+      );
+    expect(of('alps')).toEqual([2, 5, 0]);
+    expect(of('(none)')).toEqual([3, 0, 1]);
+    // Registered, and nothing came yet: the first push is a step from 0 to 1.
+    expect(of('andes')).toEqual([0, 0, 0]);
+    expect(samples.filter(({ name }) => name === 'earshot_notifications_total')).toHaveLength(9);
+  });
+
+  it('is commits, and how late products were told of', async () => {
+    const { metrics, scrape } = await open();
+    const seconds = [0.004, 0.02, 0.02];
+    for (const durationSeconds of seconds) {
+      const publicationDelay = { subscription: 'alps', seconds: durationSeconds * 1_000 };
+      metrics.noteCommit({ durationSeconds, deliveries: 5, publicationDelay });
+    }
+    metrics.noteCommit({ durationSeconds: 0.02, deliveries: 600, publicationDelay: null });
+    const { value } = await scrape();
+    const commit = 'earshot_commit_duration_seconds';
+    expect(value(`${commit}_count`)).toBe(4);
+    expect(value(`${commit}_sum`)).toBeCloseTo(0.064);
+    expect(value(`${commit}_bucket`, { le: '0.005' })).toBe(1);
+    expect(value(`${commit}_bucket`, { le: '0.025' })).toBe(4);
+    expect(value('earshot_commit_deliveries_bucket', { le: '8' })).toBe(3);
+    expect(value('earshot_commit_deliveries_sum')).toBe(615);
+    const delay = 'earshot_publication_to_receipt_seconds';
+    const alps = { subscription: 'alps' };
+    expect(value(`${delay}_count`, alps)).toBe(3);
+    expect(value(`${delay}_bucket`, { ...alps, le: '15' })).toBe(1);
+    expect(value(`${delay}_bucket`, { ...alps, le: '30' })).toBe(3);
+  });
+
+  it('has a bounded number of rows, whatever names are invented; registered ones keep theirs', async () => {
+    const { metrics, scrape } = await open();
+    for (let i = 0; i < 500; i += 1) {
+      metrics.observe('stored', `invented-${i}`, stored);
+      const publicationDelay = { subscription: `invented-${i}`, seconds: 1 };
+      metrics.noteCommit({ durationSeconds: 0.01, deliveries: 1, publicationDelay });
+    }
+    const first = await scrape();
+    metrics.observe('stored', 'andes', stored);
+    const { samples, value } = await scrape();
+    const names = new Set(samples.map(({ labels }) => labels.subscription));
+    // 50 invented ones, the rest of them, the two that are registered, and metrics without a subscription.
+    expect(names.size).toBe(54);
+    const ours = ({ name }: MetricSample) => name.startsWith('earshot');
+    expect(samples.filter(ours)).toHaveLength(first.samples.filter(ours).length);
+    const count = (subscription: string) =>
+      value('earshot_notifications_total', { subscription, outcome: 'stored' });
+    expect([count('andes'), count('invented-49'), count('(other)')]).toEqual([2, 2, 900]);
+  });
+});
+
+describe('a scrape when it cannot be found out how the receiver stands', () => {
+  const late = { statusTimeoutMs: 30 };
+  const never = () => new Promise<never>(silent);
+  const failing = () => Promise.reject(new Error('no such table'));
+
+  it.each([
+    ['in time', never],
+    ['at all', failing],
+  ])('brings the rest, where it cannot be found out %s', async (_title, status) => {
+    const metrics = createMetrics(log, late);
+    metrics.observe('stored', 'alps', stored);
+    const known = readScrape(await metrics.scrape(async () => sampleStatus()));
+    expect(known.value('earshot_status_available')).toBe(1);
+    const { value, samples } = readScrape(await metrics.scrape(status));
+    expect(value('earshot_status_available')).toBe(0);
+    expect(value('earshot_requests_total', { outcome: 'stored' })).toBe(1);
+    const names = new Set(samples.map(familyOf));
+    expect(statusMetrics.filter(({ name }) => names.has(name))).toEqual([]);
+  });
+
+  it('is made once for all who ask meanwhile', async () => {
+    const metrics = createMetrics(log);
+    const { promise, resolve } = Promise.withResolvers<Status>();
+    let asked = 0;
+    const status = () => {
+      asked += 1;
+      return promise;
+    };
+    const scrapes = Array.from({ length: 20 }, () => metrics.scrape(status));
+    resolve(sampleStatus());
+    expect(new Set(await Promise.all(scrapes)).size).toBe(1);
+    expect(asked).toBe(1);
+    await metrics.scrape(status);
+    expect(asked).toBe(2);
+  });
+});

@@ -1,0 +1,162 @@
+/** How a receiver stands: one with something in every field, and one in which all of it has moved. */
+import { type Status, statusParts } from '../../src/domain/status.ts';
+
+const hourUs = 3_600_000_000;
+const dayUs = 24 * hourUs;
+
+export const sampleAtUs = Date.UTC(2026, 4, 2, 12) * 1_000;
+
+/** Everything is known, and each figure is its own; `moved` changes every one of them. */
+export function sampleStatus(moved = false): Status {
+  const step = moved ? 1 : 0;
+  const atUs = sampleAtUs + step * hourUs;
+  const agoUs = (us: number) => sampleAtUs - us + step * 60_000_000;
+  return {
+    atUs,
+    version: moved ? '0.2.0' : '0.1.0',
+    receiver: {
+      startedAtUs: agoUs(dayUs),
+      refusing: moved ? 'The disk is full.' : null,
+      queue: { bytes: 1_000 + step, bytesMax: 2_000 + step },
+    },
+    log: {
+      usedBytes: 3_000 + step,
+      freeBytes: 4_000 + step,
+      walBytes: 5_000 + step,
+      firstPosition: 10 + step,
+      lastPosition: 6_000 + step,
+      firstReceivedAtUs: agoUs(30 * dayUs),
+      indexBytes: 7_000 + step,
+      lastReceivedAtUs: agoUs(hourUs),
+      quarantined: 8 + step,
+      pruned: { position: 9, receivedBeforeUs: agoUs(40 * dayUs), prunedAtUs: agoUs(2 * dayUs) },
+    },
+    subscriptions: [
+      {
+        name: 'alps',
+        state: moved ? 'paused' : 'running',
+        pausedOnPurpose: false,
+        lastDeliveryAtUs: agoUs(2 * hourUs),
+        pausesAtUs: agoUs(-10 * dayUs),
+        cancelsAtUs: agoUs(-60 * dayUs),
+      },
+      {
+        name: 'andes',
+        state: moved ? 'absent' : 'unfinished',
+        pausedOnPurpose: false,
+        lastDeliveryAtUs: null,
+        pausesAtUs: null,
+        cancelsAtUs: null,
+      },
+    ],
+    behindProxy: false,
+    certificate: {
+      notAfterUs: agoUs(-20 * dayUs),
+      lifetimeUs: 90 * dayUs + step,
+      lastAttemptAtUs: agoUs(3 * hourUs),
+      lastSuccessAtUs: agoUs(30 * dayUs),
+      lastFailure: moved ? 'The name was not proved.' : null,
+    },
+    readers: [
+      {
+        name: 'product index',
+        of: 'index',
+        position: 5_000,
+        behind: 1_000 + step,
+        unreadSinceUs: agoUs(600_000_000),
+      },
+      { name: 'sink orders', of: 'sink', position: 6_000, behind: step, unreadSinceUs: null },
+    ],
+    summaries: {
+      mode: 'each',
+      waiting: 11 + step,
+      nextDueAtUs: null,
+      requests: 12 + step,
+      failed: 13 + step,
+      tokens: 14 + step,
+    },
+    sinks: [
+      {
+        name: 'orders',
+        waiting: 15 + step,
+        dead: 16 + step,
+        isSetUp: true,
+        oldestWaitingAtUs: agoUs(hourUs),
+        oldestLiveWaitingAtUs: agoUs(hourUs / 2),
+        lastError: null,
+        fault: moved ? 'The command is not there.' : null,
+      },
+    ],
+    coverage: [
+      {
+        subscription: 'alps',
+        expected: 17 + step,
+        missing: 18 + step,
+        recovered: 19 + step,
+        late: 20 + step,
+        unknownHours: 21 + step,
+      },
+    ],
+    disk: { freeBytes: 22_000 + step, totalBytes: 23_000 + step, reserveBytes: 24_000 + step },
+    backups: {
+      made: {
+        file: '/backups/earshot.db',
+        startedAtUs: agoUs(dayUs),
+        endedAtUs: agoUs(dayUs - 1),
+        bytes: 25_000 + step,
+        lastPosition: 26,
+        error: null,
+      },
+      failed: {
+        file: '/backups/earshot.db',
+        startedAtUs: agoUs(moved ? hourUs : 5 * dayUs),
+        endedAtUs: agoUs(moved ? hourUs : 5 * dayUs),
+        bytes: null,
+        lastPosition: null,
+        error: 'There is no room.',
+      },
+      everyHours: 24 + step,
+    },
+    failures: moved ? [{ part: 'disk', reason: 'It does not say.' }] : [],
+    parts: statusParts.map((part) => ({
+      part,
+      level: moved && part === 'disk' ? 'critical' : 'well',
+      text: 'All is well.',
+      nextStep: null,
+    })),
+    alerts: moved
+      ? [
+          {
+            id: 1,
+            kind: 'disk',
+            subject: '',
+            severity: 'warning',
+            cause: 'Little is left.',
+            evidence: [],
+            nextStep: 'Make room.',
+            raisedAtUs: agoUs(0),
+            resolvedAtUs: null,
+          },
+        ]
+      : [],
+  };
+}
+
+/** A receiver that has seen nothing yet, behind a proxy: all that may be unknown is. */
+export function emptyStatus(): Status {
+  const full = sampleStatus();
+  return {
+    ...full,
+    receiver: null,
+    log: null,
+    subscriptions: [],
+    certificate: null,
+    readers: [],
+    sinks: [],
+    coverage: [],
+    disk: null,
+    summaries: null,
+    backups: null,
+    alerts: [],
+  };
+}

@@ -1,0 +1,32 @@
+/** The dashboard in front of a real Prometheus that collects from a real receiver: every panel shows something. */
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+
+const project = join(import.meta.dirname, '../..');
+const script = join(project, 'scripts/check-dashboard.js');
+const hasPrometheus = process.env.CI !== undefined || existsSync('/usr/bin/prometheus');
+
+/** Row and title of each panel, in a table of Markdown. */
+const panelsIn = (text: string) =>
+  [...text.matchAll(/^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$/gm)].map((cells) => cells.slice(1, 3));
+
+it.runIf(hasPrometheus)(
+  'has data in every panel, and the page about it lists them',
+  {
+    timeout: 300_000,
+  },
+  async () => {
+    // A panel without data, or a rule that fails or fires, ends it with 1.
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script]);
+    expect(stderr).toBe('');
+    const panels = panelsIn(stdout);
+    expect(panels.length).toBeGreaterThan(35);
+    const page = readFileSync(join(project, 'docs/monitoring.md'), 'utf8');
+    const [table = ''] = page.slice(page.indexOf('| row | panel |')).split('\n\n');
+    const listed = panelsIn(table);
+    expect(listed).toEqual(panels);
+  },
+);

@@ -1,0 +1,182 @@
+/** Dashboard and alert rules as shipped: they ask for what there is, and name what exists. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { generatedFiles } from '../../src/cli/generated-files.ts';
+import { createMetrics } from '../../src/console/metrics/metrics.ts';
+import { sampleStatus } from '../console/status-sample.ts';
+import { faultsOf, labelsIn, readQuery } from './promql.ts';
+
+const project = join(import.meta.dirname, '../..');
+const deploy = join(project, 'deploy');
+const rulesFile = join(deploy, 'prometheus/earshot-rules.yml');
+
+const rulesSchema = z.object({
+  groups: z.tuple([
+    z.object({
+      rules: z.array(
+        z.strictObject({
+          alert: z.string(),
+          expr: z.string(),
+          for: z.string().optional(),
+          labels: z.strictObject({ severity: z.enum(['warning', 'critical']) }),
+          annotations: z.strictObject({
+            summary: z.string(),
+            description: z.string(),
+            docs: z.string(),
+          }),
+        }),
+      ),
+    }),
+  ]),
+});
+const { rules } = rulesSchema.parse(parse(readFileSync(rulesFile, 'utf8'))).groups[0];
+
+const place = z.strictObject({ x: z.int(), y: z.int(), w: z.int(), h: z.int() });
+const panelSchema = z.object({
+  id: z.int(),
+  type: z.string(),
+  title: z.string(),
+  gridPos: place,
+  description: z.string().optional(),
+  fieldConfig: z.object({ defaults: z.object({ unit: z.string() }) }).optional(),
+  targets: z.array(z.object({ expr: z.string(), legendFormat: z.string() })).default([]),
+});
+const dashboardText = readFileSync(join(deploy, 'grafana/earshot.json'), 'utf8');
+const dashboard = z.object({ panels: z.array(panelSchema) }).parse(JSON.parse(dashboardText));
+const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+
+const withoutVariables = (expr: string) =>
+  expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(instance|subscription)"/g, '""');
+
+const page = generatedFiles()['docs/cli.md'] ?? '';
+const headings = [...page.matchAll(/^##+ (earshot [a-z ]+)$/gm)].map(([, command = '']) => command);
+/** Those that do something by themselves. */
+const commands = headings.filter((one) => !headings.some((other) => other.startsWith(`${one} `)));
+
+/** Texts in backquotes that begin as a command does, and are none. */
+function unknownCommands(text: string): string[] {
+  const named = [...text.matchAll(/`(earshot [^`]+)`/g)].map(([, one = '']) => one);
+  return named.filter((one) => !commands.some((command) => `${one} `.startsWith(`${command} `)));
+}
+
+describe('a query', () => {
+  it.each([
+    ['earshot_refusing', []],
+    ['earshot_refused', ['there is no earshot_refused']],
+    ['earshot_commit_duration_seconds', ['there is no earshot_commit_duration_seconds']],
+    ['earshot_refusing{sink="a"}', ['earshot_refusing has no label sink']],
+    ['sum by (sink) (earshot_refusing)', ['nothing in it has the label sink']],
+    [
+      'rate(earshot_requests_total{outcome=~"stored|lost"}[5m])',
+      ['outcome of earshot_requests_total is never lost'],
+    ],
+    ['sum by (le) (rate(earshot_commit_duration_seconds_bucket[5m]))', []],
+  ])('is held against the table: %s', (text, faults) => {
+    expect(faultsOf(readQuery(text))).toEqual(faults);
+  });
+
+  it('that is no PromQL is found', () => {
+    expect(faultsOf(readQuery('rate(earshot_requests_total[5m]'))).not.toEqual([]);
+  });
+});
+
+describe('the dashboard', () => {
+  const targets = panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr, legendFormat }) => ({ title, expr, legendFormat })),
+  );
+
+  it('has panels enough, each with a question, a unit and a meaning', () => {
+    expect(panels.length).toBeGreaterThan(35);
+    for (const { title, targets, description = '', fieldConfig } of panels) {
+      expect(targets.length, title).toBeGreaterThan(0);
+      expect(description, title).toMatch(/\.$/);
+      expect(fieldConfig?.defaults.unit, title).toMatch(/^\w+$/);
+    }
+  });
+
+  it.each(targets)('asks in "$title" for what there is: $expr', ({ expr, legendFormat }) => {
+    const query = readQuery(withoutVariables(expr));
+    expect(faultsOf(query)).toEqual([]);
+    const told = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
+    expect(told.filter((label) => label !== undefined && !labelsIn(query).has(label))).toEqual([]);
+  });
+
+  it('has each panel at a place of its own, and every id once', () => {
+    const ids = dashboard.panels.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) => {
+      expect(x + w).toBeLessThanOrEqual(24);
+      return Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.floor(i / w)}`);
+    });
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+
+  it('names commands that there are', () => {
+    expect(unknownCommands('`earshot nothing` `earshot sinks x`')).toHaveLength(2);
+    expect(unknownCommands(dashboardText)).toEqual([]);
+  });
+});
+
+describe('the alert rules', () => {
+  it.each(rules)('$alert asks for what there is', ({ expr, annotations }) => {
+    const query = readQuery(expr);
+    expect(faultsOf(query)).toEqual([]);
+    const texts = Object.values(annotations).join(' ');
+    const told = [...texts.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
+    expect(told.filter((label) => label !== undefined && !labelsIn(query).has(label))).toEqual([]);
+  });
+
+  it.each(rules)('$alert says what to do, and where to read on', ({ annotations }) => {
+    expect(unknownCommands(annotations.description.replaceAll(/\s+/g, ' '))).toEqual([]);
+    const [file = '', anchor] = annotations.docs.split('#');
+    const titles = [...readFileSync(join(project, file), 'utf8').matchAll(/^#+ (.*)$/gm)];
+    const anchors = titles.map(([, title = '']) => title.toLowerCase().replaceAll(/[^\w]+/g, '-'));
+    expect(anchors.map((one) => one.replace(/-$/, ''))).toContain(anchor);
+  });
+
+  it('are each made to speak in their tests', () => {
+    const tests = readFileSync(join(import.meta.dirname, 'earshot-rules.yml'), 'utf8');
+    const names = rules.map(({ alert }) => alert);
+    expect(names.filter((name) => !tests.includes(`alertname="${name}"`))).toEqual([]);
+  });
+});
+
+const hasPromtool = process.env.CI !== undefined || existsSync('/usr/bin/promtool');
+
+describe.runIf(hasPromtool)('by the judgement of promtool', () => {
+  const promtool = (words: string[], input = '') => {
+    const { status, stdout, stderr } = spawnSync('promtool', words, { input, encoding: 'utf8' });
+    return { status, told: `${stdout}${stderr}` };
+  };
+
+  it('rules and configuration are right', () => {
+    expect(promtool(['check', 'rules', rulesFile])).toMatchObject({ status: 0 });
+    const config = join(deploy, 'prometheus/prometheus.yml');
+    expect(promtool(['check', 'config', config])).toMatchObject({ status: 0 });
+  });
+
+  it('the rules speak when they should, and are quiet when they should', {
+    timeout: 120_000,
+  }, () => {
+    const ended = promtool(['test', 'rules', join(import.meta.dirname, 'earshot-rules.yml')]);
+    expect(ended.status, ended.told).toBe(0);
+  });
+
+  it('metrics are named as is usual, but for two that count days and hours', async () => {
+    const silent = () => undefined;
+    const metrics = createMetrics({ debug: silent, info: silent, warn: silent, error: silent });
+    const { told } = promtool(
+      ['check', 'metrics'],
+      await metrics.scrape(async () => sampleStatus()),
+    );
+    const names = told.split('\n').map((line) => line.split(' ')[0]);
+    expect(names.filter((name) => name !== '')).toEqual([
+      'earshot_certificate_left_days',
+      'earshot_coverage_unknown_hours',
+    ]);
+  });
+});

@@ -1,0 +1,76 @@
+/**
+ * docs/status.md shows what the command prints, of figures of this test's own. To bring it up to date:
+ * `npx vitest run test/docs/status.test.ts --update`.
+ */
+import { describe, expect, it } from 'vitest';
+import { judgeStatus } from '../../src/cli/status/judge-status.ts';
+import { printStatus } from '../../src/cli/status/print-status.ts';
+import type { StatusFacts } from '../../src/domain/status.ts';
+import { dayUs, hourUs, wellFacts } from '../cli/status-facts.ts';
+import { openConsole } from '../console/console-world.ts';
+import { readPage } from './console-sessions.ts';
+
+const columnsMax = 100;
+const linesMax = 24;
+
+/** As on a terminal of this width, without colour. */
+async function printed(facts: StatusFacts): Promise<string> {
+  const stdout = {
+    ...{ isTTY: true, columns: columnsMax },
+    write: () => true,
+    once: () => undefined,
+  };
+  const status = { ...facts, parts: await judgeStatus(facts) };
+  return printStatus(status, { stdout, env: { NO_COLOR: '1' } });
+}
+
+/** A certificate that could not be renewed for two weeks, and a sink that is down. */
+function troubled(): StatusFacts {
+  const facts = wellFacts();
+  const { certificate, sinks, atUs } = facts;
+  const notAfterUs = atUs + 9.5 * dayUs;
+  const lastFailure = 'Port 80 could not be reached.';
+  return {
+    ...facts,
+    certificate: certificate && { ...certificate, notAfterUs, lastFailure },
+    sinks: sinks.map((sink) => ({
+      ...{ ...sink, waiting: 1_000, lastError: 'it answered 502' },
+      ...{ oldestWaitingAtUs: atUs - 9 * hourUs, oldestLiveWaitingAtUs: atUs - 9 * hourUs },
+    })),
+  };
+}
+
+describe('the page on the status', () => {
+  it('shows what is printed, on one screen', async () => {
+    const screens = await Promise.all([wellFacts(), troubled()].map(printed));
+    let shown = 0;
+    const page = readPage('status.md').replaceAll(
+      /^(```console\n\$ earshot status\n).*?^```$/gms,
+      (_, begin) => `${begin}${screens[shown++]}\`\`\``,
+    );
+    expect(shown).toBe(screens.length);
+    for (const screen of screens) {
+      const lines = screen.trimEnd().split('\n');
+      expect(lines.length).toBeLessThanOrEqual(linesMax);
+      expect(lines.filter(({ length }) => length > columnsMax)).toEqual([]);
+    }
+    await expect(page).toMatchFileSnapshot('../../docs/status.md');
+  });
+
+  it('tells of every field', async () => {
+    const { get } = await openConsole();
+    const { paths } = (await get('/api/openapi.json')).json;
+    const { schema } = paths['/api/status'].get.responses[200].content['application/json'];
+    const page = readPage('status.md');
+    const fields = namesIn(schema);
+    expect(fields.length).toBeGreaterThan(70);
+    expect(fields.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  });
+});
+
+/** The names of all properties, at any depth. */
+function namesIn(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const own = 'properties' in schema ? Object.keys(Object(schema.properties)) : [];
+  return [...own, ...Object.values(schema).flatMap(namesIn)];
+}

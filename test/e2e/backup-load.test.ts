@@ -1,0 +1,159 @@
+/** A backup of a receiver under load, restored on a fresh folder: nothing that was answered before it is lost. */
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { databaseFileName } from '../../src/store/database.ts';
+import { notification } from '../helpers/deliveries.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import {
+  createClient,
+  createReceiverWorld,
+  credentials,
+  type SpawnedReceiver,
+} from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const senders = 16;
+/** They come from the data directory, so that the backup has them. */
+const withoutCredentials = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '' };
+
+async function openWorld() {
+  const folder = temporaryDirectory();
+  const world = await createReceiverWorld(folder);
+  mkdirSync(world.dataDir, { mode: 0o700 });
+  const secret = join(world.dataDir, 'endpoint-credentials.json');
+  writeFileSync(secret, JSON.stringify({ pairs: [credentials] }), { mode: 0o600 });
+  const out = join(folder, 'backups');
+  mkdirSync(out, { mode: 0o700 });
+  const command = (...argv: string[]) =>
+    spawnCommand(argv, { env: { EARSHOT_DATA_DIR: world.dataDir }, cwd: folder });
+  const start = (dataDir = world.dataDir) =>
+    world.start({ ...withoutCredentials, EARSHOT_DATA_DIR: dataDir });
+  return { ...world, folder, out, command, start };
+}
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+const bodyOf = (number: number) =>
+  JSON.stringify(notification(number, { padding: `${number} `.repeat(500) }));
+
+/** Sends until it is stopped; keeps the numbers that were answered with 200. */
+function startLoad({ ca }: World, { port }: SpawnedReceiver, answered: number[]) {
+  const post = createClient({ port, ca, connections: senders });
+  let isGoing = true;
+  let next = answered.length;
+  const send = async () => {
+    while (isGoing) {
+      const number = next;
+      next += 1;
+      const { status } = await post('POST', '/notifications/load', bodyOf(number));
+      expect(status).toBe(200);
+      answered.push(number);
+    }
+  };
+  const sending = Promise.all(Array.from({ length: senders }, send));
+  return {
+    stop: async () => {
+      isGoing = false;
+      await sending;
+    },
+  };
+}
+
+async function stop({ child }: SpawnedReceiver): Promise<void> {
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  expect(await exit).toEqual([0, null]);
+}
+
+/** Numbers of what a store holds, each as often as it is there. */
+function storedIn(dataDir: string): number[] {
+  const database = new Sqlite(join(dataDir, databaseFileName));
+  const stored = database.prepare<[], string>('SELECT ack_id FROM notification').pluck().all();
+  expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+  database.close();
+  return stored.map((ackId) => Number(ackId.replace('ack-', ''))).toSorted((a, b) => a - b);
+}
+
+it('holds every notification that was answered before, and serves on a fresh folder', async () => {
+  const world = await openWorld();
+  const receiver = await world.start();
+  const answered: number[] = [];
+  const load = startLoad(world, receiver, answered);
+  await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(2_000);
+
+  const before = [...answered];
+  const ended = await world.command('backup', '--to', world.out, '--json').ended;
+  const atEnd = answered.length;
+  await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(atEnd + 100);
+  await load.stop();
+  await stop(receiver);
+  expect(ended).toMatchObject({ code: 0, err: '' });
+  const made: { file: string; notifications: number } = JSON.parse(ended.out);
+  expect(atEnd).toBeGreaterThan(before.length);
+
+  const fresh = join(world.folder, 'fresh');
+  const restored = await world.command('restore', made.file, '--to', fresh).ended;
+  expect(restored).toMatchObject({ code: 0 });
+  const held = storedIn(fresh);
+  const isHeld = new Set(held);
+  expect(before.filter((number) => !isHeld.has(number))).toEqual([]);
+  expect(held).toHaveLength(made.notifications);
+  expect(isHeld.size).toBe(held.length);
+  expect(held.length).toBeLessThan(answered.length);
+
+  // What came since comes once more, as from the catalogue, with all the rest: each is there once.
+  const again = await world.start(fresh);
+  const post = createClient({ port: again.port, ca: world.ca, connections: senders });
+  const outcomes = { stored: 0, duplicate: 0 };
+  for (let from = 0; from < answered.length; from += senders) {
+    const some = answered.slice(from, from + senders);
+    const answers = await Promise.all(
+      some.map((number) => post('POST', '/notifications/load', bodyOf(number))),
+    );
+    for (const { body } of answers) {
+      outcomes[JSON.parse(body).status as keyof typeof outcomes] += 1;
+    }
+  }
+  await stop(again);
+  expect(outcomes).toEqual({
+    stored: answered.length - held.length,
+    duplicate: held.length,
+  });
+  expect(storedIn(fresh)).toEqual(answered.toSorted((a, b) => a - b));
+}, 240_000);
+
+it('leaves no half file under its name when it is killed, at any moment', async () => {
+  const world = await openWorld();
+  const receiver = await world.start();
+  const answered: number[] = [];
+  const load = startLoad(world, receiver, answered);
+  await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(1_000);
+  const random = createRandom(29);
+  const names = () => readdirSync(world.out);
+  let killed = 0;
+  for (let round = 0; round < 5; round += 1) {
+    const backup = world.command('backup', '--to', join(world.out, 'killed.db'));
+    await expect.poll(() => names().length, { timeout: 60_000, interval: 2 }).toBeGreaterThan(0);
+    // The moment itself is what is random here, not a wait for something to happen.
+    await delay(random.integer(0, 60));
+    backup.kill();
+    const { code } = await backup.ended;
+    if (code === null) killed += 1;
+    // It may have been faster.
+    expect(names().includes('killed.db')).toBe(code === 0);
+    if (code === 0) rmSync(join(world.out, 'killed.db'));
+  }
+  expect(killed).toBeGreaterThan(0);
+  await load.stop();
+  const ended = await world.command('backup', '--to', join(world.out, 'killed.db'), '--force')
+    .ended;
+  expect(ended).toMatchObject({ code: 0 });
+  expect(names()).toEqual(['killed.db']);
+  await stop(receiver);
+  expect(storedIn(world.dataDir)).toEqual(answered.toSorted((a, b) => a - b));
+}, 240_000);

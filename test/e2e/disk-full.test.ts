@@ -1,0 +1,118 @@
+/** A disk that fills up under load: what was answered is kept, what ends things has room, and intake recovers. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { databaseFileName } from '../../src/store/database.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { canMount } from './disk-small.ts';
+import {
+  type DiskWorld,
+  expectNothingLost,
+  keptIn,
+  type Loaded,
+  openDiskWorld,
+} from './disk-world.ts';
+
+const soon = { timeout: 20_000, interval: 20 };
+const filled = { timeout: 90_000, interval: 20 };
+const mebibyte = 2 ** 20;
+
+/** Loads it until so many more are refused. */
+async function refuses(receiver: Loaded): Promise<void> {
+  receiver.load();
+  const before = receiver.refused();
+  await expect.poll(receiver.refused, filled).toBeGreaterThan(before + 50);
+  expect((await receiver.send('GET', '/notifications/all')).status).toBe(503);
+}
+
+async function endsInOrder(receiver: Loaded): Promise<void> {
+  const askedMs = performance.now();
+  expect(await receiver.end('SIGTERM'), receiver.log()).toBe(0);
+  expect(performance.now() - askedMs).toBeLessThan(10_000);
+}
+
+/** Makes room: intake, indexing, the sink and the summaries go on by themselves. */
+async function recovers(world: DiskWorld, receiver: Loaded) {
+  const { disk, answered, hook, dataDir, asked } = world;
+  const [before, askedBefore] = [answered.length, asked()];
+  disk.free();
+  await expect.poll(() => answered.length, soon).toBeGreaterThan(before + 100);
+  await receiver.quiet();
+  expect((await receiver.send('GET', '/notifications/all')).status).toBe(200);
+  const { ackIds } = keptIn(dataDir);
+  const handedOver = () => new Set(hook.positions()).size;
+  await expect.poll(handedOver, { timeout: 60_000 }).toBe(ackIds.length);
+  // What is to be summed up is found in the index, which goes on, too.
+  await expect.poll(asked, { timeout: 60_000 }).toBeGreaterThan(askedBefore);
+}
+
+const hasWal = ({ dataDir }: DiskWorld) => existsSync(join(dataDir, `${databaseFileName}-wal`));
+
+describe.skipIf(!canMount)('a disk that fills up under load (needs root to mount one)', () => {
+  it('by what is received, is refused in time: there is room to end in order, and to begin again', async () => {
+    const world = await openDiskWorld(64);
+    const { disk } = world;
+    disk.take(24);
+    const first = await world.start();
+    await refuses(first);
+    expect(disk.freeBytes()).toBeGreaterThan(3 * mebibyte);
+    await endsInOrder(first);
+    expect(hasWal(world)).toBe(false);
+    const second = await world.start();
+    await refuses(second);
+    expect(await second.end('SIGKILL')).toBeNull();
+    const third = await world.start();
+    await refuses(third);
+    await recovers(world, third);
+    await endsInOrder(third);
+    expectNothingLost(world);
+  }, 240_000);
+
+  it('is made room on by a prune, while it is full and the receiver runs', async () => {
+    const { disk, dataDir, answered, start } = await openDiskWorld(64);
+    disk.take(24);
+    const receiver = await start();
+    await refuses(receiver);
+    const before = answered.length;
+    const prune = ['prune', '--to-size', '4MiB', '--yes'];
+    const env = { EARSHOT_DATA_DIR: dataDir };
+    const { code, err } = await spawnCommand(prune, { env, cwd: disk.folder }).ended;
+    expect(code, err).toBe(0);
+    await expect.poll(() => answered.length, soon).toBeGreaterThan(before + 50);
+    await endsInOrder(receiver);
+    const { ackIds, integrity } = keptIn(dataDir);
+    expect(ackIds).toEqual(expect.arrayContaining(answered.slice(before)));
+    expect(ackIds.length).toBeLessThan(answered.length);
+    expect(integrity).toBe('ok');
+  }, 120_000);
+
+  it.each([
+    ['that leaves room', {}],
+    ['that does not', { EARSHOT_DISK_RESERVE: '0' }],
+  ])(
+    'by something else, to the last byte, loses nothing under a limit %s',
+    async (_name, env) => {
+      const world = await openDiskWorld(96);
+      const { disk, answered } = world;
+      const first = await world.start(env);
+      first.load();
+      await expect.poll(() => answered.length, soon).toBeGreaterThan(300);
+      disk.fill();
+      await refuses(first);
+      disk.fill();
+      expect(disk.freeBytes()).toBe(0);
+      await endsInOrder(first);
+      disk.fill();
+      const second = await world.start(env);
+      await refuses(second);
+      expect(await second.end('SIGKILL')).toBeNull();
+      disk.fill();
+      const third = await world.start(env);
+      await refuses(third);
+      await recovers(world, third);
+      await endsInOrder(third);
+      expectNothingLost(world);
+    },
+    240_000,
+  );
+});

@@ -1,0 +1,162 @@
+/** The real program on a small disk, with all that works beside intake, under load; and what it has answered. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { expect } from 'vitest';
+import { databaseFileName } from '../../src/store/database.ts';
+import { openStore } from '../../src/store/store.ts';
+import { recordOf } from '../cli/product-samples.ts';
+import { notification } from '../helpers/deliveries.ts';
+import {
+  type Answer,
+  createClient,
+  createReceiverWorld,
+  type SpawnedReceiver,
+} from '../helpers/spawned-receiver.ts';
+import { startHook } from '../sinks/hook-server.ts';
+import { openSandbox, productOf } from '../summary/worker/worker-world.ts';
+import { mountSmallDisk } from './disk-small.ts';
+
+const senders = 8;
+/** One more, for the probe. */
+const connections = senders + 1;
+/** A sender that was refused tries again after so long, with the same notification. */
+const refusedPauseMs = 20;
+
+export type DiskWorld = Awaited<ReturnType<typeof openDiskWorld>>;
+
+/** With a sink that takes everything, and an inference service that answers. */
+export async function openDiskWorld(mebibytes: number) {
+  const disk = mountSmallDisk(mebibytes);
+  const world = await createReceiverWorld(disk.folder);
+  const { dataDir } = world;
+  const hook = await startHook();
+  const sinks = { hook: { webhook: hook.url, from: 'start' } };
+  const config = `export default ${JSON.stringify({ sinks })};\n`;
+  writeFileSync(join(disk.folder, 'earshot.config.ts'), config);
+  await beginSummaries(dataDir);
+  const { inference, inferenceUrl } = await openSandbox();
+  const env = summaryEnvironment(inferenceUrl);
+  const catalogue: Catalogue = { made: 0, answered: [] };
+  const start = async (more: Record<string, string> = {}): Promise<Loaded> => {
+    const receiver = await world.start({ ...env, ...more });
+    const { port } = receiver;
+    return underLoad(receiver, catalogue, createClient({ port, ca: world.ca, connections }));
+  };
+  /** Requests for summaries so far. */
+  const asked = () => inference.totals().requests;
+  const { answered } = catalogue;
+  return { disk, asked, dataDir, hook, answered, start };
+}
+
+/** What was made so far, and the ids of what was answered with 200. */
+interface Catalogue {
+  made: number;
+  answered: string[];
+}
+
+function underLoad(
+  receiver: SpawnedReceiver,
+  catalogue: Catalogue,
+  send: ReturnType<typeof createClient>,
+): Loaded {
+  let [isSending, refused] = [false, 0];
+  let sending: Promise<unknown> = Promise.resolve();
+  const one = async () => {
+    catalogue.made += 1;
+    const number = catalogue.made;
+    const body = bodyOf(number);
+    while (isSending) {
+      const { status } = await send('POST', '/notifications/all', body);
+      if (status === 200) return void catalogue.answered.push(`ack-${number}`);
+      expect(status).toBe(503);
+      refused += 1;
+      await delay(refusedPauseMs);
+    }
+  };
+  const sendOn = async () => {
+    while (isSending) await one();
+  };
+  const quiet = async () => {
+    isSending = false;
+    await sending;
+  };
+  return {
+    ...receiver,
+    send,
+    load: () => {
+      isSending = true;
+      // A connection that a kill breaks ends its sender.
+      sending = Promise.allSettled(Array.from({ length: senders }, sendOn));
+    },
+    quiet,
+    refused: () => refused,
+    end: async (signal) => {
+      const exit = once(receiver.child, 'exit');
+      receiver.child.kill(signal);
+      const [code] = await exit;
+      await quiet();
+      return code;
+    },
+  };
+}
+
+/** Of a product that can be told of, with what cannot be packed. */
+function bodyOf(number: number): string {
+  const sample = productOf(number);
+  const fields = { ProductId: sample.id, ProductName: sample.name, value: recordOf(sample) };
+  const padding = randomBytes(18_000).toString('base64');
+  return JSON.stringify(notification(number, { ...fields, padding }));
+}
+
+export interface Loaded extends SpawnedReceiver {
+  send: (method: string, path: string, body?: string) => Promise<Answer>;
+  /** Senders push as fast as they are answered, until `quiet` or the end. */
+  load(): void;
+  quiet(): Promise<void>;
+  /** Answers 503 so far. */
+  refused(): number;
+  /** Resolves with the exit code; null when it was killed. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+}
+
+/** What the database holds, once nobody writes to it. */
+export function keptIn(dataDir: string) {
+  const database = new Sqlite(join(dataDir, databaseFileName));
+  try {
+    const ackIds = database.prepare('SELECT ack_id FROM notification').pluck().all() as string[];
+    return { ackIds, integrity: database.pragma('integrity_check', { simple: true }) };
+  } finally {
+    database.close();
+  }
+}
+
+/** Everything answered is there, once. */
+export function expectNothingLost({ dataDir, answered }: DiskWorld): void {
+  const { ackIds, integrity } = keptIn(dataDir);
+  const kept = new Set(ackIds);
+  expect(answered.filter((ackId) => !kept.has(ackId))).toEqual([]);
+  expect(kept.size).toBe(ackIds.length);
+  expect(integrity).toBe('ok');
+}
+
+/** So that the first product has a text, too. */
+async function beginSummaries(dataDir: string): Promise<void> {
+  const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+  await store.moveCursor('summaries', 0, 0);
+  await store.close();
+}
+
+const summaryEnvironment = (inferenceUrl: string) => ({
+  EARSHOT_RECONCILE: 'off',
+  EARSHOT_SUMMARY: 'each',
+  EARSHOT_INFERENCE_URL: inferenceUrl,
+  EARSHOT_INFERENCE_API_KEY: 'sandbox-key',
+  EARSHOT_INFERENCE_MODEL: 'openai/gpt-oss-120b',
+  EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '100000',
+  EARSHOT_SUMMARY_REQUESTS_PER_DAY: '100000',
+  EARSHOT_SUMMARY_TOKENS_PER_DAY: '999999999',
+});

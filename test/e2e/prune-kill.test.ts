@@ -1,0 +1,56 @@
+/** SIGKILL of `earshot prune` at any moment: nothing is lost, and the same words again end in the same state. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { openStoreReader } from '../../src/store/store.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { fillLog, lookInto } from './prune-world.ts';
+
+const counts = { old: 40_000, kept: 2_000 };
+const killsMax = 12;
+
+it('goes on where it was, however often it was killed', async () => {
+  const dataDir = temporaryDirectory();
+  const { old, kept } = await fillLog(dataDir, counts);
+  const fileBytes = () => statSync(join(dataDir, 'earshot.db')).size;
+  const before = fileBytes();
+  const random = createRandom(20_261_121);
+  const prune = () =>
+    spawnCommand(['prune', '--older-than', '365d', '--yes', '--json'], {
+      env: { EARSHOT_DATA_DIR: dataDir },
+      cwd: dataDir,
+    });
+  const reader = openStoreReader(dataDir);
+  const firstPosition = async () => (await reader.pruning.logSize()).firstPosition;
+  let midway = 0;
+  for (let kills = 0; kills < killsMax; kills += 1) {
+    const beganAt = await firstPosition();
+    const running = prune();
+    // Some are killed when they have begun to remove, some at any moment.
+    const patienceMs = 20_000;
+    if (kills % 3 !== 2) {
+      await expect.poll(firstPosition, { timeout: patienceMs, interval: 5 }).not.toBe(beganAt);
+    }
+    await delay(random.integer(0, 150));
+    running.kill();
+    await running.ended;
+    const { ackIds, ...found } = lookInto(dataDir);
+    expect(found).toEqual({ unreadable: [], inVain: 0, check: 'ok' });
+    // The oldest have gone, in their order; what is to stay is there.
+    expect(ackIds).toEqual([...old, ...kept].slice(-ackIds.length));
+    expect(ackIds.length).toBeGreaterThanOrEqual(counts.kept);
+    if (ackIds.length > counts.kept && ackIds.length < counts.old + counts.kept) midway += 1;
+    const horizon = await reader.pruning.pruneHorizon();
+    expect(horizon?.position ?? 0).toBe(counts.old + counts.kept - ackIds.length);
+    if (ackIds.length === counts.kept) break;
+  }
+  await reader.close();
+  expect(midway).toBeGreaterThan(1);
+  const { code, err } = await prune().ended;
+  expect(code, err).toBe(0);
+  expect(lookInto(dataDir).ackIds).toEqual(kept);
+  expect(fileBytes()).toBeLessThan(0.3 * before);
+}, 180_000);

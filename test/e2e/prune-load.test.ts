@@ -1,0 +1,76 @@
+/** The real program prunes while the real program receives: what is to go goes, and nothing else. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { notification } from '../helpers/deliveries.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { fillLog, lookInto } from './prune-world.ts';
+
+const counts = { old: 12_000, kept: 3_000 };
+const senders = 8;
+
+it('prunes under load: what is old goes, what is new stays, and every answer holds', async () => {
+  const folder = temporaryDirectory();
+  const world = await createReceiverWorld(folder);
+  const { dataDir } = world;
+  const { kept } = await fillLog(dataDir, counts);
+  const fileBytes = () => statSync(join(dataDir, 'earshot.db')).size;
+  const before = fileBytes();
+  const { port, child } = await world.start();
+  const post = createClient({ port, ca: world.ca, connections: senders });
+  const command = (...argv: string[]) =>
+    spawnCommand(argv, { env: { EARSHOT_DATA_DIR: dataDir }, cwd: folder }).ended;
+  const products = async () => {
+    const { out } = await command('index', 'status', '--json');
+    return JSON.parse(out);
+  };
+  // What the index has not read holds pruning back.
+  await expect
+    .poll(async () => (await products()).products, { timeout: 60_000 })
+    .toBe(counts.old + counts.kept);
+
+  const answered: string[] = [];
+  let isSending = true;
+  let slowestMs = 0;
+  let next = 2_000_000;
+  const send = async () => {
+    while (isSending) {
+      next += 1;
+      const number = next;
+      const beganMs = performance.now();
+      const { status } = await post(
+        'POST',
+        '/notifications/load',
+        JSON.stringify(notification(number)),
+      );
+      slowestMs = Math.max(slowestMs, performance.now() - beganMs);
+      expect(status).toBe(200);
+      answered.push(`ack-${number}`);
+    }
+  };
+  const sending = Promise.all(Array.from({ length: senders }, send));
+  const ended = await command('prune', '--older-than', '365d', '--yes', '--json');
+  isSending = false;
+  await sending;
+
+  expect(ended.code, ended.err).toBe(0);
+  const { notifications, heldBy, removed } = JSON.parse(ended.out);
+  expect({ notifications, heldBy }).toEqual({ notifications: counts.old, heldBy: [] });
+  expect(removed.notifications).toBe(counts.old);
+  expect(answered.length).toBeGreaterThan(100);
+  // Far below the 30 s after which the sender would give up; a step holds the lock for some 25 ms.
+  expect(slowestMs).toBeLessThan(3_000);
+  await expect
+    .poll(async () => (await products()).products, { timeout: 60_000 })
+    .toBe(counts.kept + answered.length);
+  child.kill('SIGTERM');
+  await new Promise((resolve) => child.once('exit', resolve));
+
+  const { ackIds, ...found } = lookInto(dataDir);
+  expect(found).toEqual({ unreadable: [], inVain: 0, check: 'ok' });
+  expect(ackIds.toSorted()).toEqual([...kept, ...answered].toSorted());
+  expect(removed.givenBackBytes).toBeGreaterThan(0);
+  expect(fileBytes()).toBeLessThan(before);
+}, 180_000);

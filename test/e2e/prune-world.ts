@@ -1,0 +1,67 @@
+/** A log with an old part and a new one, and what of it is there, counted by looking at the file itself. */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { bodyReader } from '../../src/store/bodies/body-reader.ts';
+import { databaseFileName } from '../../src/store/database.ts';
+import { openStore } from '../../src/store/store.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+
+const dayUs = 86_400_000_000;
+const padding = 'x'.repeat(1_000);
+
+/** Two years ago, and yesterday. */
+export interface OldLog {
+  old: string[];
+  kept: string[];
+}
+
+/** Old ones with the numbers from 1 on, newer ones with those from 1,000,001 on; some hundred a transaction. */
+export async function fillLog(
+  dataDir: string,
+  counts: { old: number; kept: number },
+): Promise<OldLog> {
+  const nowUs = Date.now() * 1_000;
+  const store = await openStore({ dataDir, nowUs: () => nowUs });
+  const fill = async (first: number, count: number, sinceUs: number) => {
+    const ackIds: string[] = [];
+    for (let at = 0; at < count; at += 250) {
+      const numbers = Array.from({ length: Math.min(250, count - at) }, (_, i) => first + at + i);
+      const receipts = numbers.map((number) =>
+        store.accept(
+          delivery(notification(number, { padding: `${number} ${padding}` }), {
+            receivedAtUs: sinceUs + (number - first) * 1_000_000,
+          }),
+        ),
+      );
+      await Promise.all(receipts);
+      ackIds.push(...numbers.map((number) => `ack-${number}`));
+    }
+    return ackIds;
+  };
+  const old = await fill(1, counts.old, nowUs - 730 * dayUs);
+  const kept = await fill(1_000_001, counts.kept, nowUs - dayUs);
+  await store.close();
+  return { old, kept };
+}
+
+/** Everything in the log, with whether its body says what it should, and whether the file is sound. */
+export function lookInto(dataDir: string) {
+  const database = new Sqlite(join(dataDir, databaseFileName));
+  const rows = database
+    .prepare<[], { ackId: string; bodyId: number }>(
+      'SELECT ack_id AS ackId, body_id AS bodyId FROM notification ORDER BY position',
+    )
+    .all();
+  const { body } = bodyReader(database);
+  const unreadable = rows.filter(({ ackId, bodyId }) => !body(bodyId)?.includes(`"${ackId}"`));
+  const inVain = database
+    .prepare(
+      `SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM notification
+         WHERE body_id >= body.id AND body_id < body.id + bodies)`,
+    )
+    .pluck()
+    .get();
+  const check = database.pragma('integrity_check', { simple: true });
+  database.close();
+  return { ackIds: rows.map(({ ackId }) => ackId), unreadable, inVain, check };
+}

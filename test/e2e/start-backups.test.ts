@@ -1,0 +1,49 @@
+/** A backup that `earshot start` makes by itself, restored on a fresh folder: what came since is fetched there. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { openStoreReader } from '../../src/store/store.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { openRegistered, publish, publishedIds } from './start-world.ts';
+
+// The command has no way to these times, and the first look is a minute after its start.
+vi.mock('../../src/cli/backup/serve-backups.ts', async (load) => {
+  const real = await load<typeof import('../../src/cli/backup/serve-backups.ts')>();
+  const soon = { firstMs: 50, intervalMs: 50 };
+  const startBackups: typeof real.startBackups = (parts, config, io) =>
+    real.startBackups(parts, config, io, soon);
+  return { ...real, startBackups };
+});
+
+it('is enough for another machine to go on, with nothing missing', {
+  timeout: 90_000,
+}, async () => {
+  const world = await openRegistered();
+  const { folder, minuteMs } = world;
+  const [backups, fresh] = [join(folder, 'backups'), join(folder, 'fresh')];
+  const first = await world.start();
+  await publish(world, 5);
+  await expect.poll(async () => (await world.entries()).length).toBe(5);
+  await world.stop(first);
+  const running = await world.start({ EARSHOT_BACKUP_DIR: backups });
+  await expect.poll(running.err, { timeout: 20_000 }).toContain('"a backup was made and checked"');
+  await publish(world, 4);
+  await expect.poll(async () => (await world.entries()).length).toBe(9);
+  await world.stop(running);
+
+  const [name = ''] = readdirSync(backups);
+  await world.command('restore', join(backups, name), '--to', fresh);
+  const reader = openStoreReader(fresh);
+  onTestFinished(() => reader.close());
+  expect((await reader.counts()).notifications).toBe(5);
+  world.passMs(10 * minuteMs);
+  const there = await world.start({ EARSHOT_DATA_DIR: fresh });
+  const idsThere = async () =>
+    (await collect(reader.find({}))).map(({ productId }) => productId).toSorted();
+  await expect.poll(idsThere, { timeout: 20_000 }).toEqual(publishedIds(world));
+  await publish(world, 2);
+  await expect.poll(idsThere, { timeout: 20_000 }).toEqual(publishedIds(world));
+  await world.stop(there);
+  const sources = (await collect(reader.find({ order: 'oldest' }))).map(({ source }) => source);
+  expect(sources.filter((source) => source === 'reconcile')).toHaveLength(4);
+});

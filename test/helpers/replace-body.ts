@@ -1,0 +1,28 @@
+/** Puts other bytes in the place of a body of the log, as no program would. */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { bodyReader } from '../../src/store/bodies/body-reader.ts';
+import { databaseFileName } from '../../src/store/database.ts';
+
+/** The body alone: those that were packed with it become rows of their own, as they came. */
+export function replaceBody(dataDir: string, bodyId: number, bytes: Uint8Array): void {
+  const database = new Sqlite(join(dataDir, databaseFileName));
+  try {
+    const pack = database
+      .prepare<[number], { id: number; bodies: number }>(
+        'SELECT id, bodies FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1',
+      )
+      .get(bodyId);
+    if (pack === undefined) throw new Error(`There is no body ${bodyId}.`);
+    const ids = Array.from({ length: pack.bodies }, (_, i) => pack.id + i);
+    const { keptBody } = bodyReader(database);
+    const bodies = ids.map((id) => (id === bodyId ? bytes : keptBody(id)));
+    database.transaction(() => {
+      database.prepare('DELETE FROM body WHERE id = ?').run(pack.id);
+      const insert = database.prepare("INSERT INTO body VALUES (?, 'identity', ?, 1)");
+      for (const [i, body] of bodies.entries()) insert.run(pack.id + i, body);
+    })();
+  } finally {
+    database.close();
+  }
+}

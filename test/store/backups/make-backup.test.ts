@@ -1,0 +1,183 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import type { BackupProgress } from '../../../src/store/backups/backup-messages.ts';
+import { inspectBackup } from '../../../src/store/backups/inspect-backup.ts';
+import { verifySealed } from '../../../src/store/backups/verify-backup.ts';
+import { databaseFileName } from '../../../src/store/database.ts';
+import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { delivery } from '../../helpers/deliveries.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import {
+  about,
+  contentsIn,
+  contentsOf,
+  filesIn,
+  fill,
+  openFilled,
+  restore,
+} from './backup-world.ts';
+
+const verify = (file: string) => verifySealed(file, inspectBackup(file), {});
+
+describe('a backup', () => {
+  it('is one file, for its owner alone, that SQLite opens and that says what it holds', async () => {
+    const { store, file, out, backUp } = await openFilled(40);
+    await store.accept(delivery('no notification at all'));
+    const made = await backUp();
+    expect(made).toEqual({ notifications: 40, lastPosition: 40, bytes: statSync(file).size });
+    expect(filesIn(out)).toEqual(['backup.db']);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const database = new Sqlite(file, { readonly: true });
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+    expect(database.prepare('SELECT count(*) FROM quarantine').pluck().get()).toBe(1);
+    database.close();
+    const { files, ...inspected } = inspectBackup(file);
+    expect(inspected).toMatchObject({ ...about, ...made });
+    expect(files.map(({ path }) => path)).toEqual([
+      'acme/certificate.json',
+      'endpoint-credentials.json',
+    ]);
+    await verify(file);
+  });
+
+  it('holds all that was answered before, and one moment of what comes meanwhile', async () => {
+    const { store, file, folder, backUp } = await openFilled(2_000, 4_096);
+    let going = true;
+    let next = 2_000;
+    const send = async () => {
+      for (; going; next += 20) await fill(store, { from: next, to: next + 20 });
+    };
+    const sending = send();
+    const [first, second] = [await backUp(), await backUp({ replace: true })];
+    going = false;
+    await sending;
+    expect(next).toBeGreaterThan(2_100);
+    expect(first.notifications).toBeGreaterThanOrEqual(2_000);
+    expect(second.notifications).toBeGreaterThan(first.notifications);
+    await restore(file, join(folder, 'restored'));
+    const restored = await contentsIn(join(folder, 'restored'));
+    const all = await contentsOf(store);
+    expect(all.length).toBe(next);
+    expect(restored).toEqual(all.slice(0, second.notifications));
+  });
+
+  it('takes what others could not into the file from the log, which the next commit would have to', async () => {
+    const { store, dataDir, backUp } = await openFilled(1);
+    const reader = new Sqlite(join(dataDir, databaseFileName));
+    reader.exec('BEGIN');
+    reader.prepare('SELECT count(*) FROM notification').get();
+    await fill(store, { from: 1, to: 3_000, bodyBytes: 8_192 });
+    reader.exec('COMMIT');
+    const pagesOfLog = () => {
+      const [row] = reader.pragma('wal_checkpoint(NOOP)') as {
+        log: number;
+        checkpointed: number;
+      }[];
+      return row;
+    };
+    expect(pagesOfLog()?.log).toBeGreaterThan(1_000);
+    expect(pagesOfLog()?.checkpointed).toBeLessThan(1_000);
+    await backUp();
+    expect(pagesOfLog()?.checkpointed).toBe(pagesOfLog()?.log);
+    reader.close();
+  });
+
+  it('ends when it is told to, at any moment, and leaves nothing', async () => {
+    const { out, file, backUp } = await openFilled(2_000, 4_096);
+    const random = createRandom(29);
+    let ended = 0;
+    for (let round = 0; round < 8; round += 1) {
+      const stopping = new AbortController();
+      const making = backUp({ signal: stopping.signal, replace: true }).then(
+        () => 'made',
+        (error: { code?: string }) => error.code,
+      );
+      // The moment itself is what is random here, not a wait for something to happen.
+      await delay(random.integer(0, 400));
+      stopping.abort();
+      const outcome = await making;
+      expect(['made', 'cancelled']).toContain(outcome);
+      if (outcome === 'cancelled') ended += 1;
+      expect(filesIn(out).filter((name) => name !== 'backup.db')).toEqual([]);
+      if (existsSync(file)) await verify(file);
+    }
+    expect(ended).toBeGreaterThan(0);
+  });
+
+  it('is not made of a log that is damaged, and none takes the place of a sound one', async () => {
+    const { store, dataDir, file, out, backUp } = await openFilled(500, 2_048);
+    await backUp();
+    const sound = readFileSync(file);
+    await store.close();
+    const database = join(dataDir, databaseFileName);
+    const bytes = readFileSync(database);
+    // Whole pages of the middle, whatever they hold.
+    bytes.fill(0x5a, 16_384 * 20, 16_384 * 24);
+    writeFileSync(database, bytes);
+    await expect(backUp({ replace: true })).rejects.toMatchObject({ code: 'unavailable' });
+    expect(filesIn(out)).toEqual(['backup.db']);
+    expect(readFileSync(file).equals(sound)).toBe(true);
+  });
+
+  it('tells how far it is', async () => {
+    const { backUp } = await openFilled(4_000, 8_192);
+    const told: BackupProgress[] = [];
+    await backUp({ onProgress: (progress) => told.push(progress) });
+    expect(told.length).toBeGreaterThan(0);
+    for (const { done, total } of told) expect(done).toBeLessThanOrEqual(total ?? done);
+  });
+});
+
+describe('the place of a backup', () => {
+  it('is no file that is there, unless it is to be replaced', async () => {
+    const { file, backUp } = await openFilled(1);
+    writeFileSync(file, 'mine');
+    await expect(backUp()).rejects.toMatchObject({ code: 'usage' });
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+    await backUp({ replace: true });
+    await verify(file);
+  });
+
+  it('is neither the data directory nor a folder that is not there', async () => {
+    const { dataDir, out, backUp } = await openFilled(1);
+    for (const file of [
+      join(dataDir, databaseFileName),
+      join(dataDir, 'backup.db'),
+      join(out, '..', 'data', 'backup.db'),
+      join(out, 'none', 'backup.db'),
+      out,
+    ]) {
+      await expect(backUp({ file, replace: true }), file).rejects.toMatchObject({ code: 'usage' });
+    }
+  });
+
+  it('is taken by one program at a time', async () => {
+    const { dataDir, out, backUp } = await openFilled(1);
+    const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
+    await expect(backUp()).rejects.toMatchObject({ code: 'conflict' });
+    expect(filesIn(out)).toEqual([]);
+    release();
+    await backUp();
+  });
+
+  it('takes the place of what an interrupted one has left', async () => {
+    const { file, out, backUp } = await openFilled(1);
+    for (const suffix of ['', '-journal', '-wal', '-shm']) {
+      writeFileSync(`${file}.part${suffix}`, 'left over');
+    }
+    await backUp();
+    expect(filesIn(out)).toEqual(['backup.db']);
+  });
+});
+
+it('there is no backup of nothing', async () => {
+  const dataDir = temporaryDirectory();
+  const { backUp } = await openFilled(1);
+  await expect(backUp({ place: { dataDir } })).rejects.toMatchObject({ code: 'configuration' });
+  writeFileSync(join(dataDir, databaseFileName), '');
+  await expect(backUp({ place: { dataDir } })).rejects.toMatchObject({ code: 'configuration' });
+});

@@ -1,0 +1,244 @@
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import { databaseFileName } from '../../../src/store/database.ts';
+import { schemaVersion } from '../../../src/store/migrate.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import {
+  contentsIn,
+  contentsOf,
+  filesIn,
+  fill,
+  openFilled,
+  restore,
+  secrets,
+  writeSecrets,
+} from './backup-world.ts';
+
+const restoredFiles = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
+const withoutLocks = (names: readonly string[]) => names.filter((name) => !name.endsWith('.lock'));
+
+/** A backup of a few notifications, and a data directory that is not there yet. */
+async function openBackedUp(notifications = 20) {
+  const world = await openFilled(notifications);
+  await world.backUp();
+  return { ...world, fresh: join(world.folder, 'deep', 'fresh') };
+}
+
+describe('restoring', () => {
+  it('makes a data directory that has all of the old one, for its owner alone', async () => {
+    const { store, file, fresh } = await openBackedUp();
+    await store.moveCursor('tail:mine', 7, 1);
+    const restored = await restore(file, fresh);
+    expect(restored).toMatchObject({ notifications: 20, lastPosition: 20 });
+    expect(withoutLocks(filesIn(fresh))).toEqual(restoredFiles);
+    for (const name of restoredFiles) {
+      expect(statSync(join(fresh, name)).mode & 0o077, name).toBe(0);
+    }
+    for (const [path, text] of Object.entries(secrets)) {
+      expect(readFileSync(join(fresh, path), 'utf8')).toBe(text);
+    }
+    expect(await contentsIn(fresh)).toEqual(await contentsOf(store));
+  });
+
+  it('leaves a store that goes on where the backup ended, and nothing of the backup in it', async () => {
+    const { file, fresh } = await openBackedUp();
+    await restore(file, fresh);
+    const store = await openStore({ dataDir: fresh, nowUs: () => 0, mustExist: true });
+    // The last of the old ones is known, the others are new.
+    await fill(store, { from: 19, to: 25 });
+    expect((await store.counts()).notifications).toBe(25);
+    expect(await store.lastPosition()).toBeGreaterThan(20);
+    await store.close();
+    const database = new Sqlite(join(fresh, databaseFileName));
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+    const tables =
+      "SELECT count(*) FROM sqlite_schema WHERE name IN ('backup_about', 'backup_file')";
+    expect(database.prepare(tables).pluck().get()).toBe(0);
+    expect(database.pragma('auto_vacuum', { simple: true })).toBe(2);
+    database.close();
+  });
+
+  it('puts aside what was there, and leaves alone what is not its own', async () => {
+    const { store, dataDir, file } = await openBackedUp();
+    await fill(store, { from: 20, to: 30 });
+    await store.close();
+    writeFileSync(join(dataDir, 'products-4.db'), 'an index');
+    writeFileSync(join(dataDir, 'acme', 'order.json'), '{}');
+    writeFileSync(join(dataDir, 'notes.txt'), 'mine');
+    await restore(file, dataDir);
+    expect(withoutLocks(filesIn(dataDir)).filter((name) => !name.startsWith('old/'))).toEqual(
+      [...restoredFiles, 'notes.txt', 'old'].toSorted(),
+    );
+    expect(filesIn(join(dataDir, 'old'))).toEqual(
+      [...restoredFiles, 'acme/order.json', 'products-4.db'].toSorted(),
+    );
+    expect(await contentsIn(join(dataDir, 'old'))).toHaveLength(30);
+    expect(await contentsIn(dataDir)).toHaveLength(20);
+  });
+
+  it('leaves secrets where they are when the backup has none', async () => {
+    const { store, dataDir, backUp, file } = await openBackedUp();
+    await backUp({ files: [], replace: true });
+    await store.close();
+    await restore(file, dataDir);
+    expect(withoutLocks(filesIn(dataDir)).filter((name) => !name.startsWith('old'))).toEqual(
+      restoredFiles,
+    );
+    expect(filesIn(join(dataDir, 'old'))).toEqual(['earshot.db']);
+  });
+
+  it('is refused while anybody has the log open, who goes on undisturbed', async () => {
+    const { store, dataDir, file } = await openBackedUp();
+    const before = filesIn(dataDir);
+    await expect(restore(file, dataDir)).rejects.toMatchObject({ code: 'conflict' });
+    await fill(store, { from: 20, to: 30 });
+    expect(withoutLocks(filesIn(dataDir))).toEqual(withoutLocks(before));
+    expect(await store.lastPosition()).toBe(30);
+    await store.close();
+    // A command that only reads counts as well.
+    const reading = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
+    reading.prepare('SELECT 1 FROM notification').get();
+    await expect(restore(file, dataDir)).rejects.toMatchObject({ code: 'conflict' });
+    reading.close();
+    await restore(file, dataDir);
+  });
+
+  it('takes the place of a log that is damaged beyond opening', async () => {
+    const { store, dataDir, file } = await openBackedUp();
+    await store.close();
+    writeFileSync(join(dataDir, databaseFileName), Buffer.alloc(50_000, 0x5a));
+    await restore(file, dataDir);
+    expect(await contentsIn(dataDir)).toHaveLength(20);
+  });
+
+  it('ends when it is told to, and leaves all as it was', async () => {
+    const { store, dataDir, file } = await openBackedUp();
+    await fill(store, { from: 20, to: 30 });
+    await store.close();
+    const before = withoutLocks(filesIn(dataDir));
+    for (const phase of ['copying', 'verifying']) {
+      const stopping = new AbortController();
+      const onProgress = (progress: { phase: string }) => {
+        if (progress.phase === phase) stopping.abort();
+      };
+      const { signal } = stopping;
+      await expect(restore(file, dataDir, { onProgress, signal })).rejects.toMatchObject({
+        code: 'cancelled',
+      });
+      expect(withoutLocks(filesIn(dataDir))).toEqual(before);
+    }
+    expect(await contentsIn(dataDir)).toHaveLength(30);
+  });
+
+  it('begins anew after one that was interrupted', async () => {
+    const { file, fresh } = await openBackedUp();
+    mkdirSync(join(fresh, 'restoring', 'acme'), { recursive: true, mode: 0o700 });
+    writeFileSync(join(fresh, 'restoring', databaseFileName), 'half of it');
+    await restore(file, fresh);
+    expect(withoutLocks(filesIn(fresh))).toEqual(restoredFiles);
+  });
+});
+
+describe('a file that is no sound backup', () => {
+  it('is found out wherever a byte of it was changed, and whatever it was cut to', async () => {
+    const { file, fresh } = await openBackedUp(3);
+    const sound = readFileSync(file);
+    const random = createRandom(8);
+    const changed = (at: number) => {
+      const bytes = Buffer.from(sound);
+      bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << random.integer(0, 7)), at);
+      return bytes;
+    };
+    const places = [0, 17, 24, 31, 92, sound.length - 100, sound.length - 1];
+    const anywhere = () => random.integer(0, sound.length - 1);
+    const wrong = [
+      ...[...places, ...Array.from({ length: 20 }, anywhere)].map(changed),
+      ...Array.from({ length: 10 }, () => sound.subarray(0, anywhere())),
+      Buffer.concat([sound, Buffer.alloc(1)]),
+    ];
+    for (const bytes of wrong) {
+      writeFileSync(file, bytes);
+      await expect(restore(file, fresh)).rejects.toMatchObject({
+        code: expect.stringMatching(/^(invalid|configuration)$/),
+      });
+    }
+    expect(withoutLocks(existsSync(fresh) ? filesIn(fresh) : [])).toEqual([]);
+  });
+
+  it.each([
+    ['there is none', () => undefined, /cannot be read \(ENOENT\)/],
+    ['it is no database', (file: string) => writeFileSync(file, 'text'), /is no backup/],
+    ['it is empty', (file: string) => writeFileSync(file, ''), /is no backup/],
+    ['it is a folder', (file: string) => mkdirSync(file), /cannot be read \(EISDIR\)/],
+    [
+      'it is a database of another program',
+      (file: string) => new Sqlite(file).exec('CREATE TABLE mine (id)').close(),
+      /no backup that earshot has made/,
+    ],
+  ])('is told with its reason where %s', async (_what, make, reason) => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'backup.db');
+    make(file);
+    await expect(restore(file, join(folder, 'data'))).rejects.toThrow(reason);
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
+  it('is a log that nobody has backed up, too', async () => {
+    const { store, dataDir, fresh } = await openBackedUp();
+    await store.close();
+    await expect(restore(join(dataDir, databaseFileName), fresh)).rejects.toThrow(
+      /no backup that earshot has made/,
+    );
+  });
+
+  it('is one that was cut short, told with how much is missing', async () => {
+    const { file, fresh } = await openBackedUp();
+    truncateSync(file, 40_000);
+    await expect(restore(file, fresh)).rejects.toThrow(/is cut short: it has 40000 of more than/);
+  });
+
+  it.each([
+    ['PRAGMA user_version = 999', /newer earshot \(schema 999/],
+    ['UPDATE backup_about SET format = 2', /newer earshot \(form 2/],
+    ["UPDATE backup_file SET path = '../outside.json'", /none of earshot's/],
+    ["UPDATE backup_file SET path = 'earshot.db'", /none of earshot's/],
+  ])('is one after %s', async (sql, reason) => {
+    const { file, folder, fresh } = await openBackedUp();
+    const database = new Sqlite(file);
+    database.exec(sql.replace(/^UPDATE backup_file.*/, "$& WHERE path LIKE 'acme%'"));
+    database.close();
+    await expect(restore(file, fresh)).rejects.toThrow(reason);
+    expect(existsSync(join(folder, 'outside.json'))).toBe(false);
+  });
+});
+
+it('a backup of an older earshot is restored as it is, and brought up to date by the start', async () => {
+  const { store, dataDir, file, fresh, backUp } = await openBackedUp();
+  await store.close();
+  writeSecrets(dataDir);
+  const old = new Sqlite(join(dataDir, databaseFileName));
+  // As version 7 left it: what came with the last step is not there.
+  for (const table of ['prune_horizon', 'backup_run']) old.exec(`DROP TABLE ${table}`);
+  const indexes =
+    "SELECT name FROM sqlite_schema WHERE type = 'index' AND name IN ('quarantine_held', 'quarantine_body_id', 'summary_job_text_key', 'sink_item_position')";
+  for (const name of old.prepare<[], string>(indexes).pluck().all()) old.exec(`DROP INDEX ${name}`);
+  old.pragma('user_version = 7');
+  old.close();
+  await backUp({ replace: true });
+  expect(await restore(file, fresh)).toMatchObject({ schemaVersion: 7, notifications: 20 });
+  expect(await contentsIn(fresh)).toHaveLength(20);
+  const now = new Sqlite(join(fresh, databaseFileName));
+  expect(now.pragma('user_version', { simple: true })).toBe(schemaVersion);
+  now.close();
+});

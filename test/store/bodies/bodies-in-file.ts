@@ -1,0 +1,64 @@
+/** Stores with many bodies, and how these lie in the file. */
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import type { NotificationLog } from '../../../src/domain/ports.ts';
+import { databaseFileName } from '../../../src/store/database.ts';
+import { delivery } from '../../helpers/deliveries.ts';
+import { type OpenedStore, openSqliteStore } from '../sqlite-store.ts';
+
+export interface KeptRow {
+  id: number;
+  encoding: string;
+  bodies: number;
+  /** Of the bytes as they are kept. */
+  length: number;
+}
+
+/** A second connection to the file, for as long as `use` takes. */
+export function inFile<Value>(dataDir: string, use: (database: Database) => Value): Value {
+  const database = new Sqlite(join(dataDir, databaseFileName));
+  try {
+    return use(database);
+  } finally {
+    database.close();
+  }
+}
+
+export function keptRows(dataDir: string): KeptRow[] {
+  return inFile(dataDir, (database) =>
+    database
+      .prepare<[], KeptRow>(
+        'SELECT id, encoding, bodies, length(bytes) AS length FROM body ORDER BY id',
+      )
+      .all(),
+  );
+}
+
+/** A store with those bodies, at positions from 1 on: each in a row as it came, as an older version wrote them. */
+export async function openOldStore(
+  bodies: readonly Buffer[],
+  options: { dataDir?: string } = {},
+): Promise<OpenedStore> {
+  const opened = await openSqliteStore(options);
+  await Promise.all(bodies.map((body) => opened.store.accept(delivery(body))));
+  inFile(opened.dataDir, (database) => {
+    database.exec('DELETE FROM body');
+    const insert = database.prepare("INSERT INTO body VALUES (?, 'identity', ?, 1)");
+    database.transaction(() => {
+      for (const [i, body] of bodies.entries()) insert.run(i + 1, body);
+    })();
+  });
+  return opened;
+}
+
+/** How many of the bodies, at positions from 1 on, are not what they were. */
+export async function countOthers(
+  log: NotificationLog,
+  bodies: readonly Buffer[],
+): Promise<number> {
+  let others = 0;
+  for (const [i, body] of bodies.entries()) {
+    if (!Buffer.from(await log.body(i + 1)).equals(body)) others += 1;
+  }
+  return others;
+}

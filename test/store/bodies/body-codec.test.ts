@@ -1,0 +1,127 @@
+import { hash } from 'node:crypto';
+import { zstdCompressSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import {
+  type BodyRow,
+  packBodies,
+  packBodiesMax,
+  unpackBodies,
+} from '../../../src/store/bodies/body-codec.ts';
+import { dictionary1 } from '../../../src/store/bodies/dictionary-1.ts';
+import { generatedBodies } from '../../helpers/generated-bodies.ts';
+
+const unpackAll = (rows: readonly BodyRow[]) => rows.flatMap(unpackBodies);
+
+/** Bytes that nothing compresses. */
+function noise(length: number, seed = 1): Buffer {
+  return Buffer.from(createRandom(seed).hex(2 * length), 'hex');
+}
+
+describe('packing bodies', () => {
+  it('gives back any bytes of any number of bodies', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 300 }).map((value) => Buffer.from(value));
+    const bytes = fc.uint8Array({ maxLength: 2_000 });
+    const repeated = fc
+      .tuple(text, fc.integer({ min: 1, max: 200 }))
+      .map(([part, times]) => Buffer.concat(Array.from({ length: times }, () => part)));
+    const bodies = fc.array(fc.oneof(bytes, text, repeated), {
+      minLength: 1,
+      maxLength: packBodiesMax,
+    });
+    fc.assert(
+      fc.property(bodies, fc.constantFrom(1, 9, 15), (packed, level) => {
+        const rows = packBodies(packed, level);
+        expect(rows.reduce((sum, row) => sum + row.bodies, 0)).toBe(packed.length);
+        expect(unpackAll(rows).map((body) => body.toString('hex'))).toEqual(
+          packed.map((body) => Buffer.from(body).toString('hex')),
+        );
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('makes notifications a ninth of their size in packs, and a sixth alone', () => {
+    const bodies = generatedBodies(64);
+    const raw = Buffer.concat(bodies).length;
+    const bytesOf = (rows: readonly BodyRow[]) =>
+      rows.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const packs = [0, 16, 32, 48].flatMap((at) => packBodies(bodies.slice(at, at + 16), 1));
+    expect(packs.map((row) => row.bodies)).toEqual([16, 16, 16, 16]);
+    expect(bytesOf(packs)).toBeLessThan(raw / 8.5);
+    expect(bytesOf(bodies.flatMap((body) => packBodies([body], 1)))).toBeLessThan(raw / 6);
+  });
+
+  it('keeps as it came what would not get smaller, or is larger than what the receiver takes', () => {
+    const rows = packBodies([noise(500), noise(700, 2)], 1);
+    expect(rows).toMatchObject([
+      { encoding: 'identity', bodies: 1 },
+      { encoding: 'identity', bodies: 1 },
+    ]);
+    const large = Buffer.alloc(2 ** 20 + 300, ' ');
+    expect(packBodies([large], 1)).toEqual([{ encoding: 'identity', bodies: 1, bytes: large }]);
+    const limit = Buffer.alloc(2 ** 20, ' ');
+    const [row] = packBodies([limit], 1);
+    expect(row?.encoding).toBe('zstd-1');
+    expect(unpackAll(packBodies([limit], 1))[0]?.equals(limit)).toBe(true);
+  });
+});
+
+/** A pack of the first version, written when that was made: it must be readable for ever. */
+const firstPack =
+  'KLUv/WUBQAI9AwCjwgiZ1otVIb686KCMFE2EFzXiACMHaqeDh9cgvtFJAAAACEAEAhz8wZEMjEzklEr8O6wQSXl2sVN8soD+Ofr5kSSz7m3F/nm5CcT92yJ3zwI9i+0Pkm1VGfTrcX89u9f/VtL//5cBvhtl6w==';
+
+describe('the first version', () => {
+  it('has the dictionary that it was released with', () => {
+    expect(hash('sha256', Buffer.from(dictionary1, 'base64'))).toBe(
+      '9d2b5cc87c559ac1f89808acbfc8c87c1670b6d781b6355a1b37ea930c055b3e',
+    );
+  });
+
+  it('is still read', () => {
+    const bytes = Buffer.from(firstPack, 'base64');
+    const bodies = unpackBodies({ encoding: 'zstd-1', bodies: 3, bytes });
+    expect(bodies.map((body) => JSON.parse(body.toString()))).toMatchObject([
+      { SubscriptionEvent: 'created', ProductId: '00000000-0000-4000-8000-000000000000' },
+      { SubscriptionEvent: 'modified', ProductId: '00000000-0000-4000-8000-000000000001' },
+      { SubscriptionEvent: 'deleted', ProductId: '00000000-0000-4000-8000-000000000002' },
+    ]);
+  });
+});
+
+describe('a row that cannot be read', () => {
+  const [row] = packBodies(generatedBodies(3), 1);
+  if (row === undefined) throw new Error('there is no pack');
+  const reading = (change: Partial<BodyRow>) => () => unpackBodies({ ...row, ...change });
+  const damaged = expect.objectContaining({
+    code: 'unavailable',
+    message: expect.stringMatching(/damaged.*restore a backup/),
+  });
+
+  it('is told as damage, whichever of its bytes is another one', () => {
+    for (let at = 0; at < row.bytes.length; at += 7) {
+      const bytes = Buffer.from(row.bytes);
+      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+      expect(reading({ bytes }), `byte ${at}`).toThrow(damaged);
+    }
+    expect(reading({ bytes: row.bytes.subarray(0, -1) })).toThrow(damaged);
+    expect(reading({ bytes: Buffer.alloc(0) })).toThrow(damaged);
+  });
+
+  it('is told as damage when it holds fewer bodies, or more', () => {
+    expect(reading({ bodies: 2 })).toThrow(damaged);
+    expect(reading({ bodies: 4 })).toThrow(damaged);
+    expect(reading({ bodies: 1_000_000 })).toThrow(damaged);
+  });
+
+  it('is not unpacked beyond what a pack can hold', () => {
+    const bytes = zstdCompressSync(Buffer.alloc(512 * 2 ** 20));
+    expect(bytes.length).toBeLessThan(100_000);
+    expect(reading({ bytes, bodies: 1 })).toThrow(damaged);
+  });
+
+  it('names an encoding that a newer version wrote', () => {
+    expect(reading({ encoding: 'zstd-9' })).toThrow(/"zstd-9".*newer/);
+  });
+});

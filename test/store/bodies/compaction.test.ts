@@ -1,0 +1,133 @@
+/** Compacting changes how bodies lie in the file, and nothing else. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createCompactStep } from '../../../src/store/bodies/compact-step.ts';
+import { type Compacted, compactLog } from '../../../src/store/bodies/compaction.ts';
+import { databaseFileName } from '../../../src/store/database.ts';
+import { createWriterConnection } from '../../../src/store/writer-connection.ts';
+import { collect, delivery } from '../../helpers/deliveries.ts';
+import { generatedBodies } from '../../helpers/generated-bodies.ts';
+import { openSqliteStore } from '../sqlite-store.ts';
+import { countOthers, inFile, keptRows, openOldStore } from './bodies-in-file.ts';
+
+const never = new AbortController().signal;
+
+const compact = (dataDir: string, options: Partial<Parameters<typeof compactLog>[0]> = {}) =>
+  compactLog({ dataDir, freeShare: 0, signal: never, rest: async () => {}, ...options });
+
+describe('compacting', () => {
+  it('makes full packs of bodies as they came, gives their space back, and is done', async () => {
+    const bodies = generatedBodies(400);
+    const { store, dataDir } = await openOldStore(bodies);
+    const fileBytes = () => statSync(join(dataDir, databaseFileName)).size;
+    await store.pruning.checkpoint();
+    const before = fileBytes();
+    const steps: Compacted[] = [];
+    const done = await compact(dataDir, { onStep: (compacted) => steps.push({ ...compacted }) });
+    expect(done).toMatchObject({ bodies: 400, unreadable: 0, lastId: 400 });
+    expect(done.givenBackBytes).toBeGreaterThan(0.6 * before);
+    await expect.poll(fileBytes).toBeLessThan(0.4 * before);
+    expect(steps.length).toBeGreaterThan(3);
+    const rows = keptRows(dataDir);
+    expect(rows.length).toBeLessThan(400 / 12);
+    const sizes = rows.map(({ length }) => length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(8_160);
+    expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).toBeGreaterThan(7_200);
+    expect(await countOthers(store, bodies)).toBe(0);
+    expect(await compact(dataDir)).toMatchObject({ bodies: 0, givenBackBytes: 0 });
+    expect(keptRows(dataDir)).toEqual(rows);
+  });
+
+  it('joins the small packs of a quiet receiver, and the last one with what comes after it', async () => {
+    const bodies = generatedBodies(40);
+    const { store, dataDir } = await openSqliteStore();
+    for (const body of bodies.slice(0, 20)) await store.accept(delivery(body));
+    expect(keptRows(dataDir)).toHaveLength(20);
+    // A reader remembers the pack that it read last, and there is another one under its id then.
+    await store.body(1);
+    expect(await compact(dataDir)).toMatchObject({ bodies: 20 });
+    expect(Buffer.from(await store.body(2))).toEqual(bodies[1]);
+    const [first, last, none] = keptRows(dataDir);
+    expect(none).toBeUndefined();
+    for (const body of bodies.slice(20)) await store.accept(delivery(body));
+    await compact(dataDir);
+    const rows = keptRows(dataDir);
+    expect(rows[0]).toEqual(first);
+    expect(rows[1]?.bodies).toBeGreaterThan(last?.bodies ?? 0);
+    expect(rows.length).toBeLessThan(5);
+    expect(await countOthers(store, bodies)).toBe(0);
+  });
+
+  it('goes on where it was ended, and never joins bodies across a gap', async () => {
+    const bodies = generatedBodies(400);
+    const { store, dataDir } = await openOldStore(bodies);
+    inFile(dataDir, (database) => database.exec('DELETE FROM body WHERE id BETWEEN 300 AND 302'));
+    const stopping = new AbortController();
+    const first = await compact(dataDir, {
+      signal: stopping.signal,
+      onStep: () => stopping.abort(),
+    });
+    expect(first.bodies).toBeGreaterThan(0);
+    expect(first.bodies).toBeLessThan(300);
+    const rest = await compact(dataDir);
+    expect(first.bodies + rest.bodies).toBe(397);
+    const ends = keptRows(dataDir).map((row) => row.id + row.bodies);
+    expect(ends).toContain(300);
+    await expect(store.body(301)).rejects.toThrow();
+    expect(await countOthers(store, bodies.slice(0, 299))).toBe(0);
+    expect(Buffer.from(await store.body(400))).toEqual(bodies[399]);
+  });
+
+  it('leaves alone what cannot be read, and tells how much that is', async () => {
+    const bodies = generatedBodies(60);
+    const { store, dataDir } = await openOldStore(bodies);
+    inFile(dataDir, (database) =>
+      database.exec("UPDATE body SET encoding = 'zstd-1' WHERE id IN (1, 30)"),
+    );
+    expect(await compact(dataDir)).toMatchObject({ bodies: 58, unreadable: 2 });
+    const whole = keptRows(dataDir).filter(({ bodies }) => bodies === 1);
+    expect(whole.map(({ id }) => id)).toEqual([1, 30]);
+    await expect(store.body(30)).rejects.toThrow(/damaged/);
+    expect(Buffer.from(await store.body(31))).toEqual(bodies[30]);
+  });
+
+  it('loses nothing of what is stored meanwhile, and lets it through', async () => {
+    const bodies = generatedBodies(600);
+    const { store, dataDir } = await openOldStore(bodies.slice(0, 300));
+    const isOver = compact(dataDir);
+    for (const body of bodies.slice(300)) {
+      const receipt = await store.accept(delivery(body));
+      expect(receipt).toMatchObject({ outcome: 'stored' });
+    }
+    await isOver;
+    await compact(dataDir);
+    expect(await store.counts()).toMatchObject({ notifications: 600 });
+    expect(await countOthers(store, bodies)).toBe(0);
+    expect((await collect(store.find({}))).length).toBe(600);
+  });
+
+  it('writes nothing where rows were removed while it worked, and does them again', async () => {
+    const { dataDir } = await openOldStore(generatedBodies(50));
+    const connection = createWriterConnection(dataDir);
+    let transactions = 0;
+    const step = createCompactStep({
+      ...connection,
+      transact: (work) => {
+        transactions += 1;
+        if (transactions === 1)
+          inFile(dataDir, (database) => database.exec('DELETE FROM body WHERE id < 10'));
+        return connection.transact(work);
+      },
+    });
+    expect(step()).toMatchObject({ bodies: 0, isDone: false });
+    expect(keptRows(dataDir)).toHaveLength(41);
+    expect(step()).toMatchObject({ bodies: 41, isDone: true });
+    expect(keptRows(dataDir)[0]?.id).toBe(10);
+    connection.close();
+  });
+
+  it('refuses to begin where there is no log', async () => {
+    await expect(compact('/nowhere/at/all')).rejects.toMatchObject({ code: 'configuration' });
+  });
+});

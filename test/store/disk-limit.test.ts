@@ -1,0 +1,193 @@
+/** Room that is kept on the disk: what adds to the store is refused in time, and what ends things is not. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { databaseFileName } from '../../src/store/database.ts';
+import { diskRoom } from '../../src/store/disk-limit.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import type { Store } from '../../src/store/store.ts';
+import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openSqliteStore } from './sqlite-store.ts';
+
+const mebibyte = 2 ** 20;
+const atUs = 1_795_000_000_000_000;
+
+/** A body of real size that cannot be packed. */
+const large = (number: number) =>
+  delivery(notification(number, { padding: randomBytes(6_000).toString('base64') }));
+
+const walOf = (dataDir: string) => join(dataDir, `${databaseFileName}-wal`);
+
+/** Stores one after the other until one is refused; the ids of those that were stored, and the refusal. */
+async function fillUp(store: Store, from: number) {
+  const answered: string[] = [];
+  for (let number = from; number < from + 20_000; number += 1) {
+    try {
+      await store.accept(large(number));
+      answered.push(`ack-${number}`);
+    } catch (refusal) {
+      return { answered, refusal };
+    }
+  }
+  throw new Error('The disk did not fill up.');
+}
+
+async function ackIds(store: Store) {
+  return (await collect(store.find({ order: 'oldest' }))).map(({ ackId }) => ackId);
+}
+
+describe('what is kept free', () => {
+  it('is 256 MiB, or what is set, and the write-ahead log once more', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(large(1));
+    const walBytes = statSync(walOf(dataDir)).size;
+    expect(walBytes).toBeGreaterThan(0);
+    const usual = diskRoom({ dataDir });
+    const usualBytes = Math.min(256 * mebibyte, Math.floor((usual?.totalBytes ?? 0) / 20));
+    expect(usual?.reserveBytes).toBe(usualBytes + walBytes);
+    const set = diskRoom({ dataDir, diskReserveBytes: 5 * mebibyte });
+    expect(set?.reserveBytes).toBe(5 * mebibyte + walBytes);
+    expect(diskRoom({ dataDir, diskReserveBytes: 0 })?.reserveBytes).toBe(0);
+  });
+
+  it('is unknown where the file system has no size, or is not there', () => {
+    expect(diskRoom({ dataDir: '/proc' })).toBeNull();
+    expect(diskRoom({ dataDir: join(temporaryDirectory(), 'none') })).toBeNull();
+  });
+
+  it('more than the disk has lets nothing in, and says what to do', async () => {
+    const { store } = await openSqliteStore({ diskReserveBytes: 2 ** 60 });
+    await expect(store.accept(large(1))).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.accept(large(1))).rejects.toThrow(/GiB are free, and the last .* are kept/);
+    await expect(store.accept(large(1))).rejects.toThrow('Free some space: intake goes on');
+    await expect(store.checkWritable()).rejects.toThrow('EARSHOT_DISK_RESERVE');
+    expect(await store.lastPosition()).toBe(0);
+  });
+});
+
+describe('without room', () => {
+  const full = { diskReserveBytes: 2 ** 60 };
+
+  /** A store with one of everything, opened again without room. */
+  async function openFull() {
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(large(1));
+    await store.accept(delivery('no notification'));
+    const after = { sink: 'hook', replayId: null, after: 0, upTo: 1 };
+    await store.sinks.enqueue({ ...after, items: [{ position: 1, productId: 'p' }], atUs });
+    await store.close();
+    return (await openSqliteStore({ dataDir, ...full })).store;
+  }
+
+  it('nothing begins: no items of sinks, replays, jobs, requests, recovered events', async () => {
+    const { sinks, summaries, completeness, retry } = await openFull();
+    const refused = { code: 'unavailable', message: expect.stringContaining('nearly full') };
+    const item = { sink: 'hook', replayId: null, after: 1, upTo: 1, items: [], atUs };
+    await expect(sinks.enqueue(item)).rejects.toMatchObject(refused);
+    const bounds = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 1 };
+    const replay = { sink: 'hook', filter: '', ...bounds, requestedAtUs: atUs };
+    await expect(sinks.addReplay(replay)).rejects.toMatchObject(refused);
+    const jobs = { jobs: [], waitingMax: 1, atUs };
+    await expect(summaries.enqueue(jobs)).rejects.toMatchObject(refused);
+    const budget = { requestsPerHour: 1, requestsPerDay: 1, tokensPerDay: 1 };
+    const claim = { job: { id: 1, revision: 1 }, model: 'm', tokens: 1, budget };
+    const leased = { ...claim, nowUs: atUs, leaseUntilUs: atUs };
+    await expect(summaries.claim(leased)).rejects.toMatchObject(refused);
+    const events = { events: [], knownUpTo: 0, atUs };
+    await expect(completeness.recover(events)).rejects.toMatchObject(refused);
+    await expect(retry(1, atUs)).rejects.toMatchObject(refused);
+  });
+
+  it('everything ends: cursors, items, marks, alerts, and the store itself', async () => {
+    const store = await openFull();
+    const { sinks, completeness, administration, alerts } = store;
+    await store.moveCursor('reader', 1, atUs);
+    expect(await store.cursor('reader')).toBe(1);
+    const due = () => sinks.due({ sink: 'hook', nowUs: atUs, limit: 1 });
+    const [item] = await due();
+    await sinks.settle([{ id: item?.id ?? 0, outcome: 'taken' }]);
+    expect(await due()).toEqual([]);
+    await administration.markDeliveries([{ subscription: 'all', username: 'u', lastAtUs: atUs }]);
+    const finding = {
+      kind: 'disk',
+      subject: '',
+      severity: 'critical',
+      cause: 'It is full.',
+    } as const;
+    const findings = [{ ...finding, evidence: [], nextStep: 'Free some.' }];
+    const settled = await alerts.settleFindings({
+      judged: [finding],
+      findings,
+      channels: [],
+      atUs,
+    });
+    expect(settled.raised).toHaveLength(1);
+    // It is not up: what comes now is missing afterwards.
+    await expect(completeness.markUp({ fromUs: 0, toUs: 1 })).rejects.toThrow('nearly full');
+    await store.close();
+  });
+});
+
+describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
+  it('ends intake with room to spare, the index before that, and goes on with room', async () => {
+    const disk = mountSmallDisk(48);
+    const dataDir = join(disk.folder, 'data');
+    const { store, reopen } = await openSqliteStore({ dataDir });
+    await catchUpIndex({ dataDir });
+    const { answered, refusal } = await fillUp(store, 0);
+    expect(refusal).toMatchObject({ code: 'unavailable' });
+    const room = diskRoom({ dataDir });
+    expect(room?.freeBytes).toBeLessThan(room?.reserveBytes ?? 0);
+    expect(room?.freeBytes).toBeGreaterThan(2 * mebibyte);
+    const indexing = catchUpIndex({ dataDir });
+    await expect(indexing).rejects.toThrow(
+      /^Indexing leaves the last .* of the disk to what is rec/,
+    );
+    // Its way into the file was free: nothing of the write-ahead log is left, nor was anything of it lost.
+    await store.close();
+    expect(existsSync(walOf(dataDir))).toBe(false);
+    expect(disk.freeBytes()).toBeGreaterThan(2 * mebibyte);
+    const again = await reopen();
+    expect(await ackIds(again)).toEqual(answered);
+  });
+
+  it('that is taken to the last byte fails at each place that grows, and loses nothing', async () => {
+    const disk = mountSmallDisk(64);
+    const dataDir = join(disk.folder, 'data');
+    const { store, reopen } = await openSqliteStore({ dataDir, diskReserveBytes: 0 });
+    const wal = () => statSync(walOf(dataDir)).size;
+    const all: string[] = [];
+    const fillUpAndFree = async (from: number) => {
+      disk.fill();
+      const { answered, refusal } = await fillUp(store, from);
+      expect(refusal).toMatchObject({ code: 'unavailable' });
+      all.push(...answered);
+      disk.free();
+      return answered.length;
+    };
+    // The write-ahead log has no room to grow.
+    expect(await fillUpAndFree(0)).toBeLessThan(50);
+    // It begins anew when it has been moved: then it grows no more, and the file must.
+    let number = 100;
+    for (const before = { wal: 0 }; wal() > before.wal; number += 1) {
+      before.wal = wal();
+      await store.accept(large(number));
+      all.push(`ack-${number}`);
+    }
+    const walBytes = wal();
+    // What is moved there lacks room in the file, and stays where it is until there is some.
+    expect(await fillUpAndFree(10_000)).toBeGreaterThan(50);
+    expect(wal() - walBytes).toBeLessThan(4_096);
+    await store.accept(large(20_000));
+    all.push('ack-20000');
+    const again = await reopen();
+    expect(await ackIds(again)).toEqual(all);
+    const database = new Sqlite(join(dataDir, databaseFileName));
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+    database.close();
+  });
+});

@@ -1,0 +1,178 @@
+/** Nothing is pruned that somebody has yet to read, whoever it is. */
+import { expect, it } from 'vitest';
+import type { NewSummaryJob } from '../../../src/domain/summaries.ts';
+import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { delivery, notification } from '../../helpers/deliveries.ts';
+import { openSqliteStore } from '../sqlite-store.ts';
+import { prune, pruneWish } from './prune-to.ts';
+
+const count = 20;
+const beginUs = 1_795_000_000_000_000;
+const at = (position: number) => beginUs + position * 1_000_000;
+const everything = pruneWish({ ageUs: 0 }, { nowUs: at(count + 1) });
+
+/** Positions 1 to 20, received a second apart. */
+async function openFilled() {
+  const opened = await openSqliteStore();
+  const { store } = opened;
+  for (let i = 1; i <= count; i += 1) {
+    await store.accept(delivery(notification(i), { receivedAtUs: at(i) }));
+  }
+  return opened;
+}
+
+const productJob = (position: number): NewSummaryJob => ({
+  kind: 'product',
+  subject: `product-${position}`,
+  productId: `product-${position}`,
+  productName: null,
+  subscription: null,
+  position,
+  scope: null,
+  dueAtUs: 0,
+});
+const digestJob = (fromUs: number): NewSummaryJob => ({
+  ...productJob(0),
+  kind: 'digest',
+  subject: 'a digest',
+  productId: null,
+  position: null,
+  scope: {
+    fromUs,
+    untilUs: at(count),
+    subscription: null,
+    collection: null,
+    filter: null,
+    area: null,
+  },
+});
+const enqueue = ({ summaries }: Store, job: NewSummaryJob) =>
+  summaries.enqueue({ jobs: [job], waitingMax: 100, atUs: at(count) });
+const queue = ({ sinks }: Store, position: number) =>
+  sinks.enqueue({
+    sink: 'orders',
+    replayId: null,
+    after: 0,
+    upTo: count,
+    items: [{ position, productId: 'a' }],
+    atUs: at(count),
+  });
+const replayAll = ({ sinks }: Store, afterPosition: number) =>
+  sinks.addReplay({
+    sink: 'orders',
+    filter: '',
+    sinceUs: null,
+    untilUs: null,
+    afterPosition,
+    lastPosition: count,
+    requestedAtUs: at(count),
+  });
+
+/** Each holds at position 8 what is needed from there on, and lets it go again. */
+const holders: [
+  name: string,
+  hold: (store: Store) => Promise<unknown>,
+  free: (store: Store) => Promise<unknown>,
+][] = [
+  [
+    'reader downloads',
+    (store) => store.moveCursor('downloads', 8, at(9)),
+    (store) => store.pruning.forgetReader('downloads'),
+  ],
+  [
+    'sink orders',
+    (store) => store.moveCursor('sink:orders', 8, at(9)),
+    (store) => store.moveCursor('sink:orders', count, at(9)),
+  ],
+  [
+    'summaries',
+    (store) => store.moveCursor('summaries', 8, at(9)),
+    (store) => store.moveCursor('summaries', count, at(9)),
+  ],
+  [
+    'what waits for sink orders',
+    (store) => queue(store, 9),
+    (store) => store.sinks.settle([{ id: 1, outcome: 'taken' }]),
+  ],
+  [
+    'dead letters of sink orders',
+    async (store) => {
+      await queue(store, 9);
+      await store.sinks.settle([{ id: 1, outcome: 'dead', error: 'refused' }]);
+    },
+    (store) => store.sinks.drop({ sink: 'orders', state: 'dead', ids: 'all', nowUs: at(count) }),
+  ],
+  [
+    'replay 1 of sink orders',
+    (store) => replayAll(store, 8),
+    (store) => store.sinks.drop({ sink: 'orders', state: 'waiting', ids: 'all', nowUs: at(count) }),
+  ],
+  [
+    'summaries that wait',
+    (store) => enqueue(store, productJob(9)),
+    (store) => store.summaries.drop({ ids: 'all' }),
+  ],
+  [
+    'digests that wait',
+    (store) => enqueue(store, digestJob(at(9) - 1)),
+    (store) => store.summaries.drop({ ids: 'all' }),
+  ],
+];
+
+it.each(holders)('stops before what is needed by %s', async (name, hold, free) => {
+  const { store } = await openFilled();
+  await hold(store);
+  const found = await store.pruning.prunable(everything);
+  expect(found.heldBy.map((holder) => [holder.name, holder.position])).toEqual([[name, 8]]);
+  const { notifications } = await prune(store, everything);
+  // That at which it stands stays as well.
+  expect(notifications).toBe(7);
+  expect(found.notifications).toBe(7);
+  await free(store);
+  expect(await store.pruning.prunable(everything)).toMatchObject({ heldBy: [] });
+  expect((await prune(store, everything)).notifications + notifications).toBe(count - 1);
+  expect(await store.lastPosition()).toBe(count);
+});
+
+it('stops before what the product index has not read, and leaves it what tells its log', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  const add = async (from: number, to: number) => {
+    for (let i = from; i <= to; i += 1) {
+      await store.accept(delivery(notification(i), { receivedAtUs: at(i) }));
+    }
+  };
+  await add(1, 8);
+  await catchUpIndex({ dataDir });
+  await add(9, count);
+  const { heldBy } = await store.pruning.prunable(everything);
+  expect(heldBy.map(({ name, position }) => [name, position])).toEqual([['product index', 8]]);
+  expect(await prune(store, everything)).toMatchObject({ notifications: 7 });
+  const progress: number[] = [];
+  await catchUpIndex({ dataDir, onProgress: (done) => progress.push(done.indexedPosition) });
+  // It went on where it was, instead of being built anew.
+  expect(progress[0]).toBe(count);
+  expect(await prune(store, everything)).toMatchObject({ notifications: count - 1 - 7 });
+  expect(await store.pruning.logHolders()).toMatchObject([{ kind: 'index', position: count }]);
+});
+
+it('stops before a replay that is asked for in the midst of it', async () => {
+  const { store } = await openFilled();
+  const { pruneStep } = store.pruning;
+  const phase = 'notifications';
+  const first = { ...everything, nowUs: at(5) };
+  expect(await pruneStep({ phase, wish: first, after: 0 })).toMatchObject({ removed: 4 });
+  await replayAll(store, 8);
+  expect(await pruneStep({ phase, wish: everything, after: 0 })).toMatchObject({ removed: 3 });
+});
+
+it('stops before what a digest will tell of, also where it lies out of order', async () => {
+  const { store } = await openSqliteStore();
+  for (const [i, second] of [1, 2, 16, 3, 4, 5, 15, 20].entries()) {
+    await store.accept(delivery(notification(i), { receivedAtUs: at(second) }));
+  }
+  await enqueue(store, digestJob(at(14)));
+  expect(await prune(store, pruneWish({ bytes: 1 }, { nowUs: at(count + 1) }))).toMatchObject({
+    notifications: 2,
+  });
+});

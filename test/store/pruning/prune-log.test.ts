@@ -1,0 +1,215 @@
+/** What pruning removes, what it gives back, and what is remembered of it. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { pruneLog } from '../../../src/store/pruning/prune-log.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { collect, delivery, notification } from '../../helpers/deliveries.ts';
+import { openSqliteStore } from '../sqlite-store.ts';
+import { prune, pruneBefore, pruneWish } from './prune-to.ts';
+
+const beginUs = 1_795_000_000_000_000;
+const at = (second: number) => beginUs + second * 1_000_000;
+
+/** Nothing that compression could make small. */
+const noise = (bytes: number) =>
+  Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('base64');
+
+async function fill({ accept }: Store, seconds: readonly number[], paddingBytes = 0) {
+  const receipts = seconds.map((second) => {
+    const body = notification(second, { Padding: noise(paddingBytes) });
+    return accept(delivery(body, { receivedAtUs: at(second) }));
+  });
+  await Promise.all(receipts);
+}
+
+const seconds = (count: number) => Array.from({ length: count }, (_, i) => i);
+
+async function ackIds({ find }: Store) {
+  return (await collect(find({ order: 'oldest' }))).map(({ ackId }) => ackId);
+}
+
+describe('pruning by age', () => {
+  it('removes what is older, to the notification, and remembers how far that was', async () => {
+    const { store } = await openSqliteStore();
+    await fill(store, seconds(50));
+    expect(await store.pruning.pruneHorizon()).toBeNull();
+    const wish = pruneWish({ ageUs: 10_000_000 }, { nowUs: at(40) });
+    expect(await store.pruning.prunable(wish)).toMatchObject({
+      ...{ notifications: 30, fromUs: at(0), untilUs: at(30), heldBy: [] },
+    });
+    expect(await prune(store, wish)).toMatchObject({ notifications: 30 });
+    expect(await ackIds(store)).toEqual(
+      seconds(50)
+        .slice(30)
+        .map((second) => `ack-${second}`),
+    );
+    expect(await store.pruning.pruneHorizon()).toEqual({
+      ...{ position: 30, receivedBeforeUs: at(29) + 1, prunedAtUs: at(40) },
+    });
+    expect(await store.pruning.logSize()).toMatchObject({
+      ...{ firstPosition: 31, lastPosition: 50, firstReceivedAtUs: at(30) },
+    });
+    expect(await prune(store, wish)).toMatchObject({ notifications: 0, space: 0 });
+  });
+
+  it('always leaves the newest, from which positions go on', async () => {
+    const { store } = await openSqliteStore();
+    await fill(store, seconds(5));
+    expect(await pruneBefore(store, at(99))).toMatchObject({ notifications: 4 });
+    expect(await store.lastPosition()).toBe(5);
+    await fill(store, [5]);
+    expect(await store.lastPosition()).toBe(6);
+    expect(await prune((await openSqliteStore()).store, pruneWish({ ageUs: 0 }))).toMatchObject({
+      notifications: 0,
+    });
+  });
+
+  it('ends at the first that is to stay: what was imported behind it is left alone', async () => {
+    const { store } = await openSqliteStore();
+    await fill(store, [5, 6]);
+    await fill(store, [20]);
+    await fill(store, [1, 2]);
+    await fill(store, [30]);
+    expect(await pruneBefore(store, at(10))).toMatchObject({ notifications: 2 });
+    expect(await ackIds(store)).toEqual(['ack-20', 'ack-1', 'ack-2', 'ack-30']);
+  });
+
+  it('removes nothing on the word of a clock that is behind the log', async () => {
+    const { store } = await openSqliteStore();
+    await fill(store, seconds(5));
+    const wish = pruneWish({ ageUs: 0 }, { nowUs: at(-86_400) });
+    expect(await prune(store, wish)).toMatchObject({ notifications: 0 });
+  });
+
+  it('stores a notification anew that comes again after it went', async () => {
+    const { store } = await openSqliteStore();
+    await fill(store, seconds(5));
+    await pruneBefore(store, at(3));
+    const again = (second: number) =>
+      store.accept(delivery(notification(second, { Padding: '' }), { receivedAtUs: at(60) }));
+    expect(await again(4)).toEqual({ outcome: 'duplicate', duplicates: 1 });
+    expect(await again(1)).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
+    expect(await ackIds(store)).toEqual(['ack-3', 'ack-4', 'ack-1']);
+    expect(await again(1)).toEqual({ outcome: 'duplicate', duplicates: 1 });
+  });
+});
+
+describe('pruning to a size', () => {
+  const mb = 1_000_000;
+
+  it('removes the oldest until it is reached, and makes the file as small', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const fileBytes = () =>
+      ['', '-wal'].reduce((sum, end) => sum + statSync(join(dataDir, `earshot.db${end}`)).size, 0);
+    await fill(store, seconds(2_000), 3_000);
+    const wish = pruneWish({ bytes: 4 * mb }, { nowUs: at(2_000) });
+    const { notifications: expected } = await store.pruning.prunable(wish);
+    const before = await store.pruning.logSize();
+    const { notifications, space } = await prune(store, wish);
+    // The size is looked at after each 64.
+    expect(Math.abs(notifications - expected)).toBeLessThan(64 + 0.05 * expected);
+    const { usedBytes, freeBytes, walBytes } = await store.pruning.logSize();
+    expect(usedBytes).toBeLessThanOrEqual(4 * mb);
+    expect(usedBytes).toBeGreaterThan(3.7 * mb);
+    expect([freeBytes, walBytes]).toEqual([0, 0]);
+    expect(fileBytes()).toBe(usedBytes);
+    expect(space).toBe(before.usedBytes + before.freeBytes - usedBytes);
+    expect(await ackIds(store)).toHaveLength(2_000 - notifications);
+  });
+
+  it('leaves a share of the file free where it is told to, and gives back all else', async () => {
+    const { store } = await openSqliteStore();
+    await fill(store, seconds(1_000), 3_000);
+    await prune(store, pruneWish({ bytes: 3 * mb }, { nowUs: at(1_000), freeShare: 0.25 }));
+    const { usedBytes, freeBytes } = await store.pruning.logSize();
+    expect(freeBytes / (usedBytes + freeBytes)).toBeGreaterThan(0.2);
+    expect(freeBytes / (usedBytes + freeBytes)).toBeLessThanOrEqual(0.25);
+  });
+});
+
+it('removes summaries of what is gone, and leaves digests and what others still show', async () => {
+  const { store } = await openSqliteStore();
+  await fill(store, seconds(10));
+  const job = (position: number) => ({
+    ...{ kind: 'product' as const, subject: `p${position}`, productId: `p${position}` },
+    ...{ productName: null, subscription: null, position, scope: null, dueAtUs: 0 },
+  });
+  const scope = {
+    ...{ fromUs: at(0), untilUs: at(3), subscription: null, collection: null },
+    ...{ filter: null, area: null },
+  };
+  const digest = { ...job(0), kind: 'digest' as const, subject: 'd', productId: null, scope };
+  const jobs = [job(2), job(3), job(8), { ...digest, position: null }];
+  const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 99, atUs: at(3) });
+  const tell = (id: number | undefined, key: number) =>
+    store.summaries.settle({
+      job: { id: id ?? 0, revision: 1 },
+      request: null,
+      result: {
+        outcome: 'text',
+        key: new Uint8Array(32).fill(key),
+        text: { text: `${key}`, model: null, verified: true, doubts: [], createdAtUs: at(3) },
+      },
+      nowUs: at(3),
+    });
+  // The second and third job show the same text.
+  for (const [i, key] of [1, 2, 2, 4].entries()) await tell(ids[i], key);
+  expect(await pruneBefore(store, at(5))).toMatchObject({
+    ...{ 'summary-jobs': 2, 'summary-texts': 1 },
+  });
+  const left = await collect(store.summaries.find({}));
+  expect(left.map(({ id, text }) => [id, text?.text])).toEqual([
+    [ids[3], '4'],
+    [ids[2], '2'],
+  ]);
+  expect(await store.summaries.known(new Uint8Array(32).fill(1))).toBeNull();
+});
+
+it('waits for who still reads from before, so that the write-ahead log stays small', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  await fill(store, seconds(1_000), 3_000);
+  const reader = new Sqlite(join(dataDir, 'earshot.db'), { readonly: true });
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM notification').get();
+  let waits = 0;
+  let heldWalBytes = 0;
+  const pruned = await pruneLog(pruneWish({ ageUs: 0 }, { nowUs: at(1_000) }), {
+    pruning: store.pruning,
+    pause: async (ms) => {
+      if (ms < 1_000) return;
+      waits += 1;
+      if (waits !== 3) return;
+      heldWalBytes = (await store.pruning.logSize()).walBytes;
+      reader.exec('COMMIT');
+    },
+    signal: new AbortController().signal,
+    walBytesMax: 500_000,
+  });
+  reader.close();
+  expect(waits).toBeGreaterThanOrEqual(3);
+  // One step more, at the most.
+  expect(heldWalBytes).toBeLessThan(10 * 1_000_000);
+  expect(pruned).toMatchObject({ notifications: 999 });
+  expect(await store.pruning.logSize()).toMatchObject({ walBytes: 0, freeBytes: 0 });
+});
+
+it('ends after the step it is in when it is stopped, and goes on where it was', async () => {
+  const { store } = await openSqliteStore();
+  await fill(store, seconds(300));
+  const stopping = new AbortController();
+  const wish = pruneWish({ ageUs: 0 }, { nowUs: at(300) });
+  const phases: string[] = [];
+  const first = await pruneLog(wish, {
+    pruning: store.pruning,
+    pause: async () => stopping.abort(),
+    signal: stopping.signal,
+    onStep: (phase) => phases.push(phase),
+  });
+  expect(phases).toEqual(['notifications']);
+  expect(first.space).toBe(0);
+  const second = await prune(store, wish);
+  expect(first.notifications + second.notifications).toBe(299);
+  expect(second.space).toBeGreaterThan(0);
+});

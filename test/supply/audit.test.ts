@@ -1,0 +1,95 @@
+/** `npm run audit`, before a registry that answers this and that. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const script = join(import.meta.dirname, '../../scripts/audit.js');
+
+/** What the script prints and how it ends, when the registry has these advisories, or this status. */
+async function audit({ advisories = {}, status = 200 }: { advisories?: object; status?: number }) {
+  const server = createServer((request, response) => {
+    const asksForAdvisories = request.url?.endsWith('/advisories/bulk') ?? false;
+    response.writeHead(asksForAdvisories ? status : 404, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(asksForAdvisories ? advisories : {}));
+  });
+  server.listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  return auditAt((server.address() as AddressInfo).port);
+}
+
+async function auditAt(port: number) {
+  const registry = `http://127.0.0.1:${port}/`;
+  // npm remembers advisories by their number.
+  const cache = temporaryDirectory();
+  const own = { npm_config_registry: registry, npm_config_cache: cache };
+  const env = { ...process.env, ...own, npm_config_fetch_retries: '0' };
+  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  const [code] = await once(child, 'close');
+  return { code, out };
+}
+
+function advisory(severity: string) {
+  const url = `https://example.org/${severity}`;
+  return { id: 1, url, title: `A ${severity} fault`, severity, vulnerable_versions: '<999' };
+}
+
+describe('npm run audit', () => {
+  it('passes when nothing is known against any package that runs', async () => {
+    expect(await audit({})).toEqual({
+      code: 0,
+      out: '0 packages with known weaknesses, 0 of them grave.\n',
+    });
+  });
+
+  it.each(['high', 'critical'])('fails for a %s weakness, and names it', async (severity) => {
+    const { code, out } = await audit({ advisories: { zod: [advisory(severity)] } });
+    expect(code).toBe(1);
+    expect(out).toContain(
+      `${severity}: zod: A ${severity} fault (https://example.org/${severity})`,
+    );
+    expect(out).toMatch(/[1-9]\d* of them grave/);
+  });
+
+  it('tells of a lesser one, and passes', async () => {
+    const { code, out } = await audit({ advisories: { zod: [advisory('moderate')] } });
+    expect(code).toBe(0);
+    expect(out).toContain('moderate: zod: A moderate fault');
+  });
+
+  it('passes over what is used for tests alone', async () => {
+    const { code, out } = await audit({ advisories: { vitest: [advisory('critical')] } });
+    expect(code).toBe(0);
+    expect(out).not.toContain('vitest');
+  });
+
+  it.each([405, 503])(
+    'says that nothing was looked up when the registry answers %i',
+    async (status) => {
+      const { code, out } = await audit({ status });
+      expect(code).toBe(0);
+      expect(out).toMatch(
+        /^Weaknesses of packages were not looked up, as there is no answer: .*\d/,
+      );
+    },
+  );
+
+  it('says the same when there is no registry', async () => {
+    const server = createTcpServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    const { code, out } = await auditAt(port);
+    expect(code).toBe(0);
+    expect(out).toContain('were not looked up, as there is no answer');
+  });
+});

@@ -1,0 +1,101 @@
+/** `npm run sbom`, held against what is installed. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+interface Component {
+  'bom-ref': string;
+  name: string;
+  version: string;
+  scope: string;
+  purl?: string;
+  cpe?: string;
+  hashes: { alg: string; content: string }[];
+  licenses: unknown[];
+  components?: Component[];
+}
+
+interface Sbom {
+  specVersion: string;
+  metadata: { component: Component };
+  components: Component[];
+  dependencies: { ref: string; dependsOn: string[] }[];
+}
+
+const root = join(import.meta.dirname, '../..');
+
+function written(): string {
+  const file = join(temporaryDirectory(), 'earshot.cdx.json');
+  execFileSync(process.execPath, [join(root, 'scripts/sbom.js'), file], { stdio: 'pipe' });
+  return readFileSync(file, 'utf8');
+}
+
+/** `name@version` of all packages that npm finds installed, without those that build and test. */
+function installed(): Set<string> {
+  const options = ['ls', '--all', '--omit=dev', '--long', '--parseable'];
+  const lines = execFileSync('npm', options, { cwd: root, encoding: 'utf8' }).trim().split('\n');
+  const isPackage = /\/node_modules\/(?!earshot-runtime:)/;
+  const packages = lines.filter((line) => isPackage.test(line));
+  return new Set(packages.map((line) => line.split(':')[1] ?? ''));
+}
+
+describe('the list of what earshot is installed with', () => {
+  it('names every package that is installed to run, and beyond these only the Node of other machines', () => {
+    const { components } = JSON.parse(written()) as Sbom;
+    const there = installed();
+    expect(there.size).toBeGreaterThan(80);
+    const named = components.map((one) => one['bom-ref']);
+    expect([...there].filter((one) => !named.includes(one))).toEqual([]);
+    const others = components.filter((one) => !there.has(one['bom-ref']));
+    expect(
+      others.filter(({ name, scope }) => !/^node-/.test(name) || scope !== 'optional'),
+    ).toEqual([]);
+  });
+
+  it('has digest, licence and address of each, and of all that they need', () => {
+    const { components, dependencies } = JSON.parse(written()) as Sbom;
+    for (const { name, version, hashes, licenses, purl } of components) {
+      expect(hashes).toEqual([
+        { alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) },
+      ]);
+      expect(licenses).toHaveLength(1);
+      expect(purl).toBe(`pkg:npm/${name.replace('@', '%40')}@${version}`);
+    }
+    const references = new Set(components.map((one) => one['bom-ref']));
+    expect(references.size).toBe(components.length);
+    const reached = new Set(dependencies.flatMap(({ dependsOn }) => dependsOn));
+    expect([...references].filter((one) => !reached.has(one))).toEqual([]);
+    expect([...reached].filter((one) => !references.has(one))).toEqual([]);
+  });
+
+  it('knows Node and SQLite by the names under which their weaknesses are told', () => {
+    const { components } = JSON.parse(written()) as Sbom;
+    const brought = components.find(
+      ({ name }) => name === `node-${process.platform}-${process.arch}`,
+    );
+    const runtime = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8'));
+    const version = runtime.optionalDependencies[brought?.name ?? ''];
+    expect(brought?.cpe).toBe(`cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
+    const database = new Sqlite(':memory:');
+    const sqlite = database.prepare('SELECT sqlite_version()').pluck().get();
+    database.close();
+    const inside = components.find(({ name }) => name === 'better-sqlite3')?.components;
+    expect(inside).toMatchObject([{ cpe: `cpe:2.3:a:sqlite:sqlite:${sqlite}:*:*:*:*:*:*:*` }]);
+  });
+
+  it('is the same each time, and tells nothing of the machine that made it', () => {
+    const text = written();
+    expect(written()).toBe(text);
+    const { specVersion, metadata } = JSON.parse(text) as Sbom;
+    expect(specVersion).toBe('1.5');
+    expect(metadata).toEqual({ component: expect.objectContaining({ name: 'earshot' }) });
+    // A package of this name in the public registry is another.
+    expect(metadata.component.purl).toBeUndefined();
+    const addresses = text.match(/https?:\/\/[^"]*/g);
+    expect(addresses).toEqual(['http://cyclonedx.org/schema/bom-1.5.schema.json']);
+    expect(text).not.toContain(root);
+  });
+});

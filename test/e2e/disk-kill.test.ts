@@ -44,5 +44,5 @@ it.skipIf(!canMount)(
     expect(refused).toBeGreaterThan(kills);
     expectNothingLost(world);
   },
-  240_000,
+  360_000,
 );

@@ -9,8 +9,8 @@ import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { fillLog, lookInto } from './prune-world.ts';
 
-const counts = { old: 40_000, kept: 2_000 };
-const killsMax = 12;
+const counts = { old: 16_000, kept: 1_000 };
+const killsMax = 8;
 
 it('goes on where it was, however often it was killed', async () => {
   const dataDir = temporaryDirectory();

@@ -2,7 +2,7 @@
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/size-text.ts';
-import { type Compacted, compactLog } from '../../store/bodies/compaction.ts';
+import { type Compacted, compactLog } from '../../store/bodies/compact-log.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';

@@ -3,7 +3,7 @@ import type { DataConfig } from '../../config/read-config.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
-import { compactLog } from '../../store/bodies/compaction.ts';
+import { compactLog } from '../../store/bodies/compact-log.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import type { Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';

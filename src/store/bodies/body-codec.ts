@@ -10,6 +10,12 @@ export interface BodyRow {
   bytes: Uint8Array;
 }
 
+/** The same with its place in the table. */
+export interface StoredRow extends BodyRow {
+  id: number;
+  bytes: Buffer;
+}
+
 /** Bodies that are packed together are not more, nor larger in all, so that reading one stays cheap. */
 export const packBodiesMax = 64;
 export const packRawBytesMax = 128 * 2 ** 10;

@@ -1,17 +1,12 @@
 /** Reads request bodies, however they are kept. */
 import type { Database } from 'better-sqlite3';
-import { type BodyRow, unpackBodies } from './body-codec.ts';
+import { type StoredRow, unpackBodies } from './body-codec.ts';
 
 export interface BodyReader {
   /** The body, byte by byte as it came; undefined where there is none. Throws as `unpackBodies` does. */
   body(id: number): Buffer | undefined;
   /** The same of a body that something refers to, as a copy that another thread can be sent. */
   keptBody(id: number): Uint8Array;
-}
-
-interface StoredRow extends BodyRow {
-  id: number;
-  bytes: Buffer;
 }
 
 const readers = new WeakMap<Database, BodyReader>();

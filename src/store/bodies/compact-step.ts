@@ -1,9 +1,9 @@
 /** Compacts the log's bodies, a stretch at a time: small rows, and bodies as they came, become full packs. */
 import type { Database } from 'better-sqlite3';
 import type { WriterConnection } from '../writer-connection.ts';
-import type { BodyRow } from './body-codec.ts';
-import { idAfter, nextIdOf, readStretch, repack, type StoredRow } from './compact-stretch.ts';
-import { createPackFull } from './full-packs.ts';
+import type { BodyRow, StoredRow } from './body-codec.ts';
+import { idAfter, nextIdOf, readStretch, repack } from './compact-stretch.ts';
+import { createPackFull } from './pack-full.ts';
 
 /** What one transaction replaces at the most. */
 const bodiesMax = 128;

@@ -1,12 +1,7 @@
 /** A stretch of the log's bodies, and the rows that are to take the place of those it lies in. */
 import { isAppError } from '../../domain/app-error.ts';
-import { type BodyRow, unpackBodies } from './body-codec.ts';
-import type { PackFull } from './full-packs.ts';
-
-export interface StoredRow extends BodyRow {
-  id: number;
-  bytes: Buffer;
-}
+import { type BodyRow, type StoredRow, unpackBodies } from './body-codec.ts';
+import type { PackFull } from './pack-full.ts';
 
 /** Rows whose bodies follow each other. */
 export interface Stretch {

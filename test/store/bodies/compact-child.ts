@@ -1,5 +1,5 @@
 /** A program that compacts a data directory; to be killed. Says `begun` when it has replaced something. */
-import { compactLog } from '../../../src/store/bodies/compaction.ts';
+import { compactLog } from '../../../src/store/bodies/compact-log.ts';
 
 const [, , dataDir = ''] = process.argv;
 await compactLog({

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import { compactLog } from '../../../src/store/bodies/compaction.ts';
+import { compactLog } from '../../../src/store/bodies/compact-log.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
 import { countOthers, inFile, keptRows, openOldStore } from './bodies-in-file.ts';

@@ -2,8 +2,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { type Compacted, compactLog } from '../../../src/store/bodies/compact-log.ts';
 import { createCompactStep } from '../../../src/store/bodies/compact-step.ts';
-import { type Compacted, compactLog } from '../../../src/store/bodies/compaction.ts';
 import { databaseFileName } from '../../../src/store/database.ts';
 import { createWriterConnection } from '../../../src/store/writer-connection.ts';
 import { collect, delivery } from '../../helpers/deliveries.ts';

@@ -1,7 +1,8 @@
 /** Looks whether a service can be reached: connects, shakes hands where it is https, and asks nothing. */
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
-import { connect as connectTls, createSecureContext, getCACertificates } from 'node:tls';
+import { connect as connectTls } from 'node:tls';
 import { networkFault } from './network-fault.ts';
+import { contextTrusting } from './trusted-authorities.ts';
 
 const timeoutMs = 10_000;
 
@@ -34,14 +35,11 @@ export function reachHost(
 }
 
 function openTls(address: { host: string; port: number }, ca: string | null): Socket {
-  const authorities = [...getCACertificates('default'), ...getCACertificates('system')];
   return connectTls({
     ...address,
     ...(isIP(address.host) === 0 ? { servername: address.host } : {}),
     // As it is trusted where something is sent.
-    ...(ca === null
-      ? {}
-      : { secureContext: createSecureContext({ ca: [...new Set([...authorities, ca])] }) }),
+    ...(ca === null ? {} : { secureContext: contextTrusting([ca]) }),
     rejectUnauthorized: true,
   });
 }

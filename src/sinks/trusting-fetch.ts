@@ -3,8 +3,8 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
-import { createSecureContext, getCACertificates } from 'node:tls';
 import { UnusableAnswer } from '../http/bounded-fetch.ts';
+import { contextTrusting } from '../http/trusted-authorities.ts';
 
 export interface TrustingFetch {
   /** Takes a `Request` of an https URL; answers as the platform's own does, without following redirects. */
@@ -15,10 +15,9 @@ export interface TrustingFetch {
 
 /** Trusts the authorities in `pem` besides the public ones and the system's. */
 export function createTrustingFetch(pem: string): TrustingFetch {
-  const authorities = [...getCACertificates('default'), ...getCACertificates('system'), pem];
   const agent = new Agent({
     keepAlive: true,
-    secureContext: createSecureContext({ ca: [...new Set(authorities)] }),
+    secureContext: contextTrusting([pem]),
     // Stated, because an environment variable could otherwise switch the checks off.
     rejectUnauthorized: true,
   });

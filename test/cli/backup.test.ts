@@ -22,7 +22,7 @@ describe('earshot backup', () => {
     const ended = await run(['backup', '--to', out]);
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
     expect(ended.err).toMatch(
-      /^5 notifications, \d+ KiB, checked against the log\. It holds secrets/,
+      /^5 notifications, \d+ [KM]iB, checked against the log\. It holds secrets/,
     );
     expect(readdirSync(out)).toEqual([byTime]);
   });

@@ -2,14 +2,9 @@
 import { X509Certificate } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { isIP } from 'node:net';
-import {
-  checkServerIdentity,
-  createSecureContext,
-  getCACertificates,
-  type PeerCertificate,
-  TLSSocket,
-} from 'node:tls';
+import { checkServerIdentity, type PeerCertificate, TLSSocket } from 'node:tls';
 import { AppError } from '../../domain/app-error.ts';
+import { contextTrusting } from '../../http/trusted-authorities.ts';
 import type { EndpointCredentials } from '../service/subscription-client.ts';
 import { faultOfStatus } from './probe-answer.ts';
 import {
@@ -90,14 +85,9 @@ const notHttps: ProbeReport = {
 
 function createAgent(extraCaPems: readonly string[]): Agent {
   for (const pem of extraCaPems) assertCertificate(pem);
-  const authorities = new Set([
-    ...getCACertificates('default'),
-    ...getCACertificates('system'),
-    ...extraCaPems,
-  ]);
   return new Agent({
     keepAlive: false,
-    secureContext: createSecureContext({ ca: [...authorities] }),
+    secureContext: contextTrusting(extraCaPems),
     // Stated, because an environment variable could otherwise switch the checks off.
     rejectUnauthorized: true,
     checkServerIdentity: (host, certificate) =>

@@ -44,3 +44,8 @@ export function fitsLog(log: Database, index: Database): boolean {
   const { position, mark } = indexProgress(index);
   return mark === null || markAt(log, position) === mark;
 }
+
+/** The last notification of this log that the index has read; 0 where it is that of another one. */
+export function indexedPosition({ index, log }: { index: Database; log: Database }): number {
+  return fitsLog(log, index) ? indexProgress(index).position : 0;
+}

@@ -17,7 +17,7 @@ import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './ca
 import { type Choice, chooseForAll, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
 import type { Driver } from './drivers.ts';
 import { footprintView } from './footprint-view.ts';
-import { fitsLog, indexProgress } from './index-progress.ts';
+import { indexedPosition } from './index-progress.ts';
 import type { NameSample } from './name-sample.ts';
 import { keyOf, orderOf } from './product-order.ts';
 import { bodyDocument, completeRecord } from './product-record.ts';
@@ -123,10 +123,6 @@ export function indexState({ index, log }: ProductDatabases): IndexState {
     indexedPosition: indexedPosition({ index, log }),
     lastPosition: lastPosition(log),
   };
-}
-
-export function indexedPosition({ index, log }: Pick<ProductDatabases, 'index' | 'log'>): number {
-  return fitsLog(log, index) ? indexProgress(index).position : 0;
 }
 
 function countRows(index: Database, plan: SearchPlan, driver: Driver | null): number {

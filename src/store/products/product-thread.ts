@@ -5,13 +5,13 @@ import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
 import { createIndexConnection } from './index-connection.ts';
+import { indexedPosition } from './index-progress.ts';
 import { measureDelays } from './product-delays.ts';
 import { isDamage } from './product-file.ts';
 import type { ProductRequest } from './product-messages.ts';
 import {
   countProducts,
   explainSearch,
-  indexedPosition,
   indexState,
   type ProductDatabases,
   productPage,

@@ -4,11 +4,11 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent } from 'node:https';
-import { getCACertificates } from 'node:tls';
 import { axios as acmeAxios } from 'acme-client';
 import axios, { AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios';
 import { z } from 'zod';
 import { networkFault } from '../../http/network-fault.ts';
+import { contextTrusting } from '../../http/trusted-authorities.ts';
 import { AcmeProblem, problemType } from './acme-problem.ts';
 
 export interface ExchangeSettings {
@@ -43,8 +43,10 @@ export function createExchange(settings: ExchangeSettings): Exchange {
   acmeAxios.defaults.adapter = send;
   // Its own retries wait as long as the authority says, be it hours; ours are planned and kept.
   Object.assign(acmeAxios.defaults, { acmeSettings: { retryMaxAttempts: 0 } });
-  const ca = extraCaPem === undefined ? undefined : [...getCACertificates('default'), extraCaPem];
-  const agent = ca === undefined ? undefined : new Agent({ ca });
+  const agent =
+    extraCaPem === undefined
+      ? undefined
+      : new Agent({ secureContext: contextTrusting([extraCaPem]) });
   return (calls) => contexts.run({ agent, signal, timeoutMs, requestsLeft: requestsMax }, calls);
 }
 

@@ -12,6 +12,7 @@ import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import { databaseFileName } from '../../../src/store/database.ts';
 import { schemaVersion } from '../../../src/store/migrate.ts';
+import { keeping } from '../../../src/store/migrations/0008-keeping.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {
@@ -229,10 +230,10 @@ it('a backup of an older earshot is restored as it is, and brought up to date by
   writeSecrets(dataDir);
   const old = new Sqlite(join(dataDir, databaseFileName));
   // As version 7 left it: what came with the last step is not there.
-  for (const table of ['prune_horizon', 'backup_run']) old.exec(`DROP TABLE ${table}`);
-  const indexes =
-    "SELECT name FROM sqlite_schema WHERE type = 'index' AND name IN ('quarantine_held', 'quarantine_body_id', 'summary_job_text_key', 'sink_item_position')";
-  for (const name of old.prepare<[], string>(indexes).pluck().all()) old.exec(`DROP INDEX ${name}`);
+  for (const [, name] of keeping.sql.matchAll(/CREATE TABLE (\w+)/g))
+    old.exec(`DROP TABLE ${name}`);
+  for (const [, name] of keeping.sql.matchAll(/CREATE INDEX (\w+)/g))
+    old.exec(`DROP INDEX ${name}`);
   old.pragma('user_version = 7');
   old.close();
   await backUp({ replace: true });

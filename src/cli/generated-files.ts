@@ -5,11 +5,11 @@ import { commandLinePage } from './command-reference.ts';
 import type { Io, Output } from './io.ts';
 import { createProgram } from './program.ts';
 
-export function generatedFiles(): Record<string, string> {
+export async function generatedFiles(): Promise<Record<string, string>> {
   return {
     '.env.example': envExample(),
     'docs/configuration.md': configurationPage(),
-    'docs/cli.md': commandLinePage(createProgram(idleIo, '')),
+    'docs/cli.md': commandLinePage(await createProgram(idleIo, '')),
     'docs/metrics.md': metricsPage(),
   };
 }

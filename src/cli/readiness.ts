@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Readiness, UnreadyReason } from '../console/health-routes.ts';
 import type { Store } from '../store/store.ts';
-import type { ServedCertificate } from './served-certificate.ts';
+import type { ServedCertificate } from './certificate-source.ts';
 
 /** A disk that is this slow for one small commit keeps senders waiting for too long. */
 const writeTimeoutMs = 3_000;

@@ -12,7 +12,7 @@ import { createProgram } from './program.ts';
 /** `argv` without the program's own name. Never throws: every failure is told on stderr. */
 export async function run(argv: readonly string[], io: Io, version: string): Promise<number> {
   try {
-    const program = createProgram(io, version);
+    const program = await createProgram(io, version, argv);
     if (argv.length === 0) {
       program.outputHelp({ error: true });
       return exitCodes.usage;

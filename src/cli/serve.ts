@@ -13,13 +13,14 @@ import { problemResponse } from '../http/problem.ts';
 import { type CredentialCheck, createCredentialCheck } from '../receiver/basic-auth.ts';
 import { createReceiverApp } from '../receiver/receiver-app.ts';
 import { openStore, type Store } from '../store/store.ts';
+import type { CertificateTuning } from './certificate-source.ts';
 import { createClosers } from './closers.ts';
 import { startDeliveryMarks } from './delivery-marks.ts';
 import type { Io } from './io.ts';
 import { startOutcomeSummary } from './outcome-summary.ts';
 import { createReadiness } from './readiness.ts';
 import { serveQueries } from './serve-queries.ts';
-import { type CertificateTuning, openServedCertificate } from './served-certificate.ts';
+import { openServedCertificate } from './served-certificate.ts';
 import { serveStatus } from './status/serve-status.ts';
 import type { Beside } from './status/status-sources.ts';
 

@@ -1,46 +1,23 @@
 /** What the public listener shows: a certificate from files, from an authority, or none at all. */
 import type { ServeConfig } from '../config/read-config.ts';
-import type { AcmeConfig, TlsConfig } from '../config/tls-config.ts';
+import type { TlsConfig } from '../config/tls-config.ts';
 import type { Logger } from '../domain/ports.ts';
-import type { HandshakeOnly, KeyPair, Listener } from '../http/listener.ts';
-import { createTakeLock } from '../store/process-lock.ts';
-import { openAcmeWorld } from '../tls/acme/acme-world.ts';
-import {
-  alpnAnswers,
-  createChallengeDoor,
-  createSharedDoor,
-  noDoor,
-} from '../tls/acme/challenge-door.ts';
-import { startRenewalLoop } from '../tls/acme/renewal-loop.ts';
+import type { Listener } from '../http/listener.ts';
 import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
 import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
-import type { Io } from './io.ts';
-
-export interface ServedCertificate {
-  /** As a listener takes it: undefined for plain HTTP, null for HTTPS that has no certificate yet. */
-  keyPair: KeyPair | null | undefined;
-  handshakeOnly?: HandshakeOnly;
-  /** What is served now: null while there is none, undefined for plain HTTP. */
-  served(): Pick<LoadedCertificate, 'notBefore' | 'notAfter'> | null | undefined;
-  /** Keeps the listener's certificate up to date from now on. */
-  follow(listener: Pick<Listener, 'setKeyPair'>): { stop(): void | Promise<void> };
-}
-
-/** What tests make shorter, or know better. */
-export interface CertificateTuning {
-  certificateWatchMs?: number;
-  /** Where orders are rehearsed after a failure. */
-  stagingUrl?: string | null;
-}
-
-/** Without `fetch`, a challenge port that another program has is never thought to be a receiver's. */
-type World = Pick<Io, 'nowUs' | 'random' | 'newId'> & Partial<Pick<Io, 'fetch'>>;
+import type {
+  CertificateIo,
+  CertificateTuning,
+  Served,
+  ServedCertificate,
+  Source,
+} from './certificate-source.ts';
 
 /** Rejects with `configuration` when files that are named cannot be used. */
 export async function openServedCertificate(
   config: ServeConfig,
   log: Logger,
-  io: World,
+  io: CertificateIo,
   tuning: CertificateTuning = {},
 ): Promise<ServedCertificate> {
   const { tls } = config;
@@ -53,32 +30,28 @@ export async function openServedCertificate(
     latest = changed;
     listener.setKeyPair({ cert: changed.cert, key: changed.key });
     log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
-    warnOfCertificate(changed, config, log, io);
+    warn(changed);
   };
-  const parts = { config, log, io, tuning, onChange };
-  const source =
-    tls.kind === 'acme' ? await fromAuthority(tls, parts) : await fromFiles(tls, parts);
+  const warn = (found: LoadedCertificate) => warnOfCertificate(found, config, log, io);
+  const parts = { config, log, io, tuning, onChange, warn };
+  const source = await openSource(tls, parts);
   latest = source.keyPair;
   return { ...source, served: () => latest };
 }
 
-/** Where the certificate comes from, with the one that is there at the start. */
-type Source = Omit<ServedCertificate, 'served'> & { keyPair: LoadedCertificate | null };
-
-interface Served {
-  config: ServeConfig;
-  log: Logger;
-  io: World;
-  tuning: CertificateTuning;
-  onChange: (listener: Pick<Listener, 'setKeyPair'>) => (changed: LoadedCertificate) => void;
+/** What an authority takes (its client, its forms) is loaded where there is one. */
+async function openSource(tls: Exclude<TlsConfig, { kind: 'off' }>, parts: Served) {
+  if (tls.kind === 'files') return fromFiles(tls, parts);
+  const { fromAuthority } = await import('./authority-certificate.ts');
+  return fromAuthority(tls, parts);
 }
 
 async function fromFiles(
   files: Extract<TlsConfig, { kind: 'files' }>,
-  { config, log, io, tuning, onChange }: Served,
+  { log, tuning, onChange, warn }: Served,
 ): Promise<Source> {
   const current = await loadCertificateFiles(files);
-  warnOfCertificate(current, config, log, io);
+  warn(current);
   return {
     keyPair: current,
     follow: (listener) =>
@@ -98,63 +71,12 @@ async function fromFiles(
   };
 }
 
-async function fromAuthority(
-  settings: AcmeConfig,
-  { config, log, io, tuning, onChange }: Served,
-): Promise<Source> {
-  const stopper = new AbortController();
-  const door = settings.challenge === 'http-01' ? doorOf(settings, io) : noDoor;
-  const world = openAcmeWorld({
-    settings,
-    dataDir: config.dataDir,
-    ...(tuning.stagingUrl === undefined ? {} : { stagingUrl: tuning.stagingUrl }),
-    openDoor: (challenges) => door.open(challenges),
-    log,
-    tell: (step) => log.debug({ step }, 'certificate order'),
-    ...io,
-    signal: stopper.signal,
-  });
-  const current = await world.folder.readCertificate();
-  if (current === null) {
-    const authority = new URL(settings.directoryUrl).host;
-    log.info({ authority, host: settings.host }, 'there is no certificate yet; getting one');
-  } else warnOfCertificate(current, config, log, io);
-  return {
-    keyPair: current,
-    ...(settings.challenge === 'tls-alpn-01'
-      ? { handshakeOnly: alpnAnswers(world.challenges) }
-      : {}),
-    follow: (listener) => {
-      const takeLock = createTakeLock(config.dataDir);
-      const lookEveryMs = tuning.certificateWatchMs;
-      const loop = startRenewalLoop(
-        {
-          world,
-          current,
-          takeLock,
-          onCertificate: onChange(listener),
-          log,
-          ...(lookEveryMs === undefined ? {} : { lookEveryMs }),
-        },
-        stopper,
-      );
-      return { stop: () => loop.stop().then(() => door.close()) };
-    },
-  };
-}
-
-/** Of two receivers on one data directory, the one that has the port answers for both. */
-function doorOf({ httpListen }: AcmeConfig, { fetch, newId }: World) {
-  if (fetch === undefined) return createChallengeDoor(httpListen);
-  return createSharedDoor(httpListen, { fetch, newId });
-}
-
 /** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */
 function warnOfCertificate(
   certificate: LoadedCertificate,
   { publicUrl }: ServeConfig,
   log: Logger,
-  { nowUs }: World,
+  { nowUs }: CertificateIo,
 ): void {
   const { notAfter } = certificate;
   if (notAfter.getTime() * 1000 <= nowUs()) {

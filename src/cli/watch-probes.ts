@@ -3,8 +3,6 @@ import type { TlsConfig } from '../config/tls-config.ts';
 import type { Intake } from '../domain/ports.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import { type DataPlace, diskRoom } from '../store/disk-limit.ts';
-import { openAcmeFolder } from '../tls/acme/acme-folder.ts';
-import { renewalOutlook } from '../tls/acme/renewal-outlook.ts';
 import { certificateFacts } from '../tls/certificate-facts.ts';
 import { loadCertificateFiles } from '../tls/certificate-files.ts';
 import type { Probes } from '../watch/watch-world.ts';
@@ -35,6 +33,10 @@ const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: n
 async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => number) {
   if (tls.kind === 'off') return null;
   if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
+  const [{ openAcmeFolder }, { renewalOutlook }] = await Promise.all([
+    import('../tls/acme/acme-folder.ts'),
+    import('../tls/acme/renewal-outlook.ts'),
+  ]);
   const folder = openAcmeFolder(dataDir);
   const { state } = await renewalOutlook(folder, tls, nowUs());
   const certificate = await folder.readCertificate();

@@ -51,8 +51,8 @@ describe('earshot', () => {
     expect(err).toContain('Usage: earshot quarantine');
   });
 
-  it('help has no line of more than 100 characters', () => {
-    const lines = generatedFiles()['docs/cli.md']?.split('\n') ?? [];
+  it('help has no line of more than 100 characters', async () => {
+    const lines = (await generatedFiles())['docs/cli.md']?.split('\n') ?? [];
     expect(lines.length).toBeGreaterThan(500);
     expect(lines.filter((line) => line.length > 100)).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { checkNextStart, ended } from './certificate-kill.ts';
 import { openCertificateWorld, savedSerial } from './certificate-world.ts';
 
-const kills = 8;
+const kills = 5;
 /** About as long as an issue takes, from its first request on. */
 const issueMs = 1_500;
 

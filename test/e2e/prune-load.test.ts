@@ -6,7 +6,7 @@ import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.t
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { fillLog, lookInto } from './prune-world.ts';
 
-const counts = { old: 12_000, kept: 3_000 };
+const counts = { old: 6_000, kept: 1_500 };
 const senders = 8;
 
 it('prunes under load: what is old goes, what is new stays, and every answer holds', async () => {

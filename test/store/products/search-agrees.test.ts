@@ -22,7 +22,7 @@ const sources = {
 
 describe('searching the index', () => {
   for (const [name, make] of Object.entries(sources)) {
-    it(`agrees with evaluating each of the ${name} records, for 5,000 random filters`, async (context) => {
+    it(`agrees with evaluating each of the ${name} records, for 2,000 random filters`, async (context) => {
       const alive = make();
       if (alive.length === 0) context.skip('the folder ../shared/fixtures is not there');
       const gone = alive.filter((_, i) => i % 3 === 0).map(deletion);
@@ -48,8 +48,8 @@ describe('searching the index', () => {
           matched += wanted.length;
         },
       );
-      await fc.assert(property, { numRuns: 5_000 });
-      expect(matched).toBeGreaterThan(20_000);
-    }, 120_000);
+      await fc.assert(property, { numRuns: 2_000 });
+      expect(matched).toBeGreaterThan(8_000);
+    }, 18_000);
   }
 });

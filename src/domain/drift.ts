@@ -51,34 +51,36 @@ export function driftOf(
   const product = fields.value ?? fields.Value;
   const valueMissing = missing('value') && missing('Value');
   const event = fields.SubscriptionEvent.toLowerCase();
-  const findings: [DriftShape, boolean][] = [
-    ['ack-id-absent', missing('AckId')],
-    ['ack-id-odd', !missing('AckId') && (typeof raw.AckId !== 'string' || raw.AckId === '')],
-    ['event-case', event !== fields.SubscriptionEvent],
-    ['event-in-array', Array.isArray(raw.SubscriptionEvent)],
-    ['event-unknown', !(knownEvents as readonly string[]).includes(event)],
-    ['product-id-from-value', fields.ProductId === null],
-    ['product-id-differs-from-value', differs(fields.ProductId, product?.Id)],
-    ['product-name-absent', fields.ProductName === null && (product?.Name ?? null) === null],
-    ['subscription-id-absent', fields.SubscriptionId === null],
-    ['notification-date-absent', missing('NotificationDate')],
-    ['notification-date-odd', !missing('NotificationDate') && date === null],
-    ['notification-date-without-zone', date?.zoned === false],
-    ['value-capitalised', fields.value === null && fields.Value !== null],
-    ['value-absent', valueMissing],
-    ['value-odd', product === null && !valueMissing],
-  ];
-  const shapes = findings.filter(([, found]) => found).map(([shape]) => shape);
-  return [...shapes, ...unknownFields(item)];
+  const found: DriftShape[] = [];
+  const note = (shape: DriftShape, isFound: boolean) => {
+    if (isFound) found.push(shape);
+  };
+  note('ack-id-absent', missing('AckId'));
+  note('ack-id-odd', !missing('AckId') && (typeof raw.AckId !== 'string' || raw.AckId === ''));
+  note('event-case', event !== fields.SubscriptionEvent);
+  note('event-in-array', Array.isArray(raw.SubscriptionEvent));
+  note('event-unknown', !(knownEvents as readonly string[]).includes(event));
+  note('product-id-from-value', fields.ProductId === null);
+  note('product-id-differs-from-value', differs(fields.ProductId, product?.Id));
+  note('product-name-absent', fields.ProductName === null && (product?.Name ?? null) === null);
+  note('subscription-id-absent', fields.SubscriptionId === null);
+  note('notification-date-absent', missing('NotificationDate'));
+  note('notification-date-odd', !missing('NotificationDate') && date === null);
+  note('notification-date-without-zone', date?.zoned === false);
+  note('value-capitalised', fields.value === null && fields.Value !== null);
+  note('value-absent', valueMissing);
+  note('value-odd', product === null && !valueMissing);
+  for (const name of Object.keys(item)) {
+    if (!knownFields.has(name)) found.push(unknownField(name));
+  }
+  return found;
 }
 
 function differs(a: string | null, b: string | null | undefined): boolean {
   return a !== null && b != null && a !== b;
 }
 
-/** Names the fields that nobody documented; odd names share one shape. */
-function unknownFields(item: object): DriftShape[] {
-  return Object.keys(item)
-    .filter((name) => !knownFields.has(name))
-    .map((name) => `unknown-field:${/^[\w.@-]{1,64}$/.test(name) ? name : '(odd name)'}` as const);
+/** Names a field that nobody documented; odd names share one shape. */
+function unknownField(name: string): DriftShape {
+  return `unknown-field:${/^[\w.@-]{1,64}$/.test(name) ? name : '(odd name)'}`;
 }

@@ -46,6 +46,8 @@ async function statusOf(endpoint: Endpoint, authorization: string): Promise<numb
 describe('wrong or missing credentials', () => {
   it('are all answered alike: 401, the challenge, and nothing written', async () => {
     const receiver = await startReceiver();
+    // That a right header is remembered lets no other one in.
+    expect(await statusOf(receiver, good)).toBe(200);
     const shapes = new Set<string>();
     for (const [name, authorization] of Object.entries(wrongAuthorizations)) {
       for (const method of ['GET', 'POST']) {

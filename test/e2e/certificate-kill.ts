@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { expect } from 'vitest';
 import { startPebble } from '../helpers/pebble.ts';
 import type { SpawnedReceiver } from '../helpers/spawned-receiver.ts';
+import { momentsAt } from '../helpers/thorough.ts';
 import type { AcmeMoment } from './certificate-proxy.ts';
 import {
   type CertificateWorld,
@@ -68,16 +69,18 @@ async function killAt(
 }
 
 /** Kills at each request in turn; tells at which steps that was. */
-export async function killEverywhere(moment: AcmeMoment['moment']): Promise<string[]> {
+export async function killEverywhere(): Promise<string[]> {
   const pebble = await startPebble();
   const steps: string[] = [];
   for (let number = 1; number <= requestsMax; number += 1) {
-    const world = await openCertificateWorld({ pebble });
-    const at = await killAt(world, (one) => one.number === number && one.moment === moment);
-    if (at === null) return steps;
-    const step = at.path.split('/')[1] ?? '';
-    steps.push(step);
-    await checkNextStart(world, `killed ${moment} request ${number}, ${step}`);
+    for (const moment of momentsAt(number)) {
+      const world = await openCertificateWorld({ pebble });
+      const at = await killAt(world, (one) => one.number === number && one.moment === moment);
+      if (at === null) return steps;
+      const step = at.path.split('/')[1] ?? '';
+      steps.push(step);
+      await checkNextStart(world, `killed ${moment} request ${number}, ${step}`);
+    }
   }
   return steps;
 }

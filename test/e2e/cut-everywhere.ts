@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { type AccountWorld, openAccountWorld } from '../cli/account-world.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
+import { momentsAt } from '../helpers/thorough.ts';
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 
 const requestsMax = 12;
@@ -40,20 +41,18 @@ async function runCut(
   return code === null ? 'killed' : 'ended';
 }
 
-/** Tells how many kills there were: two for each request that the command makes. */
+/** Tells how many requests the command makes, at each of which it was killed. */
 export async function cutEverywhere(
   prepare: (world: CutWorld) => Promise<void>,
   argv: readonly string[],
   check: (world: CutWorld) => Promise<void>,
 ): Promise<number> {
-  let kills = 0;
-  for (const moment of ['before', 'after'] as const) {
-    for (let number = 1; number <= requestsMax; number += 1) {
+  for (let number = 1; number <= requestsMax; number += 1) {
+    for (const moment of momentsAt(number)) {
       const world = await openWorld();
       await prepare(world);
       const outcome = await runCut(world, argv, number, moment);
-      if (outcome === 'ended') break;
-      kills += 1;
+      if (outcome === 'ended') return number - 1;
       const again = await world.run(argv);
       expect(again, `killed ${moment} request ${number}: ${again.err}`).toMatchObject({ code: 0 });
       await check(world);
@@ -61,5 +60,5 @@ export async function cutEverywhere(
       await world.sandbox.close();
     }
   }
-  return kills;
+  return requestsMax;
 }

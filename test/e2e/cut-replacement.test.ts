@@ -7,7 +7,7 @@ const filter = "Collection/Name eq 'SENTINEL-2'";
 const otherFilter = "Collection/Name eq 'SENTINEL-1'";
 
 it('a replacement that is killed at each of its requests ends as one that was not', async () => {
-  const kills = await cutEverywhere(
+  const requests = await cutEverywhere(
     async (world) => {
       world.sandbox.addSubscription(stranger('other'));
       const registered = await world.run(['register', '--filter', filter, '--yes']);
@@ -23,6 +23,6 @@ it('a replacement that is killed at each of its requests ends as one that was no
       expect(gaps.every(({ toUs }) => toUs !== null)).toBe(true);
     },
   );
-  // List, create, pause, resume, delete, list: each before and after.
-  expect(kills).toBe(12);
+  // List, create, pause, resume, delete, list.
+  expect(requests).toBe(6);
 }, 180_000);

@@ -7,6 +7,7 @@ import { walkMonth } from '../../bench/month-walk.ts';
 import { openMonthWorld } from '../../bench/month-world.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 import {
   definitionsOf,
   expectNothingLeft,
@@ -18,7 +19,7 @@ import {
 
 const seed = 20_261_121;
 const startMs = Date.UTC(2026, 4, 1);
-const productsPerDay = 110;
+const productsPerDay = times(110, 200);
 
 async function openWorld(sandbox: Partial<SandboxOptions>) {
   const world = await openMonthWorld({ folder: temporaryDirectory(), seed, startMs, sandbox });
@@ -35,7 +36,7 @@ const faults = {
 };
 
 describe('a simulated month', () => {
-  it('of some 160 events a day with outages, losses, pauses and a replacement ends with a log that equals the truth', async () => {
+  it('of some hundred events a day with outages, losses, pauses and a replacement ends with a log that equals the truth', async () => {
     const world = await openWorld({
       ...{ retryDelaysMs, faults, lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
       ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 },

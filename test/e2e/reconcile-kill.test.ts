@@ -9,9 +9,10 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 
 const seed = 20_261_121;
-const kills = 6;
+const kills = times(3, 6);
 const dayMs = 86_400_000;
 const subscription = 'everything';
 

@@ -1,6 +1,7 @@
 /** What holds for plans of any account, any registrations and any wishes. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { times } from '../../helpers/thorough.ts';
 import { type RandomAccount, randomAccount } from './arbitrary-account.ts';
 import type { Cut } from './cut-calls.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
@@ -49,7 +50,7 @@ describe('a plan for any account', () => {
         const { writes } = world.catalogue;
         expect(writes).toEqual([...new Set(writes)]);
       },
-      1_000,
+      times(300, 1_000),
     );
   });
 
@@ -109,7 +110,7 @@ describe('a plan for any account', () => {
         expect((await world.register(options)).excess).toEqual([]);
         await expectSettled(world, options, others);
       },
-      1_000,
+      times(300, 1_000),
     );
   });
 
@@ -140,7 +141,7 @@ describe('a plan for any account', () => {
           expect(lasting).toEqual([]);
         }
       },
-      1_000,
+      times(300, 1_000),
     );
   });
 });

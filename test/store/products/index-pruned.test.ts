@@ -9,6 +9,7 @@ import {
   rebuildIndex,
   startIndexing,
 } from '../../../src/store/products/index-maintenance.ts';
+import { times } from '../../helpers/thorough.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
 import { generatedRecords } from './product-records.ts';
 import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
@@ -76,7 +77,7 @@ describe('an index of a pruned log', () => {
           await expectAsRebuilt(world);
         },
       ),
-      { numRuns: 12 },
+      { numRuns: times(6, 12) },
     );
   }, 120_000);
 

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
+import { times } from '../../helpers/thorough.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 import { prune, pruneWish } from './prune-to.ts';
 
@@ -139,7 +140,7 @@ describe('a pruned log', () => {
         await expectWhole(model);
         await model.store.close();
       }),
-      { numRuns: 12, includeErrorInReport: true },
+      { numRuns: times(6, 12), includeErrorInReport: true },
     );
   }, 180_000);
 });

@@ -1,5 +1,5 @@
 /** The one place where the database file is opened; each setting has its reason. */
-import { type Stats, statSync } from 'node:fs';
+import { existsSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database, type Options } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
@@ -12,12 +12,16 @@ import { openingError } from './sqlite-error.ts';
 /** The file's name in the data directory. */
 export const databaseFileName = 'earshot.db';
 
+/** A folder in the data directory where a restore builds its file: the log is put into its place last. */
+export const restoringFolderName = 'restoring';
+
 /** How long a statement waits for another program's lock. */
 export const busyTimeoutMs = 5_000;
 
 /** Opens the file for writing; creates the directory (owner-only), the file and its tables. */
 export function openForWriting(dataDir: string): Database {
   createDirectory(dataDir);
+  refuseHalfRestored(dataDir);
   const options = { timeout: busyTimeoutMs };
   return opened(join(dataDir, databaseFileName), options, (database) => {
     refuseForeignFile(database);
@@ -42,6 +46,16 @@ export function openForWriting(dataDir: string): Database {
     database.pragma('cache_size = -8192');
     migrate(database);
   });
+}
+
+/** A log that was begun anew here would hide that another one was to be in its place. */
+function refuseHalfRestored(dataDir: string): void {
+  if (existsSync(join(dataDir, databaseFileName))) return;
+  if (!existsSync(join(dataDir, restoringFolderName))) return;
+  throw new AppError(
+    'configuration',
+    `A restore into ${dataDir} is under way, or was interrupted. Run \`earshot restore\` again with the same backup; what was there before is in the newest folder before-restore-… there.`,
+  );
 }
 
 /** Opens an existing file for reading only. Rejects with `configuration` when there is none. */

@@ -1,5 +1,5 @@
 /** Backups that the receiver makes by itself, with a clock that the test moves. */
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startBackups } from '../../src/cli/backup/serve-backups.ts';
@@ -66,11 +66,17 @@ it('leaves as many as are to be kept, and what is not its own', async () => {
   mkdirSync(to, { recursive: true, mode: 0o700 });
   for (const name of ['mine.db', 'earshot.db', `${nameAt(-24)}.part`, nameAt(-48)]) {
     writeFileSync(join(to, name), 'x');
+    const daysAgo = new Date((beginUs - 24 * 3.6e9) / 1_000);
+    utimesSync(join(to, name), daysAgo, daysAgo);
   }
+  // Somebody makes one by hand meanwhile.
+  const byHand = `${nameAt(-1)}.part`;
+  writeFileSync(join(to, byHand), 'x');
   start();
-  await expect.poll(names, soon).toEqual([nameAt(-48), nameAt(0), 'earshot.db', 'mine.db']);
+  const others = [byHand, 'earshot.db', 'mine.db'];
+  await expect.poll(names, soon).toEqual([nameAt(-48), byHand, nameAt(0), 'earshot.db', 'mine.db']);
   setHour(24);
-  await expect.poll(names, soon).toEqual([nameAt(0), nameAt(24), 'earshot.db', 'mine.db']);
+  await expect.poll(names, soon).toEqual([byHand, nameAt(0), nameAt(24), ...others.slice(1)]);
 });
 
 it('tries again after a failure, removes nothing before it has succeeded, and remembers both', async () => {

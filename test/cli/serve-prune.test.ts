@@ -1,4 +1,5 @@
 /** Pruning by itself: what EARSHOT_KEEP says, told in the log, and never more than that. */
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startPruning } from '../../src/cli/prune/serve-prune.ts';
 import { formatDateUs, shortDateUs } from '../../src/domain/notification-date.ts';
@@ -17,7 +18,9 @@ async function openServed(keep: Partial<Keep>, { clockUs = nowUs, days = 30 } = 
   const { store, dataDir } = await openSqliteStore();
   for (let day = days; day >= 0; day -= 1) {
     const receivedAtUs = nowUs - day * dayUs;
-    const body = notification(day, { Padding: `${Math.random()}`.repeat(50) });
+    const NotificationDate = formatDateUs(receivedAtUs);
+    const Padding = `${Math.random()}`.repeat(50);
+    const body = notification(day, { NotificationDate, Padding });
     await store.accept(delivery(body, { receivedAtUs }));
   }
   const logged: { level: string; fields: object; message: string }[] = [];
@@ -69,6 +72,29 @@ describe('a receiver that is told what to keep', () => {
     behind.start();
     await expect.poll(() => behind.messages('debug').length).toBeGreaterThan(1);
     expect(await behind.left()).toBe(31);
+  });
+
+  it('removes nothing for one that came while its clock was ahead', async () => {
+    const clockUs = nowUs + 3_650 * dayUs;
+    const { store, start, left, messages } = await openServed({ ageUs: 40 * dayUs }, { clockUs });
+    const NotificationDate = formatDateUs(nowUs);
+    await store.accept(delivery(notification(99, { NotificationDate }), { receivedAtUs: clockUs }));
+    start();
+    await expect.poll(() => messages('debug').length).toBeGreaterThan(0);
+    expect(await left()).toBe(32);
+  });
+
+  it('removes no notification for what the quarantine takes up', async () => {
+    const { store, start, left, messages } = await openServed({ bytes: 2 * 2 ** 20 });
+    for (let held = 0; held < 8; held += 1) {
+      await store.accept(
+        delivery(randomBytes(2 ** 19).toString('latin1'), { receivedAtUs: nowUs }),
+      );
+    }
+    expect((await store.pruning.logSize()).usedBytes).toBeGreaterThan(4 * 2 ** 20);
+    start();
+    await expect.poll(() => messages('debug').length).toBeGreaterThan(0);
+    expect(await left()).toBe(31);
   });
 
   it('tells who keeps it from going as far as it should', async () => {

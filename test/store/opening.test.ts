@@ -104,7 +104,7 @@ describe('reading a held body again', () => {
     // What a later version could read is played by exchanging the bytes.
     const database = new Sqlite(join(dataDir, databaseFileName));
     const bytes = Buffer.from(JSON.stringify(notification(1)));
-    database.prepare('UPDATE body SET bytes = ?').run(bytes);
+    database.prepare('UPDATE body SET packed = ?').run(bytes);
     expect(await store.retry(1, 9)).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
     expect(await collect(store.find({}))).toMatchObject([{ receivedAtUs: 5, subscription: 'odd' }]);
     expect(database.prepare('SELECT count(*) FROM body').pluck().get()).toBe(1);

@@ -104,7 +104,7 @@ async function backUp(
     },
     { nowUs, remember },
   );
-  const removed = removeOldBackups(folder, { keep, newest });
+  const removed = removeOldBackups(folder, { keep, newest, nowMs: nowUs() / 1_000 });
   const { run, bytes, notifications, lastPosition } = made;
   const seconds = Math.round((run.endedAtUs - run.startedAtUs) / 1e6);
   log.info(

@@ -74,10 +74,10 @@ async function pruneOnce(
   { nowUs, signal }: { nowUs: number; signal: AbortSignal },
 ): Promise<void> {
   const { pruning } = store;
-  const newestUs = await newestReceivedUs(store);
-  if (newestUs === null) return;
+  const lastUs = await newestUs(store);
+  if (lastUs === null) return;
   // Age counts from the newest: neither a clock that runs ahead nor a log that gets nothing is emptied by it.
-  const lateUs = Math.max(0, nowUs - newestUs);
+  const lateUs = Math.max(0, nowUs - lastUs);
   const ageUs = keep.ageUs === null ? null : keep.ageUs + lateUs;
   const wish = { keep: { ...keep, ageUs }, withHeld: false, freeShare, nowUs };
   const before = await pruning.logSize();
@@ -90,8 +90,11 @@ async function pruneOnce(
   if (isTooOld || isTooLarge) await tellHeld({ pruning, log }, after);
 }
 
-async function newestReceivedUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
-  for await (const { receivedAtUs } of find({ limit: 1 })) return receivedAtUs;
+/** By the catalogue's clock where that is earlier: ours may have been ahead when it came. */
+async function newestUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
+  for await (const { receivedAtUs, notificationDateUs } of find({ limit: 1 })) {
+    return Math.min(receivedAtUs, notificationDateUs ?? receivedAtUs);
+  }
   return null;
 }
 

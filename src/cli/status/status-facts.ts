@@ -36,13 +36,13 @@ export async function logFacts(
     store.pruning.logSize(),
     store.pruning.pruneHorizon(),
     store.heldCount(),
-    receivedAtUs(store, { limit: 1 }),
+    newestPushUs(store),
     store.administration.deliveryMarks(),
     indexSize(dataDir),
   ]);
-  // A mark of a clock that was ahead says nothing.
-  const delivered = marks.map(({ lastAtUs }) => lastAtUs).filter((us) => us <= nowUs);
-  const times = [newest ?? [], delivered].flat();
+  const delivered = marks.map(({ lastAtUs }) => lastAtUs);
+  // One of a clock that was ahead says nothing.
+  const times = [newest ?? [], delivered].flat().filter((us) => us <= nowUs);
   const lastReceivedAtUs = times.length === 0 ? null : Math.max(...times);
   return { ...size, indexBytes, lastReceivedAtUs, quarantined, pruned };
 }
@@ -174,6 +174,13 @@ export async function backupFacts(
 }
 
 /** When the first row of a query was received; null when there is none. */
+/** Null where the newest was fetched: what was pushed before, the marks tell. */
+async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
+  for await (const row of find({ limit: 1 }))
+    return row.source === 'push' ? row.receivedAtUs : null;
+  return null;
+}
+
 async function receivedAtUs(
   { find }: Pick<Store, 'find'>,
   query: NotificationQuery,

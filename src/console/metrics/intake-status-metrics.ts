@@ -15,7 +15,7 @@ export const intakeMetrics: readonly StatusMetric[] = [
   statusGauge(
     'earshot_refusing',
     '0 or 1',
-    '1 while notifications cannot be stored, and their senders get 503.',
+    '1 while no notification is taken: none can be stored, or no certificate is valid.',
     ({ receiver }) => receiver && receiver.refusing !== null,
   ),
   statusGauge(

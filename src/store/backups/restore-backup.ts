@@ -6,7 +6,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { syncFolder } from '../../domain/sync-folder.ts';
-import { createDirectory, databaseFileName } from '../database.ts';
+import { createDirectory, databaseFileName, restoringFolderName } from '../database.ts';
 import { lastPosition } from '../log-queries.ts';
 import { createTakeLock } from '../process-lock.ts';
 import { dropContents, type KeptFile } from './backup-contents.ts';
@@ -28,9 +28,6 @@ export interface RestoreOptions extends BackupWatch {
   aside: string;
 }
 
-/** Built here, beside what is used; one that was left over is begun anew. */
-const stagingName = 'restoring';
-
 /**
  * Resolves when the directory is that of the backup, and on disk. Rejects as `inspectBackup` does, with `invalid` for a
  * backup that is not as it was made, `conflict` while the directory is in use, `unavailable` where the disk fails or has
@@ -43,7 +40,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<InspectedB
   createDirectory(dataDir);
   refuseInUse(dataDir);
   const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
-  const staging = join(dataDir, stagingName);
+  // One that was left over is begun anew.
+  const staging = join(dataDir, restoringFolderName);
   try {
     rmSync(staging, { recursive: true, force: true });
     await requireRoomFor(dataDir, backup.bytes);

@@ -21,7 +21,7 @@ export function bodyReader(database: Database): BodyReader {
 /** Keeps the pack that it read last: bodies are mostly read in their order. */
 function createBodyReader(database: Database): BodyReader {
   const rowOf = database.prepare<[number], StoredRow>(
-    'SELECT id, encoding, bodies, bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1',
+    'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1',
   );
   let last: { row: StoredRow; bodies: Buffer[] } | undefined;
   const body = (id: number): Buffer | undefined => {

@@ -24,7 +24,7 @@ const level = 1;
 
 export function createBodyWriter(database: Database): BodyWriter {
   const insert = database.prepare(
-    'INSERT INTO body (id, encoding, bytes, bodies) VALUES (?, ?, ?, ?)',
+    'INSERT INTO body (id, encoding, packed, bodies) VALUES (?, ?, ?, ?)',
   );
   const nextFreeId = database
     .prepare('SELECT coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1)')

@@ -72,7 +72,7 @@ function readRows(database: Database) {
       .get(),
   );
   const found = database.prepare<[number], StoredRow>(
-    'SELECT id, encoding, bodies, bytes FROM body WHERE id >= ? ORDER BY id',
+    'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id >= ? ORDER BY id',
   );
   const rows: StoredRow[] = [];
   let bodies = 0;
@@ -95,7 +95,7 @@ function replace(
   const range = [rows[0]?.id, rows.at(-1)?.id];
   const current = database
     .prepare<unknown[], StoredRow>(
-      'SELECT id, encoding, bodies, bytes FROM body WHERE id BETWEEN ? AND ?',
+      'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id BETWEEN ? AND ?',
     )
     .all(...range);
   const isSame = rows.every(
@@ -104,7 +104,7 @@ function replace(
   if (!isSame || current.length !== rows.length) return false;
   database.prepare('DELETE FROM body WHERE id BETWEEN ? AND ?').run(...range);
   const insert = database.prepare(
-    'INSERT INTO body (id, encoding, bytes, bodies) VALUES (?, ?, ?, ?)',
+    'INSERT INTO body (id, encoding, packed, bodies) VALUES (?, ?, ?, ?)',
   );
   let id = rows[0]?.id ?? 0;
   for (const { encoding, bytes, bodies } of packs) {

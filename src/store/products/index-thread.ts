@@ -62,24 +62,29 @@ function answer(request: IndexRequest, log: () => Database): Settled {
 }
 
 function perform(request: IndexRequest, log: () => Database): WorkDone | number | undefined {
-  if (request.op === 'prune') return workOn('current', log()).batches.prune();
+  if (request.op === 'prune') return mended(() => workOn('current', log()).batches.prune());
   if (request.op === 'work') {
     const { target, budgetMs } = request;
     requireRoom();
-    try {
-      return indexFor(budgetMs, workOn(target, log()));
-    } catch (error) {
-      if (!isDamage(error) || target !== 'current') throw error;
-      // A damaged index is nothing that the log could not make good.
-      closeIndex();
-      replaceProductFile(dataDir).close();
-      return indexFor(budgetMs, workOn(target, log()));
-    }
+    const index = () => indexFor(budgetMs, workOn(target, log()));
+    return target === 'current' ? mended(index) : index();
   }
   closeIndex();
   if (request.op === 'install') installBuildingFile(dataDir);
   if (request.op === 'discard') discardBuildingFile(dataDir);
   return undefined;
+}
+
+/** A damaged index is nothing that the log could not make good: it is begun anew, and the work done there. */
+function mended<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    closeIndex();
+    replaceProductFile(dataDir).close();
+    return work();
+  }
 }
 
 function requireRoom(): void {

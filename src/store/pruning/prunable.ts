@@ -4,6 +4,7 @@ import type { LogHolder, Prunable, PruneWish } from '../../domain/pruning.ts';
 import { lastPosition } from '../log-queries.ts';
 import { keptForDigestsUs, logHolders } from './log-holders.ts';
 import { pageBytes } from './page-bytes.ts';
+import { quarantineBytes } from './quarantine-bytes.ts';
 import { keptSinceUs } from './remove-oldest.ts';
 
 /**
@@ -32,7 +33,8 @@ export function prunable(database: Database, dataDir: string, wish: PruneWish): 
 
   /** About so many are the oldest that take up what is too much. */
   function bySizeUs(): number {
-    const excess = usedBytes - (wish.keep.bytes ?? usedBytes);
+    const { bytes } = wish.keep;
+    const excess = bytes === null ? 0 : usedBytes - quarantineBytes(database) - bytes;
     if (excess <= 0) return 0;
     const count = Math.ceil((excess / (usedBytes - emptyBytes)) * total);
     const oldest =

@@ -4,6 +4,7 @@ import type { PruneStep, PruneWish } from '../../domain/pruning.ts';
 import { lastPosition } from '../log-queries.ts';
 import { keptForDigestsUs, logHolders } from './log-holders.ts';
 import { pageBytes } from './page-bytes.ts';
+import { quarantineBytes } from './quarantine-bytes.ts';
 import { type OldNotification, prepareRemoveBodies } from './remove-bodies.ts';
 import { repeatForStep } from './step-time.ts';
 
@@ -61,7 +62,10 @@ export function keptSinceUs({ keep, nowUs }: PruneWish): number | null {
 /** The size is looked at once for each call, the age for each notification. */
 function prepareGoes(database: Database, wish: PruneWish) {
   const sinceUs = keptSinceUs(wish) ?? Number.NEGATIVE_INFINITY;
-  const bytesMax = wish.keep.bytes ?? Number.POSITIVE_INFINITY;
+  const bytesMax =
+    wish.keep.bytes === null
+      ? Number.POSITIVE_INFINITY
+      : wish.keep.bytes + quarantineBytes(database);
   return () => {
     const isTooLarge = pageBytes(database).usedBytes > bytesMax;
     return ({ receivedAtUs }: OldNotification) => isTooLarge || receivedAtUs < sinceUs;

@@ -27,6 +27,11 @@ export function prepareRemoveQuarantined(database: Database) {
   );
   const remove = database.prepare('DELETE FROM quarantine WHERE id = ?');
   const removeBodies = prepareRemoveBodies(database);
+  // Where the newest bodies went, their ids are given again: `earshot compact` must not pass over those.
+  const rewind = database.prepare(
+    `UPDATE compaction SET next_body_id = min(next_body_id,
+       coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1))`,
+  );
   return (wish: PruneWish, after: number): PruneStep => {
     const values = oldEntryValues(database, wish);
     let removed = 0;
@@ -40,6 +45,7 @@ export function prepareRemoveQuarantined(database: Database) {
       last = entry.id;
       return true;
     });
+    if (removed > 0) rewind.run();
     return { removed, next: isMore ? last : null };
   };
 }

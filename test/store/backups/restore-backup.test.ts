@@ -70,6 +70,20 @@ describe('restoring', () => {
     database.close();
   });
 
+  it('that was cut off before the log was in its place is no empty log to go on with', async () => {
+    const { file, fresh } = await openBackedUp();
+    mkdirSync(join(fresh, 'restoring'), { recursive: true, mode: 0o700 });
+    const opening = openStore({ dataDir: fresh, nowUs: () => 0 });
+    await expect(opening).rejects.toMatchObject({
+      code: 'configuration',
+      message: expect.stringMatching(/Run `earshot restore` again/),
+    });
+    await restore(file, fresh);
+    const store = await openStore({ dataDir: fresh, nowUs: () => 0 });
+    expect((await store.counts()).notifications).toBe(20);
+    await store.close();
+  });
+
   it('puts aside what was there, and leaves alone what is not its own', async () => {
     const { store, dataDir, file } = await openBackedUp();
     await fill(store, { from: 20, to: 30 });

@@ -28,7 +28,7 @@ export function keptRows(dataDir: string): KeptRow[] {
   return inFile(dataDir, (database) =>
     database
       .prepare<[], KeptRow>(
-        'SELECT id, encoding, bodies, length(bytes) AS length FROM body ORDER BY id',
+        'SELECT id, encoding, bodies, length(packed) AS length FROM body ORDER BY id',
       )
       .all(),
   );

@@ -79,7 +79,7 @@ describe('a pack that is damaged', () => {
     inFile(dataDir, (database) =>
       database
         .prepare(
-          'UPDATE body SET bytes = CAST(substr(bytes, 1, 900) || zeroblob(20) AS BLOB) WHERE id = 1',
+          'UPDATE body SET packed = CAST(substr(packed, 1, 900) || zeroblob(20) AS BLOB) WHERE id = 1',
         )
         .run(),
     );

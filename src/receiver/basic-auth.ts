@@ -11,24 +11,28 @@ export type CredentialCheck = (authorization: string | undefined) => string | nu
 
 /** Longer headers are not looked at. */
 const headerCharactersMax = 4_096;
+/** A header that was right is remembered when it fits into so many. */
+const rememberedBytes = 1_024;
 const basicHeader = /^basic +([a-z0-9+/]+={0,2})$/i;
 
 /**
  * Prepares the comparison. Both halves are always compared, each in constant time and over digests,
  * with every pair, so that the time taken tells nothing about which half or which pair was near. A header
- * that was right comes again with every push: it is known by its own digest, with half of the work.
+ * that was right comes again with every push: it is known by its bytes, padded to one length.
  */
 export function createCredentialCheck(pairs: readonly CredentialPair[]): CredentialCheck {
   const compare = createComparison(pairs);
-  let right: { digest: Uint8Array; username: string } | undefined;
+  const given = Buffer.alloc(rememberedBytes);
+  let right: { header: Buffer; username: string } | undefined;
   return (authorization) => {
-    if (authorization === undefined || authorization.length > headerCharactersMax) {
-      return compare(undefined);
+    // UTF-8 takes up to three bytes for a character.
+    if (authorization === undefined || 3 * authorization.length > rememberedBytes) {
+      return compare(authorization);
     }
-    const given = digest(authorization);
-    if (right !== undefined && timingSafeEqual(right.digest, given)) return right.username;
+    given.fill(0).write(authorization);
+    if (right !== undefined && timingSafeEqual(right.header, given)) return right.username;
     const username = compare(authorization);
-    if (username !== null) right = { digest: given, username };
+    if (username !== null) right = { header: Buffer.from(given), username };
     return username;
   };
 }
@@ -66,7 +70,7 @@ function digestsOf({ username, password }: CredentialPair) {
 
 /** Splits at the first colon: a password may hold more of them, and either half may be empty. */
 function parseHeader(header: string | undefined): { username: Buffer; password: Buffer } | null {
-  if (header === undefined) return null;
+  if (header === undefined || header.length > headerCharactersMax) return null;
   const encoded = basicHeader.exec(header)?.[1];
   if (encoded === undefined) return null;
   const decoded = Buffer.from(encoded, 'base64');
@@ -75,6 +79,6 @@ function parseHeader(header: string | undefined): { username: Buffer; password: 
   return { username: decoded.subarray(0, colon), password: decoded.subarray(colon + 1) };
 }
 
-function digest(bytes: Uint8Array | string): Uint8Array {
+function digest(bytes: Uint8Array): Uint8Array {
   return hash('sha256', bytes, 'buffer');
 }

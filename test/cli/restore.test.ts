@@ -1,4 +1,11 @@
-import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
@@ -83,6 +90,16 @@ describe('earshot restore', () => {
     expect(shown.err).toMatch(/\rCopying: \d+ %.*\rVerifying: 100 %\r +\r\/.*: 5 notifications/s);
     const silent = await run(['restore', file, '--to', `${fresh}2`]);
     expect(silent.err).not.toContain('\r');
+  });
+
+  it('warns of a backup with secrets that every user may read', async () => {
+    const { file, fresh, run } = await openWorld();
+    const warning = `Run: chmod 600 ${file}`;
+    expect((await run(['restore', '--check', file])).err).not.toContain(warning);
+    chmodSync(file, 0o644);
+    expect((await run(['restore', '--check', file])).err).toContain(warning);
+    const ended = await run(['restore', file, '--to', fresh]);
+    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining(warning) });
   });
 
   it('says what to do about a backup without secrets', async () => {

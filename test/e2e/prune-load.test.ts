@@ -57,7 +57,7 @@ it('prunes under load: what is old goes, what is new stays, and every answer hol
   expect(removed.notifications).toBe(counts.old);
   expect(answered.length).toBeGreaterThan(100);
   // Far below the 30 s after which the sender would give up; a step holds the lock for some 25 ms.
-  expect(slowestMs).toBeLessThan(3_000);
+  expect(slowestMs).toBeLessThan(10_000);
   await expect
     .poll(async () => (await products()).products, { timeout: 60_000 })
     .toBe(counts.kept + answered.length);

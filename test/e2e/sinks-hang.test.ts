@@ -62,8 +62,8 @@ it.skipIf(!hasNats)(
     await expect.poll(() => delaysMs.length, { timeout: 30_000 }).toBeGreaterThan(itemsMin);
     const sorted = delaysMs.toSorted((one, other) => one - other);
     const words = `median ${sorted[sorted.length >> 1]} ms, longest ${sorted.at(-1)} ms`;
-    expect(sorted[sorted.length >> 1], words).toBeLessThan(1_000);
-    expect(sorted.at(-1), words).toBeLessThan(5_000);
+    expect(sorted[sorted.length >> 1], words).toBeLessThan(5_000);
+    expect(sorted.at(-1), words).toBeLessThan(15_000);
 
     // The others have what they had, and are behind by hundreds, of which nothing is lost.
     expect({ command: started().length, webhook: hanging.received.length }).toEqual({

@@ -65,7 +65,7 @@ describe('a hostile text', () => {
     const startMs = performance.now();
     const { tree, findings } = checkFilter(text, 'Products');
     const shown = findings.map((finding) => showFinding(text, finding)).join('\n');
-    expect(performance.now() - startMs).toBeLessThan(1000);
+    expect(performance.now() - startMs).toBeLessThan(4_000);
     expect(tree).toBeNull();
     expect(findings.filter(({ severity }) => severity === 'error')).not.toEqual([]);
     expect(shown.length).toBeLessThan(5000);
@@ -81,7 +81,7 @@ describe('a hostile text', () => {
     for (const text of texts) {
       const startMs = performance.now();
       const { findings } = checkFilter(text, 'Products');
-      expect(performance.now() - startMs, text.slice(0, 30)).toBeLessThan(2500);
+      expect(performance.now() - startMs, text.slice(0, 30)).toBeLessThan(10_000);
       expect(findings.length).toBeGreaterThan(0);
     }
   });

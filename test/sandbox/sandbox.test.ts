@@ -218,7 +218,7 @@ describe('closing the sandbox', () => {
     const startedMs = performance.now();
     child.stdin.end();
     const [printed] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
     expect(child.exitCode).toBe(0);
     expect(JSON.parse(printed).published).toBeGreaterThanOrEqual(8);
   });

@@ -1,4 +1,5 @@
 /** What `earshot restore` does: shows what it will do, asks, restores, and says what to do next. */
+import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
@@ -27,6 +28,7 @@ export async function runRestore(io: Io, path: string, flags: RestoreFlags): Pro
   if (flags.check) return check(io, file, flags);
   const dataDir = flags.to === undefined ? readDataConfig(io).dataDir : resolve(flags.to);
   const backup = inspectBackup(file);
+  warnOfReaders(io, file, backup);
   refuseInUse(dataDir);
   const aside = join(dataDir, `before-restore-${compactTime(io.nowUs())}`);
   const isMoved = await askAboutOld(io, { dataDir, aside, backup, flags });
@@ -44,12 +46,22 @@ export async function runRestore(io: Io, path: string, flags: RestoreFlags): Pro
   io.stderr.write(`${restoredText(dataDir, backup, isMoved ? aside : null).join('\n')}\n`);
 }
 
+/** A copy has the rights that were given to it on its way. */
+function warnOfReaders({ stderr }: Io, file: string, { files }: InspectedBackup): void {
+  const isOpen = (statSync(file).mode & 0o004) !== 0;
+  if (files.length === 0 || !isOpen) return;
+  stderr.write(
+    `${file} holds secrets, and every user of this machine may read it. Run: chmod 600 ${file}\n`,
+  );
+}
+
 /** Rejects with `differences` for a backup that is not as it was made. */
 async function check(io: Io, file: string, { json }: RestoreFlags): Promise<void> {
   const progress = createBackupProgress(io);
   const watch = { onProgress: progress.show, signal: io.signal };
   try {
     const backup = inspectBackup(file);
+    warnOfReaders(io, file, backup);
     await verifySealed(file, backup, watch).finally(progress.done);
     if (json) await writeOut(io.stdout, `${JSON.stringify(toJson(file, backup))}\n`);
     else io.stderr.write(`${summaryOf(file, backup)} It is as it was made.\n`);

@@ -68,7 +68,7 @@ describe('a geometry of many parts', () => {
     expect(codesOf(few)).toEqual([]);
     const start = performance.now();
     expect(codesOf(many)).toEqual(['too-intricate']);
-    expect(performance.now() - start).toBeLessThan(1500);
+    expect(performance.now() - start).toBeLessThan(6_000);
   });
 
   it('in a grid, or with corners that touch, is checked', () => {

@@ -89,7 +89,7 @@ describe('a known name', () => {
     const beganMs = performance.now();
     for (const one of known) isKnownName(one.repeat(100_000));
     isKnownName('_'.repeat(5_000_000));
-    expect(performance.now() - beganMs).toBeLessThan(500);
+    expect(performance.now() - beganMs).toBeLessThan(2_000);
   });
 
   it('is what all recorded products have', (context) => {

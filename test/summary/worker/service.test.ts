@@ -256,7 +256,7 @@ describe('a worker that is stopped', () => {
     await expect.poll(() => worker.outcomes().hang, { timeout: 10_000 }).toBe(2);
     const startedMs = performance.now();
     await running.stop();
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
     expect(await worker.summaries.counts()).toMatchObject({ waiting: 2, asking: 0 });
     await worker.work();
     expect(worker.outcomes()).toEqual({ hang: 2, answered: 2 });

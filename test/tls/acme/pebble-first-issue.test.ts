@@ -111,7 +111,7 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
     await vi.waitFor(() => expect(requests.orders()).toBe(1), { timeout: 10_000, interval: 1 });
     const beganMs = performance.now();
     await close();
-    expect(performance.now() - beganMs).toBeLessThan(2_000);
+    expect(performance.now() - beganMs).toBeLessThan(8_000);
     expect(lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
     for (const each of [port, pebble.ports.http]) {
       await expect(handshake(each)).rejects.toMatchObject({ code: 'ECONNREFUSED' });

@@ -29,7 +29,7 @@ export function watchProbes(
 
 const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
 
-/** From the files: what is served follows them within minutes. Null behind a proxy, and before the first one. */
+/** From the files: what is served follows them within minutes. Null behind a proxy. */
 async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => number) {
   if (tls.kind === 'off') return null;
   if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
@@ -40,11 +40,12 @@ async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => nu
   const folder = openAcmeFolder(dataDir);
   const { state } = await renewalOutlook(folder, tls, nowUs());
   const certificate = await folder.readCertificate();
-  if (certificate === null) return null;
   const { failures, lastAttemptAtUs, lastSuccessAtUs, lastFailure } = state;
   // That of an earlier time is kept when it has succeeded since.
   const reason = failures === 0 ? null : (lastFailure?.message ?? null);
-  return probed(certificate.cert, { lastAttemptAtUs, lastSuccessAtUs, lastFailure: reason });
+  const renewal = { lastAttemptAtUs, lastSuccessAtUs, lastFailure: reason };
+  if (certificate === null) return { notAfterUs: null, lifetimeUs: null, ...renewal };
+  return probed(certificate.cert, renewal);
 }
 
 function probed(

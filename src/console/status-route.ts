@@ -47,8 +47,8 @@ const subscription = z.object({
 });
 
 const certificate = z.object({
-  notAfter: timeField,
-  lifetimeSeconds: z.number(),
+  notAfter: moment.describe('Null while the first certificate is tried for.'),
+  lifetimeSeconds: z.number().nullable(),
   lastAttemptAt: moment.describe('The last renewal; null with files of your own.'),
   lastSuccessAt: moment,
   lastFailure: reason.describe('Why the last renewal failed; null when it did not.'),

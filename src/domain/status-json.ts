@@ -31,8 +31,8 @@ export function toStatusJson(status: Status) {
     ),
     behindProxy: status.behindProxy,
     certificate: certificate && {
-      notAfter: formatDateUs(certificate.notAfterUs),
-      lifetimeSeconds: certificate.lifetimeUs / 1_000_000,
+      notAfter: time(certificate.notAfterUs),
+      lifetimeSeconds: certificate.lifetimeUs === null ? null : certificate.lifetimeUs / 1_000_000,
       lastAttemptAt: time(certificate.lastAttemptAtUs),
       lastSuccessAt: time(certificate.lastSuccessAtUs),
       lastFailure: certificate.lastFailure,

@@ -101,8 +101,9 @@ export interface SubscriptionStatus {
 }
 
 export interface CertificateStatus {
-  notAfterUs: number;
-  lifetimeUs: number;
+  /** Both null while the first one is still tried for. */
+  notAfterUs: number | null;
+  lifetimeUs: number | null;
   /** Null with files of the user's own. */
   lastAttemptAtUs: number | null;
   lastSuccessAtUs: number | null;

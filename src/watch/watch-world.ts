@@ -11,12 +11,13 @@ import type { AlertMessage } from './telling/alert-message.ts';
 /** What is measured outside the store. A probe that rejects could not look; the others still do. */
 export interface Probes {
   /**
-   * The certificate that the public listener shows; null where there is none to look after. `lifetimeUs`
-   * is from its first to its last moment; `lastFailure` is why it could not be renewed, null when it could.
+   * The certificate that the public listener shows; null where there is none to look after, and its times while
+   * there is none yet. `lifetimeUs` is from its first to its last moment; `lastFailure` is why it could not be
+   * renewed, null when it could.
    */
   certificate(): Promise<{
-    notAfterUs: number;
-    lifetimeUs: number;
+    notAfterUs: number | null;
+    lifetimeUs: number | null;
     lastFailure: string | null;
   } | null>;
   /** The file system of the data directory; null when the system does not say. */

@@ -193,6 +193,11 @@ describe('a part that is not well', () => {
       ...([/ends in 14 days/, /certificate show/] as const),
     ],
     [
+      ...(['certificate', 'critical'] as const),
+      certificate({ notAfterUs: null, lifetimeUs: null, lastFailure: 'No route.' }),
+      ...([/no certificate yet.* It failed: No route\./, /certificate show/] as const),
+    ],
+    [
       ...(['certificate', 'critical', certificate({ notAfterUs: nowUs - 1 })] as const),
       ...([/has ended/, /certificate show/] as const),
     ],

@@ -6,9 +6,11 @@ import { critical, type Judge, unused, well, worstOf } from './judgement.ts';
 
 export const judgeCertificateLeft: Judge = async ({ behindProxy, certificate, alerts, atUs }) => {
   if (behindProxy) return unused('the proxy in front has it');
-  if (certificate === null) {
+  if (certificate?.notAfterUs == null) {
+    const failure =
+      certificate?.lastFailure == null ? '' : ` It failed: ${certificate.lastFailure}`;
     return critical(
-      'There is no certificate yet, so the catalogue cannot reach this endpoint.',
+      `There is no certificate yet, so the catalogue cannot reach this endpoint.${failure}`,
       'A receiver that runs goes on trying; `earshot certificate show` tells why it failed last.',
     );
   }

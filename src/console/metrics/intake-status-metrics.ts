@@ -137,7 +137,7 @@ export const subscriptionMetrics: readonly StatusMetric[] = [
 
 const dayUs = 86_400_000_000;
 
-/** Absent behind a proxy, and before the first certificate. */
+/** Absent behind a proxy; of the certificate itself, also before the first one. */
 export const certificateMetrics: readonly StatusMetric[] = [
   statusGauge(
     'earshot_certificate_not_after_timestamp_seconds',
@@ -149,7 +149,8 @@ export const certificateMetrics: readonly StatusMetric[] = [
     'earshot_certificate_left_days',
     'days',
     'How long the certificate is still valid; below 0 when it has ended.',
-    ({ certificate, atUs }) => certificate && (certificate.notAfterUs - atUs) / dayUs,
+    ({ certificate, atUs }) =>
+      certificate?.notAfterUs == null ? null : (certificate.notAfterUs - atUs) / dayUs,
   ),
   statusGauge(
     'earshot_certificate_lifetime_seconds',

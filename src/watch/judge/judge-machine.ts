@@ -23,7 +23,9 @@ export async function judgeCertificate(
   situation: Lasting,
 ): Promise<Verdict> {
   const certificate = await probes.certificate();
-  if (certificate === null) return nothingWrong('certificate', '');
+  if (certificate?.notAfterUs == null || certificate.lifetimeUs === null) {
+    return nothingWrong('certificate', '');
+  }
   const { notAfterUs, lifetimeUs, lastFailure } = certificate;
   const leftUs = notAfterUs - situation.nowUs;
   const share = lifetimeUs / lifetimeShare;

@@ -11,7 +11,8 @@ const recordsFile = new URL('../../shared/fixtures/products.jsonl', import.meta.
 
 const firstMs = Date.UTC(2026, 6, 1);
 const intervalMs = 2_700;
-const shape = {
+/** As the catalogue sends them: nothing odd. */
+export const usualShape = {
   ackIdAbsent: false,
   ackIdGuid: false,
   arrayBody: false,
@@ -34,7 +35,7 @@ export function* bodiesOf(kind: BodyKind, count: number, seed = 99): Generator<B
   const builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
   for (let index = 0; index < count; index += 1) {
     const atMs = firstMs + index * intervalMs;
-    yield builder.build({ event: 'created', product: product(atMs), atMs, shape }).body;
+    yield builder.build({ event: 'created', product: product(atMs), atMs, shape: usualShape }).body;
   }
 }
 

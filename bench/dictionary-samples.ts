@@ -2,6 +2,7 @@
 import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
 import { createRandom } from '../src/sandbox/random.ts';
+import { usualShape } from './body-kinds.ts';
 
 const sampleCount = 6_000;
 const seed = 11;
@@ -20,13 +21,6 @@ const eventShares = { modified: 0.1, deleted: 0.1 };
 export function* dictionarySamples(): Generator<Buffer> {
   const random = createRandom(seed);
   const generator = createProductGenerator({ seed });
-  const shape = {
-    ackIdAbsent: false,
-    ackIdGuid: false,
-    arrayBody: false,
-    capitalValue: false,
-    valueAbsent: false,
-  };
   let builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
   for (let index = 0; index < sampleCount; index += 1) {
     if (index % perSubscription === 0) {
@@ -38,12 +32,12 @@ export function* dictionarySamples(): Generator<Buffer> {
     const drawn = random.next();
     if (drawn < eventShares.modified) {
       const product = generator.modified(created, atMs);
-      yield builder.build({ event: 'modified', product, atMs, shape }).body;
+      yield builder.build({ event: 'modified', product, atMs, shape: usualShape }).body;
     } else if (drawn < eventShares.modified + eventShares.deleted) {
       const product = generator.deleted(created, atMs);
-      yield builder.build({ event: 'deleted', product, atMs, shape }).body;
+      yield builder.build({ event: 'deleted', product, atMs, shape: usualShape }).body;
     } else {
-      yield builder.build({ event: 'created', product: created, atMs, shape }).body;
+      yield builder.build({ event: 'created', product: created, atMs, shape: usualShape }).body;
     }
   }
 }

@@ -20,21 +20,24 @@ function isAlive(pid: number): boolean {
   return existsSync(file) && !/\) Z /.test(readFileSync(file, 'utf8'));
 }
 
-it.skipIf(!existsSync('/proc/self/stat'))('is gone when the program has ended', async () => {
-  const folder = temporaryDirectory();
-  const [script, file] = [join(folder, 'tell.sh'), join(folder, 'pids')];
-  writeFileSync(script, stubborn);
-  const env = { EARSHOT_ALERT_COMMAND: `sh ${script} ${file}` };
-  const telling = spawnCommand(['alerts', '--test'], { env, cwd: folder });
-  const pids = () => (existsSync(file) ? readFileSync(file, 'utf8') : '').match(/\d+/g) ?? [];
-  await expect.poll(pids, { timeout: 15_000 }).toHaveLength(2);
-  const started = pids().map(Number);
-  expect(started.filter(isAlive)).toEqual(started);
-  const askedMs = performance.now();
-  telling.interrupt();
-  const { code, err } = await telling.ended;
-  expect(code, err).toBe(1);
-  // Two seconds to end as it was asked to.
-  expect(performance.now() - askedMs).toBeLessThan(8_000);
-  await expect.poll(() => started.filter(isAlive)).toEqual([]);
-});
+it.skipIf(!existsSync('/proc/self/stat'))(
+  'is gone when the program has ended (needs /proc)',
+  async () => {
+    const folder = temporaryDirectory();
+    const [script, file] = [join(folder, 'tell.sh'), join(folder, 'pids')];
+    writeFileSync(script, stubborn);
+    const env = { EARSHOT_ALERT_COMMAND: `sh ${script} ${file}` };
+    const telling = spawnCommand(['alerts', '--test'], { env, cwd: folder });
+    const pids = () => (existsSync(file) ? readFileSync(file, 'utf8') : '').match(/\d+/g) ?? [];
+    await expect.poll(pids, { timeout: 15_000 }).toHaveLength(2);
+    const started = pids().map(Number);
+    expect(started.filter(isAlive)).toEqual(started);
+    const askedMs = performance.now();
+    telling.interrupt();
+    const { code, err } = await telling.ended;
+    expect(code, err).toBe(1);
+    // Two seconds to end as it was asked to.
+    expect(performance.now() - askedMs).toBeLessThan(8_000);
+    await expect.poll(() => started.filter(isAlive)).toEqual([]);
+  },
+);

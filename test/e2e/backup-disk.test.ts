@@ -7,7 +7,7 @@ import { mountSmallDisk } from './disk-small.ts';
 
 const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
 
-describe.skipIf(!canMount)('a disk without room for a backup', () => {
+describe.skipIf(!canMount)('a disk without room for a backup (needs root to mount one)', () => {
   it('is told before anything is written', async () => {
     const { backUp } = await openFilled(2_000, 8_192);
     const disk = mountSmallDisk(4);

@@ -41,7 +41,7 @@ function partsOf(rings: Rings): Rings[] {
   const isChoice = outlines.length > 1 && inner.length > 0;
   const areas = (isChoice ? outlines : []).map(areaOf);
   for (const ring of inner) {
-    const place = isChoice ? areas.findIndex((area) => holds(area, ring)) : 0;
+    const place = isChoice ? placeOf(ring, areas) : 0;
     holes[place]?.push(ring);
   }
   return outlines.map((outline, i) => [
@@ -54,10 +54,24 @@ function areaOf(outline: Ring): Shape {
   return toShape({ type: 'Polygon', coordinates: [outline] });
 }
 
-function holds(area: Shape, hole: Ring): boolean {
-  return hole.every((coordinates) =>
-    shapesIntersect(area, toShape({ type: 'Point', coordinates })),
+/**
+ * Which part a hole lies in: that which has most of its corners and middles of edges. Not all: a corner may touch the
+ * outline, which a cut between whole numbers has moved by a hair.
+ */
+function placeOf(hole: Ring, areas: readonly Shape[]): number {
+  const points = hole.flatMap(([x, y], i): Position[] => {
+    const [nextX, nextY] = hole[i + 1] ?? [x, y];
+    return [
+      [x, y],
+      [(x + nextX) / 2, (y + nextY) / 2],
+    ];
+  });
+  const counts = areas.map(
+    (area) =>
+      points.filter((coordinates) => shapesIntersect(area, toShape({ type: 'Point', coordinates })))
+        .length,
   );
+  return counts.indexOf(Math.max(...counts));
 }
 
 function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring {

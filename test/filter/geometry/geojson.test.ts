@@ -99,6 +99,26 @@ describe('GeoJSON of a geometry', () => {
     });
   });
 
+  it('keeps a hole that touches an outline whose edge is cut between whole numbers', () => {
+    const outline: Ring = [
+      [178, 0],
+      [180, 0],
+      [-173, 12],
+      [178, 6],
+      [178, 0],
+    ];
+    const hole: Ring = [
+      [-179, 3],
+      [-178, 4],
+      [-179, 8],
+      [-179, 3],
+    ];
+    const written = toGeoJson({ type: 'Polygon', coordinates: [outline, hole] });
+    expect(ringsOf(written).map(({ length }) => length)).toEqual([1, 2]);
+    const inHole = toShape({ type: 'Point', coordinates: [-178.75, 4] });
+    expect(shapesIntersect(toShape(written), inHole)).toBe(false);
+  });
+
   it('is cut at the antimeridian, and each hole stays with the part that it lies in', () => {
     const holeAt = (west: number): Ring => [
       [west, 4],

@@ -105,12 +105,13 @@ export function usualShareOf({ expected, lost }: Tally): number {
 }
 
 /**
- * At most how likely it is that so many or more are lost by chance: the Chernoff bound of the binomial
- * distribution, exp(-n D(k/n ‖ p)), which errs on the quiet side.
+ * Upper bound of the probability that this many or more pushes are lost by chance: the Chernoff bound of the
+ * binomial distribution, exp(-n D(k/n ‖ p)). It prefers a missed alert over a false one.
  */
 export function oddsOf({ expected, lost }: Tally, usual: number): number {
   const share = lost / expected;
   if (share <= usual) return 1;
   const rest = share === 1 ? 0 : (1 - share) * Math.log((1 - share) / (1 - usual));
-  return Math.exp(-expected * (share * Math.log(share / usual) + rest));
+  // Rounding gives 1.0000000000000002 where the two shares are nearly equal.
+  return Math.min(1, Math.exp(-expected * (share * Math.log(share / usual) + rest)));
 }

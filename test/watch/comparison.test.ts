@@ -37,6 +37,8 @@ describe('the odds of so many lost pushes', () => {
       }),
     );
     expect(oddsOf({ expected: 2, lost: 2 }, 0.001)).toBeCloseTo(1e-6, 12);
+    // Found by the property: rounding gave more than 1 here.
+    expect(oddsOf({ expected: 10, lost: 1 }, 0.09999999960524988)).toBe(1);
   });
 
   it('are against a share that is never thought too low, nor lets all be usual', () => {

@@ -1,8 +1,14 @@
 /** Reads a condition about an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
-import { type AttributeKind, attributeKinds, type FilterTree } from '../../domain/filter-tree.ts';
-import { named } from '../hints/unexpected.ts';
+import {
+  type AttributeKind,
+  type AttributeNode,
+  attributeKinds,
+  type FilterTree,
+  type Literal,
+} from '../../domain/filter-tree.ts';
+import { insteadOfIn, named, undocumentedOperator } from '../hints/unexpected.ts';
 import type { Cursor } from './cursor.ts';
-import { parseLiteral } from './literal.ts';
+import { parseLiteral, parseLiterals } from './literal.ts';
 import { parseOperator } from './operator.ts';
 import { type Token, unquoted } from './tokenize.ts';
 
@@ -22,6 +28,7 @@ interface Lambda {
   readonly valueForm: string;
 }
 
+/** `in (…)` becomes an `or` of conditions with `eq`: the same meaning, in documented forms. */
 export function parseAttribute(cursor: Cursor): FilterTree {
   const path = cursor.take();
   const kind = parseKind(cursor, path);
@@ -32,13 +39,31 @@ export function parseAttribute(cursor: Cursor): FilterTree {
   const valuePath = cursor.peek();
   const valueKind = parseValuePath(cursor, lambda);
   const operatorToken = cursor.peek();
-  const operator = parseOperator(cursor);
-  const literal = parseLiteral(cursor);
+  const { operator, literals } = parseValues(cursor);
   parseEnd(cursor, path);
   const name = unquoted(nameToken.raw);
-  const node = { node: 'attribute', kind, name, valueKind, operator, literal } as const;
   const parts = { kind: path, name: nameToken, valueKind: valuePath, operator: operatorToken };
-  return cursor.add(node, path.start, parts);
+  const terms = literals.map((literal) => {
+    const node = { node: 'attribute', kind, name, valueKind, operator, literal } as const;
+    return cursor.add(node, path.start, parts);
+  });
+  const [first, second] = terms;
+  if (first !== undefined && second === undefined) return first;
+  const group = { node: 'or', terms } as const;
+  const span = { start: path.start, end: cursor.lastEnd };
+  cursor.spans.set(group, span);
+  // The canonical text may put them in parentheses.
+  cursor.deepen(span, cursor.depth + 1);
+  return group;
+}
+
+/** Takes an operator and its value, or `in` and its list. */
+function parseValues(cursor: Cursor): Pick<AttributeNode, 'operator'> & { literals: Literal[] } {
+  if (!cursor.isKeyword('in')) {
+    return { operator: parseOperator(cursor), literals: [parseLiteral(cursor)] };
+  }
+  cursor.warn(cursor.takeKeyword('in'), undocumentedOperator('in', insteadOfIn));
+  return { operator: 'eq', literals: parseLiterals(cursor) };
 }
 
 function parseKind(cursor: Cursor, path: Token): AttributeKind {

@@ -1,7 +1,7 @@
 /** Reads a value: a text, a number, a date, true or false. */
 import type { Literal } from '../../domain/filter-tree.ts';
 import { findField } from '../fields.ts';
-import { named } from '../hints/unexpected.ts';
+import { named, undocumentedForm } from '../hints/unexpected.ts';
 import { readFilterDate } from '../parse-date.ts';
 import type { Cursor } from './cursor.ts';
 import { showText } from './show-literal.ts';
@@ -16,11 +16,33 @@ const wanted = {
 /** Words that stand right before a quoted value in the language of the retired hub (OData 2). */
 const prefixes = /^(?:datetime|datetimeoffset|guid|time|duration|binary|geometry|geography)$/i;
 
-export function parseLiteral(cursor: Cursor): Literal {
+const guid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** `isId`: a GUID may stand without quotes, as two public clients write it. */
+export function parseLiteral(cursor: Cursor, { isId = false } = {}): Literal {
   const token = cursor.peek();
-  const literal = literalOf(cursor, token);
+  const literal = isId && guid.test(token.raw) ? bareId(cursor) : literalOf(cursor, token);
   cursor.spans.set(literal, { start: token.start, end: token.end });
   return literal;
+}
+
+/** Reads the list of values after `in`, with its parentheses. */
+export function parseLiterals(cursor: Cursor, options?: { isId: boolean }): Literal[] {
+  cursor.takeSymbol('(', { expected: "a list of values such as ('a','b')" });
+  const literals: Literal[] = [parseLiteral(cursor, options)];
+  while (cursor.isSymbol(',')) {
+    cursor.take();
+    literals.push(parseLiteral(cursor, options));
+  }
+  cursor.takeSymbol(')', { code: 'missing-parenthesis', expected: '`,` or `)`' });
+  return literals;
+}
+
+function bareId(cursor: Cursor): Literal {
+  const token = cursor.take();
+  const hint = `Write ${named(showText(token.raw))}.`;
+  cursor.warn(token, undocumentedForm('The id has no quotes.', hint));
+  return { type: 'text', value: token.raw };
 }
 
 function literalOf(cursor: Cursor, token: Token): Literal {

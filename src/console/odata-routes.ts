@@ -29,11 +29,19 @@ import { readProductPage } from './product-page.ts';
 export const odataPaths = [
   { method: 'GET', path: '/Products', summary: 'Products, as the catalogue lists them' },
   { method: 'GET', path: '/Products(<Id>)', summary: 'One product' },
+  { method: 'GET', path: '/Products/$count', summary: 'Number of products, as text' },
   { method: 'POST', path: filterListPath, summary: 'Products by a list of names' },
   { method: 'GET', path: '/DeletedProducts', summary: 'Deleted products' },
   { method: 'GET', path: '/DeletedProducts(<Id>)', summary: 'One deleted product' },
+  {
+    method: 'GET',
+    path: '/DeletedProducts/$count',
+    summary: 'Number of deleted products, as text',
+  },
   { method: 'GET', path: '/Attributes(<collection>)', summary: 'Attributes of a collection' },
 ].map((one) => ({ ...one, path: `${odataPath}${one.path}` }));
+
+const countSuffix = /\/(?:\$|%24)count$/;
 
 export interface ODataSource {
   products: Products;
@@ -51,13 +59,16 @@ export async function answerOData(
   const resource = path.slice(odataPath.length);
   const collection = readAttributesPath(resource);
   if (collection !== null) return answerAttributes(collection, requestId);
-  const target = readProductPath(resource);
-  if (target === null) return nothingThere(path, requestId);
+  const listed = resource.replace(countSuffix, '');
+  const target = readProductPath(listed);
+  const isCount = listed !== resource;
+  if (target === null || (isCount && target.id !== null)) return nothingThere(path, requestId);
   const { entity, id } = target;
   const url = askedUrl(context);
   const { options, refusal } = readQueryOptions(url.searchParams, entity);
   if (refusal !== undefined) return odataRefusal(refusal, requestId);
   const asked: Asked = { entity, options, url, requestId };
+  if (isCount) return answerCount(asked, source);
   return id === null ? answerList(asked, source) : answerOne(id, asked, source);
 }
 
@@ -84,6 +95,15 @@ function answerAttributes(collection: string, requestId: string): Response {
     return odataRefusal({ status: 404, message: unknownAttributes(collection) }, requestId);
   }
   return Response.json(attributes, { headers: { 'request-id': requestId } });
+}
+
+/** As OData 4.01 has it (part 2, 4.8); the catalogue does not document it, but clients call it. */
+async function answerCount(
+  { entity, options: { filter }, requestId }: Asked,
+  source: ODataSource,
+): Promise<Response> {
+  const { count, headers } = await readProductPage(source, { entity, filter, limit: 0 }, true);
+  return new Response(String(count), { headers: { 'request-id': requestId, ...headers } });
 }
 
 interface Asked {

@@ -6,7 +6,7 @@ import {
   type FilterTree,
   type Literal,
 } from '../../domain/filter-tree.ts';
-import { insteadOfIn, named, undocumentedOperator } from '../hints/unexpected.ts';
+import { insteadOfIn, named, undocumentedForm, undocumentedOperator } from '../hints/unexpected.ts';
 import type { Cursor } from './cursor.ts';
 import { parseLiteral, parseLiterals } from './literal.ts';
 import { parseOperator } from './operator.ts';
@@ -88,17 +88,21 @@ function warnSpelling(cursor: Cursor, start: number, end: number, published: str
   if (written !== published) cursor.warnCapitals({ start, end }, written, published);
 }
 
-/** Takes `att:`; any name will do. */
+/** Takes `att:`; any name will do, also one with slashes, as the library odata-query makes it of the path. */
 function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
   const token = cursor.peek();
-  const shown = token.kind === 'word' && token.raw.length <= 20 ? token.raw : 'att';
+  const isPath = token.raw.includes('/');
+  const shown = token.kind === 'word' && token.raw.length <= 20 && !isPath ? token.raw : 'att';
   const value = kind === 'String' ? "'…'" : '…';
   const nameForm = `${shown}/Name eq '…'`;
   const valueForm = `${shown}/OData.CSC.${kind}Attribute/Value eq ${value}`;
-  if (token.kind !== 'word' || token.raw.includes('/')) {
+  if (token.kind !== 'word' || (isPath && cursor.peekSecond().raw !== ':')) {
     cursor.failUnexpected({ expected: 'a variable with a colon, `att:`' });
   }
   cursor.take();
+  if (isPath) {
+    cursor.warn(token, undocumentedForm('The variable is a path.', 'Write a short name: att.'));
+  }
   const hint = `Write any(${shown}:${nameForm} and ${valueForm}).`;
   cursor.takeSymbol(':', { expected: '`:`', hint });
   return { kind, variable: token.raw, nameForm, valueForm };
@@ -161,8 +165,8 @@ function parseValuePath(cursor: Cursor, lambda: Lambda): AttributeKind {
 function restOfPath(cursor: Cursor, { variable }: Lambda, expected: string): string {
   const token = cursor.peek();
   if (token.kind !== 'word') return cursor.failUnexpected({ code, expected });
-  const [first = '', ...rest] = token.raw.split('/');
-  if (first === variable) return rest.join('/');
+  if (token.raw.startsWith(`${variable}/`)) return token.raw.slice(variable.length + 1);
+  const [first = ''] = token.raw.split('/');
   const message = `The variable here is ${named(variable)}, not ${named(first)}.`;
   const span = { start: token.start, end: token.start + first.length };
   return cursor.fail(span, { code, message, expected });

@@ -37,6 +37,7 @@ export type FindingCode =
   | 'wrong-type'
   | 'unknown-reference-system'
   | 'invalid-geometry'
+  | 'too-intricate'
   // accepted, but a trap
   | 'empty'
   | 'capitals'

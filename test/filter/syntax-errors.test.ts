@@ -53,7 +53,7 @@ describe('a slip is named', () => {
     ],
     ['Id eq «79d7807b-66e5»', 'unquoted-text', /single quotes: `'79d7807b-66e5'/],
     ['contains(Name,«GRD»)', 'unquoted-text', /single quotes: `'GRD'`/],
-    ['ContentDate/Start lt «ContentDate/End»', 'unquoted-text', /compared with a value/],
+    ['ContentDate/Start lt «ContentDate/End»', 'not-comparable', /compared with a value/],
     ["Name eq 'a' «Name» eq 'b'", 'missing-joint', /`and` or `or` is missing before `Name`/],
     ["(Name eq 'a') «(»Name eq 'b')", 'missing-joint', /is missing/],
     ["contains(Name,'a') «eq» true", 'unexpected', /leave out the comparison/],

@@ -99,12 +99,13 @@ function failWord(cursor: Cursor, token: Token): never {
 }
 
 function failUnquoted(cursor: Cursor, token: Token): never {
-  const message = `${named(token.raw)} is not a value.`;
-  const hint =
-    findField(token.raw) === undefined
-      ? `Put texts in single quotes: ${named(showText(token.raw))}`
-      : 'A field can only be compared with a value.';
-  cursor.fail(token, { code: 'unquoted-text', message, expected: wanted.expected, hint });
+  const fault = { message: `${named(token.raw)} is not a value.`, expected: wanted.expected };
+  if (findField(token.raw) !== undefined) {
+    const hint = 'A field can only be compared with a value.';
+    cursor.fail(token, { code: 'not-comparable', ...fault, hint });
+  }
+  const hint = `Put texts in single quotes: ${named(showText(token.raw))}`;
+  cursor.fail(token, { code: 'unquoted-text', ...fault, hint });
 }
 
 /** Digits that are neither a number nor a date: a slip in one of these, or an id without quotes. */

@@ -1,11 +1,13 @@
 /** The private face: OData and JSON answers about what was received, as a Hono app that has opened nothing. */
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import type { Status } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
+import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata/filter-list.ts';
 import { statusOf } from '../http/problem.ts';
 import type { ApiRoute } from './api-route.ts';
 import { askedUrl } from './asked-url.ts';
@@ -14,6 +16,8 @@ import {
   isODataPath,
   nothingThere,
   odataFailure,
+  odataPath,
+  odataRefusal,
   refusedMethod,
 } from './console-errors.ts';
 import { createConsoleGuard, type GuardOptions } from './console-guard.ts';
@@ -22,7 +26,7 @@ import { healthAnswer, type Readiness, readyAnswer } from './health-routes.ts';
 import { jsonAnswer } from './json-answer.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
-import { answerOData, odataPath } from './odata-routes.ts';
+import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
 import { openApiDocument } from './open-api.ts';
 import { productsRoute } from './products-route.ts';
 import {
@@ -55,7 +59,7 @@ type Environment = { Bindings: HttpBindings };
 /** Beside what every listener sets: no page of another site gets hold of an answer. There are no CORS headers. */
 const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 
-/** Builds the app. Nothing in it changes anything: GET and HEAD only. */
+/** Builds the app. Nothing in it changes anything: GET and HEAD, and a POST that asks by list. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const { products, notifications, summaries, completeness, nowUs, newRequestId } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
@@ -73,6 +77,21 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   app.get(`${odataPath}/*`, (c) =>
     productLine((signal) => answerOData(c, newRequestId(), { products, signal }), c.req.raw.signal),
+  );
+
+  app.post(
+    `${odataPath}${filterListPath}`,
+    bodyLimit({
+      maxSize: filterListBytesMax,
+      onError: () => odataRefusal(listTooLarge, newRequestId()),
+    }),
+    async (c) => {
+      const text = await c.req.text();
+      return productLine(
+        (signal) => answerFilterList(c, text, newRequestId(), { products, signal }),
+        c.req.raw.signal,
+      );
+    },
   );
 
   app.get('/healthz', () => healthAnswer());
@@ -95,6 +114,9 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const passwordNeeded = options.letIn !== null;
   app.get('/api/openapi.json', (c) => c.json(openApiDocument(table, { passwordNeeded })));
 
+  const paths = { paths: pathsOf(table) };
+  for (const path of ['/', '/api']) app.get(path, (c) => c.json(paths));
+
   app.notFound((c) => nothingThere(c.req.path, newRequestId()));
   app.onError((error, c) => {
     const requestId = newRequestId();
@@ -102,6 +124,21 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     return isODataPath(c.req.path) ? odataFailure(error, requestId) : apiProblem(error, requestId);
   });
   return app;
+}
+
+/** Each path with its method and what it answers with. */
+function pathsOf(table: readonly ApiRoute[]) {
+  const get = (path: string, summary: string) => ({ method: 'GET', path, summary });
+  return [
+    get('/', 'This list'),
+    get('/api', 'This list'),
+    get('/api/openapi.json', 'Description of the API (OpenAPI 3.1)'),
+    ...table.map(({ path, summary }) => get(path, summary)),
+    ...odataPaths,
+    get('/healthz', 'Whether the process lives'),
+    get('/readyz', 'Whether notifications are accepted'),
+    get('/metrics', 'Metrics for Prometheus'),
+  ];
 }
 
 function answerApi(route: ApiRoute, line: QueryLine, context: Context): Promise<Response> {

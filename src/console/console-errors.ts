@@ -1,7 +1,10 @@
 /** How the private listener says no: problem JSON for programs, the catalogue's form below `/odata`. */
 import { isAppError } from '../domain/app-error.ts';
+import { filterListPath } from '../filter/odata/filter-list.ts';
 import { invalidPath, type ODataRefusal, refusalBody } from '../filter/odata/refusal.ts';
 import { problemResponse } from '../http/problem.ts';
+
+export const odataPath = '/odata/v1';
 
 /** Seconds after which it may be tried again. */
 const retryAfterSeconds = 5;
@@ -9,10 +12,7 @@ const retryAfterSeconds = 5;
 const unavailableDetail =
   'The query cannot be answered at the moment: it took too long, or there is no product index (earshot index status tells). Try again later, or narrow it.';
 
-const wherePathsLead =
-  'There is nothing here. What there is: /api/products, /api/notifications, /api/openapi.json, /odata/v1/Products, /odata/v1/DeletedProducts, /healthz, /readyz, /metrics.';
-
-const allowed = 'GET, HEAD';
+const wherePathsLead = 'There is nothing at this path. GET / lists all paths.';
 
 /** For requests that right credentials alone would not make welcome. */
 export function forbidden(path: string, detail: string, requestId: string): Response {
@@ -25,16 +25,17 @@ export function nothingThere(path: string, requestId: string): Response {
   return refused(path, { title: 'Not found', status: 404, detail, requestId });
 }
 
-/** For requests that would change something; nothing for others. */
+/** The refusal of a method that a path does not have; nothing for others. No method changes anything. */
 export function refusedMethod(
   { method, path }: { method: string; path: string },
   newRequestId: () => string,
 ): Response | undefined {
-  if (['GET', 'HEAD'].includes(method)) return undefined;
+  const allowed = path === `${odataPath}${filterListPath}` ? ['POST'] : ['GET', 'HEAD'];
+  if (allowed.includes(method)) return undefined;
   const title = 'Method not allowed';
-  const detail = `Use one of ${allowed}.`;
+  const detail = `Use ${allowed.join(' or ')}.`;
   const problem = { title, status: 405, detail, requestId: newRequestId() };
-  return refused(path, problem, { Allow: allowed });
+  return refused(path, problem, { Allow: allowed.join(', ') });
 }
 
 /** True for `/odata` and all below it. */

@@ -1,19 +1,47 @@
-/** `/odata/v1/Products` and `/odata/v1/DeletedProducts`, answered from the index as the catalogue does. */
+/** The paths below `/odata/v1`, answered from the index as the catalogue does. */
 import type { Context } from 'hono';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { formatDateUs } from '../domain/notification-date.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
+import { attributesOf } from '../filter/attribute-names.ts';
 import { listAnswer, recordAnswer } from '../filter/odata/answer.ts';
+import {
+  filterListNamesMax,
+  filterListPath,
+  readFilterList,
+  withinList,
+} from '../filter/odata/filter-list.ts';
 import { nextLink } from '../filter/odata/next-link.ts';
-import { readProductPath, unknownProduct } from '../filter/odata/product-path.ts';
+import {
+  readAttributesPath,
+  readProductPath,
+  unknownAttributes,
+  unknownProduct,
+} from '../filter/odata/product-path.ts';
 import { type QueryOptions, readQueryOptions, skipMax } from '../filter/odata/query-options.ts';
 import { askedUrl } from './asked-url.ts';
-import { nothingThere, odataRefusal } from './console-errors.ts';
+import { nothingThere, odataPath, odataRefusal } from './console-errors.ts';
 import { jsonAnswer } from './json-answer.ts';
 import { cursorText, readCursor } from './page-cursor.ts';
 import { readProductPage } from './product-page.ts';
 
-export const odataPath = '/odata/v1';
+/** For the list of paths. */
+export const odataPaths = [
+  { method: 'GET', path: '/Products', summary: 'Products, as the catalogue lists them' },
+  { method: 'GET', path: '/Products(<Id>)', summary: 'One product' },
+  { method: 'GET', path: '/Products/$count', summary: 'Number of products, as text' },
+  { method: 'POST', path: filterListPath, summary: 'Products by a list of names' },
+  { method: 'GET', path: '/DeletedProducts', summary: 'Deleted products' },
+  { method: 'GET', path: '/DeletedProducts(<Id>)', summary: 'One deleted product' },
+  {
+    method: 'GET',
+    path: '/DeletedProducts/$count',
+    summary: 'Number of deleted products, as text',
+  },
+  { method: 'GET', path: '/Attributes(<collection>)', summary: 'Attributes of a collection' },
+].map((one) => ({ ...one, path: `${odataPath}${one.path}` }));
+
+const countSuffix = /\/(?:\$|%24)count$/;
 
 export interface ODataSource {
   products: Products;
@@ -28,14 +56,54 @@ export async function answerOData(
   source: ODataSource,
 ): Promise<Response> {
   const { path } = context.req;
-  const target = readProductPath(path.slice(odataPath.length));
-  if (target === null) return nothingThere(path, requestId);
+  const resource = path.slice(odataPath.length);
+  const collection = readAttributesPath(resource);
+  if (collection !== null) return answerAttributes(collection, requestId);
+  const listed = resource.replace(countSuffix, '');
+  const target = readProductPath(listed);
+  const isCount = listed !== resource;
+  if (target === null || (isCount && target.id !== null)) return nothingThere(path, requestId);
   const { entity, id } = target;
   const url = askedUrl(context);
   const { options, refusal } = readQueryOptions(url.searchParams, entity);
   if (refusal !== undefined) return odataRefusal(refusal, requestId);
   const asked: Asked = { entity, options, url, requestId };
+  if (isCount) return answerCount(asked, source);
   return id === null ? answerList(asked, source) : answerOne(id, asked, source);
+}
+
+/** Answers a query by list, whose body is `text`. All named products fit on its first page. */
+export async function answerFilterList(
+  context: Context,
+  text: string,
+  requestId: string,
+  source: ODataSource,
+): Promise<Response> {
+  const list = readFilterList(text);
+  if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
+  const url = askedUrl(context);
+  const entity = 'Products';
+  const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
+  if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
+  const options = { ...read.options, filter: withinList(list.filter, read.options.filter) };
+  return answerList({ entity, options, url, requestId }, source);
+}
+
+function answerAttributes(collection: string, requestId: string): Response {
+  const attributes = attributesOf(collection);
+  if (attributes === null) {
+    return odataRefusal({ status: 404, message: unknownAttributes(collection) }, requestId);
+  }
+  return Response.json(attributes, { headers: { 'request-id': requestId } });
+}
+
+/** As OData 4.01 has it (part 2, 4.8); the catalogue does not document it, but clients call it. */
+async function answerCount(
+  { entity, options: { filter }, requestId }: Asked,
+  source: ODataSource,
+): Promise<Response> {
+  const { count, headers } = await readProductPage(source, { entity, filter, limit: 0 }, true);
+  return new Response(String(count), { headers: { 'request-id': requestId, ...headers } });
 }
 
 interface Asked {

@@ -53,13 +53,13 @@ export interface TextNode {
   readonly text: string;
 }
 
-/** `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
+/** `Attributes/OData.CSC.<kind>Attribute/any(…)`. The literal decides the comparison, not the kinds. */
 export interface AttributeNode {
   readonly node: 'attribute';
-  /** The kind that the attribute is stored as. */
+  /** The kind named for the attribute. */
   readonly kind: AttributeKind;
   readonly name: string;
-  /** The kind that its value is read as; `kind` in the short form. */
+  /** The kind named for its value; `kind` in the short form. */
   readonly valueKind: AttributeKind;
   readonly operator: ComparisonOperator;
   readonly literal: Literal;

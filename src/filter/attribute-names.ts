@@ -152,6 +152,18 @@ export const publishedCollections: readonly string[] = [
   ...new Set([...publishedAttributes.flatMap((one) => one.collections), ...otherCollections]),
 ];
 
+/** One attribute as `GET /Attributes(<collection>)` has it. */
+interface CollectionAttribute {
+  readonly Name: string;
+  readonly ValueType: AttributeKind;
+}
+
+/** The attributes that a collection publishes; null for a collection of which none are known. */
+export function attributesOf(collection: string): readonly CollectionAttribute[] | null {
+  const own = publishedAttributes.filter((one) => one.collections.includes(collection));
+  return own.length === 0 ? null : own.map(({ name, kind }) => ({ Name: name, ValueType: kind }));
+}
+
 const attributeByName = new Map(publishedAttributes.map((one) => [one.name, one]));
 
 /** The kind that an attribute is published with; undefined for names that are not. Case matters. */

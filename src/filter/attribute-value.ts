@@ -1,27 +1,30 @@
-/** Reads the value of an attribute, and what it is compared with, as the same type. */
+/** Reads the value of an attribute, and what it is compared with, as the same type (decision 35). */
 import type { AttributeKind, Literal } from '../domain/filter-tree.ts';
 import type { Comparable } from './comparison.ts';
 import { readFilterDate } from './parse-date.ts';
+import { textOrNull } from './record-parts.ts';
 
-/** How values are read for one condition; `literal` is null when nothing can equal or differ from it. */
+/** How values are read for one condition. */
 interface AttributeReading {
-  readonly literal: Comparable | null;
-  /** Null for a value that is absent, an object, or not of the literal's type. */
+  readonly type: Literal['type'];
+  readonly literal: Comparable;
+  /** Null for a value that is absent, an object, or not of this type. */
   readonly read: (value: unknown) => Comparable | null;
 }
 
-/** The literal decides how a value is read, and before it the kind DateTimeOffset. */
+/** The literal decides the type; a quoted date is a date where the condition names DateTimeOffset. */
 export function attributeReading(valueKind: AttributeKind, literal: Literal): AttributeReading {
-  if (valueKind === 'DateTimeOffset' || literal.type === 'date') {
-    return { literal: literalDate(literal), read: asDate };
-  }
+  const quotedDate = valueKind === 'DateTimeOffset' ? literalDate(literal) : null;
+  if (quotedDate !== null) return { type: 'date', literal: quotedDate, read: asDate };
   switch (literal.type) {
+    case 'date':
+      return { type: 'date', literal: literal.us, read: asDate };
     case 'number':
-      return { literal: literal.value, read: asNumber };
+      return { type: 'number', literal: literal.value, read: asNumber };
     case 'boolean':
-      return { literal: Number(literal.value), read: asTruth };
+      return { type: 'boolean', literal: Number(literal.value), read: asTruth };
     case 'text':
-      return { literal: literal.value, read: asText };
+      return { type: 'text', literal: literal.value, read: textOrNull };
   }
 }
 
@@ -44,13 +47,9 @@ function asDate(value: unknown): number | null {
 // No two parts share a digit: it fails after one way along the text.
 const numeral = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
-function asNumber(value: unknown): number | null {
+/** A finite number, or the one that a text is. */
+export function asNumber(value: unknown): number | null {
   const isNumeral = typeof value === 'number' || (typeof value === 'string' && numeral.test(value));
   const read = isNumeral ? Number(value) : Number.NaN;
   return Number.isFinite(read) ? read : null;
-}
-
-function asText(value: unknown): string | null {
-  if (typeof value === 'string') return value;
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
 }

@@ -156,7 +156,7 @@ export function intersects(geojson: unknown): Expression {
   const all = joined !== null && geometryFaults(joined).length === 0 ? [joined] : areas;
   const details = all.flatMap(faultTexts);
   if (details.length > 0) {
-    throw new AppError('invalid', 'The catalogue would refuse this geometry. Mend it first.', {
+    throw new AppError('invalid', 'The catalogue would refuse this geometry. Correct it first.', {
       details: details.slice(0, faultsShownMax),
     });
   }

@@ -1,4 +1,4 @@
-/** Checks a filter for an entity: what the catalogue would refuse, and what it takes but is a trap. */
+/** Checks a filter for an entity: errors, and warnings of what may not mean what it seems to. */
 import { AppError } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { checkTree } from './checks/tree.ts';
@@ -31,15 +31,16 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
     if (!(error instanceof FilterSyntaxError)) throw error;
     return { tree: null, findings: [error.finding] };
   }
-  const findings = [...parsed.findings, ...checkTree(text, parsed, entity)].toSorted(
-    (a, b) => a.start - b.start || a.end - b.end,
-  );
+  const findings = withoutRepeats([
+    ...parsed.findings,
+    ...checkTree(text, parsed, entity),
+  ]).toSorted((a, b) => a.start - b.start || a.end - b.end);
   const refused = findings.some(({ severity }) => severity === 'error');
   return { tree: refused ? null : parsed.tree, findings };
 }
 
 /**
- * The tree of a filter that the catalogue would take; null for a blank text, which is every product.
+ * The tree of a filter without errors; null for a blank text, which is every product.
  * Throws AppError `invalid`, whose details show each error with its place.
  */
 export function requireFilter(text: string, entity: Entity): FilterTree | null {
@@ -58,6 +59,15 @@ export function requireFilter(text: string, entity: Entity): FilterTree | null {
  */
 export function isBlankFilter(text: string): boolean {
   return text.length <= filterLengthMax && /^[ \t\r\n]*$/.test(text);
+}
+
+/** The terms of `in` share all parts but their values. */
+function withoutRepeats(findings: readonly FilterFinding[]): FilterFinding[] {
+  const seen = new Set<string>();
+  return findings.filter(({ code, start, end }) => {
+    const key = `${code} ${start} ${end}`;
+    return !seen.has(key) && seen.add(key);
+  });
 }
 
 function emptyFinding(text: string): FilterFinding {

@@ -94,11 +94,8 @@ const textMatch: Readonly<Record<TextNode['function'], (text: string, part: stri
 function compileAttribute(node: AttributeNode): ProductTest {
   const { literal, read } = attributeReading(node.valueKind, node.literal);
   const compare = comparisonOf(node.operator);
-  if (literal === null) return () => false;
   return (product) => {
-    const attribute = product.attribute(node.name);
-    if (attribute === null || attribute.kind !== node.kind) return false;
-    const value = read(attribute.value);
+    const value = read(product.attribute(node.name)?.value);
     return value !== null && compare(value, literal);
   };
 }

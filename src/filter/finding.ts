@@ -30,22 +30,25 @@ export type FindingCode =
   | 'unknown-function'
   | 'retired-form'
   | 'not-a-filter'
-  // the text can be read, but the catalogue would refuse it
+  // the text can be read, but has no meaning
   | 'unknown-field'
   | 'field-of-other-entity'
   | 'not-comparable'
   | 'wrong-type'
   | 'unknown-reference-system'
   | 'invalid-geometry'
+  | 'too-intricate'
   // accepted, but a trap
   | 'empty'
   | 'capitals'
   | 'precedence'
   | 'undocumented-operator'
+  | 'undocumented-form'
   | 'undocumented-attribute-kind'
   | 'unknown-attribute'
   | 'attribute-kind'
   | 'attribute-cast'
+  | 'attribute-value'
   | 'unknown-collection'
   | 'name-without-collection'
   | 'fine-date'
@@ -65,6 +68,23 @@ export interface FilterFinding extends Span {
   readonly expected?: string;
   /** What to write instead. */
   readonly hint?: string;
+}
+
+/** Faults that the catalogue is documented or recorded to refuse (facts, filters 3). */
+const knownRefusals: ReadonlySet<FindingCode> = new Set([
+  'unknown-field',
+  'field-of-other-entity',
+  'unknown-reference-system',
+  'invalid-geometry',
+  'invalid-wkt',
+  'missing-parenthesis',
+  'unquoted-text',
+  'retired-form',
+]);
+
+/** True for an error that the catalogue is known to refuse; of others its answer is not known. */
+export function isKnownRefusal({ severity, code }: FilterFinding): boolean {
+  return severity === 'error' && knownRefusals.has(code);
 }
 
 /** The text is no filter: the first place where it cannot be read, and why. */

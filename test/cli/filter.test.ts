@@ -35,13 +35,25 @@ describe('filter check', () => {
     ["Nmae eq 'x'", /Name/],
     ["OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((4 50,5 50,5 51,4 51))')", /clos/],
     ["substringof('IW_GRDH',Name)", /contains/],
-    [collection.replaceAll("'", '"'), /single quotes/],
-  ])('shows the place in %s, and exits 1', async (filter, message) => {
+  ])('shows the place in %s, and exits 2', async (filter, message) => {
     const { code, out, err } = await runCommand(['filter', 'check', filter]);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(out).toMatch(message);
-    expect(err).toMatch(/^earshot: The filter has an? .*error: the catalogue would refuse it\.\n$/);
+    expect(err).toMatch(/^earshot: The filter has an error\. The catalogue would refuse it\.\n$/);
   });
+
+  it.each<[string, RegExp]>([
+    ['Online eq 1', /true or false/],
+    [collection.replaceAll("'", '"'), /single quotes/],
+  ])(
+    'claims nothing of the catalogue for %s, as its answer is not known',
+    async (text, message) => {
+      const { code, out, err } = await runCommand(['filter', 'check', text]);
+      expect(code).toBe(2);
+      expect(out).toMatch(message);
+      expect(err).toBe('earshot: The filter has an error. earshot cannot use it.\n');
+    },
+  );
 
   it('warns of a trap, and exits 0', async () => {
     const { code, out } = await runCommand(['filter', 'check', "contains(Name,'_COG')"]);
@@ -61,7 +73,7 @@ describe('filter check', () => {
 
   it('gives programs every field of each finding', async () => {
     const { code, out } = await runCommand(['filter', 'check', "foo eq 'bar'", '--json']);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     const shown = JSON.parse(out);
     expect(shown).toMatchObject({ valid: false, entity: 'Products', canonical: null });
     const [finding] = shown.findings;
@@ -91,7 +103,7 @@ describe('filter check', () => {
 
   it('ends a megabyte of text, and a thousand parentheses, with an error', async () => {
     for (const text of [`Name eq '${'x'.repeat(2 ** 20)}'`, '('.repeat(1_000)]) {
-      expect(await runCommand(['filter', 'check', text])).toMatchObject({ code: 1 });
+      expect(await runCommand(['filter', 'check', text])).toMatchObject({ code: 2 });
     }
   });
 });
@@ -116,7 +128,7 @@ describe('--subscription', () => {
     expect(code).toBe(2);
     expect(err).toMatch(/--entity Products or --entity DeletedProducts/);
     expect(await check('mixed', '--entity', 'DeletedProducts')).toMatchObject({ code: 0 });
-    expect(await check('mixed', '--entity', 'Products')).toMatchObject({ code: 1 });
+    expect(await check('mixed', '--entity', 'Products')).toMatchObject({ code: 2 });
   });
 
   it.each<[string[], RegExp]>([
@@ -150,12 +162,16 @@ describe('filter explain', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness[\s\S]*With the product index:/);
     expect(out).toMatch(/by records {2}.*timeliness/);
+    expect(out).not.toMatch(/^plan|SEARCH|SCAN/m);
+    const withPlan = await world.earshot(['filter', 'explain', filter, '--plan']);
+    expect(withPlan.out.startsWith(out.trimEnd())).toBe(true);
+    expect(withPlan.out).toMatch(/^plan {8}(?:SEARCH|SCAN) /m);
     const { out: json } = await world.earshot(['filter', 'explain', filter, '--json']);
     expect(JSON.parse(json)).toMatchObject({
       entity: 'Products',
       canonical: expect.stringContaining('timeliness'),
       words: expect.any(Array),
-      index: { byRecords: [expect.stringContaining('timeliness')] },
+      index: { byRecords: [expect.stringContaining('timeliness')], plan: expect.any(Array) },
     });
   });
 
@@ -165,7 +181,7 @@ describe('filter explain', () => {
     expect(code).toBe(0);
     expect(out).toContain('timeliness');
     expect(out).not.toContain('product index');
-    expect(err).toMatch(/not told: there is no database in \/nonexistent\/earshot/);
+    expect(err).toMatch(/not shown: there is no database in \/nonexistent\/earshot/);
   });
 
   it('refuses a wrong filter as wrong usage, with the place', async () => {
@@ -173,6 +189,19 @@ describe('filter explain', () => {
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/ {4} {2}foo eq 'bar'\n {4} {2}\^\^\^/);
   });
+});
+
+it.each([
+  ['filter', 'check'],
+  ['filter', 'explain'],
+  ['filter', 'test'],
+  ['query', 'products', '--filter'],
+  ['summarize', '--each', '--filter'],
+])('a bad filter is wrong usage of %s %s, with the place', async (...words) => {
+  const world = await createProductWorld();
+  const { code, out, err } = await world.earshot([...words, "foo eq 'bar'"]);
+  expect(code).toBe(2);
+  expect(out + err).toMatch(/foo eq 'bar'\n *\^\^\^/);
 });
 
 describe('filter test', () => {

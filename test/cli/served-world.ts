@@ -59,6 +59,8 @@ export async function openServed({ index = false } = {}) {
   };
   return {
     ...receiver,
+    /** The authority's root, PEM. */
+    ca: authority.certificatePem,
     /** A file stands where the data directory was: nothing can be written. */
     breakStore: () => {
       rmSync(dataDir, { recursive: true });

@@ -200,10 +200,3 @@ describe('/api/products', () => {
     },
   );
 });
-
-it('a path that leads nowhere says what there is', async () => {
-  const world = await openConsole();
-  const { status, json } = await world.get('/api/produkte');
-  expect(status).toBe(404);
-  expect(json.detail).toContain('/api/openapi.json');
-});

@@ -23,6 +23,7 @@ export interface Answer {
 export interface Sent {
   method?: string;
   headers?: Record<string, string>;
+  body?: string;
 }
 
 const silent = () => undefined;
@@ -62,12 +63,16 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   const origin = `http://127.0.0.1:${port}`;
   /** Asks for a path, or for a whole URL out of an answer. */
   const get = (target: string, sent: Sent = {}) => exchange(new URL(target, origin), agent, sent);
-  return { products, summaries, origin, port, get };
+  return { products, summaries, origin, port, get, routes: app.routes };
 }
 
 export type Console = Awaited<ReturnType<typeof openConsole>>;
 
-function exchange(url: URL, agent: Agent, { method = 'GET', headers = {} }: Sent): Promise<Answer> {
+function exchange(
+  url: URL,
+  agent: Agent,
+  { method = 'GET', headers = {}, body }: Sent,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { agent, method, headers }, (response) => {
       let text = '';
@@ -81,7 +86,7 @@ function exchange(url: URL, agent: Agent, { method = 'GET', headers = {} }: Sent
       response.on('error', reject);
     });
     outgoing.on('error', reject);
-    outgoing.end();
+    outgoing.end(body);
   });
 }
 

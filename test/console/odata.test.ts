@@ -105,6 +105,23 @@ describe('a client of the catalogue gets', () => {
     );
   });
 
+  it('the number alone under /$count, of all that match', async () => {
+    const world = await openFilled(12);
+    const day = { $filter: 'PublicationDate ge 2026-05-01T00:00:05.000Z' };
+    const paths = ['/odata/v1/Products/$count', query('Products/$count', day)];
+    const answers = await Promise.all(paths.map((path) => world.get(path)));
+    expect(answers.map(({ status, text }) => [status, text])).toEqual([
+      [200, '12'],
+      [200, '7'],
+    ]);
+    expect(answers[0]?.headers).toMatchObject({
+      'content-type': 'text/plain;charset=UTF-8',
+      'request-id': expect.any(String),
+    });
+    expect((await world.get('/odata/v1/DeletedProducts/$count')).text).toBe('12');
+    expect((await world.get('/odata/v1/Products/$count?$filter=foo')).status).toBe(400);
+  });
+
   it('no records, but the count, for $top=0', async () => {
     const world = await openFilled(3);
     const { json } = await world.get('/odata/v1/Products?$top=0&$count=1');

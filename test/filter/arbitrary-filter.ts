@@ -107,7 +107,7 @@ function arbitraryAttribute(words: FilterWords): fc.Arbitrary<AttributeNode> {
     { weight: 8, arbitrary: fc.constant(null) },
     { weight: 1, arbitrary: kind },
   );
-  return fc.tuple(stored, read).chain(([one, otherKind]) => {
+  return fc.tuple(stored, read, read).chain(([one, otherKind, otherType]) => {
     const valueKind = otherKind ?? one.kind;
     const literal: Record<typeof valueKind, fc.Arbitrary<Literal>> = {
       String: textLiteral(textFor(one.name, words)),
@@ -122,7 +122,7 @@ function arbitraryAttribute(words: FilterWords): fc.Arbitrary<AttributeNode> {
       name: fc.constant(one.name),
       valueKind: fc.constant(valueKind),
       operator,
-      literal: literal[valueKind],
+      literal: literal[otherType ?? valueKind],
     });
   });
 }

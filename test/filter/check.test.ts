@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/domain/app-error.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import { checkFilter, isBlankFilter, requireFilter } from '../../src/filter/check.ts';
-import type { FilterFinding } from '../../src/filter/finding.ts';
+import { type FilterFinding, isKnownRefusal } from '../../src/filter/finding.ts';
 
 /** Checks a filter with marks around the place of its only finding. */
 function expectFinding(
@@ -57,30 +57,9 @@ describe('an error is found', () => {
     ['Id eq «2024-01-01»', 'wrong-type', /an id/],
     ['ContentDate/Start gt «2024»', 'wrong-type', /a date such as/],
     ["ContentDate/Start gt «'yesterday'»", 'wrong-type', /a date such as/],
-    ["Online eq «'true'»", 'wrong-type', /Leave out the quotes/],
+    ["Online eq «'yes'»", 'wrong-type', /true or false/],
     ['Online eq «1»', 'wrong-type', /true or false/],
     ["contains(«ContentDate/Start»,'2024')", 'wrong-type', /works on texts/],
-    ["startswith(«Id»,'79')", 'wrong-type', /works on texts/],
-    [
-      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt «'20'»"),
-      'wrong-type',
-      /out the quotes/,
-    ],
-    [
-      attribute('String', "a/Name eq 'productType' and a/Value eq «5»"),
-      'wrong-type',
-      /quotes: `'5'`/,
-    ],
-    [
-      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value eq «true»"),
-      'wrong-type',
-      /a number/,
-    ],
-    [
-      attribute('DateTimeOffset', "a/Name eq 'processingDate' and a/Value gt «'then'»"),
-      'wrong-type',
-      /a date such as/,
-    ],
     [place('POLYGON((4 50,5 50,5 51,«4 51»))'), 'invalid-geometry', /closed/],
     [
       place('MULTIPOLYGON(((4 50,5 50,5 51,4 50)),((4 52,5 52,5 53,«4 53»)))'),
@@ -148,7 +127,7 @@ describe('a trap is warned about', () => {
     ],
     [
       '«Attributes/OData.CSC.StringAttribute/any»'.concat(
-        "(a:a/Name eq 'orbitNumber' and a/Value eq '1')",
+        "(a:a/Name eq 'orbitNumber' and a/Value eq 1)",
       ),
       'attribute-kind',
       /published as Integer/,
@@ -156,7 +135,49 @@ describe('a trap is warned about', () => {
     [
       attribute('Integer', "a/Name eq 'orbitNumber' and «a/OData.CSC.DoubleAttribute/Value» eq 1"),
       'attribute-cast',
-      /Write OData.CSC.IntegerAttribute\/Value/,
+      /Integer and Double.*compared as a number.*Write OData.CSC.IntegerAttribute in both/,
+    ],
+    [
+      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt «'20'»"),
+      'attribute-value',
+      /published as Double.*match nothing.*Remove the quotes/,
+    ],
+    [
+      attribute('String', "a/Name eq 'productType' and a/Value eq «5»"),
+      'attribute-value',
+      /published as String.*quotes: `'5'`/,
+    ],
+    [
+      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value eq «true»"),
+      'attribute-value',
+      /published as Integer.*match nothing/,
+    ],
+    [
+      attribute('DateTimeOffset', "a/Name eq 'processingDate' and a/Value gt «'then'»"),
+      'attribute-value',
+      /published as DateTimeOffset.*match nothing/,
+    ],
+    ["Online eq «'true'»", 'wrong-type', /Accepted here.*not known.*Remove the quotes/],
+    ["startswith(«Id»,'79')", 'undocumented-form', /Accepted here.*not known/],
+    [
+      'Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0»',
+      'undocumented-form',
+      /Accepted here.*not known.*'79d7807b-66e5-41d2-a586-1628eb82c3e0'/,
+    ],
+    [
+      "OData.CSC.Intersects(Footprint«,»geography'SRID=4326;POINT(1 2)')",
+      'undocumented-form',
+      /Accepted here.*not known.*Footprint=geography/,
+    ],
+    [
+      "«Intersects»(Footprint=geography'SRID=4326;POINT(1 2)')",
+      'undocumented-form',
+      /Accepted here.*not known.*OData.CSC.Intersects/,
+    ],
+    [
+      attribute('String', "a/Name eq 'productType' and a/Value «in» ('S2MSI1C','S2MSI2A')"),
+      'undocumented-operator',
+      /joined by `or`/,
     ],
     [
       '«Attributes/OData.CSC.BooleanAttribute/any»'.concat(
@@ -192,6 +213,74 @@ describe('a trap is warned about', () => {
       expect(checkFilter(text, 'Products').findings, text).toEqual([]);
     }
   });
+});
+
+/** An attribute, the kinds that a condition names for it, and the value. */
+const cast = (name: string, outer: string, inner: string, value: string) =>
+  `Attributes/OData.CSC.${outer}Attribute/any(a:a/Name eq '${name}' and a/OData.CSC.${inner}Attribute/Value ${value})`;
+
+describe('the kinds of an attribute as current clients write them', () => {
+  it.each([
+    [cast('relativeOrbitNumber', 'Integer', 'String', 'eq 122'), ['attribute-cast']],
+    [cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15'), ['attribute-kind']],
+    [
+      cast('relativeOrbitNumber', 'String', 'String', "eq '15'"),
+      ['attribute-kind', 'attribute-value'],
+    ],
+    [cast('relativeOrbitNumber', 'Integer', 'Integer', "eq '122'"), ['attribute-value']],
+    [cast('newOrbit', 'Integer', 'String', 'eq 122'), ['unknown-attribute', 'attribute-cast']],
+    [cast('newOrbit', 'String', 'String', 'eq 122'), ['unknown-attribute', 'attribute-value']],
+    [
+      cast('orbitNumber', 'Integer', 'Integer', "in ('1',2)"),
+      ['undocumented-operator', 'attribute-value'],
+    ],
+    [
+      cast('orbitNumber', 'Double', 'Double', 'in (1,2)'),
+      ['attribute-kind', 'undocumented-operator'],
+    ],
+  ])('%s is accepted with warnings', (text, codes) => {
+    const { tree, findings } = checkFilter(text, 'Products');
+    expect(tree).not.toBeNull();
+    expect(findings.map(({ severity }) => severity)).toEqual(codes.map(() => 'warning'));
+    expect(findings.map(({ code }) => code)).toEqual(codes);
+  });
+
+  it('bring no hint to put a number of a numeric or unknown attribute in quotes', () => {
+    const kinds = ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean'];
+    const names = ['relativeOrbitNumber', 'cloudCover', 'newOrbit'];
+    const values = ['eq 122', "eq '122'", 'in (122,123)', "in ('122','123')"];
+    let hints = 0;
+    for (const name of names)
+      for (const outer of kinds)
+        for (const inner of kinds)
+          for (const value of values) {
+            const { tree, findings } = checkFilter(cast(name, outer, inner, value), 'Products');
+            expect(tree).not.toBeNull();
+            for (const { hint = '' } of findings) {
+              expect(hint).not.toMatch(/'12\d'|in single quotes|add quotes/i);
+              hints += 1;
+            }
+          }
+    expect(hints).toBeGreaterThan(400);
+  });
+});
+
+it.each<[string, boolean]>([
+  ["foo eq 'bar'", true],
+  [place('POLYGON((4 50,5 50,5 51,4 51))'), true],
+  [place('POINT(1 2)').replace('4326', '3857'), true],
+  [place('POLYGON [1,2,3,4]'), true],
+  ['(Online eq true', true],
+  ['Collection/Name eq SENTINEL-2', true],
+  ['DeletionDate gt 2023-04-01T00:00:00.000Z', true],
+  ["substringof('IW_GRDH',Name)", true],
+  ['Online eq 1', false],
+  ['ContentDate/Start gt 2024', false],
+  ["Name is 'a'", false],
+])('of %s it is known whether the catalogue refuses it: %s', (text, known) => {
+  const { tree, findings } = checkFilter(text, 'Products');
+  expect(tree).toBeNull();
+  expect(findings.some(isKnownRefusal)).toBe(known);
 });
 
 describe('a filter with several faults', () => {
@@ -253,6 +342,6 @@ it('a filter with several intricate places is refused soon, and each of them alo
   const { tree, findings } = checkFilter(Array(60).fill(fan).join(' or '), 'Products');
   expect(performance.now() - startMs).toBeLessThan(6_000);
   expect(tree).toBeNull();
-  expect(findings[0]).toMatchObject({ severity: 'error', code: 'invalid-geometry' });
+  expect(findings[0]).toMatchObject({ severity: 'error', code: 'too-intricate' });
   expect(findings[0]?.message).toMatch(/too intricate to check.*Simplify it/);
 });

@@ -43,7 +43,7 @@ describe('the words for a filter', () => {
     ["constructor eq 'a'", 'constructor is a'],
     [
       "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'relativeOrbitNumber' and a/OData.CSC.IntegerAttribute/Value ge 15)",
-      'relativeOrbitNumber is at least 15 (stored as String, read as Integer)',
+      'relativeOrbitNumber is at least 15',
     ],
     [
       "Attributes/OData.CSC.DateTimeOffsetAttribute/any(a:a/Name eq 'processingDate' and a/Value gt 2023-02-01T00:00:00Z)",

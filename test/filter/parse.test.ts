@@ -160,6 +160,14 @@ describe('a condition on an attribute', () => {
     );
   });
 
+  it('is read with a path as the variable, as odata-query writes it', () => {
+    const variable = 'attributes/odata.csc.stringattribute';
+    const text = `Attributes/OData.CSC.StringAttribute/any(${variable}:${variable}/Name eq 'productType' and ${variable}/Value eq 'GRD')`;
+    const { tree: read, findings } = parseFilter(text);
+    expect(read).toEqual(attribute({}));
+    expect(findings).toMatchObject([{ severity: 'warning', code: 'undocumented-form' }]);
+  });
+
   it('is read for each kind, and with a value of another kind', () => {
     for (const kind of ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean']) {
       const text = `attributes/OData.CSC.${kind}Attribute/any(a:a/Name eq 'n' and a/OData.CSC.IntegerAttribute/Value le 15)`;

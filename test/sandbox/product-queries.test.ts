@@ -189,6 +189,50 @@ describe('a query', () => {
   });
 });
 
+describe('queries that other clients make', () => {
+  it('name products in a list, or one kind for an attribute and another for its value', async () => {
+    const { products, publish, root } = await startWorld();
+    await publish(20);
+    const all = await products({ $expand: 'Attributes' });
+    const wanted = all.slice(2, 5).map(({ Name }) => Name);
+    const listed = await send(`${root}/Products/OData.CSC.FilterList?$count=true`, {
+      method: 'POST',
+      body: JSON.stringify({ FilterProducts: [...wanted, 'none'].map((Name) => ({ Name })) }),
+    });
+    expect([listed.status, listed.json['@odata.count']]).toEqual([200, 3]);
+    expect(listed.json.value.map(({ Name }: Listed) => Name)).toEqual(wanted);
+    const orbit = (outer: string, inner: string, literal: (value: number) => string) =>
+      Promise.all(
+        all.map(async (one) => {
+          const value = Object(one).Attributes.find(
+            ({ Name }: { Name: string }) => Name === 'relativeOrbitNumber',
+          )?.Value;
+          const $filter = `Attributes/OData.CSC.${outer}Attribute/any(a:a/Name eq 'relativeOrbitNumber' and a/OData.CSC.${inner}Attribute/Value eq ${literal(value ?? -1)})`;
+          return idsOf(await products({ $filter })).includes(one.Id) === (value !== undefined);
+        }),
+      );
+    expect(await orbit('Integer', 'String', String)).not.toContain(false);
+    expect(await orbit('String', 'Integer', String)).not.toContain(false);
+    const quoted = await orbit('Integer', 'Integer', (value) => `'${value}'`);
+    expect(quoted.filter((isAsBefore) => !isAsBefore).length).toBeGreaterThan(5);
+  });
+
+  it('are the attributes of a collection, and 404 for another', async () => {
+    const { ask, root } = await startWorld();
+    const { status, json } = await ask('/Attributes(SENTINEL-2)');
+    expect(status).toBe(200);
+    expect(json).toContainEqual({ Name: 'cloudCover', ValueType: 'Double' });
+    expect((await ask('/Attributes(SENTINEL-9)')).status).toBe(404);
+    const wrong = await send(`${root}/Products/OData.CSC.FilterList`, {
+      method: 'POST',
+      body: '[',
+    });
+    expect([wrong.status, wrong.json.detail[0].loc]).toEqual([422, ['body']]);
+    const get = await send(`${root}/Products/OData.CSC.FilterList`, {});
+    expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+});
+
 describe('what was recorded of the real service', () => {
   it('is what the sandbox answers: errors', async (context) => {
     if (missing) return context.skip(missing);

@@ -32,7 +32,7 @@ export function checkSubscriptionFilter({
     .filter(({ findings }) => findings.length > 0);
 }
 
-/** True for a filter that the catalogue would refuse. */
+/** True for a filter with errors. */
 export function hasErrors({ findings }: Pick<FilterReport, 'findings'>): boolean {
   return findings.some(({ severity }) => severity === 'error');
 }

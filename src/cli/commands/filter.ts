@@ -1,4 +1,4 @@
-/** `earshot filter`: what a $filter expression is worth before a subscription is spent on it. */
+/** `earshot filter`: checks, explains and tries a $filter expression before it is registered. */
 import { Command, Option } from 'commander';
 import { type Entity, entities } from '../../domain/filter-tree.ts';
 import type { Io } from '../io.ts';
@@ -8,6 +8,7 @@ interface FilterFlags {
   entity?: Entity;
   subscription?: string;
   json?: true;
+  plan?: true;
 }
 
 export function filterCommand(io: Io): Command {
@@ -28,13 +29,13 @@ Examples:
 
 function checkCommand(io: Io): Command {
   return withFilter(new Command('check'))
-    .description('Tell what the catalogue would refuse, and what it would not take as meant.')
+    .description('Check a filter: errors with their place, and warnings.')
     .option('--json', 'as JSON: valid entity canonical findings')
     .addHelpText(
       'after',
       `
-Exits 0 for a filter without errors, 1 for one that the catalogue would refuse. Warnings are no
-errors.
+Exits 0 for a filter without errors, 2 for one with errors. Warnings are no errors: the filter can
+be used, but it may not mean what it seems to, or the catalogue's answer is not known.
 
 Fields of --json: valid, entity, canonical (the filter in one spelling; null for an invalid one),
 findings. Each finding: severity (error or warning), code, message, expected, hint (null where there
@@ -54,11 +55,12 @@ Examples:
 function explainCommand(io: Io): Command {
   return withFilter(new Command('explain'))
     .description('Say a filter in plain words, and what of it the product index answers.')
+    .option('--plan', "SQLite's query plan, too")
     .option('--json', 'as JSON: entity canonical words index (null without a data directory)')
     .addHelpText(
       'after',
       `
-Fields of index in --json: narrowedBy byColumns byRecords plan.
+Fields of index in --json: narrowedBy byColumns byRecords plan (with or without --plan).
 
 Example:
   $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"`,

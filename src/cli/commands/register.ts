@@ -62,7 +62,7 @@ registered last, and is at first: created, every product, running.
 Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs,
 way.
 
-A filter that the catalogue would refuse is refused here first, before anything is changed (see
+A filter with errors is refused before anything is changed (see
 earshot filter check); --skip-filter-check is for the day when the catalogue knows more. What others
 made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's variables; the
 receiver must be running, and reachable over HTTPS.

@@ -57,7 +57,7 @@ function checkFilters(
     inFile === null ? `subscriptions show ${name}` : `filter check --subscription ${name}`;
   const findings = all.flatMap((one) => findingsOf(one, registered, placeOf(one)));
   if (findings.length > 0) return findings;
-  return [{ check, state: 'pass', message: 'The catalogue would take them as they are meant.' }];
+  return [{ check, state: 'pass', message: 'The filters use documented forms only.' }];
 }
 
 function findingsOf(

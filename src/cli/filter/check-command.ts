@@ -1,22 +1,22 @@
-/** `earshot filter check`: what the catalogue would say about a filter. */
+/** `earshot filter check`: errors and warnings of a filter. */
 import { AppError } from '../../domain/app-error.ts';
 import { checkFilter } from '../../filter/check.ts';
-import type { FilterFinding } from '../../filter/finding.ts';
+import { type FilterFinding, isKnownRefusal } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 import type { Io } from '../io.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 import type { FilterArgument } from './filter-argument.ts';
 import { findingText } from './read-filter.ts';
 
-/** Rejects with `invalid` when the catalogue would refuse it. */
+/** Rejects with `usage` for a filter with an error. */
 export async function checkAndTell(
   { text, entity }: FilterArgument,
   { json }: { json?: true },
   io: Io,
 ): Promise<void> {
   const { tree, findings } = checkFilter(text, entity);
-  const errors = findings.filter(({ severity }) => severity === 'error').length;
-  const valid = errors === 0;
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const valid = errors.length === 0;
   if (json) {
     // A blank one is what a subscription to everything has.
     const spelled = tree === null ? '' : printFilter(tree);
@@ -29,8 +29,11 @@ export async function checkAndTell(
     }
   }
   if (!valid) {
-    const count = errors === 1 ? 'an error' : `${errors} errors`;
-    throw new AppError('invalid', `The filter has ${count}: the catalogue would refuse it.`);
+    const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
+    const why = errors.some(isKnownRefusal)
+      ? 'The catalogue would refuse it.'
+      : 'earshot cannot use it.';
+    throw new AppError('usage', `The filter has ${count}. ${why}`);
   }
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
 }

@@ -18,7 +18,7 @@ import { readFilter } from './read-filter.ts';
 
 export async function explainFilter(
   { text, entity }: FilterArgument,
-  { json }: { json?: true },
+  { json, plan }: { json?: true; plan?: true },
   io: Io,
 ): Promise<void> {
   const filter = readFilter(text, entity, io);
@@ -30,20 +30,23 @@ export async function explainFilter(
     return writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
   }
   const lines = words.map(printable);
-  if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));
+  if (index !== null) {
+    const shown = plan === true ? index : { ...index, plan: [] };
+    lines.push('', 'With the product index:', ...explanationLines(shown));
+  }
   await writeOut(io.stdout, `${lines.join('\n')}\n`);
 }
 
-/** Null, and said so, where there is no index to ask. */
+/** Null, with the reason on stderr, where there is no index. */
 async function indexPart(
   query: { entity: FilterArgument['entity']; filter: FilterTree | null },
   io: Io,
 ): Promise<QueryExplanation | null> {
   const { dataDir } = readDataConfig(io);
-  const tell = (reason: string) =>
-    void io.stderr.write(`What the product index answers of it is not told: ${reason}\n`);
+  const warn = (reason: string) =>
+    void io.stderr.write(`The product index is not shown: ${reason}\n`);
   if (!existsSync(join(dataDir, databaseFileName))) {
-    tell(`there is no database in ${printable(dataDir)} (EARSHOT_DATA_DIR).`);
+    warn(`there is no database in ${printable(dataDir)} (EARSHOT_DATA_DIR).`);
     return null;
   }
   let explanation: QueryExplanation | null = null;
@@ -53,7 +56,7 @@ async function indexPart(
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    tell(printable(error.message));
+    warn(printable(error.message));
   }
   return explanation;
 }

@@ -1,4 +1,4 @@
-/** Keeps filters from the catalogue that it would refuse, and warns of what it would not take as meant. */
+/** Keeps filters with errors from the catalogue, and prints the warnings of the others. */
 import {
   checkSubscriptionFilter,
   type FilterReport,
@@ -30,7 +30,7 @@ export function refuseFilters(
   if (refused.length === 0) return;
   throw new AppError(
     'configuration',
-    'The catalogue would refuse a filter, so nothing was changed. If you know better than this check: --skip-filter-check.',
+    'A filter has errors, so nothing was changed. To register it as it is, add --skip-filter-check.',
     { details: refused.flatMap(errorTexts) },
   );
 }

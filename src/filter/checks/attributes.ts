@@ -1,65 +1,97 @@
-/** Checks conditions on attributes: name, kind, cast, and the type of the value. */
+/** Checks conditions on attributes: name, kinds, and the type of the value. */
 import type { AttributeKind, AttributeNode } from '../../domain/filter-tree.ts';
 import { attributeKindOf, publishedAttributes } from '../attribute-names.ts';
 import { nearestName } from '../hints/nearest-name.ts';
 import { named } from '../hints/unexpected.ts';
+import { showText } from '../syntax/show-literal.ts';
 import type { Findings } from './findings.ts';
 import { warnInexactDate, warnInexactNumber } from './precision.ts';
-import { checkOperator, checkType, typeWords, type ValueType } from './values.ts';
+import { checkOperator, fits, typeWords, type ValueType } from './values.ts';
 
 const publishedNames = publishedAttributes.map(({ name }) => name);
 
+/** Notes warnings alone: the value decides how it is compared, whatever kinds are named (decision 35). */
 export function checkAttribute(findings: Findings, node: AttributeNode): void {
-  checkKind(findings, node);
-  checkCast(findings, node);
-  checkValue(findings, node);
+  const published = attributeKindOf(node.name);
+  if (published === undefined) warnUnknown(findings, node);
+  warnKinds(findings, node, published);
+  checkValue(findings, node, published);
 }
 
 /** New attributes appear without notice: an unknown name is no error. */
-function checkKind(findings: Findings, node: AttributeNode): void {
-  const { kind, name } = node;
-  const published = attributeKindOf(name);
-  if (published === undefined) {
-    const nearest = nearestName(name, publishedNames);
-    const message = `No attribute ${named(name)} is published. It may be new, or of a collection that publishes none.`;
-    const hint = nearest === null ? {} : { hint: `Did you mean '${nearest}'?` };
-    findings.warn(findings.spanOf(node, 'name'), { code: 'unknown-attribute', message, ...hint });
-  }
+function warnUnknown(findings: Findings, node: AttributeNode): void {
+  const nearest = nearestName(node.name, publishedNames);
+  const message = `No attribute ${named(node.name)} is published. It may be new, or of a collection that publishes none.`;
+  const hint = nearest === null ? {} : { hint: `Did you mean '${nearest}'?` };
+  findings.warn(findings.spanOf(node, 'name'), { code: 'unknown-attribute', message, ...hint });
+}
+
+function warnKinds(
+  findings: Findings,
+  node: AttributeNode,
+  published: AttributeKind | undefined,
+): void {
+  const { kind, name, valueKind, literal } = node;
   if (kind === 'Boolean') {
     const message =
       'Attributes of kind Boolean are in records, but filters by them are not documented.';
     findings.warn(findings.spanOf(node, 'kind'), { code: 'undocumented-attribute-kind', message });
   }
-  if (published === undefined || published === kind) return;
-  const message = `${name} is published as ${published}; as ${kind}, few products have it, or none.`;
-  const hint = `Write OData.CSC.${published}Attribute.`;
-  findings.warn(findings.spanOf(node, 'kind'), { code: 'attribute-kind', message, hint });
-}
-
-function checkCast(findings: Findings, node: AttributeNode): void {
-  if (node.valueKind === node.kind) return;
-  const message = `The attribute is asked for as ${node.kind}, but its value is read as ${node.valueKind}.`;
-  const hint = `Write OData.CSC.${node.kind}Attribute/Value.`;
+  if (published !== undefined && published !== kind) {
+    const message = `${name} is published as ${published}, not as ${kind}. Accepted here; the catalogue may find nothing.`;
+    const hint = `Write OData.CSC.${published}Attribute in both places.`;
+    findings.warn(findings.spanOf(node, 'kind'), { code: 'attribute-kind', message, hint });
+    return;
+  }
+  if (valueKind === kind) return;
+  const message = `The condition names two kinds, ${kind} and ${valueKind}. The value decides: it is compared as ${typeWords[literal.type]}.`;
+  const hint = `Write OData.CSC.${kind}Attribute in both places.`;
   findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message, hint });
 }
 
-function checkValue(findings: Findings, node: AttributeNode): void {
-  const { valueKind, literal, operator } = node;
-  const type = valueTypes[valueKind];
+function checkValue(
+  findings: Findings,
+  node: AttributeNode,
+  published: AttributeKind | undefined,
+): void {
+  const { kind, name, valueKind, literal, operator } = node;
   checkOperator(findings, findings.spanOf(node, 'operator'), operator, {
     subject: 'The value',
-    type,
+    type: literal.type,
     insteadOfNe: 'Write not (Attributes/…/any(… eq …)).',
   });
-  const isOfType = checkType(
-    findings,
-    type,
-    literal,
-    (written) => `The value is read as ${valueKind}, and ${written} is ${typeWords[literal.type]}.`,
+  const types = (published === undefined ? [kind, valueKind] : [published]).map(
+    (one) => valueTypes[one],
   );
-  if (!isOfType) return;
-  if (type === 'date') warnInexactDate(findings, literal);
-  else warnInexactNumber(findings, literal);
+  if (types.some((type) => fits(type, literal))) {
+    if (types.includes('date')) warnInexactDate(findings, literal);
+    else warnInexactNumber(findings, literal);
+    return;
+  }
+  const span = findings.spanOfObject(literal);
+  const written = findings.written(span);
+  const known =
+    published === undefined
+      ? `the condition names ${kind}`
+      : `${name} is published as ${published}`;
+  const message = `${named(written)} is ${typeWords[literal.type]}, and ${known}: it may match nothing.`;
+  const hint = quotesHint(node, published, written);
+  findings.warn(span, { code: 'attribute-value', message, ...(hint === null ? {} : { hint }) });
+}
+
+/** A public client lost all its results when it put a number in quotes: only a published String gets that hint. */
+function quotesHint(
+  { literal }: AttributeNode,
+  published: AttributeKind | undefined,
+  written: string,
+): string | null {
+  if (literal.type !== 'text') {
+    return published === 'String'
+      ? `Put texts in single quotes: ${named(showText(written))}`
+      : null;
+  }
+  const isNumber = literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
+  return isNumber || /^(?:true|false)$/.test(literal.value) ? 'Remove the quotes.' : null;
 }
 
 const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {

@@ -3,17 +3,23 @@ import type { ComparisonNode, InNode, Literal, TextNode } from '../../domain/fil
 import { type Field, fieldsOf, findField, incomparableFields } from '../fields.ts';
 import { counterpartHint, unknownFieldHint } from '../hints/fields.ts';
 import { attributeForm } from '../hints/retired.ts';
-import { type Fault, named } from '../hints/unexpected.ts';
+import {
+  type Fault,
+  insteadOfIn,
+  named,
+  undocumentedForm,
+  undocumentedOperator,
+} from '../hints/unexpected.ts';
 import type { Findings } from './findings.ts';
 import { warnInexactDate } from './precision.ts';
-import { checkOperator, checkType, samples, typeWords, warnUndocumented } from './values.ts';
+import { checkOperator, checkType, samples, typeWords } from './values.ts';
 
 const guid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export function checkComparison(findings: Findings, node: ComparisonNode | InNode): void {
   const span = findings.spanOf(node, 'operator');
   if (node.node === 'in') {
-    warnUndocumented(findings, span, 'in', 'Write comparisons with `eq`, joined by `or`.');
+    findings.warn(span, undocumentedOperator('in', insteadOfIn));
   }
   const field = checkField(findings, node);
   if (node.node === 'comparison') {
@@ -31,6 +37,11 @@ export function checkTextFunction(findings: Findings, node: TextNode, collected:
   const field = checkField(findings, node);
   if (field === null) return;
   const span = findings.spanOf(node, 'field');
+  if (field.type === 'guid') {
+    const hint = "Compare the whole id: Id eq '…'.";
+    findings.warn(span, undocumentedForm(`${node.function} is called on an id.`, hint));
+    return;
+  }
   if (field.type !== 'text') {
     const message = `${node.function} works on texts; ${field.name} is ${typeWords[field.type]}.`;
     findings.error(span, { code: 'wrong-type', message, expected: 'Name' });
@@ -77,9 +88,8 @@ function withHint(fault: Fault, hint: string | null): Fault {
 }
 
 function checkLiteral(findings: Findings, field: Field, literal: Literal): void {
-  const { name, type } = field;
-  const messageOf = (written: string) => `${name} is ${typeWords[type]}, and ${written} is not.`;
-  if (!checkType(findings, type, literal, messageOf)) return;
+  const { type } = field;
+  if (!checkType(findings, field, literal)) return;
   if (type === 'date') warnInexactDate(findings, literal);
   if (type !== 'guid' || literal.type !== 'text' || guid.test(literal.value)) return;
   const span = findings.spanOfObject(literal);

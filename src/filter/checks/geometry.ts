@@ -18,10 +18,11 @@ export function checkIntersects(findings: Findings, node: IntersectsNode): void 
     return;
   }
   const faults = geometryFaults(geometry, findings.effort);
-  for (const { message, at } of faults) {
+  for (const { code: fault, message, at } of faults) {
     const swapped = at !== undefined && looksSwapped(at);
     const hint = swapped ? { hint: 'Longitude comes first, then latitude.' } : {};
-    findings.error(spanOf(findings, geometry, at), { code: 'invalid-geometry', message, ...hint });
+    const code = fault === 'too-intricate' ? fault : 'invalid-geometry';
+    findings.error(spanOf(findings, geometry, at), { code, message, ...hint });
   }
   for (const ring of ringsOf(geometry)) warnWideEdges(findings, ring);
 }

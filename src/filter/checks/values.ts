@@ -1,8 +1,9 @@
 /** Checks values and operators by the type of what they are compared with: a field or an attribute. */
 import type { ComparisonOperator, Literal } from '../../domain/filter-tree.ts';
+import { asTruth } from '../attribute-value.ts';
 import type { FieldType } from '../fields.ts';
 import type { Span } from '../finding.ts';
-import { type Fault, named } from '../hints/unexpected.ts';
+import { type Fault, named, undocumentedOperator } from '../hints/unexpected.ts';
 import { readFilterDate } from '../parse-date.ts';
 import { showText } from '../syntax/show-literal.ts';
 import type { Findings } from './findings.ts';
@@ -26,20 +27,25 @@ export const samples: Readonly<Record<ValueType, string>> = {
   boolean: 'true or false, without quotes',
 };
 
-/** Notes an error, said by `messageOf`, for a literal of another type; true when it is of this one. */
+/** Notes a finding for a field's literal of another type; true when it is of this one. */
 export function checkType(
   findings: Findings,
-  type: ValueType,
+  { name, type }: { name: string; type: FieldType },
   literal: Literal,
-  messageOf: (written: string) => string,
 ): boolean {
   if (fits(type, literal)) return true;
   const span = findings.spanOfObject(literal);
   const written = findings.written(span);
-  const fault: Fault = { code: 'wrong-type', message: messageOf(named(written)) };
-  const hint = typeHint(type, literal, written);
-  const expected = samples[type];
-  findings.error(span, { ...fault, expected, ...(hint === null ? {} : { hint }) });
+  const message = `${name} is ${typeWords[type]}, and ${named(written)} is not.`;
+  if (type === 'boolean' && literal.type === 'text' && asTruth(literal.value) !== null) {
+    const accepted = `${message} Accepted here; the catalogue's answer is not known.`;
+    findings.warn(span, { code: 'wrong-type', message: accepted, hint: 'Remove the quotes.' });
+    return false;
+  }
+  const isText = type === 'text' || type === 'guid';
+  const hint = isText ? { hint: `Put texts in single quotes: ${named(showText(written))}` } : {};
+  const fault: Fault = { code: 'wrong-type', message, expected: samples[type], ...hint };
+  findings.error(span, fault);
   return false;
 }
 
@@ -51,36 +57,16 @@ export function checkOperator(
   { subject, type, insteadOfNe }: { subject: string; type: ValueType; insteadOfNe: string },
 ): void {
   if (operator === 'ne') {
-    warnUndocumented(findings, span, 'ne', insteadOfNe);
+    findings.warn(span, undocumentedOperator('ne', insteadOfNe));
   } else if (type === 'boolean' && operator !== 'eq') {
     const message = `${subject} is true or false; there is no order between them.`;
     findings.warn(span, { code: 'odd-order', message, hint: 'Compare it with `eq`.' });
   }
 }
 
-export function warnUndocumented(
-  findings: Findings,
-  span: Span,
-  operator: 'ne' | 'in',
-  hint: string,
-): void {
-  const message = `\`${operator}\` is not in the catalogue's documentation; it may be refused.`;
-  findings.warn(span, { code: 'undocumented-operator', message, hint });
-}
-
 /** A date may stand in quotes (facts, filters 1). */
-function fits(type: ValueType, literal: Literal): boolean {
+export function fits(type: ValueType, literal: Literal): boolean {
   if (type === 'guid') return literal.type === 'text';
   if (type !== 'date' || literal.type !== 'text') return literal.type === type;
   return readFilterDate(literal.value) !== null;
-}
-
-function typeHint(type: ValueType, literal: Literal, written: string): string | null {
-  if (type === 'text' || type === 'guid') {
-    return `Put texts in single quotes: ${named(showText(written))}`;
-  }
-  if (literal.type !== 'text' || type === 'date') return null;
-  const numeric = literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
-  const bare = type === 'boolean' ? /^(?:true|false)$/i.test(literal.value) : numeric;
-  return bare ? 'Leave out the quotes.' : null;
 }

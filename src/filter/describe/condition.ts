@@ -10,6 +10,7 @@ import type {
 } from '../../domain/filter-tree.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
+import { attributeReading } from '../attribute-value.ts';
 import { describePlace } from './place.ts';
 
 type Condition = Exclude<FilterTree, GroupNode | NotNode>;
@@ -80,10 +81,9 @@ function describeComparison({ field, operator, literal }: ComparisonNode): strin
   return `${labelOf(field)} ${words[operator]} ${showValue(literal)}`;
 }
 
-function describeAttribute({ kind, name, valueKind, operator, literal }: AttributeNode): string {
-  const words = valueKind === 'DateTimeOffset' ? dateVerbs : verbs;
-  const cast = valueKind === kind ? '' : ` (stored as ${kind}, read as ${valueKind})`;
-  return `${showWords(name)} ${words[operator]} ${showValue(literal)}${cast}`;
+function describeAttribute({ name, valueKind, operator, literal }: AttributeNode): string {
+  const words = attributeReading(valueKind, literal).type === 'date' ? dateVerbs : verbs;
+  return `${showWords(name)} ${words[operator]} ${showValue(literal)}`;
 }
 
 function showValue(literal: Literal): string {

@@ -9,6 +9,21 @@ export function named(raw: string): string {
   return `\`${raw.length > 60 ? `${raw.slice(0, 57)}…` : raw}\``;
 }
 
+/** A form whose meaning is plain, though nothing shows that the catalogue accepts it. */
+export function undocumentedForm(what: string, hint: string): Fault {
+  const message = `${what} Accepted here; the catalogue's answer is not known.`;
+  return { code: 'undocumented-form', message, hint };
+}
+
+/** An operator that works here, though nothing shows that the catalogue has it. */
+export function undocumentedOperator(operator: 'ne' | 'in', hint: string): Fault {
+  const message = `\`${operator}\` is not in the catalogue's documentation; it may be refused.`;
+  return { code: 'undocumented-operator', message, hint };
+}
+
+/** What to write for `in`. */
+export const insteadOfIn = 'Write comparisons with `eq`, joined by `or`.';
+
 /** Operators of other languages, and what they are called here. */
 const operators: Readonly<Record<string, string>> = {
   '=': 'eq',

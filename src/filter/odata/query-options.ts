@@ -42,12 +42,16 @@ const known = [...single, '$expand', '$select'] as const;
  * several times; any other twice is refused (OData 4.01, part 1, 11.2.1), as one would be lost.
  * Numbers and truth values come first and together (422), then the rest, one at a time (400).
  */
-export function readQueryOptions(params: URLSearchParams, entity: Entity): ReadOptions {
+export function readQueryOptions(
+  params: URLSearchParams,
+  entity: Entity,
+  defaults: { readonly top: number } = { top: topDefault },
+): ReadOptions {
   const items: ValidationItem[] = [];
   const option = (name: (typeof single)[number]) => params.get(name) ?? undefined;
   const number = (name: '$top' | '$skip', fallback: number, max: number) =>
     readWhole(option(name), { name, fallback, max, items });
-  const top = number('$top', topDefault, topMax);
+  const top = number('$top', defaults.top, topMax);
   const skip = number('$skip', 0, skipMax);
   const count = readTruth(option('$count'), { name: '$count', items });
   if (items.length > 0) return { refusal: { status: 422, items } };

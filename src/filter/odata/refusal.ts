@@ -3,15 +3,16 @@
 /** One value that is not of its type or out of its bounds. */
 export interface ValidationItem {
   readonly type: string;
-  readonly loc: readonly ['query', string];
+  /** `query` and the option, or `body` and the path within it. */
+  readonly loc: readonly (string | number)[];
   readonly msg: string;
-  readonly input: string;
+  readonly input: string | null;
   readonly ctx?: { readonly error: object };
 }
 
 /** A refusal before it is written: a message, or for 422 the list of what is wrong. */
 export type ODataRefusal =
-  | { readonly status: 400 | 404 | 500 | 503; readonly message: string }
+  | { readonly status: 400 | 404 | 413 | 500 | 503; readonly message: string }
   | { readonly status: 422; readonly items: readonly ValidationItem[] };
 
 interface RefusalBody {

@@ -1,8 +1,14 @@
 /** Reads a condition about an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
-import { type AttributeKind, attributeKinds, type FilterTree } from '../../domain/filter-tree.ts';
-import { named } from '../hints/unexpected.ts';
+import {
+  type AttributeKind,
+  type AttributeNode,
+  attributeKinds,
+  type FilterTree,
+  type Literal,
+} from '../../domain/filter-tree.ts';
+import { insteadOfIn, named, undocumentedForm, undocumentedOperator } from '../hints/unexpected.ts';
 import type { Cursor } from './cursor.ts';
-import { parseLiteral } from './literal.ts';
+import { parseLiteral, parseLiterals } from './literal.ts';
 import { parseOperator } from './operator.ts';
 import { type Token, unquoted } from './tokenize.ts';
 
@@ -22,6 +28,7 @@ interface Lambda {
   readonly valueForm: string;
 }
 
+/** `in (…)` becomes an `or` of conditions with `eq`: the same meaning, in documented forms. */
 export function parseAttribute(cursor: Cursor): FilterTree {
   const path = cursor.take();
   const kind = parseKind(cursor, path);
@@ -32,13 +39,31 @@ export function parseAttribute(cursor: Cursor): FilterTree {
   const valuePath = cursor.peek();
   const valueKind = parseValuePath(cursor, lambda);
   const operatorToken = cursor.peek();
-  const operator = parseOperator(cursor);
-  const literal = parseLiteral(cursor);
+  const { operator, literals } = parseValues(cursor);
   parseEnd(cursor, path);
   const name = unquoted(nameToken.raw);
-  const node = { node: 'attribute', kind, name, valueKind, operator, literal } as const;
   const parts = { kind: path, name: nameToken, valueKind: valuePath, operator: operatorToken };
-  return cursor.add(node, path.start, parts);
+  const terms = literals.map((literal) => {
+    const node = { node: 'attribute', kind, name, valueKind, operator, literal } as const;
+    return cursor.add(node, path.start, parts);
+  });
+  const [first, second] = terms;
+  if (first !== undefined && second === undefined) return first;
+  const group = { node: 'or', terms } as const;
+  const span = { start: path.start, end: cursor.lastEnd };
+  cursor.spans.set(group, span);
+  // The canonical text may put them in parentheses.
+  cursor.deepen(span, cursor.depth + 1);
+  return group;
+}
+
+/** Takes an operator and its value, or `in` and its list. */
+function parseValues(cursor: Cursor): Pick<AttributeNode, 'operator'> & { literals: Literal[] } {
+  if (!cursor.isKeyword('in')) {
+    return { operator: parseOperator(cursor), literals: [parseLiteral(cursor)] };
+  }
+  cursor.warn(cursor.takeKeyword('in'), undocumentedOperator('in', insteadOfIn));
+  return { operator: 'eq', literals: parseLiterals(cursor) };
 }
 
 function parseKind(cursor: Cursor, path: Token): AttributeKind {
@@ -63,17 +88,21 @@ function warnSpelling(cursor: Cursor, start: number, end: number, published: str
   if (written !== published) cursor.warnCapitals({ start, end }, written, published);
 }
 
-/** Takes `att:`; any name will do. */
+/** Takes `att:`; any name will do, also one with slashes, as the library odata-query makes it of the path. */
 function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
   const token = cursor.peek();
-  const shown = token.kind === 'word' && token.raw.length <= 20 ? token.raw : 'att';
+  const isPath = token.raw.includes('/');
+  const shown = token.kind === 'word' && token.raw.length <= 20 && !isPath ? token.raw : 'att';
   const value = kind === 'String' ? "'…'" : '…';
   const nameForm = `${shown}/Name eq '…'`;
   const valueForm = `${shown}/OData.CSC.${kind}Attribute/Value eq ${value}`;
-  if (token.kind !== 'word' || token.raw.includes('/')) {
+  if (token.kind !== 'word' || (isPath && cursor.peekSecond().raw !== ':')) {
     cursor.failUnexpected({ expected: 'a variable with a colon, `att:`' });
   }
   cursor.take();
+  if (isPath) {
+    cursor.warn(token, undocumentedForm('The variable is a path.', 'Write a short name: att.'));
+  }
   const hint = `Write any(${shown}:${nameForm} and ${valueForm}).`;
   cursor.takeSymbol(':', { expected: '`:`', hint });
   return { kind, variable: token.raw, nameForm, valueForm };
@@ -136,8 +165,8 @@ function parseValuePath(cursor: Cursor, lambda: Lambda): AttributeKind {
 function restOfPath(cursor: Cursor, { variable }: Lambda, expected: string): string {
   const token = cursor.peek();
   if (token.kind !== 'word') return cursor.failUnexpected({ code, expected });
-  const [first = '', ...rest] = token.raw.split('/');
-  if (first === variable) return rest.join('/');
+  if (token.raw.startsWith(`${variable}/`)) return token.raw.slice(variable.length + 1);
+  const [first = ''] = token.raw.split('/');
   const message = `The variable here is ${named(variable)}, not ${named(first)}.`;
   const span = { start: token.start, end: token.start + first.length };
   return cursor.fail(span, { code, message, expected });

@@ -1,12 +1,12 @@
 /** Reads one condition: a comparison, a text function, an attribute's value, or a place. */
-import type { FilterTree, Literal, TextFunction } from '../../domain/filter-tree.ts';
+import type { FilterTree, TextFunction } from '../../domain/filter-tree.ts';
 import { findField } from '../fields.ts';
 import { functionFault, openSearchFault } from '../hints/retired.ts';
 import { named } from '../hints/unexpected.ts';
 import { attributePath, parseAttribute } from './attribute-condition.ts';
 import type { Cursor } from './cursor.ts';
-import { intersectsFunction, parseIntersects } from './intersects-condition.ts';
-import { parseLiteral } from './literal.ts';
+import { isIntersects, parseIntersects } from './intersects-condition.ts';
+import { parseLiteral, parseLiterals } from './literal.ts';
 import { parseOperator } from './operator.ts';
 import { type Token, unquoted } from './tokenize.ts';
 
@@ -24,7 +24,7 @@ export function parseCondition(cursor: Cursor): FilterTree {
   if (token.kind !== 'word' || reserved.test(token.raw)) failCondition(cursor, token);
   if (cursor.peekSecond().raw !== '(') return parseComparison(cursor);
   for (const name of textFunctions) if (cursor.isKeyword(name)) return parseText(cursor, name);
-  if (cursor.isKeyword(intersectsFunction)) return parseIntersects(cursor);
+  if (isIntersects(cursor)) return parseIntersects(cursor);
   if (attributePath.test(token.raw)) return parseAttribute(cursor);
   return failFunction(cursor, token);
 }
@@ -51,21 +51,14 @@ function parseComparison(cursor: Cursor): FilterTree {
   if (cursor.isKeyword('in')) return parseIn(cursor, field);
   const operatorToken = cursor.peek();
   const operator = parseOperator(cursor);
-  const literal = parseLiteral(cursor);
+  const literal = parseLiteral(cursor, { isId: field.name === 'Id' });
   const node = { node: 'comparison', field: field.name, operator, literal } as const;
   return cursor.add(node, field.span.start, { field: field.span, operator: operatorToken });
 }
 
 function parseIn(cursor: Cursor, field: FieldPlace): FilterTree {
   const operator = cursor.takeKeyword('in');
-  const expected = "a list of values such as ('a','b')";
-  cursor.takeSymbol('(', { expected });
-  const literals: Literal[] = [parseLiteral(cursor)];
-  while (cursor.isSymbol(',')) {
-    cursor.take();
-    literals.push(parseLiteral(cursor));
-  }
-  cursor.takeSymbol(')', { code: 'missing-parenthesis', expected: '`,` or `)`' });
+  const literals = parseLiterals(cursor, { isId: field.name === 'Id' });
   const node = { node: 'in', field: field.name, literals } as const;
   return cursor.add(node, field.span.start, { field: field.span, operator });
 }

@@ -1,7 +1,7 @@
 /** Reads a value: a text, a number, a date, true or false. */
 import type { Literal } from '../../domain/filter-tree.ts';
 import { findField } from '../fields.ts';
-import { named } from '../hints/unexpected.ts';
+import { named, undocumentedForm } from '../hints/unexpected.ts';
 import { readFilterDate } from '../parse-date.ts';
 import type { Cursor } from './cursor.ts';
 import { showText } from './show-literal.ts';
@@ -16,11 +16,33 @@ const wanted = {
 /** Words that stand right before a quoted value in the language of the retired hub (OData 2). */
 const prefixes = /^(?:datetime|datetimeoffset|guid|time|duration|binary|geometry|geography)$/i;
 
-export function parseLiteral(cursor: Cursor): Literal {
+const guid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** `isId`: a GUID may stand without quotes, as two public clients write it. */
+export function parseLiteral(cursor: Cursor, { isId = false } = {}): Literal {
   const token = cursor.peek();
-  const literal = literalOf(cursor, token);
+  const literal = isId && guid.test(token.raw) ? bareId(cursor) : literalOf(cursor, token);
   cursor.spans.set(literal, { start: token.start, end: token.end });
   return literal;
+}
+
+/** Reads the list of values after `in`, with its parentheses. */
+export function parseLiterals(cursor: Cursor, options?: { isId: boolean }): Literal[] {
+  cursor.takeSymbol('(', { expected: "a list of values such as ('a','b')" });
+  const literals: Literal[] = [parseLiteral(cursor, options)];
+  while (cursor.isSymbol(',')) {
+    cursor.take();
+    literals.push(parseLiteral(cursor, options));
+  }
+  cursor.takeSymbol(')', { code: 'missing-parenthesis', expected: '`,` or `)`' });
+  return literals;
+}
+
+function bareId(cursor: Cursor): Literal {
+  const token = cursor.take();
+  const hint = `Write ${named(showText(token.raw))}.`;
+  cursor.warn(token, undocumentedForm('The id has no quotes.', hint));
+  return { type: 'text', value: token.raw };
 }
 
 function literalOf(cursor: Cursor, token: Token): Literal {
@@ -77,12 +99,13 @@ function failWord(cursor: Cursor, token: Token): never {
 }
 
 function failUnquoted(cursor: Cursor, token: Token): never {
-  const message = `${named(token.raw)} is not a value.`;
-  const hint =
-    findField(token.raw) === undefined
-      ? `Put texts in single quotes: ${named(showText(token.raw))}`
-      : 'A field can only be compared with a value.';
-  cursor.fail(token, { code: 'unquoted-text', message, expected: wanted.expected, hint });
+  const fault = { message: `${named(token.raw)} is not a value.`, expected: wanted.expected };
+  if (findField(token.raw) !== undefined) {
+    const hint = 'A field can only be compared with a value.';
+    cursor.fail(token, { code: 'not-comparable', ...fault, hint });
+  }
+  const hint = `Put texts in single quotes: ${named(showText(token.raw))}`;
+  cursor.fail(token, { code: 'unquoted-text', ...fault, hint });
 }
 
 /** Digits that are neither a number nor a date: a slip in one of these, or an id without quotes. */

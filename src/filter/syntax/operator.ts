@@ -25,7 +25,6 @@ const slips: Readonly<Record<string, string>> = {
   endswith: "Write endswith(Name,'…').",
   between: 'Write two conditions, with `ge` and `le`, joined by `and`.',
   has: 'Write `eq`.',
-  in: 'Write one condition with `eq` for each value, joined by `or`.',
 };
 
 export function parseOperator(cursor: Cursor): ComparisonOperator {

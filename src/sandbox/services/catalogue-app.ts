@@ -14,7 +14,7 @@ import {
   unavailable,
 } from './catalogue-errors.ts';
 import type { IdentityProvider } from './identity-provider.ts';
-import { answerProductQuery, type ProductTarget, productTargetOf } from './product-queries.ts';
+import { type ProductTarget, productOperations, productTargetOf } from './product-queries.ts';
 import { chooseQueryFault, type PlayedAnswer, playQueryFault } from './query-faults.ts';
 import type { ServiceEnvironment } from './service-environment.ts';
 import type { ServiceKnobs } from './service-settings.ts';
@@ -98,12 +98,14 @@ async function answerTo(
   if (operation === undefined) {
     return plainError(405, 'Method Not Allowed', { Allow: Object.keys(operations).join(', ') });
   }
-  if (isOpen(target) && !settings.queriesNeedToken) {
-    return answerQuery(target, () => operation('', ''), context, options);
-  }
+  const query = async (open: ProductTarget) => {
+    const body = await req.text();
+    return answerQuery(open, () => operation('', body), context, options);
+  };
+  if (isOpen(target) && !settings.queriesNeedToken) return query(target);
   const [, token] = /^Bearer +(\S+)$/i.exec(req.header('Authorization') ?? '') ?? [];
   if (token === undefined || !options.provider.accepts(token)) return unauthorized(settings);
-  if (isOpen(target)) return answerQuery(target, () => operation('', ''), context, options);
+  if (isOpen(target)) return query(target);
   return operation(target.kind === 'one' ? target.id : '', await req.text());
 }
 
@@ -115,7 +117,7 @@ async function answerQuery(
   { knobs, clock, queryRandom, signal }: CatalogueAppOptions,
 ) {
   await clock.waitUntil(clock.now() + knobs.current().queryDelayMs, signal);
-  const fault = target.id === null ? chooseQueryFault(knobs, queryRandom) : null;
+  const fault = 'id' in target && target.id === null ? chooseQueryFault(knobs, queryRandom) : null;
   const right = answer();
   if (fault === null || right === 'cut') return right;
   return playQueryFault(fault, right, knobs.current(), context.get('requestId'));
@@ -132,7 +134,7 @@ function targetOf(path: string): Target | null {
 
 /** Products may be looked for without a token, unless a knob says otherwise. */
 function isOpen(target: Target): target is ProductTarget {
-  return target.kind === 'Products' || target.kind === 'DeletedProducts';
+  return ['Products', 'DeletedProducts', 'FilterList', 'Attributes'].includes(target.kind);
 }
 
 function operationsOn(
@@ -145,9 +147,7 @@ function operationsOn(
   const requestId = context.get('requestId');
   if (isOpen(target)) {
     const url = new URL(context.req.url);
-    return {
-      GET: () => answerProductQuery({ url, target, holdings, settings, requestId }),
-    };
+    return productOperations({ url, target, holdings, settings, requestId });
   }
   const { kind } = target;
   if (kind === 'all') return { POST: (_, body) => create(body, options, requestId) };

@@ -1,10 +1,22 @@
 /** The catalogue's queries of what it holds: `Products` and `DeletedProducts`, open to everybody. */
+import { attributesOf } from '../../filter/attribute-names.ts';
 import { compileFilter } from '../../filter/evaluate.ts';
 import { listAnswer, recordAnswer } from '../../filter/odata/answer.ts';
+import {
+  filterListNamesMax,
+  filterListPath,
+  readFilterList,
+  withinList,
+} from '../../filter/odata/filter-list.ts';
 import { nextLink } from '../../filter/odata/next-link.ts';
-import { readProductPath, unknownProduct } from '../../filter/odata/product-path.ts';
+import {
+  readAttributesPath,
+  readProductPath,
+  unknownAttributes,
+  unknownProduct,
+} from '../../filter/odata/product-path.ts';
 import { type QueryOptions, readQueryOptions, skipMax } from '../../filter/odata/query-options.ts';
-import { refusalBody } from '../../filter/odata/refusal.ts';
+import { type ODataRefusal, refusalBody } from '../../filter/odata/refusal.ts';
 import type { Selection } from '../publishing/held-entity.ts';
 import type { Holdings } from '../publishing/holdings.ts';
 import type { HeldProduct } from '../publishing/record-archive.ts';
@@ -12,15 +24,17 @@ import { type CatalogueAnswer, formedError } from './catalogue-errors.ts';
 import { type DatedFilter, dateRangesOf, withoutRange } from './date-ranges.ts';
 import type { ServiceSettings } from './service-settings.ts';
 
-/** What is asked for: a list, or one record by its id. */
-export interface ProductTarget {
-  readonly kind: 'Products' | 'DeletedProducts';
-  readonly id: string | null;
-}
+/** What is asked for: a list, one record by its id, a list by names, or the attributes of a collection. */
+export type ProductTarget =
+  | { readonly kind: 'Products' | 'DeletedProducts'; readonly id: string | null }
+  | { readonly kind: 'FilterList' }
+  | { readonly kind: 'Attributes'; readonly collection: string };
 
-export interface ProductQuery {
+type RecordTarget = Extract<ProductTarget, { id: unknown }>;
+
+export interface ProductQuery<Target = RecordTarget> {
   readonly url: URL;
-  readonly target: ProductTarget;
+  readonly target: Target;
   readonly holdings: Omit<Holdings, 'note'>;
   readonly settings: ServiceSettings;
   readonly requestId: string;
@@ -28,8 +42,45 @@ export interface ProductQuery {
 
 /** Reads a path below `/odata/v1`; null when it is none of these. */
 export function productTargetOf(resource: string): ProductTarget | null {
+  if (resource === filterListPath) return { kind: 'FilterList' };
+  const collection = readAttributesPath(resource);
+  if (collection !== null) return { kind: 'Attributes', collection };
   const path = readProductPath(resource);
   return path === null ? null : { kind: path.entity, id: path.id };
+}
+
+/** The method of each target, and the answer to it. */
+export function productOperations(
+  query: ProductQuery<ProductTarget>,
+): Record<string, (id: string, body: string) => CatalogueAnswer> {
+  const { target } = query;
+  if (target.kind === 'FilterList') return { POST: (_, body) => answerFilterList(query, body) };
+  if (target.kind === 'Attributes')
+    return { GET: () => answerAttributes(query, target.collection) };
+  return { GET: () => answerProductQuery({ ...query, target }) };
+}
+
+function answerAttributes(
+  { settings, requestId }: ProductQuery<unknown>,
+  collection: string,
+): CatalogueAnswer {
+  const attributes = attributesOf(collection);
+  if (attributes !== null) return { status: 200, body: attributes };
+  return formedError(404, unknownAttributes(collection), settings, requestId);
+}
+
+function answerFilterList(query: ProductQuery<unknown>, body: string): CatalogueAnswer {
+  const refused = (refusal: ODataRefusal) => {
+    return { status: refusal.status, body: refusalBody(refusal, query.requestId) };
+  };
+  const list = readFilterList(body);
+  if (list.refusal) return refused(list.refusal);
+  const top = filterListNamesMax;
+  const { options, refusal } = readQueryOptions(query.url.searchParams, 'Products', { top });
+  if (refusal) return refused(refusal);
+  const target = { kind: 'Products', id: null } as const;
+  const filter = withinList(list.filter, options.filter);
+  return answerList({ ...query, target }, { ...options, filter });
 }
 
 /** Answers a query with the limits, orders and refusals of the catalogue. */

@@ -1,6 +1,7 @@
 /** The account's services as one app: the catalogue and the identity provider, and what both have. */
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { filterListBytesMax } from '../../filter/odata/filter-list.ts';
 import type { Random } from '../random.ts';
 import type { SandboxClock } from '../sandbox-clock.ts';
 import { type CatalogueAppOptions, cataloguePath, createCatalogueApp } from './catalogue-app.ts';
@@ -17,7 +18,8 @@ export interface ServiceAppOptions extends CatalogueAppOptions {
   readonly requests: RequestLog;
 }
 
-const bodyBytesMax = 64 * 1024;
+/** A query by list has the largest bodies. */
+const bodyBytesMax = filterListBytesMax;
 
 /** Creates the app; it opens nothing. Dates in it are those of the sandbox's clock. */
 export function createServiceApp(options: ServiceAppOptions): Hono<ServiceEnvironment> {

@@ -1,6 +1,6 @@
 /** One condition of a filter as SQL over the columns of `product p`, where they can answer it. */
 import type { ComparisonOperator, FilterTree, Literal } from '../../domain/filter-tree.ts';
-import { literalDate } from '../../filter/attribute-value.ts';
+import { attributeReading, literalDate } from '../../filter/attribute-value.ts';
 import { type Column, columnOfAttribute, columnOfField } from './product-columns.ts';
 import type { SqlCondition } from './sql-condition.ts';
 
@@ -20,8 +20,8 @@ export function columnCondition(tree: FilterTree): SqlCondition | null {
       return column ? compared(column, tree.operator, tree.literal, 'IS NOT') : null;
     }
     case 'attribute': {
-      const { name, kind, valueKind, operator, literal } = tree;
-      const column = valueKind === kind ? columnOfAttribute(name, kind) : undefined;
+      const { operator, literal } = tree;
+      const column = columnOfCondition(tree);
       // An attribute that is absent has no value that could be unlike.
       return column ? compared(column, operator, literal, '<>') : null;
     }
@@ -38,6 +38,14 @@ export function columnCondition(tree: FilterTree): SqlCondition | null {
     default:
       return null;
   }
+}
+
+/** The column that holds what a condition compares; undefined where records must be read. */
+export function columnOfCondition(tree: FilterTree): Column | undefined {
+  if (tree.node === 'comparison' || tree.node === 'in') return columnOfField(tree.field);
+  if (tree.node !== 'attribute') return undefined;
+  const column = columnOfAttribute(tree.name);
+  return column?.type === attributeReading(tree.valueKind, tree.literal).type ? column : undefined;
 }
 
 /** The value of a literal in a column; undefined where evaluation compares in another way. */

@@ -1,7 +1,7 @@
 /** What the index keeps of a record in columns, and which part of the filter language each one answers. */
-import type { AttributeKind } from '../../domain/filter-tree.ts';
-import { attributeReading } from '../../filter/attribute-value.ts';
+import { asNumber } from '../../filter/attribute-value.ts';
 import type { ProductView } from '../../filter/product-view.ts';
+import { textOrNull } from '../../filter/record-parts.ts';
 
 /** How a column's values compare: as texts, numbers, dates (µs), booleans (0 or 1), or GUIDs. */
 export type ColumnType = 'text' | 'number' | 'date' | 'boolean' | 'guid';
@@ -25,21 +25,17 @@ const fieldColumns: Readonly<Record<string, Column>> = {
   Online: { name: 'online', type: 'boolean' },
 };
 
-interface AttributeColumn extends Column {
-  kind: AttributeKind;
-}
-
-/** By the attribute's name; an attribute stored as another kind has no column, so it stays empty. */
-const attributeColumns: Readonly<Record<string, AttributeColumn>> = {
-  platformShortName: { name: 'platform_name', type: 'text', kind: 'String' },
-  platformSerialIdentifier: { name: 'platform_serial', type: 'text', kind: 'String' },
-  productType: { name: 'product_type', type: 'text', kind: 'String' },
-  processingLevel: { name: 'processing_level', type: 'text', kind: 'String' },
-  cloudCover: { name: 'cloud_cover', type: 'number', kind: 'Double' },
-  orbitNumber: { name: 'orbit_number', type: 'number', kind: 'Integer' },
-  relativeOrbitNumber: { name: 'relative_orbit_number', type: 'number', kind: 'Integer' },
-  orbitDirection: { name: 'orbit_direction', type: 'text', kind: 'String' },
-  tileId: { name: 'tile', type: 'text', kind: 'String' },
+/** By the attribute's name; a value of another type, such as a number in quotes, leaves it empty. */
+const attributeColumns: Readonly<Record<string, Column>> = {
+  platformShortName: { name: 'platform_name', type: 'text' },
+  platformSerialIdentifier: { name: 'platform_serial', type: 'text' },
+  productType: { name: 'product_type', type: 'text' },
+  processingLevel: { name: 'processing_level', type: 'text' },
+  cloudCover: { name: 'cloud_cover', type: 'number' },
+  orbitNumber: { name: 'orbit_number', type: 'number' },
+  relativeOrbitNumber: { name: 'relative_orbit_number', type: 'number' },
+  orbitDirection: { name: 'orbit_direction', type: 'text' },
+  tileId: { name: 'tile', type: 'text' },
 };
 
 /** The column that answers questions about a field; undefined where there is none. */
@@ -47,10 +43,9 @@ export function columnOfField(field: string): Column | undefined {
   return Object.hasOwn(fieldColumns, field) ? fieldColumns[field] : undefined;
 }
 
-/** The column that answers questions about an attribute of a kind; undefined where there is none. */
-export function columnOfAttribute(name: string, kind: AttributeKind): Column | undefined {
-  const column = Object.hasOwn(attributeColumns, name) ? attributeColumns[name] : undefined;
-  return column?.kind === kind ? column : undefined;
+/** The column that answers questions about an attribute; undefined where there is none. */
+export function columnOfAttribute(name: string): Column | undefined {
+  return Object.hasOwn(attributeColumns, name) ? attributeColumns[name] : undefined;
 }
 
 export type ColumnValue = string | number | null;
@@ -88,8 +83,8 @@ export function deriveColumns(
   record: Readonly<Record<string, unknown>>,
   name: string | null,
 ): DerivedColumns {
-  const text = (attribute: string) => attributeValue(view, attribute, asText);
-  const number = (attribute: string) => attributeValue(view, attribute, asNumber);
+  const text = (attribute: string) => textOrNull(view.attribute(attribute)?.value);
+  const number = (attribute: string) => asNumber(view.attribute(attribute)?.value);
   const fullName = view.text('Name') ?? name;
   const { ContentLength: size } = record;
   return {
@@ -115,27 +110,8 @@ export function deriveColumns(
   };
 }
 
-// Read as evaluation reads them, so that a column never answers otherwise.
-const asText = attributeReading('String', { type: 'text', value: '' }).read;
-const readNumber = attributeReading('Double', { type: 'number', value: 0 }).read;
-
-function asNumber(value: unknown): number | null {
-  const read = readNumber(value);
-  return typeof read === 'number' ? read : null;
-}
-
-function attributeValue<Value extends ColumnValue>(
-  view: ProductView,
-  name: string,
-  read: (value: unknown) => Value | null,
-): Value | null {
-  const attribute = view.attribute(name);
-  if (attribute === null || columnOfAttribute(name, attribute.kind) === undefined) return null;
-  return read(attribute.value);
-}
-
-function baselineOf(view: ProductView): ColumnValue {
-  return asText(view.attribute('processingBaseline')?.value);
+function baselineOf(view: ProductView): string | null {
+  return textOrNull(view.attribute('processingBaseline')?.value);
 }
 
 /** `_N0511_` in a Sentinel-2 name stands for baseline 05.11 (facts, lessons 2, row 35). */

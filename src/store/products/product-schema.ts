@@ -1,7 +1,7 @@
 /** The tables of the product index. Another version of them means a new file, built from the log. */
 
 /** Raised with each change of the tables, or of what is derived from a record. */
-export const productSchemaVersion = 2;
+export const productSchemaVersion = 3;
 
 /*
  * `progress` is the cursor, with a mark of the notification there: should another log take the place of

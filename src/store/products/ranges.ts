@@ -1,7 +1,6 @@
 /** What the terms of an `and` say of a column together: the values it may have, or a range. */
 import type { FilterTree } from '../../domain/filter-tree.ts';
-import { sqlValue } from './column-condition.ts';
-import { type Column, columnOfAttribute, columnOfField } from './product-columns.ts';
+import { columnOfCondition, sqlValue } from './column-condition.ts';
 import type { SqlCondition } from './sql-condition.ts';
 
 export interface ColumnRange {
@@ -44,7 +43,7 @@ export function rangeCondition(column: string, range: ColumnRange): SqlCondition
 
 function rangeOf(term: FilterTree): { column: string; range: ColumnRange } | null {
   if (term.node === 'or') return oneOf(term);
-  const column = columnOf(term);
+  const column = columnOfCondition(term);
   if (column === undefined) return null;
   const terms = [term];
   if (term.node === 'in') {
@@ -73,12 +72,6 @@ function oneOf(term: Extract<FilterTree, { terms: unknown }>) {
   );
   if (values.length < said.length) return null;
   return { column: first.column, range: { values: values.flat(), terms: [term] } };
-}
-
-function columnOf(term: FilterTree): Column | undefined {
-  if (term.node === 'comparison' || term.node === 'in') return columnOfField(term.field);
-  if (term.node !== 'attribute' || term.valueKind !== term.kind) return undefined;
-  return columnOfAttribute(term.name, term.kind);
 }
 
 function narrowed(one: ColumnRange, other: ColumnRange): ColumnRange {

@@ -129,11 +129,16 @@ function attributes(records: readonly TestRecord[]): fc.Arbitrary<FilterTree> {
         { arbitrary: fc.constantFrom(...kinds), weight: 1 },
       ),
       fc.boolean(),
+      fc.oneof(
+        { arbitrary: fc.constant(literalFor), weight: 4 },
+        { arbitrary: fc.constant(quotedLiteral), weight: 1 },
+        { arbitrary: fc.constant(numberLiteral), weight: 1 },
+      ),
     )
-    .map(([{ Name: name, Value: value }, op, otherKind, sameCast]) => {
+    .map(([{ Name: name, Value: value }, op, otherKind, sameCast, literalOf]) => {
       const kind = otherKind ?? kindFor(value);
       const valueKind = sameCast ? kind : kindFor(value);
-      return { node: 'attribute', kind, name, valueKind, operator: op, literal: literalFor(value) };
+      return { node: 'attribute', kind, name, valueKind, operator: op, literal: literalOf(value) };
     });
 }
 
@@ -148,6 +153,16 @@ function literalFor(value: unknown): Literal {
   if (typeof value === 'boolean') return { type: 'boolean', value };
   const us = typeof value === 'string' ? readFilterDate(value) : null;
   return us === null ? { type: 'text', value: String(value) } : { type: 'date', us };
+}
+
+/** As clients write it who do not know the type: everything in quotes, or a number where there is one. */
+function quotedLiteral(value: unknown): Literal {
+  return { type: 'text', value: String(value) };
+}
+
+function numberLiteral(value: unknown): Literal {
+  const number = Number(value);
+  return Number.isFinite(number) ? { type: 'number', value: number } : literalFor(value);
 }
 
 function oneOf(records: readonly TestRecord[]): fc.Arbitrary<FilterTree> {

@@ -50,5 +50,15 @@ export const oddRecords: TestRecord[] = [
     ],
     Footprint: "geography'SRID=4326;POLYGON ((170 80, -100 80, -10 80, 80 80, 170 80))'",
   },
+  {
+    Id: '00000000-0000-4000-8000-00000000000d',
+    Attributes: [
+      { Name: 'cloudCover', Value: 12, ValueType: 'Integer' },
+      { Name: 'orbitNumber', Value: '12', ValueType: 'Integer' },
+      { Name: 'relativeOrbitNumber', Value: '15', ValueType: 'String' },
+      { Name: 'productType', Value: '5', ValueType: 'Integer' },
+      { Name: 'tileId', Value: '2026-05-01T00:00:00Z', ValueType: 'DateTimeOffset' },
+    ],
+  },
   { Id: '00000000-0000-4000-8000-00000000000c', Footprint: "geography'SRID=4326;POLYGON ((1 2'" },
 ];

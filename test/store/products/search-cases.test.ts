@@ -1,8 +1,11 @@
 /** Cases in which the index would find something else than evaluation does, were it careless. */
 import { describe, expect, it } from 'vitest';
 import type { FilterTree } from '../../../src/domain/filter-tree.ts';
+import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
+import { productView } from '../../../src/filter/product-view.ts';
 import { windowsBelow } from '../../../src/store/products/candidates.ts';
+import { oddRecords } from './product-records.ts';
 import { all, openProductWorld, type TestRecord } from './product-world.ts';
 
 const world =
@@ -38,6 +41,32 @@ describe('the index finds', () => {
     expect(await ids(`${world} and ${cover('gt 100')}`)).toEqual(['a']);
     expect(await ids(`${world} and ${cover('lt 0')}`)).toEqual(['b']);
     expect(await ids(`${world} and ${cover('le 20')}`)).toEqual(['b', 'c']);
+  });
+
+  it('what evaluation finds, for every pair of kinds and every type of value', async () => {
+    const { index, find } = await openProductWorld();
+    await index(...created(...oddRecords));
+    const views = oddRecords.map((record) => productView({ ...record }));
+    const kinds = ['String', 'Double', 'Integer', 'DateTimeOffset'];
+    const values = [
+      ...['eq 12', 'ge 12', "eq '12'", "ne '12'", 'eq 5', "eq '5'", "in ('5',5,'S2MSI1C')"],
+      ...['eq 2026-05-01', "eq '2026-05-01'", "lt '2027-05-01'", 'eq true', "eq 'true'"],
+    ];
+    let matched = 0;
+    for (const name of ['cloudCover', 'orbitNumber', 'productType', 'tileId'])
+      for (const kind of kinds)
+        for (const valueKind of kinds)
+          for (const value of values) {
+            const filter = `Attributes/OData.CSC.${kind}Attribute/any(a:a/Name eq '${name}' and a/OData.CSC.${valueKind}Attribute/Value ${value})`;
+            const matches = compileFilter(parseFilter(filter).tree);
+            const expected = views.filter(matches).map((view) => view.text('Id'));
+            const found = await find('Products', filter, { records: false });
+            expect(found.map(({ row }) => row.productId).toSorted(), filter).toEqual(
+              expected.toSorted(),
+            );
+            matched += expected.length;
+          }
+    expect(matched).toBeGreaterThan(200);
   });
 
   it('names that hold a NUL or half a character, or are asked for with one', async () => {

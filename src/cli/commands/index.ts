@@ -15,10 +15,10 @@ export function indexCommand(io: Io): Command {
       'after',
       `
 Examples:
-  $ earshot index status
+  $ earshot index
   $ earshot index rebuild`,
     )
-    .addCommand(statusCommand(io))
+    .addCommand(statusCommand(io), { isDefault: true })
     .addCommand(rebuildCommand(io));
 }
 

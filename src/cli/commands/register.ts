@@ -23,6 +23,7 @@ import { painter } from '../colour.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
+import { yesOption } from '../shared-flags.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 
 interface RegisterFlags {
@@ -50,7 +51,7 @@ export function registerCommand(io: Io): Command {
     .option('--dry-run', 'show the plan, change nothing')
     .option('--check', 'show the plan, change nothing, exit 3 when there is something to do')
     .option('--json', 'the plan as JSON: changes unchanged unwanted others applied')
-    .option('--yes', 'do not ask')
+    .addOption(yesOption())
     .option('--skip-probe', 'do not look at the endpoint first, which the catalogue advises')
     .option('--skip-filter-check', 'let the catalogue alone judge the filters')
     .addHelpText(

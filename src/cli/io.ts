@@ -15,7 +15,10 @@ export interface Output {
 /** Everything a command reads or does outside its own memory and the files it is told of. */
 export interface Io {
   stdout: Output;
+  /** Messages for people. */
   stderr: Output;
+  /** Lines of the log, which keep the plain name of each command; absent: stderr. */
+  log?: Output;
   env: Readonly<Record<string, string | undefined>>;
   readFile: (path: string) => string;
   /** Microseconds since 1970, UTC. */

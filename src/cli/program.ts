@@ -1,6 +1,7 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
 import { nearestName } from '../filter/hints/nearest-name.ts';
+import { asCalled } from './called-as.ts';
 import type { Io } from './io.ts';
 import { addCommonFlags, dataDirOf } from './shared-flags.ts';
 
@@ -86,9 +87,9 @@ Data goes to standard output, everything else to standard error.`,
       .exitOverride()
       // `query drift --json`: an option after a subcommand is the subcommand's.
       .enablePositionalOptions()
-      .showHelpAfterError(`(${fullName(command)} --help shows what it takes)`)
+      .showHelpAfterError(`(\`${fullName(command)} --help\` shows what it takes)`)
       .configureOutput({
-        writeOut: (text) => void io.stdout.write(text),
+        writeOut: (text) => void io.stdout.write(asCalled(text, io)),
         writeErr: (text) => void io.stderr.write(withSuggestion(text, command)),
         getOutHelpWidth: () => Math.min(io.stdout.columns ?? 100, 100),
         getErrHelpWidth: () => Math.min(io.stderr.columns ?? 100, 100),

@@ -7,7 +7,7 @@ import { problemResponse } from '../http/problem.ts';
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query cannot be answered at the moment: it took too long, or there is no product index (earshot index status tells). Try again later, or narrow it.';
+  'The query cannot be answered at the moment: it took too long, or there is no product index (check with `earshot index`). Retry later, or narrow the query.';
 
 const wherePathsLead =
   'There is nothing here. What there is: /api/products, /api/notifications, /api/openapi.json, /odata/v1/Products, /odata/v1/DeletedProducts, /healthz, /readyz, /metrics.';

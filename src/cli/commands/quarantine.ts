@@ -84,7 +84,7 @@ Example:
     )
     .action(async (id: number | undefined, { all }: { all?: true }) => {
       if ((id === undefined) === (all === undefined)) {
-        throw new AppError('usage', 'Name one entry, or say --all: earshot quarantine retry 12');
+        throw new AppError('usage', 'Name one entry, or use --all: `earshot quarantine retry 12`');
       }
       await retry(io, id);
     });

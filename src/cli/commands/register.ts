@@ -64,9 +64,9 @@ Each change in --json: name, actions, id, wanted (events filter status endpoint)
 way.
 
 A filter that the catalogue would refuse is refused here first, before anything is changed (see
-earshot filter check); --skip-filter-check is for the day when the catalogue knows more. What others
-made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's variables; the
-receiver must be running, and reachable over HTTPS.
+\`earshot filter check\`); --skip-filter-check is for the day when the catalogue knows more. What
+others made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's variables;
+the receiver must be running, and reachable over HTTPS.
 
 Examples:
   $ earshot register --event created,modified --filter "Collection/Name eq 'SENTINEL-2'"

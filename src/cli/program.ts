@@ -9,6 +9,7 @@ import { addCommonFlags, dataDirOf } from './shared-flags.ts';
 const loaders = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand,
   start: async () => (await import('./commands/start.ts')).startCommand,
+  config: async () => (await import('./commands/config.ts')).configCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
   health: async () => (await import('./commands/health.ts')).healthCommand,

@@ -66,8 +66,8 @@ async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
   }
 }
 
-/** All of it, with all problems at once. */
-function readConfig(io: Io): Omit<BesideConfig, 'version'> {
+/** All settings of a receiver, with all problems at once. */
+export function readConfig(io: Io): Omit<BesideConfig, 'version'> {
   const [serve, account, summary, reconcile, watch, keep, compact, backup] = readAll(
     () => readServeConfig(io),
     () => readAccountConfig(io),

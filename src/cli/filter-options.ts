@@ -5,7 +5,8 @@ import { printable } from '../domain/printable.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { painter } from './colour.ts';
 import type { Io } from './io.ts';
-import { parseTimeArgument } from './time-argument.ts';
+import { sinceOption, untilOption } from './shared-flags.ts';
+import { readTime } from './time-argument.ts';
 
 export interface FilterFlags {
   ackId?: string;
@@ -21,7 +22,7 @@ export interface FilterFlags {
 
 /** Adds the options to a command. */
 export function addFilterOptions(command: Command, io: Io): Command {
-  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  const time = readTime(io);
   return command
     .option('--ack-id <id>', 'the notification with this AckId')
     .option('--product-id <id>', 'notifications of this product')
@@ -29,14 +30,10 @@ export function addFilterOptions(command: Command, io: Io): Command {
     .option('--event <names>', 'created, modified, deleted; several with commas', splitNames)
     .option('--subscription <name>', 'the name in the URL path')
     .addOption(new Option('--source <source>', 'how it came').choices(['push', 'reconcile']))
-    .option(
-      '--since <time>',
-      'from this time on: 90m, 24h or 7d (that long ago), or a date (UTC)',
-      time,
-    )
-    .option('--until <time>', 'before this time', time)
+    .addOption(sinceOption(time, 'received'))
+    .addOption(untilOption(time, 'received'))
     .addOption(
-      new Option('--time <which>', 'the time that --since and --until speak of')
+      new Option('--time <which>', 'which time --since and --until compare')
         .choices(['received', 'notification'])
         .default('received'),
     );

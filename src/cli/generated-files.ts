@@ -17,7 +17,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
 const nowhere: Output = { write: () => true, once: () => undefined };
 
 /** Enough of a world for commands that are described and never run. */
-const idleIo: Io = {
+export const idleIo: Io = {
   stdout: nowhere,
   stderr: nowhere,
   env: {},

@@ -15,8 +15,13 @@ export interface Output {
 /** Everything a command reads or does outside its own memory and the files it is told of. */
 export interface Io {
   stdout: Output;
+  /** Messages for people. */
   stderr: Output;
+  /** Lines of the log, which keep the plain name of each command; absent: stderr. */
+  log?: Output;
   env: Readonly<Record<string, string | undefined>>;
+  /** The variables that come from the file `.env`; absent: none. */
+  envFileNames?: ReadonlySet<string>;
   readFile: (path: string) => string;
   /** Microseconds since 1970, UTC. */
   nowUs: () => number;
@@ -40,7 +45,7 @@ export interface Io {
 export function createProcessIo(): Io {
   // Whatever is written is for the one who runs earshot.
   process.umask(0o077);
-  loadEnvironmentFile();
+  const envFileNames = loadEnvironmentFile();
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
@@ -59,6 +64,7 @@ export function createProcessIo(): Io {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
+    envFileNames,
     readFile: (path) => readFileSync(path, 'utf8'),
     nowUs: () => Date.now() * 1000,
     newId: randomUUID,
@@ -87,14 +93,17 @@ async function ask(question: string, signal: AbortSignal): Promise<string | null
   }
 }
 
-function loadEnvironmentFile(): void {
-  if (!existsSync('.env')) return;
+/** Returns the names that the file has set. */
+function loadEnvironmentFile(): ReadonlySet<string> {
+  const before = new Set(Object.keys(process.env));
+  if (!existsSync('.env')) return new Set();
   try {
     process.loadEnvFile('.env');
+    return new Set(Object.keys(process.env).filter((name) => !before.has(name)));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     process.stderr.write(
-      `earshot: the file .env cannot be read: ${reason}. Put it right or move it away.\n`,
+      `earshot: the file .env cannot be read: ${reason}. Fix the file or move it away.\n`,
     );
     process.exit(2);
   }

@@ -2,14 +2,15 @@
 import { type Logger as PinoLogger, pino } from 'pino';
 import { printable } from '../domain/printable.ts';
 import { painter } from './colour.ts';
-import type { Io } from './io.ts';
+import type { Io, Output } from './io.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** Writes to stderr. Errors are logged with their stack and causes; header values never are. */
-export function createLogger(io: Pick<Io, 'stderr' | 'env'>, level: LogLevel): PinoLogger {
+export function createLogger(io: Pick<Io, 'stderr' | 'log' | 'env'>, level: LogLevel): PinoLogger {
+  const { log: output = io.stderr, env } = io;
   const destination = {
-    write: (line: string) => void io.stderr.write(io.stderr.isTTY ? forPeople(io, line) : line),
+    write: (line: string) => void output.write(output.isTTY ? forPeople(output, env, line) : line),
   };
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: name } },
@@ -22,9 +23,9 @@ function name(label: string): { level: string } {
 }
 
 /** `06:00:00 warn  wrong or no credentials  address=127.0.0.1` */
-function forPeople(io: Pick<Io, 'stderr' | 'env'>, line: string): string {
+function forPeople(output: Output, env: Io['env'], line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>;
-  const paint = painter(io, io.stderr);
+  const paint = painter({ env }, output);
   const colour = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'cyan';
   const rest = Object.entries(fields).map(([key, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);

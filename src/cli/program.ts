@@ -1,11 +1,15 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
+import { nearestName } from '../filter/hints/nearest-name.ts';
+import { asCalled } from './called-as.ts';
 import type { Io } from './io.ts';
+import { addCommonFlags, dataDirOf } from './shared-flags.ts';
 
 /** In the order of the help text. */
 const loaders = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand,
   start: async () => (await import('./commands/start.ts')).startCommand,
+  config: async () => (await import('./commands/config.ts')).configCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
   health: async () => (await import('./commands/health.ts')).healthCommand,
@@ -61,24 +65,33 @@ Examples:
   $ earshot summarize --each --since 2h    in plain words, by a language model
   $ earshot tail --event deleted       follow deletions as they arrive
   $ earshot coverage                   whether anything is missing, hour by hour
-  $ earshot reconcile --from 10d       fetch what no push told of
+  $ earshot reconcile --since 10d      fetch what no push brought
   $ earshot backup --to /mnt/backups   all of it in one file, while it serves
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
 Data goes to standard output, everything else to standard error.`,
     );
-  const [name = ''] = argv;
+  const [name = ''] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
   const wanted = Object.hasOwn(loaders, name) ? [name] : Object.keys(loaders);
-  for (const one of wanted) program.addCommand((await loaders[one as Name]())(io));
+  const env = { ...io.env };
+  for (const one of wanted) program.addCommand((await loaders[one as Name]())({ ...io, env }));
+  program.hook('preAction', (_, action) => {
+    refuseSurplusWord(action);
+    const dataDir = dataDirOf(action);
+    if (dataDir !== undefined) env.EARSHOT_DATA_DIR = dataDir;
+  });
   for (const command of withChildren(program)) {
+    addCommonFlags(command);
     command
+      .showSuggestionAfterError(false) // Ours knows beginnings, too: withSuggestion.
+      .allowExcessArguments() // They are checked with a suggestion: refuseSurplusWord.
       .exitOverride()
       // `query drift --json`: an option after a subcommand is the subcommand's.
       .enablePositionalOptions()
-      .showHelpAfterError(`(${fullName(command)} --help shows what it takes)`)
+      .showHelpAfterError(`(\`${fullName(command)} --help\` shows what it takes)`)
       .configureOutput({
-        writeOut: (text) => void io.stdout.write(text),
-        writeErr: (text) => void io.stderr.write(text),
+        writeOut: (text) => void io.stdout.write(asCalled(text, io)),
+        writeErr: (text) => void io.stderr.write(withSuggestion(text, command)),
         getOutHelpWidth: () => Math.min(io.stdout.columns ?? 100, 100),
         getErrHelpWidth: () => Math.min(io.stderr.columns ?? 100, 100),
       });
@@ -94,4 +107,35 @@ export function withChildren(command: Command): Command[] {
 /** The words that call a command, such as `earshot quarantine list`. */
 export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
+}
+
+/** A word that no argument takes is a slip of a subcommand's name, where the command or its group has some. */
+function refuseSurplusWord(command: Command): void {
+  const { args, registeredArguments: taken, parent } = command;
+  const word = args[taken.length];
+  if (word === undefined) return;
+  // `earshot sinks lst` runs the group's own list, which was not named.
+  const group = parent !== null && parent.args[0] !== command.name() ? parent : command;
+  const code = 'commander.unknownCommand';
+  if (group.commands.length > 0) group.error(`error: unknown command '${word}'`, { code });
+  command.error(
+    `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, not '${word}'.`,
+    { code: 'commander.excessArguments' },
+  );
+}
+
+/** Adds the names that may have been meant to an error about an unknown one: those it begins, else the nearest. */
+function withSuggestion(text: string, command: Command): string {
+  const [, kind, word = ''] =
+    /^error: unknown (option|command) '([^'=]+)[^']*'\n$/.exec(text) ?? [];
+  if (kind === undefined) return text;
+  const help = command.createHelp();
+  const names =
+    kind === 'option'
+      ? help.visibleOptions(command).flatMap(({ long }) => long ?? [])
+      : help.visibleCommands(command).map((one) => one.name());
+  const begun = names.filter((name) => name.startsWith(word));
+  const near = begun.length > 0 ? begun : [nearestName(word, names)].filter((one) => one !== null);
+  if (near.length === 0) return text;
+  return `${text}(Did you mean ${near.length > 1 ? 'one of ' : ''}${near.join(', ')}?)\n`;
 }

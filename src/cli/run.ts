@@ -5,12 +5,14 @@ import { CommanderError } from 'commander';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
 import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
+import { namingCommands } from './called-as.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { createProgram } from './program.ts';
 
 /** `argv` without the program's own name. Never throws: every failure is told on stderr. */
-export async function run(argv: readonly string[], io: Io, version: string): Promise<number> {
+export async function run(argv: readonly string[], plain: Io, version: string): Promise<number> {
+  const io = { ...plain, stderr: namingCommands(plain.stderr, plain), log: plain.stderr };
   try {
     const program = await createProgram(io, version, argv);
     if (argv.length === 0) {

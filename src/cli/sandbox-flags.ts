@@ -11,11 +11,10 @@ import {
 } from '../sandbox/delivery/faults.ts';
 import type { SandboxOptions } from '../sandbox/sandbox-options.ts';
 import type { Io } from './io.ts';
+import { lengthOfTimeUs } from './time-argument.ts';
 
 /** Name and password of the account when no variable says otherwise. */
 export const accountDefault = 'sandbox';
-
-const dayMs = 86_400_000;
 
 export const faultMixes = { none: noFaults, realistic: realisticFaults, demo: demoFaults };
 
@@ -117,12 +116,9 @@ export function readShare(text: string): number {
   return value;
 }
 
-const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: dayMs };
-
 /** Reads a length of time into ms. */
 export function readDuration(text: string): number {
-  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? [];
-  const ms = Math.round(Number(amount) * (unitsMs[unit] ?? 0));
+  const ms = Math.round((lengthOfTimeUs(text) ?? 0) / 1000);
   if (ms > 0) return ms;
   throw new InvalidArgumentError('Use a time such as 90s, 10m, 3h or 10d.');
 }

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDate } from '../domain/notification-date.ts';
 
-const unitsUs: Record<string, number> = {
+const unitsUs: Readonly<Record<string, number>> = {
   s: 1e6,
   m: 60e6,
   h: 3_600e6,
@@ -10,12 +10,16 @@ const unitsUs: Record<string, number> = {
   w: 604_800e6,
 };
 
+/** The length of `90s`, `90m`, `24h`, `7d` or `2w` in µs; null for any other text. */
+export function lengthOfTimeUs(text: string): number | null {
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text) ?? [];
+  return amount === undefined ? null : Math.round(Number(amount) * (unitsUs[unit] ?? 0));
+}
+
 /** `24h`, `90m`, `7d` before now, or an ISO 8601 date or time (UTC unless it names a zone), in µs. */
 export function parseTimeArgument(text: string, nowUs: number): number {
-  const relative = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text);
-  if (relative !== null) {
-    return Math.round(nowUs - Number(relative[1]) * (unitsUs[relative[2] ?? ''] ?? 0));
-  }
+  const backUs = lengthOfTimeUs(text);
+  if (backUs !== null) return nowUs - backUs;
   const date = parseDate(text);
   if (date === null) {
     throw new InvalidArgumentError(
@@ -33,9 +37,16 @@ export interface TimeArgument {
   readAtUs: number;
 }
 
+type Clock = Readonly<{ nowUs: () => number }>;
+
 /** A parser for commander; `now` is the moment at which it is called. */
-export function readTimeArgument({ nowUs }: { nowUs: () => number }) {
-  return (words: string): TimeArgument => {
+export function readTime({ nowUs }: Clock): (text: string) => number {
+  return (text) => parseTimeArgument(text, nowUs());
+}
+
+/** The same, with the words and the moment. */
+export function readTimeArgument({ nowUs }: Clock): (text: string) => TimeArgument {
+  return (words) => {
     const readAtUs = nowUs();
     return { us: parseTimeArgument(words, readAtUs), words, readAtUs };
   };

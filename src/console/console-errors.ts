@@ -10,7 +10,7 @@ export const odataPath = '/odata/v1';
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query cannot be answered at the moment: it took too long, or there is no product index (earshot index status tells). Try again later, or narrow it.';
+  'The query cannot be answered at the moment: it took too long, or there is no product index (check with `earshot index`). Retry later, or narrow the query.';
 
 const wherePathsLead = 'There is nothing at this path. GET / lists all paths.';
 

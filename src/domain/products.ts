@@ -71,6 +71,8 @@ export interface ProductQuery {
   entity: Entity;
   /** Must have passed the check for the entity; null for all. */
   filter: FilterTree | null;
+  /** Only products whose first notification was received within [fromUs, untilUs). An absent end is open. */
+  received?: { fromUs?: number | undefined; untilUs?: number | undefined } | undefined;
   /** `defaultOrderOf` the entity unless told. Ties by position. */
   order?: { by: ProductOrder; direction: Direction } | undefined;
   /** Only what comes after this key in the order. */
@@ -112,7 +114,10 @@ export interface IndexState {
 export interface Products {
   /** Streams what matches, page by page. Rejects with `invalid` for an order that the entity lacks. */
   find(query: ProductQuery, signal?: AbortSignal): AsyncIterable<FoundProduct>;
-  count(query: Pick<ProductQuery, 'entity' | 'filter'>, signal?: AbortSignal): Promise<number>;
+  count(
+    query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
+    signal?: AbortSignal,
+  ): Promise<number>;
   /** The key of a row that `find` gave, to go on from there. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
   explain(query: ProductQuery): Promise<QueryExplanation>;

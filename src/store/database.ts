@@ -69,7 +69,7 @@ export function openForReading(dataDir: string): Database {
     if (fileVersion(database) < schemaVersion) {
       throw new AppError(
         'configuration',
-        `${file} was written by an older earshot. Run \`npm start\` once: it brings the file up to date.`,
+        `${file} was written by an older earshot. Run \`earshot start\` once: it brings the file up to date.`,
       );
     }
   });
@@ -87,7 +87,7 @@ export function openForCopying(dataDir: string): Database {
     if (fileVersion(database) === 0) {
       throw new AppError(
         'configuration',
-        `There is nothing in ${file} yet. Run \`npm start\` once.`,
+        `There is nothing in ${file} yet. Run \`earshot start\` once.`,
       );
     }
     database.pragma('query_only = ON');
@@ -126,7 +126,7 @@ export function requireDatabase(dataDir: string): void {
   }
   throw new AppError(
     'configuration',
-    `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR to the data directory of the receiver, or run \`npm start\` first.`,
+    `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR to the data directory of the receiver, or run \`earshot start\` first.`,
   );
 }
 

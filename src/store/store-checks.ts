@@ -109,7 +109,7 @@ async function checkFreeSpace(options: StoreCheckOptions): Promise<Finding[]> {
 async function checkDatabase({ dataDir, nowUs }: StoreCheckOptions): Promise<Finding[]> {
   const check = 'database';
   if ((await statsOf(join(dataDir, databaseFileName))) === null) {
-    const message = `There is none in ${dataDir} yet; \`npm start\` makes it.`;
+    const message = `There is none in ${dataDir} yet; \`earshot start\` creates it.`;
     return [{ check, state: 'skipped', message }];
   }
   try {

@@ -119,12 +119,12 @@ describe('earshot alerts without a receiver that runs', () => {
     const { code, out, err } = await earshot(['alerts']);
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe(
-      'No alert lasts.\nNo receiver ever ran on this data directory, so nobody looks for what is wrong. Start it: npm start\n',
+      'No alert lasts.\nNo receiver ever ran on this data directory, so nothing is watched. Start it with `earshot start`.\n',
     );
     const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
     await withStore(dataDir, ({ completeness }) => completeness.markUp(ended));
     expect((await earshot(['alerts'])).err).toContain(
-      '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nobody looks',
+      '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nothing is watched',
     );
   });
 });

@@ -10,7 +10,7 @@ async function openCompared(...flags: string[]) {
   const world = await openReconcileWorld();
   await world.register('sea-ice');
   await world.push('sea-ice', (await world.held()).slice(0, 60));
-  await world.run(['reconcile', '--from', '3d', ...flags]);
+  await world.run(['reconcile', '--since', '3d', ...flags]);
   return world;
 }
 
@@ -59,10 +59,10 @@ describe('earshot coverage', () => {
     expect(out.match(/ missing\n/g)).toHaveLength(12);
     expect(out).toContain('\n  … and in 13 more hours (--json has all)\n');
     expect(err).toBe(
-      'earshot: 48 events are missing. `earshot reconcile --from 2026-04-30T17:00Z` fetches them.\n',
+      'earshot: 48 events are missing. `earshot reconcile --since 2026-04-30T17:00Z` fetches them.\n',
     );
     // What it says does it.
-    const fetched = await run(['reconcile', '--from', '2026-04-30T17:00Z']);
+    const fetched = await run(['reconcile', '--since', '2026-04-30T17:00Z']);
     expect(fetched.err).toMatch(/^52 of \d+ events were missing and are fetched/);
     expect(await run(['coverage', '--since', '3d'])).toMatchObject({ code: 0 });
   });
@@ -97,7 +97,7 @@ describe('earshot coverage', () => {
     const name = 'forests-of-northern-scandinavia';
     await world.register(name);
     await world.push(name, (await world.held()).slice(0, 60));
-    await world.run(['reconcile', '--from', '3d']);
+    await world.run(['reconcile', '--since', '3d']);
     const { out } = await world.run(['coverage', '--since', '3d'], {
       ...{ isTTY: true, columns: 80, env: { NO_COLOR: '1' } },
     });

@@ -184,7 +184,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(code).toBe(1);
     expect(findings.find(({ check }) => check === 'port')).toMatchObject({
       state: 'fail',
-      advice: expect.stringContaining('npm start'),
+      advice: expect.stringContaining('earshot start'),
     });
     expect(stateOf(findings, 'endpoint login')).toEqual(['skipped']);
     // What has nothing to do with it is looked at all the same.

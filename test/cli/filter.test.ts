@@ -238,6 +238,11 @@ describe('filter test', () => {
       total: 2,
       days: [{ day: '2026-05-01', matching: 1 }],
     });
+    expect(await test(collection, '--until', '2026-05-01')).toMatchObject({
+      matching: 1,
+      total: 1,
+      days: [{ day: '2026-04-30', matching: 1 }],
+    });
     expect(await test('', '--entity', 'DeletedProducts')).toMatchObject({
       entity: 'DeletedProducts',
       total: 1,
@@ -260,7 +265,9 @@ describe('filter test', () => {
     const none = await world.earshot(['filter', 'test', "Name eq 'x'"]);
     expect(none).toMatchObject({ code: 0, out: '0 of 4 products match (0 %)\n' });
     const since = await world.earshot(['filter', 'test', 'Online eq true', '--since', '0m']);
-    expect(since.out).toBe('None of the products here are of that time: see --since.\n');
+    expect(since.out).toBe(
+      'None of the products here are of that time: check --since and --until.\n',
+    );
   });
 
   it.each<[string[], number, RegExp]>([

@@ -71,7 +71,6 @@ describe('index rebuild', () => {
 
 describe('wrong words', () => {
   it.each<[string, RegExp]>([
-    ['index', /Usage: earshot index/],
     ['index rebild', /unknown command 'rebild'[\s\S]*rebuild/],
     ['index status now', /too many arguments/],
     ['index rebuild --yes', /unknown option '--yes'/],

@@ -11,7 +11,7 @@ import { openProducts } from '../../src/store/products/products.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { nowUs } from './fake-io.ts';
-import { createProductWorld, guid, told } from './product-samples.ts';
+import { createProductWorld, guid, samples, told } from './product-samples.ts';
 
 // These tests only read: they share one world and one open index, as most of a command's time is opening it.
 let world: Awaited<ReturnType<typeof createProductWorld>>;
@@ -126,8 +126,27 @@ describe('query products', () => {
     }
   });
 
+  it('chooses by the time at which the first notification was received', async () => {
+    const own = await createProductWorld();
+    const [one] = samples;
+    if (one === undefined) throw new Error('there are no samples');
+    // A later notification about a known product makes it no newer.
+    await own.fill([
+      { ...told({ ...one, id: guid('7') }), receivedAtUs: nowUs - 60e6 },
+      { ...told({ ...one, fields: { ContentLength: 5 } }), receivedAtUs: nowUs - 60e6 },
+    ]);
+    expect(await own.digits(['--since', '30m'])).toBe('7');
+    expect(await own.digits(['--until', '30m'])).toBe('4321');
+    expect(await own.digits(['--since', '90m', '--until', '30m', '--collection', 'S2'])).toBe('21');
+    const count = await own.earshot(['query', 'products', '--since', '30m', '--count']);
+    expect(count.out).toBe('1\n');
+    const explained = await own.earshot(['query', 'products', '--since', '30m', '--explain']);
+    expect(explained.out).toContain('received    from 2026-05-02T11:30:00.000000Z');
+  });
+
   it.each<[string[], string]>([
     [['--limit', '2'], '43'],
+    [['-n', '2'], '43'],
     [['--orderby', 'contentdate/start', '--collection', 'S1,S2'], '213'],
     [['--orderby', 'PublicationDate  DESC', '--filter', 'Online eq true'], '312'],
     [['--deleted', '2026-05-02', '--tile', '31UFR'], '5'],

@@ -125,7 +125,7 @@ describe('the summaries for people', () => {
     expect(rest.err).toBe('');
     const none = await query('--before', '1');
     expect(none).toMatchObject({ code: 0, out: '' });
-    expect(none.err).toMatch(/^No summary matches\. .*EARSHOT_SUMMARY.* earshot summarize --each/);
+    expect(none.err).toMatch(/^No summary matches\. .*EARSHOT_SUMMARY.*`earshot summarize --each/);
   });
 });
 

@@ -18,7 +18,7 @@ async function receivedAt({ withStore }: ReconcileWorld): Promise<Set<number>> {
 it('calls no hour complete that lasts yet by the catalogue’s clock, though ours is a day ahead', async () => {
   const world = await openReconcileWorld();
   await world.register('sea-ice');
-  const { code } = await world.run(['reconcile', '--from', '3d'], { nowUs: () => nowUs + dayUs });
+  const { code } = await world.run(['reconcile', '--since', '3d'], { nowUs: () => nowUs + dayUs });
   expect(code).toBe(0);
   const hours = await world.withStore(({ completeness }) =>
     completeness.coverage({ sinceUs: 0, untilUs: nowUs + 9 * dayUs }),
@@ -29,7 +29,7 @@ it('calls no hour complete that lasts yet by the catalogue’s clock, though our
   expect(latestUs).toBe(Date.UTC(2026, 4, 2, 12) * 1_000);
   expect(Math.max(...hours.map(({ comparedAtUs }) => comparedAtUs))).toBeLessThan(nowUs + hourUs);
   // What was found meanwhile stands in the log with the right time.
-  const { out } = await world.run(['reconcile', '--from', '3d', '--json']);
+  const { out } = await world.run(['reconcile', '--since', '3d', '--json']);
   expect(JSON.parse(out)).toMatchObject({ fetched: 0 });
 });
 
@@ -46,7 +46,7 @@ it('goes on with a run within two hours, and begins anew after that', async () =
       if (asked === 3) running.stop();
       return fetch(input, init);
     };
-    const running = world.start(['reconcile', '--from', '3d'], { fetch: stopping, nowUs: clock });
+    const running = world.start(['reconcile', '--since', '3d'], { fetch: stopping, nowUs: clock });
     return (await running.ended).err;
   };
   expect(await cut(0)).not.toContain('Going on');
@@ -55,15 +55,15 @@ it('goes on with a run within two hours, and begins anew after that', async () =
 });
 
 it.each([
-  [-3, "about 3 h behind the catalogue's: a window such as --from 12h ends that much too early"],
-  [3, "about 3 h ahead of the catalogue's: a window such as --from 12h begins that much too late"],
+  [-3, "about 3 h behind the catalogue's: a window such as --since 12h ends that much too early"],
+  [3, "about 3 h ahead of the catalogue's: a window such as --since 12h begins that much too late"],
 ])(
   'dates what it fetches by our clock, as pushes are, and tells of %d h once',
   async (hours, told) => {
     const world = await openReconcileWorld();
     await world.register('sea-ice');
     const ownUs = nowUs + hours * hourUs;
-    const { code, err } = await world.run(['reconcile', '--from', '3d'], { nowUs: () => ownUs });
+    const { code, err } = await world.run(['reconcile', '--since', '3d'], { nowUs: () => ownUs });
     expect(code).toBe(0);
     const lines = err.split('\n');
     expect(lines).toHaveLength(3);
@@ -76,7 +76,7 @@ it('takes a clock that is a minute off for right', async () => {
   const world = await openReconcileWorld();
   await world.register('sea-ice');
   const ownUs = nowUs + 60_000_000;
-  const { err } = await world.run(['reconcile', '--from', '3d'], { nowUs: () => ownUs });
+  const { err } = await world.run(['reconcile', '--since', '3d'], { nowUs: () => ownUs });
   expect(err).toMatch(/^112 of 112 events were missing .*\n$/);
 });
 
@@ -115,7 +115,7 @@ it('promises no more than it can after a cut when our clock is ahead', async () 
     if (asked === 3) running.stop();
     return fetch(input, init);
   };
-  const reconcile = ['reconcile', '--from', '3d'];
+  const reconcile = ['reconcile', '--since', '3d'];
   const running = world.start(reconcile, { fetch: stopping, nowUs: clock });
   expect((await running.ended).err).toMatch(
     /ahead of the catalogue's: .*\nearshot: Stopped\. What was compared is kept; the same command may compare it again, /,

@@ -7,7 +7,7 @@ async function openPruned() {
   const world = await openReconcileWorld({ modifiedShare: 0, deletedShare: 0 });
   await world.register('sea-ice');
   await world.push('sea-ice', await world.held());
-  await world.run(['reconcile', '--from', '3d']);
+  await world.run(['reconcile', '--since', '3d']);
   const { err } = await world.run(['prune', '--older-than', '1d', '--yes']);
   expect(err).toContain('Removed: 47 notifications.');
   return world;
@@ -15,7 +15,7 @@ async function openPruned() {
 
 it('compares from where the log is whole, and fetches nothing of what was pruned', async () => {
   const { run, withStore } = await openPruned();
-  const { code, err } = await run(['reconcile', '--from', '3d']);
+  const { code, err } = await run(['reconcile', '--since', '3d']);
   expect(code).toBe(0);
   expect(err).toContain(
     'Compared from 2026-05-01 12:00 (UTC) on. What was received before was pruned, and is not fetched again (`earshot prune`).',
@@ -26,9 +26,9 @@ it('compares from where the log is whole, and fetches nothing of what was pruned
 it('refuses a window of which nothing is left', async () => {
   const { run, asked } = await openPruned();
   const before = asked();
-  const { code, err } = await run(['reconcile', '--from', '3d', '--to', '2d']);
+  const { code, err } = await run(['reconcile', '--since', '3d', '--until', '2d']);
   expect(code).toBe(2);
-  expect(err).toContain('The log is whole since 2026-05-01 12:00 (UTC), after --to.');
+  expect(err).toContain('The log is whole since 2026-05-01 12:00 (UTC), after --until.');
   expect(asked()).toBe(before);
 });
 

@@ -4,7 +4,7 @@ import { createTakeLock } from '../../src/store/process-lock.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { nowUs, openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
 
-const reconcile = ['reconcile', '--from', '3d'];
+const reconcile = ['reconcile', '--since', '3d'];
 
 async function openRegistered(options: Parameters<typeof openReconcileWorld>[0] = {}) {
   const world = await openReconcileWorld(options);
@@ -37,18 +37,18 @@ describe('earshot reconcile', () => {
 
   it('refuses an empty window, and times that are none', async () => {
     const world = await openRegistered({ past: undefined });
-    const empty = await world.run(['reconcile', '--from', '1d', '--to', '2d']);
+    const empty = await world.run(['reconcile', '--since', '1d', '--until', '2d']);
     expect(empty).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
     let clockUs = nowUs;
     const ticking = () => {
       clockUs += 7_000;
       return clockUs;
     };
-    const slip = await world.run(['reconcile', '--from', '0h'], { nowUs: ticking });
+    const slip = await world.run(['reconcile', '--since', '0h'], { nowUs: ticking });
     expect(slip).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
-    const future = await world.run(['reconcile', '--from', '2026-06-01']);
+    const future = await world.run(['reconcile', '--since', '2026-06-01']);
     expect(future).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
-    const odd = await world.run(['reconcile', '--from', 'yesterday']);
+    const odd = await world.run(['reconcile', '--since', 'yesterday']);
     expect(odd).toMatchObject({ code: 2, err: expect.stringContaining('Use 90m, 24h, 7d') });
     expect(world.asked()).toBe(0);
   });
@@ -67,7 +67,7 @@ describe('earshot reconcile', () => {
         ],
       }),
     );
-    const { code, out, err } = await world.run(['reconcile', '--from', '2h']);
+    const { code, out, err } = await world.run(['reconcile', '--since', '2h']);
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(
       /^Nothing was asked for in that time, so nothing can be missing\. 0 requests/,

@@ -33,13 +33,13 @@ function shown({ sandbox }: ReconcileWorld): string[] {
 describe('earshot reconcile', () => {
   it('writes all that the catalogue shows and no push told of, and finds nothing the second time', async () => {
     const world = await openPartlyTold();
-    const first = await world.run(['reconcile', '--from', '3d']);
+    const first = await world.run(['reconcile', '--since', '3d']);
     expect(first).toMatchObject({ code: 0 });
     expect(first.err).toMatch(/^52 of 112 events were missing and are fetched\. 3 requests, /);
     const rows = await rowsOf(world);
     expect(eventsOf(rows)).toEqual(shown(world));
     expect(rows.filter(({ source }) => source === 'reconcile')).toHaveLength(52);
-    const second = await world.run(['reconcile', '--from', '3d']);
+    const second = await world.run(['reconcile', '--since', '3d']);
     expect(second).toMatchObject({ code: 0, out: first.out });
     expect(second.err).toMatch(/^Nothing is missing: 112 events\. 3 requests, /);
     expect(await rowsOf(world)).toEqual(rows);
@@ -47,7 +47,7 @@ describe('earshot reconcile', () => {
 
   it('prints the counts as a table, and how far it is on a terminal only', async () => {
     const world = await openPartlyTold();
-    const inPipe = await world.run(['reconcile', '--from', '3d']);
+    const inPipe = await world.run(['reconcile', '--since', '3d']);
     expect(inPipe.out.split('\n')).toEqual([
       'subscription  event     expected  pushed  late  recovered  missing',
       'sea-ice       created         87      60     0         27        0',
@@ -56,7 +56,10 @@ describe('earshot reconcile', () => {
       '',
     ]);
     expect(inPipe.err.split('\n')).toHaveLength(2);
-    const onTerminal = await world.run(['reconcile', '--from', '3d'], { isTTY: true, columns: 80 });
+    const onTerminal = await world.run(['reconcile', '--since', '3d'], {
+      isTTY: true,
+      columns: 80,
+    });
     expect(onTerminal.out).toBe(inPipe.out);
     const [progress = '', verdict = ''] = onTerminal.err.split('\n');
     expect(progress).toContain(
@@ -72,7 +75,7 @@ describe('earshot reconcile', () => {
   it('with --dry-run lists what is missing, and writes nothing', async () => {
     const world = await openPartlyTold();
     const before = await rowsOf(world);
-    const { code, out, err } = await world.run(['reconcile', '--from', '3d', '--dry-run']);
+    const { code, out, err } = await world.run(['reconcile', '--since', '3d', '--dry-run']);
     expect(code).toBe(0);
     const lines = out.split('\n').slice(0, -1);
     expect(lines).toHaveLength(52);
@@ -88,7 +91,7 @@ describe('earshot reconcile', () => {
 
   it('with --dry-run --json gives a line for each missing event, its fields as documented', async () => {
     const world = await openPartlyTold();
-    const { out } = await world.run(['reconcile', '--from', '3d', '--dry-run', '--json']);
+    const { out } = await world.run(['reconcile', '--since', '3d', '--dry-run', '--json']);
     const rows = out
       .split('\n')
       .slice(0, -1)
@@ -111,7 +114,7 @@ describe('earshot reconcile', () => {
   it('with --check exits with 3 and writes no notification, and 0 once nothing is missing', async () => {
     const world = await openPartlyTold();
     const before = await rowsOf(world);
-    const check = ['reconcile', '--from', '3d', '--check'];
+    const check = ['reconcile', '--since', '3d', '--check'];
     const first = await world.run(check);
     expect(first).toMatchObject({ code: 3 });
     expect(first.out).toContain('created         87      60     0          0       27\n');
@@ -123,13 +126,14 @@ describe('earshot reconcile', () => {
     expect(preview).toMatchObject({ code: 3 });
     expect(preview.err).toContain('The same command without --check and --dry-run fetches them.');
     expect(await rowsOf(world)).toEqual(before);
-    await world.run(['reconcile', '--from', '3d']);
+    await world.run(['reconcile', '--since', '3d']);
     expect(await world.run(check)).toMatchObject({ code: 0 });
   });
 
   it('with --json tells the window, what it took, and the counts, each field as documented', async () => {
     const world = await openPartlyTold();
-    const { out, err } = await world.run(['reconcile', '--from', '3d', '--to', '1h', '--json']);
+    // The names of these flags before, which still work.
+    const { out, err } = await world.run(['reconcile', '--from', '3d', '--to', '1h', '-o', 'json']);
     expect(err).toBe('');
     const document = JSON.parse(out);
     expect(document).toEqual({
@@ -162,14 +166,14 @@ describe('earshot reconcile', () => {
   it('says of how many deletions nobody can tell whether they are owed', async () => {
     const world = await openReconcileWorld();
     await world.register('online', { filter: 'Online eq true' });
-    const { code, out, err } = await world.run(['reconcile', '--from', '3d']);
+    const { code, out, err } = await world.run(['reconcile', '--since', '3d']);
     expect(code).toBe(0);
     expect(out).toMatch(/^online +deleted +0 +0 +0 +0 +0$/m);
     const { deletedProducts } = world.sandbox.holdings();
     expect(err).toContain(
       ` fetched. ${deletedProducts} records lack what the filter asks for, so that nobody can tell whether they are owed; not counted. `,
     );
-    const { out: json } = await world.run(['reconcile', '--from', '3d', '--check', '--json']);
+    const { out: json } = await world.run(['reconcile', '--since', '3d', '--check', '--json']);
     const [, , deleted] = JSON.parse(json).counts;
     expect(deleted).toMatchObject({ event: 'deleted', expected: 0, undecided: deletedProducts });
   });
@@ -181,7 +185,7 @@ describe('earshot reconcile', () => {
     const wanted = (await world.held()).filter(({ Name }) => Name.startsWith('S2'));
     const { out } = await world.run([
       'reconcile',
-      '--from',
+      '--since',
       '3d',
       '--subscription',
       's2',

@@ -31,11 +31,11 @@ const aside = 'before-restore-20260502T120000Z';
 describe('earshot restore', () => {
   it('makes a new data directory without a question, and says what is next', async () => {
     const { file, fresh, run } = await openWorld();
-    const ended = await run(['restore', file, '--to', fresh]);
+    const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended).toMatchObject({ code: 0, out: '' });
     expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
     expect(ended.err).toContain('Next: start the receiver.');
-    expect(ended.err).toContain('earshot reconcile --from 2026-05-02T12:00:00Z');
+    expect(ended.err).toContain('earshot reconcile --since 2026-05-02T12:00:00Z');
     expect(await contentsIn(fresh)).toHaveLength(5);
   });
 
@@ -75,7 +75,7 @@ describe('earshot restore', () => {
       bytes: readFileSync(file).length,
       files: Object.keys(secrets).toSorted(),
     };
-    const first = await run(['restore', file, '--to', fresh, '--json']);
+    const first = await run(['restore', file, '--data-dir', fresh, '--json']);
     expect(JSON.parse(first.out)).toEqual({ ...backup, dataDir: fresh, movedTo: null });
     const second = await run(['restore', file, '--yes', '--json']);
     const movedTo = join(dataDir, aside);
@@ -86,7 +86,7 @@ describe('earshot restore', () => {
 
   it('shows on a terminal how far it is, and takes the line away', async () => {
     const { file, fresh, run } = await openWorld();
-    const shown = await run(['restore', file, '--to', fresh], { isTTY: true });
+    const shown = await run(['restore', file, '--data-dir', fresh], { isTTY: true });
     expect(shown.err).toMatch(/\rCopying: \d+ %.*\rVerifying: 100 %\r +\r\/.*: 5 notifications/s);
     const silent = await run(['restore', file, '--to', `${fresh}2`]);
     expect(silent.err).not.toContain('\r');
@@ -98,14 +98,14 @@ describe('earshot restore', () => {
     expect((await run(['restore', '--check', file])).err).not.toContain(warning);
     chmodSync(file, 0o644);
     expect((await run(['restore', '--check', file])).err).toContain(warning);
-    const ended = await run(['restore', file, '--to', fresh]);
+    const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended).toMatchObject({ code: 0, err: expect.stringContaining(warning) });
   });
 
   it('says what to do about a backup without secrets', async () => {
     const { file, fresh, dataDir, run } = await openWorld();
     await run(['backup', '--to', file, '--force', '--without-secrets']);
-    const ended = await run(['restore', file, '--to', fresh]);
+    const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended.err).toContain('earshot credentials create');
     expect(readdirSync(fresh).filter((name) => !name.endsWith('.lock'))).toEqual(['earshot.db']);
     expect(existsSync(join(dataDir, 'endpoint-credentials.json'))).toBe(true);

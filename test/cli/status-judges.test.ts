@@ -204,7 +204,7 @@ describe('a part that is not well', () => {
     [
       ...(['coverage', 'warning'] as const),
       { ...nobody, coverage: [changed(covered, { missing: 1 })] },
-      ...([/^1 event of the last 7 days is not in the log/, /reconcile --from 7d/] as const),
+      ...([/^1 event of the last 7 days is not in the log/, /reconcile --since 7d/] as const),
     ],
     [
       ...(['readers', 'warning'] as const),

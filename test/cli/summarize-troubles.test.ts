@@ -61,7 +61,9 @@ describe('settings that the service does not take', () => {
       expect(err).toMatch(message);
       // Once, however many met it.
       expect(err.match(/inference service/gi)).toHaveLength(1);
-      expect(err).toMatch(/\. 5 wait; next try 2026-05-02 12:\d\d UTC, .*earshot summarize\.\n$/);
+      expect(err).toMatch(
+        /\. 5 wait; next retry 2026-05-02 12:\d\d UTC, .*`earshot summarize`\.\n$/,
+      );
       expect(err).not.toContain('no-key');
     }
     expect(world.sandbox.inference.totals().distinct).toBe(0);
@@ -89,7 +91,7 @@ describe('the budget', () => {
     const { code, err } = await world.summarize(['--each'], { env });
     expect(code).toBe(0);
     expect(err).toMatch(
-      /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*earshot summarize\.\n$/,
+      /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*`earshot summarize`\.\n$/,
     );
     const shown = await world.earshot(['query', 'summaries', '--state', 'waiting']);
     expect(shown.out.match(/ {2}#\d+ waiting for its turn\n/g)?.length).toBeGreaterThan(0);
@@ -121,7 +123,7 @@ describe('a text that fails', () => {
     const first = await world.summarize(['--each', '--limit', '2'], { nowUs });
     expect(first).toMatchObject({ code: 0, out: '' });
     expect(first.err).toMatch(
-      /^The inference .*without a text.* 2 wait; next try 2026-05-02 12:01 UTC, by/,
+      /^The inference .*without a text.* 2 wait; next retry 2026-05-02 12:01 UTC, by/,
     );
     minutes = 10;
     await world.summarize([], { nowUs });
@@ -136,7 +138,7 @@ describe('a text that fails', () => {
     const unknown = await world.summarize(['--retry', '99'], { nowUs });
     expect(unknown).toMatchObject({ code: 0, out: '' });
     expect(unknown.err).toMatch(
-      /^There is no summary #99\.\nNothing to try again: only what failed, was dropped, or, by its id, is not/,
+      /^There is no summary #99\.\nNothing to retry. Only failed and dropped summaries, or unverified ones named by id,/,
     );
     const one = await world.summarize(['--retry', `${newest?.id},99`], { nowUs });
     const told = '1 to be tried again.\nThere is no summary #99.\n1 written.\n';
@@ -160,7 +162,7 @@ describe('what waits', () => {
     expect(one).toMatchObject({ code: 0, out: '', err: '1 dropped.\n' });
     expect(await world.summarize(['--drop', 'all'])).toMatchObject({ err: '4 dropped.\n' });
     const none = await world.summarize(['--drop', 'all']);
-    expect(none).toMatchObject({ code: 0, err: expect.stringMatching(/^Nothing to drop: only/) });
+    expect(none).toMatchObject({ code: 0, err: expect.stringMatching(/^Nothing to drop\. Only/) });
     const dropped = await world.summaries('--state', 'dropped');
     expect(dropped).toHaveLength(5);
     expect(dropped[0]).toMatchObject({ id: newest?.id, error: 'Dropped by command.' });
@@ -175,7 +177,7 @@ describe('a text that is not verified', () => {
     await world.summarize(['--each', '--limit', '1']);
     const [kept] = await world.summaries('--unverified');
     const all = await world.summarize(['--retry', 'all']);
-    expect(all.err).toMatch(/^Nothing to try again/);
+    expect(all.err).toMatch(/^Nothing to retry/);
     const { code, err } = await world.summarize(['--retry', `${kept?.id}`]);
     expect({ code, err }).toEqual({ code: 0, err: '1 to be tried again.\n1 written.\n' });
     expect(await world.summaries()).toMatchObject([{ id: kept?.id, verified: true }]);

@@ -28,7 +28,7 @@ describe('earshot summarize', () => {
     );
     const env = { EARSHOT_SUMMARY: 'each' };
     const first = await world.summarize([], { env });
-    expect(first.err).toMatch(/^Nothing was due\. For what came before.*--each --since 24h\n$/);
+    expect(first.err).toMatch(/^Nothing was due\. For what came before.*--each --since 24h`\n$/);
     await world.fill(news.map(told));
 
     // A look at it sends nothing and changes nothing, and shows what is sent then, byte by byte.

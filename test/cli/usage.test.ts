@@ -45,10 +45,10 @@ describe('earshot', () => {
     expect(err).toContain('Usage: earshot');
   });
 
-  it('quarantine without a command shows its help as an error', async () => {
-    const { code, out, err } = await runCommand(['quarantine']);
+  it('a group without a list shows its help as an error', async () => {
+    const { code, out, err } = await runCommand(['filter']);
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain('Usage: earshot quarantine');
+    expect(err).toContain('Usage: earshot filter');
   });
 
   it('help has no line of more than 100 characters', async () => {
@@ -95,7 +95,25 @@ describe('wrong words', () => {
     ['query --source fax', /Allowed choices are push, reconcile/],
     ['query --time sensing', /Allowed choices are received, notification/],
     ['query surplus', /unknown command|too many arguments/],
-    ['query drift --output csv', /unknown option '--output'[\s\S]*earshot query drift --help/],
+    [
+      'query drift --output csv',
+      /Allowed choices are table, json\.[\s\S]*earshot query drift --help/,
+    ],
+    ['query product', /unknown command 'product'[\s\S]*Did you mean products\?[\s\S]*query --help/],
+    ['query products --cloud 20', /unknown option '--cloud'[\s\S]*Did you mean --cloud-below\?/],
+    ['query products --cloud=20', /unknown option '--cloud=20'[\s\S]*Did you mean --cloud-below\?/],
+    ['query --product x', /unknown option '--product'[\s\S]*Did you mean --product-id\?/],
+    ['query --sinse=24h', /Did you mean --since\?/],
+    ['cert', /unknown command 'cert'[\s\S]*Did you mean certificate\?/],
+    ['backup lst', /unknown command 'lst'[\s\S]*Did you mean list\?/],
+    ['sinks ded', /unknown command 'ded'[\s\S]*Did you mean dead\?[\s\S]*earshot sinks --help/],
+    ['sinks list bus', /too many arguments/],
+    ['query -o json --json', /cannot be used with/],
+    ['query products --explain -o csv', /--explain prints table or json/],
+    ['certificate show --pem -o json', /cannot be used with/],
+    ['query --data-dir', /'--data-dir <folder>' argument missing/],
+    ['query --data-dir=', /Use the path of a folder/],
+    ['reconcile --from yesterday', /90m, 24h, 7d or a date such as/],
     ['tail --from yesterday', /'yesterday' is invalid[\s\S]*Use start, now, or a position/],
     ['tail --reader Downloads', /small letters, digits/],
     ['tail --reader ../x', /small letters, digits/],
@@ -112,6 +130,35 @@ describe('wrong words', () => {
     const { code, out, err } = await runCommand(line.split(' '));
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(message);
+  });
+});
+
+describe('--data-dir', () => {
+  it.each([
+    ['--data-dir /nonexistent/named query'],
+    ['query --data-dir /nonexistent/named'],
+    ['query --data-dir=/nonexistent/named products'],
+    ['query products --data-dir /nonexistent/named'],
+    ['sinks --data-dir /nonexistent/named'],
+    ['--data-dir /nonexistent/other sinks list --data-dir /nonexistent/named'],
+  ])('counts more than the variable: earshot %s', async (line) => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const { err } = await runCommand(line.split(' '), { env });
+    expect(err).toContain('There is no database in /nonexistent/named.');
+  });
+});
+
+describe('a group without a command', () => {
+  it.each([['sinks'], ['quarantine'], ['index']])('prints its list: %s', async (group) => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const { err } = await runCommand([group, '--json'], { env });
+    expect(err).toMatch(/There is no (database|product index)/);
+  });
+
+  it.each([['subscriptions'], ['certificate']])('reads its settings: %s', async (group) => {
+    const { err } = await runCommand([group, '--json'], { env: { EARSHOT_TLS: 'maybe' } });
+    expect(err).toMatch(/in the configuration|EARSHOT_/);
+    expect(err).not.toContain('Usage:');
   });
 });
 

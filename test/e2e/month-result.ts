@@ -18,7 +18,7 @@ export function resultOf(world: MonthWorld, { asked, idsOf }: WalkedMonth) {
 /** Everything once more by command, which must find nothing; then coverage hour by hour, against the truth. */
 export async function expectNothingLeft(world: MonthWorld, month: WalkedMonth): Promise<void> {
   const { owed, logged } = resultOf(world, month);
-  const window = ['--from', iso(month.fromMs), '--to', iso(month.toMs)];
+  const window = ['--since', iso(month.fromMs), '--until', iso(month.toMs)];
   const whole = await world.command(['reconcile', ...window, '--json']);
   expect(whole, whole.err).toMatchObject({ code: 0 });
   const again = await world.command(['reconcile', ...window, '--check']);

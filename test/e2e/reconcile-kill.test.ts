@@ -130,8 +130,8 @@ it(`ends in the same state over ${kills} kills, while pushes of some of the same
   const [calm, killed] = [await openData(), await openData()];
   const nowMs = Date.now();
   const window = [
-    ...['--from', new Date(nowMs - 3 * dayMs).toISOString()],
-    ...['--to', new Date(nowMs).toISOString()],
+    ...['--since', new Date(nowMs - 3 * dayMs).toISOString()],
+    ...['--until', new Date(nowMs).toISOString()],
   ];
   const start = commandOn(sandbox, window);
   const undisturbed = await start(calm.dataDir).ended;

@@ -161,7 +161,10 @@ describe('the database', () => {
     database.pragma('user_version = 1');
     database.close();
     const [finding] = await checksOf(dataDir).database();
-    expect(finding).toMatchObject({ state: 'fail', advice: expect.stringContaining('npm start') });
+    expect(finding).toMatchObject({
+      state: 'fail',
+      advice: expect.stringContaining('earshot start'),
+    });
     const after = new Sqlite(file, { readonly: true });
     expect(after.pragma('user_version', { simple: true })).toBe(1);
     after.close();

@@ -185,7 +185,7 @@ describe('missing events', () => {
     const [alert] = await lasting();
     expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', severity: 'warning' });
     expect(alert?.nextStep).toMatch(
-      /`earshot reconcile --from \S+T07:00Z --to \S+T08:00Z --subscription alps`/,
+      /`earshot reconcile --since \S+T07:00Z --until \S+T08:00Z --subscription alps`/,
     );
     await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
     await look();

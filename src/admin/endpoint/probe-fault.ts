@@ -55,7 +55,7 @@ const connectionFaults: Record<string, Row> = {
   ECONNREFUSED: ({ host, port }) => ({
     message: `${host} refuses connections on port ${port}: no program listens there.`,
     advice:
-      'Start the receiver (`npm start`), and check that EARSHOT_LISTEN, or the proxy in front, has this port.',
+      'Start the receiver (`earshot start`), and check that EARSHOT_LISTEN, or the proxy in front, has this port.',
   }),
   EHOSTUNREACH: unroutable,
   ENETUNREACH: unroutable,

@@ -8,6 +8,7 @@ import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { testMessage } from '../../watch/telling/alert-message.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
@@ -58,7 +59,7 @@ async function tellUnwatched(
     last === undefined
       ? 'No receiver ever ran on this data directory'
       : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
-  stderr.write(`${what}, so nobody looks for what is wrong. Start it: npm start\n`);
+  stderr.write(`${what}, so nothing is watched. Start it with \`earshot start\`.\n`);
 }
 
 /** Tries every channel. Rejects with what those say that fail. */
@@ -99,9 +100,11 @@ function paragraph(alert: Alert, io: Io): string {
   const until = resolvedAtUs === null ? '' : `, resolved ${shortDateUs(resolvedAtUs)}`;
   const head = `${paint(colour, `${severity}: ${about}`)}  ${paint('dim', `since ${shortDateUs(raisedAtUs)}${until} (UTC)`)}`;
   const lines = [cause, ...evidence.map((line) => `- ${line}`), `Next: ${nextStep}`];
-  return [head, ...lines.flatMap((line) => wrapText(printable(line), '  ', io.stdout)), ''].join(
-    '\n',
-  );
+  return [
+    head,
+    ...lines.flatMap((line) => wrapText(asCalled(printable(line), io), '  ', io.stdout)),
+    '',
+  ].join('\n');
 }
 
 function tellUntold(

@@ -17,7 +17,6 @@ import { createBackupProgress } from './backup-progress.ts';
 import { isKeptFile } from './kept-files.ts';
 
 export interface RestoreFlags {
-  to?: string;
   check?: true;
   yes?: true;
   json?: true;
@@ -26,7 +25,7 @@ export interface RestoreFlags {
 export async function runRestore(io: Io, path: string, flags: RestoreFlags): Promise<void> {
   const file = resolve(path);
   if (flags.check) return check(io, file, flags);
-  const dataDir = flags.to === undefined ? readDataConfig(io).dataDir : resolve(flags.to);
+  const { dataDir } = readDataConfig(io);
   const backup = inspectBackup(file);
   warnOfReaders(io, file, backup);
   refuseInUse(dataDir);
@@ -105,7 +104,7 @@ function restoredText(dataDir: string, backup: InspectedBackup, aside: string | 
           'The backup holds no secrets. Without credentials in the data directory, or the variables, run `earshot credentials create`, and `earshot register` after the start.',
         ]),
     'Next: start the receiver. It fetches what came since by itself, 30 days back; then `earshot doctor`.',
-    `For all at once, or for longer: earshot reconcile --from ${made.slice(0, 19)}Z`,
+    `For all at once, or for longer: \`earshot reconcile --since ${made.slice(0, 19)}Z\``,
   ];
 }
 

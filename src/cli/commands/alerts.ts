@@ -2,13 +2,13 @@
 import { Command } from 'commander';
 import type { AlertFlags } from '../alerts/show-alerts.ts';
 import type { Io } from '../io.ts';
-import { wholeNumber } from '../number-argument.ts';
+import { limitOption } from '../shared-flags.ts';
 
 export function alertsCommand(io: Io): Command {
   return new Command('alerts')
     .description('Show what the watchdog found wrong, with its cause and what to do.')
     .option('--all', 'those too that are over')
-    .option('--limit <alerts>', 'at most so many', wholeNumber(1), 100)
+    .addOption(limitOption({ of: 'alerts' }).default(100))
     .option('--json', 'as JSON: see below')
     .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND')
     .addHelpText(

@@ -12,11 +12,11 @@ With EARSHOT_TLS=acme the receiver gets and renews its certificate by itself; th
 looking, and for those who do not want to wait.
 
 Examples:
-  $ earshot certificate show
+  $ earshot certificate
   $ earshot certificate test
   $ earshot certificate renew`,
     )
-    .addCommand(showCommand(io))
+    .addCommand(showCommand(io), { isDefault: true })
     .addCommand(renewCommand(io))
     .addCommand(testCommand(io));
 }
@@ -27,7 +27,9 @@ function showCommand(io: Io): Command {
       'Show names, issuer and dates, when it is renewed, and what the last tries came to.',
     )
     .option('--json', 'as one JSON object')
-    .addOption(new Option('--pem', 'the chain itself, PEM, without its key').conflicts('json'))
+    .addOption(
+      new Option('--pem', 'the chain itself, PEM, without its key').conflicts(['json', 'output']),
+    )
     .addHelpText(
       'after',
       `

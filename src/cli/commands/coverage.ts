@@ -2,14 +2,15 @@
 import { Command } from 'commander';
 import type { CoverageFlags } from '../coverage/show-coverage.ts';
 import type { Io } from '../io.ts';
+import { sinceOption, untilOption } from '../shared-flags.ts';
 import { readTimeArgument } from '../time-argument.ts';
 
 export function coverageCommand(io: Io): Command {
   const time = readTimeArgument(io);
   return new Command('coverage')
     .description('Show whether all that the catalogue published is here, hour by hour.')
-    .option('--since <time>', 'hours since: 7d, 24h, or a date (UTC); 7d unless told', time)
-    .option('--until <time>', 'hours before this time; now unless told', time)
+    .addOption(sinceOption(time, 'hours', '7d'))
+    .addOption(untilOption(time, 'hours'))
     .option('--subscription <name>', 'only this one')
     .option('--json', 'as JSON: see below')
     .addHelpText(

@@ -2,13 +2,19 @@
 import { Command, Option } from 'commander';
 import { type Entity, entities } from '../../domain/filter-tree.ts';
 import type { Io } from '../io.ts';
-import { parseTimeArgument } from '../time-argument.ts';
+import { sinceOption, untilOption } from '../shared-flags.ts';
+import { readTime } from '../time-argument.ts';
 
 interface FilterFlags {
   entity?: Entity;
   subscription?: string;
   json?: true;
   plan?: true;
+}
+
+interface TestFlags extends FilterFlags {
+  since?: number;
+  until?: number;
 }
 
 export function filterCommand(io: Io): Command {
@@ -74,18 +80,15 @@ Example:
 function testCommand(io: Io): Command {
   return withFilter(new Command('test'))
     .description('Count the products received that match, by the day of their publication.')
-    .option(
-      '--since <time>',
-      'published (or deleted) from this time on: 24h or 7d (that long ago), or a date (UTC)',
-      (text: string) => parseTimeArgument(text, io.nowUs()),
-    )
+    .addOption(sinceOption(readTime(io), 'published (or deleted)'))
+    .addOption(untilOption(readTime(io), 'published (or deleted)'))
     .option('--json', 'as JSON: entity matching total share days')
     .addHelpText(
       'after',
       `
-A product without a date of publication counts on the day on which it was first heard of, and not at
-all with --since. Deleted products count on the day of their deletion. What your subscriptions kept
-out was never received, so it cannot be counted.
+A product without a date of publication counts on the day on which it was first received, and not at
+all with --since or --until. Deleted products count on the day of their deletion. What your
+subscriptions kept out was never received, so it cannot be counted.
 
 Fields of --json: entity, matching, total (all products of that time), share (matching / total),
 days (each: day, matching).
@@ -93,7 +96,7 @@ days (each: day, matching).
 Example:
   $ earshot filter test "Online eq true and contains(Name,'MSIL2A')" --since 30d`,
     )
-    .action(async (expression: string | undefined, flags: FilterFlags & { since?: number }) => {
+    .action(async (expression: string | undefined, flags: TestFlags) => {
       const { testFilter } = await import('../filter/test-command.ts');
       await testFilter(await argument(expression, flags, io), flags, io);
     });

@@ -1,24 +1,25 @@
-/** `earshot index`: how far the product index has got, and building it anew. */
+/** `earshot index`: the state of the product index, and its rebuild. */
 import { Command } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { IndexState } from '../../domain/products.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
+import { asCalled } from '../called-as.ts';
 import type { Io } from '../io.ts';
 import { createProgress, withIndex } from '../products/current-index.ts';
 import { writeOut } from '../write-out.ts';
 
 export function indexCommand(io: Io): Command {
   return new Command('index')
-    .description('Look at the index of products, or build it anew from the notifications.')
+    .description('Show the state of the product index, or rebuild it from the notifications.')
     .addHelpText(
       'after',
       `
 Examples:
-  $ earshot index status
+  $ earshot index
   $ earshot index rebuild`,
     )
-    .addCommand(statusCommand(io))
+    .addCommand(statusCommand(io), { isDefault: true })
     .addCommand(rebuildCommand(io));
 }
 
@@ -26,7 +27,7 @@ const fields = 'indexedPosition lastPosition behind products tombstones skipped'
 
 function statusCommand(io: Io): Command {
   return new Command('status')
-    .description('Tell how far the index has got, and what is in it.')
+    .description('Show how far the index has got, and what is in it.')
     .option('--json', `as JSON: ${fields}`)
     .addHelpText(
       'after',
@@ -47,7 +48,7 @@ Example:
 
 function rebuildCommand(io: Io): Command {
   return new Command('rebuild')
-    .description('Build the index anew. Notifications are taken in meanwhile, and nothing is lost.')
+    .description('Rebuild the index. Notifications are stored meanwhile, and nothing is lost.')
     .option('--json', `as JSON: ${fields}`)
     .addHelpText(
       'after',
@@ -79,7 +80,7 @@ async function tell(state: IndexState, json: true | undefined, io: Io): Promise<
   const progress =
     behind === 0
       ? 'up to date'
-      : `${behind} behind; \`earshot start\` and \`earshot query products\` go on with it`;
+      : `${behind} behind; \`earshot start\` and \`earshot query products\` continue with it`;
   const lines = [
     `products       ${products}`,
     `tombstones     ${tombstones}`,
@@ -88,5 +89,5 @@ async function tell(state: IndexState, json: true | undefined, io: Io): Promise<
       ? []
       : [`not indexed    ${skipped} that cannot be read; they are in the log`]),
   ];
-  await writeOut(io.stdout, `${lines.join('\n')}\n`);
+  await writeOut(io.stdout, asCalled(`${lines.join('\n')}\n`, io));
 }

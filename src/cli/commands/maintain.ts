@@ -5,6 +5,7 @@ import { readCompleteAccountConfig } from '../../config/account-config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
@@ -21,8 +22,8 @@ export function maintainCommand(io: Io): Command {
       `
 The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after
 its last notification: these two are undone. What a person paused, deleted or changed is told, and
-left. \`earshot start\` does the same by itself every six hours. What was done: earshot subscriptions
-history.
+left. \`earshot start\` does the same automatically every six hours. What was done:
+\`earshot subscriptions history\`.
 
 Examples:
   $ earshot maintain
@@ -53,7 +54,8 @@ async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise
       notes: notes.map(({ text }) => text),
     }));
     if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
-    else for (const result of results) await writeOut(io.stdout, resultText(result, io));
+    else
+      for (const result of results) await writeOut(io.stdout, asCalled(resultText(result, io), io));
     if (results.length === 0) io.stderr.write('Nothing is registered, so nothing was asked.\n');
     const failed = results.filter(({ failure }) => failure !== null);
     if (failed.length > 0) {

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { keptAge, keptSize } from '../../config/keep-schema.ts';
 import type { Io } from '../io.ts';
 import type { PruneFlags } from '../prune/prune-command.ts';
+import { yesOption } from '../shared-flags.ts';
 
 export function pruneCommand(io: Io): Command {
   return new Command('prune')
@@ -18,7 +19,7 @@ export function pruneCommand(io: Io): Command {
       ).conflicts(['olderThan', 'toSize', 'quarantine', 'dryRun', 'json']),
     )
     .option('--dry-run', 'tell what would go and what holds it back, and do nothing')
-    .option('--yes', 'do not ask')
+    .addOption(yesOption())
     .option('--json', 'as JSON: notifications from until bytes quarantined heldBy removed')
     .addHelpText(
       'after',

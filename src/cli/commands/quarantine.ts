@@ -9,6 +9,7 @@ import { openStore, openStoreReader } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
+import { limitOption } from '../shared-flags.ts';
 import { type Column, printTable } from '../table.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 
@@ -19,11 +20,11 @@ export function quarantineCommand(io: Io): Command {
       'after',
       `
 Examples:
-  $ earshot quarantine list
+  $ earshot quarantine
   $ earshot quarantine show 12
   $ earshot quarantine retry --all`,
     )
-    .addCommand(listCommand(io))
+    .addCommand(listCommand(io), { isDefault: true })
     .addCommand(showCommand(io))
     .addCommand(retryCommand(io));
 }
@@ -32,7 +33,7 @@ function listCommand(io: Io): Command {
   return new Command('list')
     .description('List what is held, newest first.')
     .option('--released', 'those too that were read at a later try')
-    .option('--limit <rows>', 'at most so many', wholeNumber(1))
+    .addOption(limitOption())
     .option('--json', 'as JSON: id receivedAt subscription reason faults bodyBytes releasedAt')
     .addHelpText('after', '\nExample:\n  $ earshot quarantine list --limit 20')
     .action(async (flags: { released?: true; limit?: number; json?: true }) => {
@@ -83,7 +84,7 @@ Example:
     )
     .action(async (id: number | undefined, { all }: { all?: true }) => {
       if ((id === undefined) === (all === undefined)) {
-        throw new AppError('usage', 'Name one entry, or say --all: earshot quarantine retry 12');
+        throw new AppError('usage', 'Name one entry, or use --all: `earshot quarantine retry 12`');
       }
       await retry(io, id);
     });

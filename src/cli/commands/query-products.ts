@@ -1,10 +1,11 @@
 /** `earshot query products`: the products that notifications told of, in the catalogue's own terms. */
 import { Command, Option } from 'commander';
 import type { Io } from '../io.ts';
-import { wholeNumber } from '../number-argument.ts';
 import { addProductFlags } from '../products/product-flags.ts';
 import { productForms, tableRowsDefault } from '../products/product-forms.ts';
 import type { QueryProductsFlags } from '../products/query-products.ts';
+import { limitOption, outputOption, sinceOption, untilOption } from '../shared-flags.ts';
+import { readTime } from '../time-argument.ts';
 
 export function queryProductsCommand(io: Io): Command {
   return addProductFlags(new Command('products'), io)
@@ -13,16 +14,12 @@ export function queryProductsCommand(io: Io): Command {
       '--orderby <order>',
       'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate; then asc or desc (default: newest first)',
     )
-    .option(
-      '--limit <rows>',
-      `at most so many (table: ${tableRowsDefault}, else all)`,
-      wholeNumber(1),
-    )
+    .addOption(sinceOption(readTime(io), 'first received'))
+    .addOption(untilOption(readTime(io), 'first received'))
+    .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
     .option('--after <key>', 'go on after a page; it tells the key')
-    .addOption(
-      new Option('--output <form>', 'form of the products (default: table)').choices(productForms),
-    )
-    .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .addOption(outputOption(productForms))
+    .option('--json', 'short for --output json')
     .option('--summaries', 'with a text about each, in every form')
     .addOption(
       new Option('--count', 'print how many there are').conflicts([
@@ -35,7 +32,6 @@ export function queryProductsCommand(io: Io): Command {
     .addOption(
       new Option('--explain', 'print what the flags mean and how it is found').conflicts([
         'count',
-        'output',
         'summaries',
       ]),
     )

@@ -4,11 +4,12 @@ import { summaryKinds, summaryStates } from '../../domain/summaries.ts';
 import type { Io } from '../io.ts';
 import { outputForms } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
+import { limitOption, outputOption, sinceOption, untilOption } from '../shared-flags.ts';
 import { type QuerySummariesFlags, summaryRowsDefault } from '../summaries/summary-flags.ts';
-import { parseTimeArgument } from '../time-argument.ts';
+import { readTime } from '../time-argument.ts';
 
 export function querySummariesCommand(io: Io): Command {
-  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  const time = readTime(io);
   return new Command('summaries')
     .description('Show the texts about what arrived, and why one is missing or put off.')
     .addOption(new Option('--kind <kind>', 'product or digest').choices(summaryKinds))
@@ -16,18 +17,12 @@ export function querySummariesCommand(io: Io): Command {
     .option('--product-id <id>', 'the text about this product')
     .option('--subscription <name>', 'called for by this subscription')
     .option('--unverified', 'only texts that state something the facts do not have')
-    .option('--since <time>', 'asked for from this time on: 90m, 24h, 7d, or a date (UTC)', time)
-    .option('--until <time>', 'asked for before this time', time)
+    .addOption(sinceOption(time, 'requested'))
+    .addOption(untilOption(time, 'requested'))
     .option('--before <id>', 'only earlier ones than this id', wholeNumber(1))
-    .option(
-      '--limit <rows>',
-      `at most so many (table: ${summaryRowsDefault}, else all)`,
-      wholeNumber(1),
-    )
-    .addOption(
-      new Option('--output <form>', 'form of the rows (default: table)').choices(outputForms),
-    )
-    .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .addOption(limitOption({ note: `table: ${summaryRowsDefault}, else all` }))
+    .addOption(outputOption(outputForms))
+    .option('--json', 'short for --output json')
     .addHelpText(
       'after',
       `

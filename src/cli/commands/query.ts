@@ -14,6 +14,7 @@ import {
 import type { Io } from '../io.ts';
 import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
+import { limitOption, type OutputFlags, outputOption } from '../shared-flags.ts';
 import { printTable } from '../table.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 import { queryProductsCommand } from './query-products.ts';
@@ -22,13 +23,11 @@ import { querySummariesCommand } from './query-summaries.ts';
 /** A person's first look; programs get everything unless they set a limit. */
 const tableRowsDefault = 50;
 
-interface QueryFlags extends FilterFlags {
+interface QueryFlags extends FilterFlags, OutputFlags<OutputForm> {
   order: 'newest' | 'oldest';
   limit?: number;
   after?: number;
   before?: number;
-  output?: OutputForm;
-  json?: true;
   body?: true;
 }
 
@@ -40,17 +39,11 @@ export function queryCommand(io: Io): Command {
         .choices(['newest', 'oldest'])
         .default('newest'),
     )
-    .option(
-      '--limit <rows>',
-      `at most so many (table: ${tableRowsDefault}, else all)`,
-      wholeNumber(1),
-    )
+    .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
     .option('--after <position>', 'only later ones than this position', wholeNumber())
     .option('--before <position>', 'only earlier ones than this position', wholeNumber())
-    .addOption(
-      new Option('--output <form>', 'form of the rows (default: table)').choices(outputForms),
-    )
-    .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .addOption(outputOption(outputForms))
+    .option('--json', 'short for --output json')
     .addOption(
       new Option('--body', 'print the request bodies instead, byte by byte as they came').conflicts(
         ['output', 'json'],
@@ -95,8 +88,7 @@ function driftCommand(io: Io): Command {
 
 async function query(io: Io, flags: QueryFlags): Promise<void> {
   warnOfUnknownEvents(flags, io);
-  const form = flags.output ?? (flags.json ? 'json' : 'table');
-  const { order, after, before } = flags;
+  const { output: form, order, after, before } = flags;
   const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);
   const question = {
     ...toQuery(flags),

@@ -2,17 +2,15 @@
 import { Command } from 'commander';
 import type { Io } from '../io.ts';
 import type { ReconcileFlags } from '../reconcile/reconcile-command.ts';
+import { addHiddenAlias, sinceOption, untilOption } from '../shared-flags.ts';
 import { readTimeArgument } from '../time-argument.ts';
 
 export function reconcileCommand(io: Io): Command {
-  return new Command('reconcile')
+  const time = readTimeArgument(io);
+  const command = new Command('reconcile')
     .description('Compare the log with the catalogue, and fetch what is missing.')
-    .option(
-      '--from <time>',
-      'events since: 10d, 24h, or a date (UTC); 24h unless told',
-      readTimeArgument(io),
-    )
-    .option('--to <time>', 'events before this time; now unless told', readTimeArgument(io))
+    .addOption(sinceOption(time, 'events', '24h'))
+    .addOption(untilOption(time, 'events'))
     .option('--subscription <name>', 'only this one; may be given more than once', collect, [])
     .option('--dry-run', 'list what is missing, and write nothing')
     .option('--check', 'only count, and exit with 3 when something is missing')
@@ -43,14 +41,16 @@ missing event: subscription event productId productName date.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 something is missing (--check).
 
 Examples:
-  $ earshot reconcile --from 10d                         after ten days without a receiver
-  $ earshot reconcile --from 2026-11-01 --to 2026-11-02 --check
-  $ earshot reconcile --from 3d --subscription alps --dry-run`,
+  $ earshot reconcile --since 10d                         after ten days without a receiver
+  $ earshot reconcile --since 2026-11-01 --until 2026-11-02 --check
+  $ earshot reconcile --since 3d --subscription alps --dry-run`,
     )
     .action(async (flags: ReconcileFlags) => {
       const { runReconcile } = await import('../reconcile/reconcile-command.ts');
       await runReconcile(io, flags);
     });
+  addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
+  return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
 }
 
 const collect = (text: string, before: readonly string[]) => [...before, text];

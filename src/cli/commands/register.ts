@@ -23,6 +23,7 @@ import { painter } from '../colour.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
+import { yesOption } from '../shared-flags.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 
 interface RegisterFlags {
@@ -50,7 +51,7 @@ export function registerCommand(io: Io): Command {
     .option('--dry-run', 'show the plan, change nothing')
     .option('--check', 'show the plan, change nothing, exit 3 when there is something to do')
     .option('--json', 'the plan as JSON: changes unchanged unwanted others applied')
-    .option('--yes', 'do not ask')
+    .addOption(yesOption())
     .option('--skip-probe', 'do not look at the endpoint first, which the catalogue advises')
     .option('--skip-filter-check', 'let the catalogue alone judge the filters')
     .addHelpText(
@@ -62,10 +63,9 @@ registered last, and is at first: created, every product, running.
 Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs,
 way.
 
-A filter with errors is refused before anything is changed (see
-earshot filter check); --skip-filter-check is for the day when the catalogue knows more. What others
-made in the account is never touched. Needs EARSHOT_PUBLIC_URL and the account's variables; the
-receiver must be running, and reachable over HTTPS.
+A filter with errors is refused before anything is changed (see \`earshot filter check\`);
+--skip-filter-check registers it as it is. What others made in the account is never touched. Needs
+EARSHOT_PUBLIC_URL and the account's variables; the receiver must be running, and reachable over HTTPS.
 
 Examples:
   $ earshot register --event created,modified --filter "Collection/Name eq 'SENTINEL-2'"

@@ -1,6 +1,7 @@
 /** `earshot replay`: hands a part of the log over to a sink once more. */
 import { Command } from 'commander';
 import type { Io } from '../io.ts';
+import { sinceOption, untilOption, yesOption } from '../shared-flags.ts';
 import type { ReplayFlags } from '../sinks/replay-preview.ts';
 import { readTimeArgument } from '../time-argument.ts';
 
@@ -9,11 +10,11 @@ export function replayCommand(io: Io): Command {
   return new Command('replay')
     .description('Hand what was received before over to a sink once more.')
     .requiredOption('--sink <name>', 'a sink of earshot.config.ts')
-    .option('--since <time>', 'received since: 24h, 7d, or a date (UTC); all unless told', time)
-    .option('--until <time>', 'received before this time', time)
+    .addOption(sinceOption(time, 'received', 'all'))
+    .addOption(untilOption(time, 'received'))
     .option('--filter <expression>', 'only products that match this $filter expression')
     .option('--dry-run', 'tell how many there are, and do nothing')
-    .option('--yes', 'do not ask')
+    .addOption(yesOption())
     .option('--json', 'as JSON: sink notifications replay')
     .addHelpText(
       'after',

@@ -1,7 +1,7 @@
 /** `earshot sinks`: where notifications are handed over to, what waits, and what was refused. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { Io } from '../io.ts';
-import { wholeNumber } from '../number-argument.ts';
+import { limitOption, yesOption } from '../shared-flags.ts';
 
 export function sinksCommand(io: Io): Command {
   return new Command('sinks')
@@ -15,12 +15,12 @@ sink refused for good. See docs/sinks.md for what a sink gets.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot sinks list
+  $ earshot sinks
   $ earshot sinks dead bus --limit 20
   $ earshot sinks retry bus --all
   $ earshot sinks drop bus 12,15 --yes`,
     )
-    .addCommand(listCommand(io))
+    .addCommand(listCommand(io), { isDefault: true })
     .addCommand(deadCommand(io))
     .addCommand(retryCommand(io))
     .addCommand(dropCommand(io));
@@ -56,7 +56,7 @@ function deadCommand(io: Io): Command {
       'List dead letters, newest first, with the reason (whole where it is piped, or in JSON).',
     )
     .argument('[sink]', 'only of this one')
-    .option('--limit <rows>', 'at most so many (table: 50, else all)', wholeNumber(1))
+    .addOption(limitOption({ note: 'table: 50, else all' }))
     .option('--json', 'as JSON: id sink position productId replay attempts error queuedAt')
     .addHelpText('after', '\nExample:\n  $ earshot sinks dead bus --limit 20')
     .action(async (sink: string | undefined, flags: { limit?: number; json?: true }) => {
@@ -85,7 +85,7 @@ function dropCommand(io: Io): Command {
     .argument('[ids]', 'dead letters, from `earshot sinks dead`, with commas', readIds)
     .option('--all', 'all its dead letters')
     .option('--waiting', 'all that waits, and replays that have not ended')
-    .option('--yes', 'do not ask')
+    .addOption(yesOption())
     .addHelpText('after', '\nExample:\n  $ earshot sinks drop bus --waiting --yes')
     .action(async (sink: string, ids: number[] | undefined, flags: DropFlags) => {
       const { dropItems } = await import('../sinks/dead-letters.ts');

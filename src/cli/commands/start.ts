@@ -27,8 +27,8 @@ and hands notifications over to the sinks of earshot.config.ts.
 Stops cleanly on SIGTERM or Ctrl-C: what has been answered is on disk.
 
 Examples:
-  $ EARSHOT_ENDPOINT_USERNAME=catalogue EARSHOT_ENDPOINT_PASSWORD_FILE=./password \\
-    EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start
+  $ earshot start
+  $ EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start
   $ EARSHOT_TLS=off EARSHOT_LISTEN=127.0.0.1:8081 … earshot start      behind a proxy`,
     )
     .action((_flags, command: Command) => start(io, command.parent?.version() ?? 'unknown'));
@@ -66,8 +66,8 @@ async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
   }
 }
 
-/** All of it, with all problems at once. */
-function readConfig(io: Io): Omit<BesideConfig, 'version'> {
+/** All settings of a receiver, with all problems at once. */
+export function readConfig(io: Io): Omit<BesideConfig, 'version'> {
   const [serve, account, summary, reconcile, watch, keep, compact, backup] = readAll(
     () => readServeConfig(io),
     () => readAccountConfig(io),

@@ -5,7 +5,7 @@ import type { HistoryEntry } from '../../domain/administration.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import { openStoreReader } from '../../store/store.ts';
 import type { Io } from '../io.ts';
-import { wholeNumber } from '../number-argument.ts';
+import { limitOption } from '../shared-flags.ts';
 import { type Column, printTable } from '../table.ts';
 import { writeForeign } from '../write-out.ts';
 
@@ -13,7 +13,7 @@ export function historyCommand(io: Io): Command {
   return new Command('history')
     .description('Tell what was done to our subscriptions and why, newest first.')
     .argument('[name]', 'only this one')
-    .option('--limit <rows>', 'at most so many', wholeNumber(1), 100)
+    .addOption(limitOption().default(100))
     .option('--json', 'as JSON: at subscription subscriptionId action actor reason')
     .addHelpText('after', '\nExample:\n  $ earshot subscriptions history default --limit 20')
     .action(async (name: string | undefined, flags: { limit: number; json?: true }) => {

@@ -5,6 +5,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
+import { yesOption } from '../shared-flags.ts';
 import { withAccount } from '../with-account.ts';
 import { historyCommand } from './subscriptions-history.ts';
 import { listCommand, showCommand } from './subscriptions-list.ts';
@@ -16,12 +17,12 @@ export function subscriptionsCommand(io: Io): Command {
       'after',
       `
 Examples:
-  $ earshot subscriptions list
+  $ earshot subscriptions
   $ earshot subscriptions show default
   $ earshot subscriptions pause default
   $ earshot subscriptions history`,
     )
-    .addCommand(listCommand(io))
+    .addCommand(listCommand(io), { isDefault: true })
     .addCommand(showCommand(io))
     .addCommand(pauseCommand(io))
     .addCommand(resumeCommand(io))
@@ -76,7 +77,7 @@ function removeCommand(io: Io, how: 'cancel' | 'delete'): Command {
   return new Command(how)
     .description(`Take one of ours out of the account for good (${request}).`)
     .argument('<name or id>')
-    .option('--yes', 'do not ask')
+    .addOption(yesOption())
     .addHelpText(
       'after',
       `\nWhat was received stays here. With an earshot.config.ts that names it, \`register\` makes it anew.\n\nExample:\n  $ earshot subscriptions ${how} default`,

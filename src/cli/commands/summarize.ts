@@ -2,12 +2,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { digestWindows } from '../../domain/summaries.ts';
 import type { Io } from '../io.ts';
-import { wholeNumber } from '../number-argument.ts';
+import { limitOption, sinceOption, untilOption } from '../shared-flags.ts';
 import type { SummarizeFlags } from '../summaries/summarize.ts';
-import { parseTimeArgument } from '../time-argument.ts';
+import { readTime } from '../time-argument.ts';
 
 export function summarizeCommand(io: Io): Command {
-  const time = (text: string) => parseTimeArgument(text, io.nowUs());
+  const time = readTime(io);
   return new Command('summarize')
     .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
     .description('Write the summaries that are due, or those that are asked for here.')
@@ -17,11 +17,11 @@ export function summarizeCommand(io: Io): Command {
         .choices(digestWindows)
         .conflicts('each'),
     )
-    .option('--since <time>', 'received from this time on: 24h, 7d, or a date (UTC)', time)
-    .option('--until <time>', 'received before this time', time)
+    .addOption(sinceOption(time, 'received'))
+    .addOption(untilOption(time, 'received'))
     .option('--filter <expression>', 'only products that match this $filter expression')
     .option('--subscription <name>', 'only what came for this subscription')
-    .option('--limit <texts>', 'at most so many; the newest first', wholeNumber(1))
+    .addOption(limitOption({ of: 'texts', note: 'the newest first' }))
     .option('--dry-run', 'print the requests and what they would cost; send and change nothing')
     .addOption(
       new Option('--retry <all|ids>', 'try what failed or was dropped again; ids with commas')
@@ -39,7 +39,7 @@ export function summarizeCommand(io: Io): Command {
       'after',
       `
 Without --each or --digest, does what the rules ask for: \`summary\` in earshot.config.ts, or
-EARSHOT_SUMMARY. For --each, --since is 24h unless told; with --filter alone, the time does not
+EARSHOT_SUMMARY. For --each, --since is 24h by default; with --filter alone, the time does not
 count.
 
 --digest tells of whole hours, days or weeks (UTC; weeks begin on Monday) that are over: all that

@@ -81,6 +81,6 @@ function refuseMissing({ subscriptions }: CoverageReport): void {
   const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
   throw new AppError(
     'differences',
-    `${events} missing. \`earshot reconcile --from ${first}Z\` fetches ${missing === 1 ? 'it' : 'them'}.`,
+    `${events} missing. \`earshot reconcile --since ${first}Z\` fetches ${missing === 1 ? 'it' : 'them'}.`,
   );
 }

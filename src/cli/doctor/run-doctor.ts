@@ -2,6 +2,7 @@
 import { AppError } from '../../domain/app-error.ts';
 import { type Finding, findingStates } from '../../domain/finding.ts';
 import { printable } from '../../domain/printable.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
@@ -60,12 +61,14 @@ function textOf({ check, state, message, advice }: ShownFinding, io: Io): string
   const mark = paint(styles[state], state.padEnd(stateWidth));
   const indent = ' '.repeat(stateWidth + 2 + checkWidth + 2);
   // A finding about a filter shows the place in it, in lines of its own.
-  const [first = '', ...places] = message.split('\n').map(printable);
+  const [first = '', ...places] = asCalled(message, io).split('\n').map(printable);
   const wrapped = (text: string) => wrapText(text, indent, io.stdout);
   const lines = [
     `${mark}  ${printable(check).padEnd(checkWidth)}  ${wrapped(first).join('\n').slice(indent.length)}`,
     ...places.map((line) => `${indent}${line}`),
-    ...(advice === null ? [] : wrapped(printable(advice)).map((line) => paint('dim', line))),
+    ...(advice === null
+      ? []
+      : wrapped(printable(asCalled(advice, io))).map((line) => paint('dim', line))),
   ];
   return lines.map((line) => `${line}\n`).join('');
 }

@@ -22,7 +22,7 @@ export async function readFilterArgument(
   if (expression === undefined && subscription === undefined) {
     throw new AppError(
       'usage',
-      `Write the expression in quotes, or name a subscription of ${subscriptionsFileName}: earshot filter check "Collection/Name eq 'SENTINEL-2'"`,
+      `Write the expression in quotes, or name a subscription of ${subscriptionsFileName}: \`earshot filter check "Collection/Name eq 'SENTINEL-2'"\``,
     );
   }
   if (subscription === undefined) return { text: expression ?? '', entity: entity ?? 'Products' };

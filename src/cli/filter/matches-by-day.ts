@@ -5,6 +5,7 @@ import { formatDateUs } from '../../domain/notification-date.ts';
 import type { ProductRow, Products } from '../../domain/products.ts';
 import type { Io } from '../io.ts';
 import { allOf, during } from '../products/conditions.ts';
+import type { TimeRange } from '../products/time-range.ts';
 
 /** Counted so often between two signs of life. */
 const rowsPerSign = 1_000;
@@ -22,19 +23,19 @@ export interface Matches {
 }
 
 /**
- * A product without a date of publication counts on the day on which it was first heard of; a tombstone
- * on that of its deletion. With `sinceUs`, only those count that have such a date, from then on.
+ * A product without a date of publication counts on the day on which it was first received; a tombstone
+ * on that of its deletion. With a bound in `published`, only those count whose date lies within.
  */
 export async function matchesByDay(
   products: Products,
-  asked: { entity: Entity; filter: FilterTree | null; sinceUs: number | undefined },
+  asked: { entity: Entity; filter: FilterTree | null; published: TimeRange },
   io: Pick<Io, 'stderr' | 'signal'>,
 ): Promise<Matches> {
-  const { entity, filter, sinceUs } = asked;
+  const { entity, filter, published } = asked;
   const dateField = entity === 'Products' ? 'PublicationDate' : 'DeletionDate';
-  const since = during(dateField, sinceUs === undefined ? {} : { fromUs: sinceUs });
-  const total = await products.count({ entity, filter: allOf(since) });
-  const matched = allOf([...since, ...(filter === null ? [] : [filter])]);
+  const within = during(dateField, published);
+  const total = await products.count({ entity, filter: allOf(within) });
+  const matched = allOf([...within, ...(filter === null ? [] : [filter])]);
   const counts = new Map<string, number>();
   let matching = 0;
   for await (const { row } of products.find({ entity, filter: matched, records: false })) {

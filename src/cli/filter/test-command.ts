@@ -15,15 +15,19 @@ const barWidth = 30;
 
 export async function testFilter(
   { text, entity }: FilterArgument,
-  { since, json }: { since?: number; json?: true },
+  { since, until, json }: { since?: number; until?: number; json?: true },
   io: Io,
 ): Promise<void> {
   const filter = readFilter(text, entity, io);
   await withCurrentIndex(readDataConfig(io), io, async (products) => {
-    const matches = await matchesByDay(products, { entity, filter, sinceUs: since }, io);
+    const matches = await matchesByDay(
+      products,
+      { entity, filter, published: { fromUs: since, untilUs: until } },
+      io,
+    );
     if (json) return writeOut(io.stdout, `${JSON.stringify(matches, null, 2)}\n`);
     await printTable(io.stdout, columnsOf(matches.days, io), matches.days);
-    await writeOut(io.stdout, `${summary(matches, since !== undefined)}\n`);
+    await writeOut(io.stdout, `${summary(matches, since !== undefined || until !== undefined)}\n`);
   });
 }
 
@@ -39,7 +43,8 @@ function columnsOf(days: readonly Day[], { stdout }: Pick<Io, 'stdout'>): Column
 
 function summary({ entity, matching, total, share }: Matches, isBounded: boolean): string {
   const what = entity === 'Products' ? 'products' : 'deleted products';
-  if (total === 0 && isBounded) return `None of the ${what} here are of that time: see --since.`;
+  if (total === 0 && isBounded)
+    return `None of the ${what} here are of that time: check --since and --until.`;
   if (total === 0) return `There are no ${what} here yet to try it on.`;
   const percent = (share * 100).toFixed(share === 1 || share === 0 ? 0 : 1);
   const verb = matching === 1 ? 'matches' : 'match';

@@ -1,6 +1,7 @@
 /** Answers `earshot query products`: rows, a number, or how they would be found. */
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/notification-date.ts';
 import {
   defaultOrderOf,
   type ProductQuery,
@@ -9,6 +10,7 @@ import {
 } from '../../domain/products.ts';
 import { printFilter } from '../../filter/print.ts';
 import type { Io } from '../io.ts';
+import type { OutputFlags } from '../shared-flags.ts';
 import { writeOut } from '../write-out.ts';
 import { compileFlags } from './compile-flags.ts';
 import { withCurrentIndex } from './current-index.ts';
@@ -20,12 +22,13 @@ import { type Order, parseOrder } from './product-order.ts';
 import { type ShownProduct, writeProducts } from './product-output.ts';
 import { withTexts } from './with-texts.ts';
 
-export interface QueryProductsFlags extends ProductFlags {
+export interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
   orderby?: string;
+  /** When the first notification about a product was received. */
+  since?: number;
+  until?: number;
   limit?: number;
   after?: string;
-  output?: ProductForm;
-  json?: true;
   count?: true;
   explain?: true;
   summaries?: true;
@@ -34,7 +37,13 @@ export interface QueryProductsFlags extends ProductFlags {
 type Question = ProductQuery & { order: Order };
 
 export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
-  const form = flags.output ?? (flags.json ? 'json' : 'table');
+  const { output: form } = flags;
+  if (flags.explain && form !== 'table' && form !== 'json') {
+    throw new AppError(
+      'usage',
+      '--explain prints table or json. Leave out --output, or use --json.',
+    );
+  }
   const question = readQuestion(io, flags, form);
   const place = readDataConfig(io);
   const { dataDir } = place;
@@ -50,11 +59,12 @@ export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<
 /** All that can be wrong with the flags is told before anything is opened. */
 function readQuestion(io: Io, flags: QueryProductsFlags, form: ProductForm): Question {
   const { entity, filter } = compileFlags(flags, io);
-  const { orderby, after } = flags;
+  const { orderby, after, since, until } = flags;
   const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
   return {
     entity,
     filter,
+    received: { fromUs: since, untilUs: until },
     order,
     after: after === undefined ? undefined : readPageKey(after, entity, order),
     limit: flags.limit ?? (form === 'table' ? tableRowsDefault : undefined),
@@ -99,7 +109,7 @@ async function explain(
   question: Question,
   json: boolean,
 ): Promise<void> {
-  const { entity, filter, order } = question;
+  const { entity, filter, order, received } = question;
   const explanation = await products.explain(question);
   const shown = {
     entity,
@@ -107,10 +117,15 @@ async function explain(
     orderby: `${order.by} ${order.direction}`,
     ...explanation,
   };
+  const times = [
+    ...(received?.fromUs === undefined ? [] : [`from ${formatDateUs(received.fromUs)}`]),
+    ...(received?.untilUs === undefined ? [] : [`before ${formatDateUs(received.untilUs)}`]),
+  ];
   if (json) return writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
   const lines = [
     `asked of    ${entity}`,
     `filter      ${shown.filter === '' ? '(none: every one)' : shown.filter}`,
+    ...(times.length === 0 ? [] : [`received    ${times.join(', ')}`]),
     `order       ${shown.orderby}`,
     ...explanationLines(explanation),
   ];

@@ -1,19 +1,13 @@
 /** Reads spans of time on the command line: how long back, a date, a month, from one to another. */
 import { InvalidArgumentError } from 'commander';
 import { parseDate } from '../../domain/notification-date.ts';
+import { lengthOfTimeUs } from '../time-argument.ts';
 
 /** Microseconds since 1970, UTC; `fromUs` is in it, `untilUs` is not. An absent end is open. */
 export interface TimeRange {
-  fromUs?: number;
-  untilUs?: number;
+  fromUs?: number | undefined;
+  untilUs?: number | undefined;
 }
-
-const unitsUs: Record<string, number> = {
-  m: 60e6,
-  h: 3_600e6,
-  d: 86_400e6,
-  w: 604_800e6,
-};
 
 const advice =
   'Use 24h or 7d (back from now), a year, month or day such as 2026-11, or A..B, A.., ..B of these or of times such as 2026-11-20T06:00Z.';
@@ -55,11 +49,8 @@ interface Moment {
 }
 
 function moment(text: string, nowUs: number): Moment {
-  const back = /^(\d+(?:\.\d+)?)([mhdw])$/.exec(text);
-  if (back !== null) {
-    const us = Math.round(nowUs - Number(back[1]) * (unitsUs[back[2] ?? ''] ?? 0));
-    return { startUs: us, endUs: us, kind: 'back' };
-  }
+  const backUs = lengthOfTimeUs(text);
+  if (backUs !== null) return { startUs: nowUs - backUs, endUs: nowUs - backUs, kind: 'back' };
   const calendar = /^(\d{4})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
   if (calendar !== null) return calendarSpan(calendar);
   const date = parseDate(text);

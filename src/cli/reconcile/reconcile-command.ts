@@ -29,8 +29,8 @@ import { createTellTrouble } from './tell-trouble.ts';
 import { neverRegistered, unknownSubscription } from './unknown-subscription.ts';
 
 export interface ReconcileFlags {
-  from?: TimeArgument;
-  to?: TimeArgument;
+  since?: TimeArgument;
+  until?: TimeArgument;
   subscription: readonly string[];
   dryRun?: true;
   check?: true;
@@ -84,15 +84,15 @@ function stopped({ dryRun }: ReconcileFlags, aheadUs: number): AppError {
   return new AppError('cancelled', `Stopped. ${dryRun ? 'Nothing was written.' : kept}`);
 }
 
-function windowOf({ from, to }: ReconcileFlags, io: Pick<Io, 'nowUs'>) {
+function windowOf({ since, until }: ReconcileFlags, io: Pick<Io, 'nowUs'>) {
   // By the moment at which the words were read: 0h would else be some milliseconds.
-  const nowUs = from?.readAtUs ?? io.nowUs();
-  const fromUs = from?.us ?? nowUs - dayUs;
-  const toUs = Math.min(to?.us ?? nowUs, nowUs);
+  const nowUs = since?.readAtUs ?? io.nowUs();
+  const fromUs = since?.us ?? nowUs - dayUs;
+  const toUs = Math.min(until?.us ?? nowUs, nowUs);
   if (fromUs < toUs) return { fromUs, toUs };
   throw new AppError(
     'usage',
-    'The window is empty: --from must lie before --to, and before now (UTC).',
+    'The window is empty: --since must lie before --until, and before now (UTC).',
   );
 }
 
@@ -107,7 +107,7 @@ async function wholeWindow(
   const pruned = `What was received before was pruned, and is not fetched again (\`earshot prune\`).`;
   const since = `${shortDateUs(wholeSinceUs)} (UTC)`;
   if (toUs <= wholeSinceUs) {
-    throw new AppError('usage', `The log is whole since ${since}, after --to. ${pruned}`);
+    throw new AppError('usage', `The log is whole since ${since}, after --until. ${pruned}`);
   }
   stderr.write(`Compared from ${since} on. ${pruned}\n`);
   return { fromUs: wholeSinceUs, toUs };
@@ -122,7 +122,7 @@ async function plannedTasks(
   const definitions = await completeness.definitions();
   const registrations = await administration.registrations();
   const known = [...new Set(definitions.map(({ subscription }) => subscription))];
-  if (known.length === 0) throw neverRegistered('then --from may reach back as far as you like');
+  if (known.length === 0) throw neverRegistered('then --since may reach back as far as you like');
   const unknown = named.filter((name) => !known.includes(name));
   if (unknown.length > 0) throw unknownSubscription(unknown, known);
   const subscriptions = named.length === 0 ? known : named;
@@ -203,12 +203,13 @@ function modeOf({ dryRun, check }: ReconcileFlags): ReconcileMode {
 /** The run of these words that did not end, or a new one. */
 async function begunRun(
   completeness: Store['completeness'],
-  { from, to, subscription, check }: ReconcileFlags,
+  { since, until, subscription, check }: ReconcileFlags,
   atUs: number,
 ): Promise<ReconcileRun & { isResumed: boolean }> {
   const words = {
-    from: from?.words,
-    to: to?.words,
+    // Named as the flags were before: a run that was begun then is still found.
+    from: since?.words,
+    to: until?.words,
     subscription: subscription.toSorted(),
     check: check === true,
   };

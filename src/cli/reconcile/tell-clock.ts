@@ -15,8 +15,8 @@ export function clockNote(aheadUs: number): string {
   if (aheadUs === 0) return '';
   const isAhead = aheadUs > 0;
   const what = isAhead
-    ? 'a window such as --from 12h begins that much too late'
-    : 'a window such as --from 12h ends that much too early';
+    ? 'a window such as --since 12h begins that much too late'
+    : 'a window such as --since 12h ends that much too early';
   const difference = `${duration(Math.abs(aheadUs) / 1_000)} ${isAhead ? 'ahead of' : 'behind'}`;
   return `This machine's clock is ${difference} the catalogue's: ${what}. Set it by NTP.\n`;
 }

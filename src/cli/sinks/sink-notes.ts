@@ -2,6 +2,7 @@
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { printable } from '../../domain/printable.ts';
 import type { SinkReader } from '../../domain/sinks.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { wrapText } from '../wrap-text.ts';
@@ -21,7 +22,7 @@ export async function printSinkNotes(
     const left = hasFile ? whatIsLeft(row) : null;
     for (const note of [await whyItWaits(row, sinks), await whatIsDead(row, sinks), left]) {
       if (note === null) continue;
-      const lines = wrapText(printable(note), '  ', io.stdout);
+      const lines = wrapText(asCalled(printable(note), io), '  ', io.stdout);
       const shown = lines.map((line) => paint('yellow', line));
       await writeOut(io.stdout, `\n${shown.join('\n')}\n`);
     }

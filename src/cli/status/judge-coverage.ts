@@ -13,7 +13,7 @@ export const judgeCoverage: Judge = (facts) => {
   if (missing > 0 && !isWatched(facts)) {
     return warning(
       `${counted(missing, 'event')} of the last 7 days ${missing === 1 ? 'is' : 'are'} not in the log.`,
-      'Run `earshot reconcile --from 7d` to fetch them.',
+      'Run `earshot reconcile --since 7d` to fetch them.',
     );
   }
   const counts = [

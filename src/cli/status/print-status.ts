@@ -2,6 +2,7 @@
 import { printable } from '../../domain/printable.ts';
 import { type PartStatus, type Status, statusLevels, statusParts } from '../../domain/status.ts';
 import { isWell } from '../../domain/status-json.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { wrapText } from '../wrap-text.ts';
@@ -41,13 +42,16 @@ export function printStatus(status: Status, io: Pick<Io, 'stdout' | 'env'>): str
   const width = { isTTY, columns: Math.min(columns, columnsMax) };
   const paint = painter(io, io.stdout);
   const { style: headStyle } = looks[worstFirst(status)[0]?.level ?? 'well'];
-  const head = wrapText(printable(headline(status)), '', width);
+  const head = wrapText(asCalled(printable(headline(status)), io), '', width);
   const lines = status.parts.flatMap(({ part, level, text, nextStep }) => {
     const { mark, style } = looks[level];
-    const words = wrapText(printable(text), indent, width);
+    const words = wrapText(asCalled(printable(text), io), indent, width);
     const [first = '', ...more] = words;
     const label = paint(style, `${mark} ${part.padEnd(nameWidth)}`);
-    const next = nextStep === null ? [] : wrapText(printable(`Next: ${nextStep}`), indent, width);
+    const next =
+      nextStep === null
+        ? []
+        : wrapText(asCalled(printable(`Next: ${nextStep}`), io), indent, width);
     return [`${label}  ${first.slice(indent.length)}`, ...more, ...next];
   });
   return `${[...head.map((line) => paint(headStyle, line)), '', ...lines].join('\n')}\n`;

@@ -11,7 +11,7 @@ export async function dropWaiting(ids: readonly number[] | 'all', io: Io): Promi
     io.stderr.write(
       count > 0
         ? `${count} dropped.\n`
-        : 'Nothing to drop: only what waits can be. earshot query summaries --state waiting shows which.\n',
+        : 'Nothing to drop. Only what waits can be dropped: `earshot query summaries --state waiting` shows it.\n',
     );
   } finally {
     await store.close();

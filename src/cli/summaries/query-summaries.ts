@@ -14,8 +14,16 @@ import { textLines } from './text-lines.ts';
 import { queueNote, waitsForItsTurn } from './waiting-turn.ts';
 
 export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promise<void> {
-  const form = flags.output ?? (flags.json ? 'json' : 'table');
-  const { kind, state, productId, subscription, since: sinceUs, until: untilUs, before } = flags;
+  const {
+    output: form,
+    kind,
+    state,
+    productId,
+    subscription,
+    since: sinceUs,
+    until: untilUs,
+    before,
+  } = flags;
   const verified = flags.unverified ? false : undefined;
   const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
   const query = { kind, state, productId, subscription, verified, sinceUs, untilUs, limit };
@@ -56,7 +64,7 @@ const noneOf = {
 function nothingThere({ state, unverified }: QuerySummariesFlags): string {
   if (unverified) return 'None that matches states what the facts do not have.\n';
   if (state !== undefined && state !== 'done') return `${noneOf[state]}\n`;
-  return 'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: earshot summarize --each --since 24h\n';
+  return 'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: `earshot summarize --each --since 24h`\n';
 }
 
 async function write(

@@ -88,7 +88,7 @@ async function waitingWords(
     const { words, frees } = spentWords(workEnd.limit, world.budget, until);
     return [
       `${wait}: ${words}.`,
-      ...(frees ? [`Then ${whoGoesOn} goes on, or earshot summarize.`] : []),
+      ...(frees ? [`Then ${whoGoesOn} continues, or \`earshot summarize\`.`] : []),
     ];
   }
   const postponed = [...waiting].filter((id) => ends.get(id)?.end === 'postponed');
@@ -101,7 +101,7 @@ async function waitingWords(
   return [
     ...[...new Set(reasons)].slice(0, reasonsMax),
     isLater
-      ? `${wait}; next try ${minuteOf(nextUs)} UTC, by ${whoGoesOn}, or by earshot summarize.`
+      ? `${wait}; next retry ${minuteOf(nextUs)} UTC, by ${whoGoesOn}, or by \`earshot summarize\`.`
       : `${wait}.`,
   ];
 }

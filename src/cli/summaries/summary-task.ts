@@ -60,8 +60,8 @@ export async function dueTask(
 /** What is said where the rules ask for nothing now. */
 export function nothingDue({ areOff }: Rules): string {
   return areOff
-    ? 'No rule asks for summaries: set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. Without a rule: earshot summarize --each --since 24h'
-    : 'Nothing was due. For what came before there were rules: earshot summarize --each --since 24h';
+    ? 'No rule asks for summaries: set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. Without a rule: `earshot summarize --each --since 24h`'
+    : 'Nothing was due. For what came before there were rules: `earshot summarize --each --since 24h`';
 }
 
 /** Those that failed or were dropped, and those named whose text is not verified. */
@@ -73,7 +73,7 @@ export async function retryTask(
   const count = await summaries.retry({ ids: wanted, nowUs: nowUs() });
   if (count > 0) stderr.write(`${count} to be tried again.\n`);
   const nothing =
-    'Nothing to try again: only what failed, was dropped, or, by its id, is not verified can be. earshot query summaries --state failed shows which.';
+    'Nothing to retry. Only failed and dropped summaries, or unverified ones named by id, can be retried: `earshot query summaries --state failed` shows them.';
   if (wanted === 'all') return { ids: count === 0 ? [] : undefined, nothing };
   const due = await summaries.due({ nowUs: nowUs(), limit: wanted.length, ids: wanted });
   const ids = due.map(({ id }) => id);

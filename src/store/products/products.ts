@@ -27,8 +27,12 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
   });
   return {
     find: (query, signal) => find(thread, query, signal),
-    count: ({ entity, filter }, signal) =>
-      ask<number>(thread, signal, (id) => ({ op: 'count', id, query: { entity, filter } })),
+    count: ({ entity, filter, received }, signal) =>
+      ask<number>(thread, signal, (id) => ({
+        op: 'count',
+        id,
+        query: { entity, filter, received },
+      })),
     keyOf,
     explain: (query) => thread.call<QueryExplanation>((id) => ({ op: 'explain', id, query })),
     indexState: () => thread.call<IndexState>((id) => ({ op: 'state', id })),

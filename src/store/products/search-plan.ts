@@ -21,7 +21,7 @@ export interface SearchPlan {
 }
 
 export function planSearch(
-  { entity, filter }: Pick<ProductQuery, 'entity' | 'filter'>,
+  { entity, filter, received }: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
   names: NameSample,
 ): SearchPlan {
   const terms = filter === null ? [] : filter.node === 'and' ? filter.terms : [filter];
@@ -34,7 +34,11 @@ export function planSearch(
   return {
     conditionBeside: (driver) => {
       const left = bounds.filter(({ term }) => !driver?.covers.includes(term));
-      return joined('AND', [ofEntity, ...left.flatMap(({ bound }) => bound ?? [])]);
+      return joined('AND', [
+        ofEntity,
+        ...receivedWithin(received),
+        ...left.flatMap(({ bound }) => bound ?? []),
+      ]);
     },
     drivers: driversOf(filter, names),
     byColumns,
@@ -42,6 +46,13 @@ export function planSearch(
     needs: needsOf(byRecords),
     matches: (view) => tests.every((test) => test(view)),
   };
+}
+
+function receivedWithin({ fromUs, untilUs }: ProductQuery['received'] = {}): SqlCondition[] {
+  return [
+    ...(fromUs === undefined ? [] : [{ sql: 'p.received_at_us >= ?', values: [fromUs] }]),
+    ...(untilUs === undefined ? [] : [{ sql: 'p.received_at_us < ?', values: [untilUs] }]),
+  ];
 }
 
 function needsOf(terms: readonly FilterTree[]): SearchPlan['needs'] {

@@ -42,7 +42,7 @@ export function judgeMissing(
     severity: 'warning',
     cause: `${countText(count)} events of the subscription ${name} are not in the log.`,
     evidence: [`They are of ${momentText(fromUs)} to ${momentText(toUs)}.`],
-    nextStep: `Run \`earshot reconcile --from ${isoText(fromUs)} --to ${isoText(toUs)} --subscription ${name}\` to fetch them.`,
+    nextStep: `Run \`earshot reconcile --since ${isoText(fromUs)} --until ${isoText(toUs)} --subscription ${name}\` to fetch them.`,
   });
 }
 
@@ -66,7 +66,7 @@ export function judgeUnknown({ name }: Registration, situation: Situation): Verd
       `The oldest of them began at ${momentText(oldestUs)}, ${lengthText(nowUs - oldestUs)} ago.`,
       `earshot has been up for ${lengthText(nowUs - up.fromUs)}, and compares an hour when it ended ${lengthText(settlingUs)} ago.`,
     ],
-    nextStep: `Run \`earshot reconcile --from ${isoText(oldestUs)} --to ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to see what stands in the way.`,
+    nextStep: `Run \`earshot reconcile --since ${isoText(oldestUs)} --until ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to see what stands in the way.`,
   });
 }
 

@@ -32,7 +32,7 @@ describe('the port', () => {
     const [finding] = await checkPort({ publicUrl: `https://127.0.0.1:${port}` });
     expect(finding).toMatchObject({ state: 'fail' });
     expect(finding?.message).toContain(`refuses connections on port ${port}`);
-    expect(finding?.advice).toContain('npm start');
+    expect(finding?.advice).toContain('earshot start');
   });
 });
 

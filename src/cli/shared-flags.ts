@@ -1,0 +1,97 @@
+/** The flags that several commands take: each is defined here once, with its help text. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { wholeNumber } from './number-argument.ts';
+
+/** What the action of a command with `--json` gets, whichever of the two flags was given. */
+export interface OutputFlags<Form extends string> {
+  output: Form;
+  json?: true;
+}
+
+/** `-o, --output`; the first form is the default. */
+export function outputOption(forms: readonly string[]): Option {
+  return new Option('-o, --output <form>', `form of the output (default: ${forms[0]})`).choices(
+    forms,
+  );
+}
+
+/** `-n, --limit`. `note` says what applies without the flag, where that is no fixed number. */
+export function limitOption({ of = 'rows', note = '' } = {}): Option {
+  const text = `maximum number of ${of}${note === '' ? '' : ` (${note})`}`;
+  return new Option(`-n, --limit <${of}>`, text).argParser(wholeNumber(1));
+}
+
+/** `--since`. `of` says what the time belongs to ("received", "published"), `note` what applies without the flag. */
+export function sinceOption<Time>(parse: (text: string) => Time, of: string, note = ''): Option {
+  const when = 'from this time on: 90m, 24h or 7d (that long ago), or a date (UTC)';
+  const text = `${of} ${when}${note === '' ? '' : `; default ${note}`}`;
+  return new Option('--since <time>', text).argParser(parse);
+}
+
+/** `--until`. */
+export function untilOption<Time>(parse: (text: string) => Time, of: string): Option {
+  return new Option('--until <time>', `${of} before this time`).argParser(parse);
+}
+
+/** `--yes`. */
+export function yesOption(): Option {
+  return new Option('--yes', 'do not ask');
+}
+
+/** Keeps an earlier name of a flag working, without showing it: the action gets the value under the name of today. */
+export function addHiddenAlias<Value>(
+  command: Command,
+  flags: string,
+  { of, parse }: { of: string; parse: (text: string) => Value },
+): Command {
+  const alias = new Option(flags).argParser(parse).hideHelp();
+  return command.addOption(alias).on(`option:${alias.name()}`, () => {
+    command.setOptionValueWithSource(of, command.getOptionValue(alias.attributeName()), 'cli');
+  });
+}
+
+/** Adds what belongs to every command: `--data-dir`, and `-o, --output` next to `--json`. */
+export function addCommonFlags(command: Command): void {
+  if (!readsNoData.includes(pathOf(command))) {
+    command.option('--data-dir <folder>', 'the data directory (EARSHOT_DATA_DIR)', folder);
+  }
+  const json = command.options.find(({ long }) => long === '--json');
+  if (json === undefined) return;
+  json.conflicts('output');
+  const own = command.options.find(({ long }) => long === '--output');
+  const output = own ?? outputOption(['table', 'json']);
+  if (own === undefined) command.addOption(output);
+  command.hook('preAction', (self, action) => {
+    if (self === action) unifyOutput(self, output.argChoices?.[0]);
+  });
+}
+
+/** Commands that never open the data directory. */
+const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check'];
+
+/** The words that call a command, without the program's name. */
+function pathOf(command: Command): string {
+  const { parent } = command;
+  if (parent === null) return '';
+  return `${pathOf(parent)} ${command.name()}`.trim();
+}
+
+/** Both flags hold the chosen form, so that an action may read either. */
+function unifyOutput(command: Command, first: string | undefined): void {
+  const { output, json } = command.opts<{ output?: string; json?: true }>();
+  const form = output ?? (json ? 'json' : first);
+  command.setOptionValue('output', form);
+  command.setOptionValue('json', form === 'json' ? true : undefined);
+}
+
+/** The folder of `--data-dir`, given to a command or to one above it. */
+export function dataDirOf(command: Command | null): string | undefined {
+  if (command === null) return undefined;
+  return command.getOptionValue('dataDir') ?? dataDirOf(command.parent);
+}
+
+/** Parser of a folder's path. */
+export function folder(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('Use the path of a folder.');
+  return text;
+}

@@ -1,0 +1,95 @@
+/** Messages name commands as the user calls the program; data, JSON and the log keep the plain name. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { runCommand } from './fake-io.ts';
+import { createWorld } from './filled-store.ts';
+
+const root = join(import.meta.dirname, '../..');
+const byNpx = { npm_command: 'exec', npm_package_name: 'my-project' };
+const byScript = { npm_command: 'run-script', npm_package_name: 'earshot' };
+const byOwnScript = { npm_command: 'start', npm_package_name: 'my-project' };
+
+describe('a message', () => {
+  it.each([
+    ['with npx', byNpx, 'npx --no -- earshot'],
+    ['by a script of a checkout', byScript, 'npm run -s earshot --'],
+    ['by a script of a project', byOwnScript, 'npx --no -- earshot'],
+    ['from the path', {}, 'earshot'],
+  ])('names commands as they are called %s', async (_, env, name) => {
+    const failed = await runCommand(['start'], { env });
+    expect(failed.err).toContain(`Run \`${name} credentials create\``);
+    const { out } = await runCommand(['query', '--help'], { env });
+    expect(out).toContain(`Usage: ${name} query [options]`);
+    expect(out).toContain(`\n  $ ${name} query --since 24h --event created\n`);
+    const slip = await runCommand(['query', '--sinse'], { env });
+    expect(slip.err).toContain(`(\`${name} query --help\` shows what it takes)`);
+    const doctor = await runCommand(['doctor'], { env });
+    expect(doctor.out).toContain(`\`${name} credentials create\``);
+  });
+
+  it('keeps the plain name in JSON', async () => {
+    const { out } = await runCommand(['doctor', '--json'], { env: byNpx });
+    expect(out).toContain('`earshot credentials create`');
+    expect(out).not.toContain('npx');
+  });
+
+  it.each(['status', 'alerts', 'index', 'sinks'])('of %s leaves no plain name', async (command) => {
+    const world = createWorld();
+    await world.fill([]);
+    const login = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
+    const env = { ...byNpx, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
+    const { out, err } = await world.earshot([command], { env, isTTY: true, columns: 90 });
+    expect(`${out}${err}`).not.toMatch(/(?<!-- )\bearshot [a-z]+/);
+  });
+});
+
+it('every command that a message names stands in backticks', () => {
+  const commands = readdirSync(join(root, 'src/cli/commands')).map((file) => file.slice(0, -3));
+  const named = new RegExp(`(?<![\`$\\w./-] ?)\\bearshot (${commands.join('|')})\\b`);
+  const inExample = /^ +(\$|EARSHOT_)/;
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
+  const wrong = files
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) =>
+      readFileSync(join(root, 'src', file), 'utf8')
+        .split('\n')
+        .filter(
+          (line) => named.test(line) && !inExample.test(line) && !/^\s*(\*|\/[/*])/.test(line),
+        )
+        .map((line) => `${file}: ${line.trim()}`),
+    );
+  // A name of the sandbox's authority and its description, a heading, and the seal of a backup file.
+  const names =
+    /CN=earshot sandbox|port of the earshot sandbox|'bold', 'earshot demo'|SHA-256 of all/;
+  expect(wrong.filter((line) => !names.test(line))).toEqual([]);
+});
+
+it.skipIf(process.platform === 'win32')(
+  'bin/earshot runs from another folder, through links of links, whatever Node is on the path',
+  () => {
+    const folder = temporaryDirectory();
+    const elsewhere = join(folder, 'project with a blank');
+    mkdirSync(elsewhere);
+    symlinkSync(join(root, 'bin/earshot'), join(folder, 'first'));
+    symlinkSync('../first', join(elsewhere, 'earshot'));
+    const { PATH = '' } = bareEnvironment({});
+    // A Node on the path that would fail is not used: the checkout has its own.
+    symlinkSync('/bin/false', join(elsewhere, 'node'));
+    const run = (...argv: string[]) =>
+      spawnSync('earshot', argv, {
+        cwd: elsewhere,
+        encoding: 'utf8',
+        env: bareEnvironment({ PATH: `${elsewhere}:${PATH}` }),
+      });
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
+    const failed = run('start');
+    expect(failed.status).toBe(2);
+    expect(failed.stderr).toContain('Run `earshot credentials create`');
+    expect(failed.stderr).toContain(`There is no file .env in ${elsewhere}.`);
+  },
+);

@@ -23,6 +23,8 @@ export function queryProductsCommand(io: Io): Command {
       new Option('--output <form>', 'form of the products (default: table)').choices(productForms),
     )
     .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .option('--columns <names>', 'columns of table and csv, with commas between them')
+    .option('--wide', 'print whole names, and all columns of the table, on any terminal')
     .option('--summaries', 'with a text about each, in every form')
     .addOption(
       new Option('--count', 'print how many there are').conflicts([

@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { notificationFields } from '../../domain/json-rows.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { DriftCount, NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
@@ -14,7 +15,7 @@ import {
 import type { Io } from '../io.ts';
 import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
-import { printTable } from '../table.ts';
+import { printTable, readColumnNames } from '../table.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 import { queryProductsCommand } from './query-products.ts';
 import { querySummariesCommand } from './query-summaries.ts';
@@ -30,6 +31,8 @@ interface QueryFlags extends FilterFlags {
   output?: OutputForm;
   json?: true;
   body?: true;
+  columns?: string;
+  wide?: true;
 }
 
 export function queryCommand(io: Io): Command {
@@ -51,9 +54,11 @@ export function queryCommand(io: Io): Command {
       new Option('--output <form>', 'form of the rows (default: table)').choices(outputForms),
     )
     .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .option('--columns <names>', 'columns of table and csv, with commas between them')
+    .option('--wide', 'print whole names, and all columns of the table, on any terminal')
     .addOption(
       new Option('--body', 'print the request bodies instead, byte by byte as they came').conflicts(
-        ['output', 'json'],
+        ['output', 'json', 'columns', 'wide'],
       ),
     )
     .addHelpText(
@@ -97,6 +102,7 @@ async function query(io: Io, flags: QueryFlags): Promise<void> {
   warnOfUnknownEvents(flags, io);
   const form = flags.output ?? (flags.json ? 'json' : 'table');
   const { order, after, before } = flags;
+  const columns = readColumns(flags.columns, form);
   const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);
   const question = {
     ...toQuery(flags),
@@ -114,9 +120,19 @@ async function query(io: Io, flags: QueryFlags): Promise<void> {
         yield row;
       }
     };
-    const count = await writeRows(io.stdout, form, noted());
+    const options = { columns, wide: flags.wide === true };
+    const count = await writeRows(io.stdout, form, noted(), store, options);
     if (form === 'table') tellRest(io, count, limit, order, last);
   });
+}
+
+function readColumns(text: string | undefined, form: OutputForm): string[] | undefined {
+  if (text === undefined) return undefined;
+  if (form === 'table' || form === 'csv') return readColumnNames(text, notificationFields);
+  throw new AppError(
+    'usage',
+    `--columns chooses columns of a table or of csv, and ${form} has none. Use --output csv, or leave --columns out.`,
+  );
 }
 
 function tellRest(

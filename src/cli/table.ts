@@ -30,6 +30,8 @@ export interface TableOptions {
 const measuredRowsMax = 500;
 const gap = '  ';
 const flexibleWidthMin = 20;
+/** Optional columns leave a required flexible one as much as this. */
+const flexibleWidthKept = 30;
 /** Cells of the other columns are short by nature; what comes from outside may be anything. */
 const fixedWidthMax = 40;
 
@@ -109,7 +111,9 @@ function layoutOf<Row>(
   });
   const required = measured.filter(({ rank }) => rank === undefined);
   let total = -gap.length;
-  for (const { column, width } of required) total += leastWidth(column, width) + gap.length;
+  for (const { column, width } of required) {
+    total += gap.length + (column.flexible ? Math.min(width, flexibleWidthKept) : width);
+  }
   const chosen = new Set(required);
   for (const one of measured.toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
     if (chosen.has(one) || total + gap.length + one.width > available) continue;

@@ -84,8 +84,9 @@ function serialOf(serial: string | null): string {
  */
 function withNamedFacts<Row extends ProductFacts>(row: Row): Row {
   const { platform, productType, processingLevel, orbitNumber, relativeOrbitNumber, tile } = row;
-  const isComplete = platform !== null && productType !== null && processingLevel !== null;
-  if (isComplete && relativeOrbitNumber !== null && orbitNumber !== null) return row;
+  const hasOrbit = orbitNumber !== null || relativeOrbitNumber !== null;
+  // Most records have their attributes: reading a name takes longer than all else of a row.
+  if (platform !== null && productType !== null && hasOrbit) return row;
   const named = readName(row.productName ?? '');
   if (named === null) return row;
   return {

@@ -1,9 +1,14 @@
 /** The rows of the log as people and programs get them: table, JSON, NDJSON, CSV. */
 import { stringify } from 'csv-stringify/sync';
+import { AppError } from '../domain/app-error.ts';
+import { jsonOf } from '../domain/json-of.ts';
 import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
-import type { NotificationRow } from '../domain/ports.ts';
+import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
+import { type ProductRecord, recordIn } from '../filter/record-parts.ts';
+import { factsOfRecord } from '../store/products/product-rows.ts';
 import type { Output } from './io.ts';
-import { type Column, printTable } from './table.ts';
+import { type ProductCells, productCells } from './products/product-cells.ts';
+import { type Column, chosenColumns, printTable } from './table.ts';
 import { writeForeign, writeOut } from './write-out.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
@@ -11,31 +16,108 @@ export type OutputForm = (typeof outputForms)[number];
 
 type OutputRow = ReturnType<typeof toNotificationJson>;
 
-const columns: readonly Column<OutputRow>[] = [
-  { title: 'position', value: (row) => String(row.position), align: 'right' },
-  { title: 'received (UTC)', value: (row) => shortTime(row.receivedAt) },
-  { title: 'event', value: (row) => row.event },
-  { title: 'product', value: (row) => row.productName ?? row.productId, flexible: true },
-  { title: 'subscription', value: (row) => row.subscription ?? '-' },
-  { title: 'seen', value: (row) => String(row.timesSeen), align: 'right' },
+export interface NotificationOutputOptions {
+  /** Fields for table and CSV in place of the usual ones. */
+  columns?: readonly string[] | undefined;
+  /** Tables are not fitted to the terminal. */
+  wide?: boolean;
+}
+
+/** A notification with the cells of its product, which several columns share. */
+interface ListedNotification {
+  row: OutputRow;
+  cells: ProductCells;
+}
+
+type NotificationColumn = Column<ListedNotification>;
+
+const usualColumns: readonly NotificationColumn[] = [
+  {
+    title: 'position',
+    value: ({ row }) => String(row.position),
+    align: 'right',
+    optionalRank: 1,
+  },
+  { title: 'received (UTC)', value: ({ row }) => shortTime(row.receivedAt) },
+  { title: 'event', value: ({ row }) => row.event },
+  { title: 'sat', value: ({ cells }) => cells.mission ?? '-' },
+  { title: 'type', value: ({ cells }) => cells.type ?? '-' },
+  { title: 'sensed (UTC)', value: ({ cells }) => cells.sensed ?? '-', optionalRank: 0 },
+  { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' },
+  { title: 'cloud', value: ({ cells }) => cells.cloud ?? '-', align: 'right', optionalRank: 2 },
+  { title: 'place', value: ({ cells }) => cells.place ?? '-', optionalRank: 3 },
+  {
+    title: 'product',
+    value: ({ row }) => row.productName ?? row.productId,
+    flexible: true,
+    widthMin: 12,
+    optionalRank: 5,
+    requiredBy: ({ cells }) => cells.mission === null,
+  },
+  { title: 'subscription', value: ({ row }) => row.subscription ?? '-', optionalRank: 4 },
+  { title: 'seen', value: ({ row }) => String(row.timesSeen), align: 'right', optionalRank: 6 },
 ];
 
-/** Writes rows as they come; returns how many there were. */
+/** Writes rows as they come; returns how many there were. `log` has the bodies that the rows came in. */
 export async function writeRows(
   output: Output,
   form: OutputForm,
   rows: AsyncIterable<NotificationRow>,
+  log: Pick<NotificationLog, 'body'>,
+  { columns, wide = false }: NotificationOutputOptions = {},
 ): Promise<number> {
+  if (form === 'table' && columns === undefined) {
+    return printTable(output, usualColumns, listed(rows, log), { wide });
+  }
   const outputRows = mapped(rows);
-  if (form === 'table') return printTable(output, columns, outputRows);
+  if (form === 'table') {
+    return printTable(
+      output,
+      chosenColumns<OutputRow>(columns ?? [], (row) => row),
+      outputRows,
+    );
+  }
   if (form === 'json') return writeJson(output, outputRows);
+  const fields = columns ?? notificationFields;
   let count = 0;
-  if (form === 'csv') await writeOut(output, `${notificationFields.join(',')}\n`);
+  if (form === 'csv') await writeOut(output, `${fields.join(',')}\n`);
   for await (const row of outputRows) {
     count += 1;
-    await writeForeign(output, lineOf(form, row));
+    await writeForeign(output, lineOf(form, row, fields));
   }
   return count;
+}
+
+/** The cells of a notification's product, from the record in its body and the product's name. */
+export async function notificationCells(
+  row: NotificationRow,
+  log: Pick<NotificationLog, 'body'>,
+): Promise<ProductCells> {
+  const record = await recordOf(row, log);
+  return productCells(factsOfRecord(record ?? {}, row.productName), record);
+}
+
+/** Null where the body has no record, was pruned, or cannot be read: a list continues without it. */
+async function recordOf(
+  { position, bodyIndex }: NotificationRow,
+  log: Pick<NotificationLog, 'body'>,
+): Promise<ProductRecord | null> {
+  try {
+    const text = new TextDecoder().decode(await log.body(position));
+    return recordIn(jsonOf(text), bodyIndex);
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+async function* listed(
+  rows: AsyncIterable<NotificationRow>,
+  log: Pick<NotificationLog, 'body'>,
+): AsyncGenerator<ListedNotification> {
+  for await (const row of rows) {
+    yield { row: toNotificationJson(row), cells: await notificationCells(row, log) };
+  }
 }
 
 /** Writes an array, one element a line. Works for any rows, and on a terminal for any text in them. */
@@ -52,10 +134,14 @@ export async function writeJson<Row>(
   return count;
 }
 
-function lineOf(form: 'ndjson' | 'csv', row: OutputRow): string {
+function lineOf(
+  form: 'ndjson' | 'csv',
+  row: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+): string {
   if (form === 'ndjson') return `${JSON.stringify(row)}\n`;
   // Names come from outside: a spreadsheet must not take one for a formula.
-  return stringify([notificationFields.map((field) => row[field])], { escape_formulas: true });
+  return stringify([fields.map((field) => row[field])], { escape_formulas: true });
 }
 
 async function* mapped(rows: AsyncIterable<NotificationRow>): AsyncGenerator<OutputRow> {

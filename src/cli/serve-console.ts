@@ -48,12 +48,13 @@ export async function serveConsole(
   { log, ...parts }: ConsoleParts,
   { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedConsole> {
-  const { listen, password } = config;
+  const { listen, password, catalogueUrl } = config;
   const checkCredentials =
     password === undefined ? null : createCredentialCheck([{ username, password }]);
   const gate = { log, nowUs, newRequestId: newId };
   const app = createConsoleApp({
     ...parts,
+    catalogueUrl,
     log,
     nowUs,
     newRequestId: newId,

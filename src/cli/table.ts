@@ -1,5 +1,6 @@
 /** Prints rows as an aligned table that fits the terminal, and streams what is beyond the first page. */
 
+import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './write-out.ts';
@@ -10,14 +11,27 @@ export interface Column<Row> {
   align?: 'right';
   /** Cut, in the middle, when the terminal is too narrow. One column of a table may be. */
   flexible?: true;
-  /** The least width that it is cut to; 20 unless told, for names that are long. */
+  /** The least width that it is cut to; 20 by default, for names that are long. */
   widthMin?: number;
+  /** Printed only where the terminal has the width for the whole column; lower ranks are added first. */
+  optionalRank?: number;
+  /** Rows that say nothing without this column: one of them makes an optional column a required one. */
+  requiredBy?: (row: Row) => boolean;
+  /** Never cut, also where other columns are: the user asked for exactly this. */
+  whole?: true;
+}
+
+export interface TableOptions {
+  /** Prints all columns whole, however wide the terminal is. */
+  wide?: boolean;
 }
 
 /** Rows that decide the widths; later ones that are longer push their line out. */
 const measuredRowsMax = 500;
 const gap = '  ';
 const flexibleWidthMin = 20;
+/** Optional columns leave a required flexible one as much as this. */
+const flexibleWidthKept = 30;
 /** Cells of the other columns are short by nature; what comes from outside may be anything. */
 const fixedWidthMax = 40;
 
@@ -26,22 +40,22 @@ export async function printTable<Row>(
   output: Output,
   columns: readonly Column<Row>[],
   rows: AsyncIterable<Row> | Iterable<Row>,
+  { wide = false }: TableOptions = {},
 ): Promise<number> {
-  let measured: string[][] | null = [];
-  let widths: number[] = [];
+  let measured: Row[] | null = [];
+  let layout: Layout<Row> | null = null;
   let count = 0;
-  const line = (cells: readonly string[]) => `${formatLine(columns, cells, widths)}\n`;
-  const flush = async (cells: string[][]) => {
-    const titles = columns.map(({ title }) => title);
-    widths = fittedWidths(columns, [titles, ...cells], output);
-    await writeOut(output, [titles, ...cells].map(line).join(''));
+  const flush = async (first: readonly Row[]): Promise<Layout<Row>> => {
+    const chosen = layoutOf(columns, first, wide ? Number.POSITIVE_INFINITY : widthOf(output));
+    const lines = [titlesOf(chosen), ...first.map((row) => lineOf(chosen, row))];
+    await writeOut(output, lines.join(''));
+    return chosen;
   };
   for await (const row of rows) {
     count += 1;
-    const cells = columns.map(({ value }) => printable(value(row)));
-    if (measured === null) await writeOut(output, line(cells));
-    else if (measured.push(cells) === measuredRowsMax) {
-      await flush(measured);
+    if (layout !== null) await writeOut(output, lineOf(layout, row));
+    else if (measured?.push(row) === measuredRowsMax) {
+      layout = await flush(measured);
       measured = null;
     }
   }
@@ -49,43 +63,112 @@ export async function printTable<Row>(
   return count;
 }
 
-function fittedWidths<Row>(
-  columns: readonly Column<Row>[],
-  lines: readonly string[][],
-  output: Output,
-) {
-  const widths = columns.map((_, i) =>
-    lines.reduce((most, line) => Math.max(most, lengthOf(line[i], columns[i])), 0),
-  );
-  const flexible = columns.findIndex((column) => column.flexible);
-  if (output.isTTY !== true || output.columns === undefined || flexible === -1) return widths;
-  const total = widths.reduce((sum, width) => sum + width + gap.length, -gap.length);
-  const excess = Math.max(0, total - output.columns);
-  const widthMin = columns[flexible]?.widthMin ?? flexibleWidthMin;
-  return widths.map((width, i) =>
-    i === flexible ? Math.max(Math.min(width, widthMin), width - excess) : width,
+/** Reads `--columns a,b,c`. Throws `usage` with the valid names for one that is unknown. */
+export function readColumnNames(text: string, valid: readonly string[]): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !valid.includes(name));
+  if (unknown.length === 0) return [...new Set(names)];
+  const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
+  throw new AppError(
+    'usage',
+    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}. Use names from: ${valid.join(', ')}.`,
   );
 }
 
-function lengthOf<Row>(cell = '', column?: Column<Row>): number {
-  return column?.flexible ? cell.length : Math.min(cell.length, fixedWidthMax);
+/** Columns that show fields as they are in CSV, whole; absent values as `-`. */
+export function chosenColumns<Row>(
+  fields: readonly string[],
+  valuesOf: (row: Row) => Readonly<Record<string, unknown>>,
+): Column<Row>[] {
+  return fields.map((field) => ({
+    title: field,
+    value: (row) => String(valuesOf(row)[field] ?? '-'),
+    whole: true,
+  }));
 }
 
-function formatLine<Row>(
+/** The columns of a terminal; no limit in a pipe. */
+export function widthOf({ isTTY, columns }: Output): number {
+  return isTTY === true && columns !== undefined ? columns : Number.POSITIVE_INFINITY;
+}
+
+/** The columns that are printed, each with its width. */
+interface Layout<Row> {
+  columns: readonly Column<Row>[];
+  widths: readonly number[];
+}
+
+function layoutOf<Row>(
   columns: readonly Column<Row>[],
-  cells: readonly string[],
-  widths: readonly number[],
-): string {
-  const padded = cells.map((cell, i) => {
-    const width = widths[i] ?? 0;
-    const text = shorten(cell, columns[i]?.flexible ? width : fixedWidthMax);
-    return columns[i]?.align === 'right' ? text.padStart(width) : text.padEnd(width);
+  rows: readonly Row[],
+  available: number,
+): Layout<Row> {
+  const measured = columns.map((column) => {
+    const cells = [column.title, ...rows.map((row) => printable(column.value(row)))];
+    const width = cells.reduce((most, cell) => Math.max(most, lengthOf(cell, column)), 0);
+    const { optionalRank: rank, requiredBy = () => false } = column;
+    return { column, width, rank: rank !== undefined && rows.some(requiredBy) ? undefined : rank };
   });
-  return padded.join(gap).trimEnd();
+  const required = measured.filter(({ rank }) => rank === undefined);
+  let total = -gap.length;
+  for (const { column, width } of required) {
+    total += gap.length + (column.flexible ? Math.min(width, flexibleWidthKept) : width);
+  }
+  const chosen = new Set(required);
+  for (const one of measured.toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
+    if (chosen.has(one) || total + gap.length + one.width > available) continue;
+    chosen.add(one);
+    total += gap.length + one.width;
+  }
+  const shown = measured.filter((one) => chosen.has(one));
+  const widths = fittedWidths(shown, available);
+  return { columns: shown.map(({ column }) => column), widths };
 }
 
-/** Product names tell most at both ends, so the middle goes. */
-function shorten(text: string, width: number): string {
+function fittedWidths<Row>(
+  shown: readonly { column: Column<Row>; width: number }[],
+  available: number,
+): number[] {
+  const total = shown.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
+  const excess = Math.max(0, total - available);
+  return shown.map(({ column, width }) =>
+    column.flexible ? Math.max(leastWidth(column, width), width - excess) : width,
+  );
+}
+
+function leastWidth<Row>({ flexible, widthMin }: Column<Row>, width: number): number {
+  return flexible ? Math.min(width, widthMin ?? flexibleWidthMin) : width;
+}
+
+function titlesOf<Row>(layout: Layout<Row>): string {
+  return formatLine(
+    layout,
+    layout.columns.map(({ title }) => title),
+  );
+}
+
+function lineOf<Row>(layout: Layout<Row>, row: Row): string {
+  return formatLine(
+    layout,
+    layout.columns.map(({ value }) => printable(value(row))),
+  );
+}
+
+function lengthOf<Row>(cell: string, { flexible, whole }: Column<Row>): number {
+  return flexible || whole ? cell.length : Math.min(cell.length, fixedWidthMax);
+}
+
+function formatLine<Row>({ columns, widths }: Layout<Row>, cells: readonly string[]): string {
+  const padded = cells.map((cell, i) => {
+    const [column, width = 0] = [columns[i], widths[i]];
+    const text = column?.whole ? cell : shorten(cell, column?.flexible ? width : fixedWidthMax);
+    return column?.align === 'right' ? text.padStart(width) : text.padEnd(width);
+  });
+  return `${padded.join(gap).trimEnd()}\n`;
+}
+
+/** Cuts a text in the middle: both ends of a name say more. */
+export function shorten(text: string, width: number): string {
   if (text.length <= width) return text;
   // By characters, so that none is cut in two.
   const characters = Array.from(text);

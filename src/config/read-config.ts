@@ -101,3 +101,10 @@ export function readDataConfig(environment: Environment): Readonly<DataConfig> {
   refuseProblems(problems);
   return Object.freeze({ dataDir: values.dataDir, diskReserveBytes: values.diskReserve });
 }
+
+/** The catalogue's address without `/odata/v1`, for links to what it holds. */
+export function readCatalogueUrl(environment: Environment): string {
+  const { values, problems } = readVariables(environment, ['catalogueUrl']);
+  refuseProblems(problems);
+  return values.catalogueUrl;
+}

@@ -17,30 +17,39 @@ export interface ApiRoute {
   description: string;
   query: z.ZodObject;
   answer: z.ZodType;
+  /** Other media types of the answer, each with its schema. */
+  otherAnswers?: Readonly<Record<string, z.ZodType>>;
   /** Headers that an answer may carry, each with what it says. */
   headers: Readonly<Record<string, string>>;
   /** Rejects with `invalid` when a parameter is not as its schema says; stops when the signal is aborted. */
-  respond(url: URL, signal: AbortSignal): Promise<ApiAnswer>;
+  respond(url: URL, signal: AbortSignal, accept: string): Promise<ApiAnswer>;
 }
 
 /** Parameters that may come several times, or as one with commas. */
 const listParameters: readonly string[] = ['event'];
 
 /** A row whose handler gets the parameters read, and must give what its schema says. */
-export function apiRoute<Query extends z.ZodObject, Answer extends z.ZodType<object>>(
-  row: Omit<ApiRoute, 'respond' | 'query' | 'answer'> & {
+export function apiRoute<
+  Query extends z.ZodObject,
+  Answer extends z.ZodType<object>,
+  Other extends object = never,
+>(
+  row: Omit<ApiRoute, 'respond' | 'query' | 'answer' | 'otherAnswers'> & {
     query: Query;
     answer: Answer;
+    otherAnswers?: Readonly<Record<string, z.ZodType<Other>>>;
     respond(
       query: z.output<Query>,
       url: URL,
       signal: AbortSignal,
-    ): Promise<ApiAnswer<z.output<Answer>>>;
+      accept: string,
+    ): Promise<ApiAnswer<z.output<Answer> | Other>>;
   },
 ): ApiRoute {
   return {
     ...row,
-    respond: async (url, signal) => row.respond(readParameters(row.query, url), url, signal),
+    respond: async (url, signal, accept) =>
+      row.respond(readParameters(row.query, url), url, signal, accept),
   };
 }
 

@@ -43,6 +43,8 @@ export interface ConsoleOptions extends GuardOptions {
   notifications: NotificationLog;
   summaries: SummaryReader;
   completeness: CompletenessReader;
+  /** The beginning of download URLs. */
+  catalogueUrl: string;
   status: () => Promise<Status>;
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
@@ -104,7 +106,10 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const routes = [
     { route: notificationsRoute(notifications), line: notificationLine },
-    { route: productsRoute({ products, summaries }), line: productLine },
+    {
+      route: productsRoute({ products, summaries, catalogueUrl: options.catalogueUrl }),
+      line: productLine,
+    },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute({ completeness, products, nowUs }), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },
@@ -143,7 +148,8 @@ function pathsOf(table: readonly ApiRoute[]) {
 
 function answerApi(route: ApiRoute, line: QueryLine, context: Context): Promise<Response> {
   return line(async (signal) => {
-    const { body, headers = {} } = await route.respond(askedUrl(context), signal);
+    const accept = context.req.header('accept') ?? '';
+    const { body, headers = {} } = await route.respond(askedUrl(context), signal, accept);
     return jsonAnswer(body, headers);
   }, context.req.raw.signal);
 }

@@ -65,7 +65,11 @@ function operationOf(route: ApiRoute): object {
       200: {
         description: route.summary,
         headers: Object.fromEntries(headers),
-        content: { 'application/json': { schema: schemaOf(route.answer, 'output') } },
+        content: Object.fromEntries(
+          Object.entries({ 'application/json': route.answer, ...route.otherAnswers }).map(
+            ([type, schema]) => [type, { schema: schemaOf(schema, 'output') }],
+          ),
+        ),
       },
       ...Object.fromEntries(errors),
     },

@@ -1,7 +1,7 @@
 /** `/api/products`: the products that notifications told of, each in its newest state. */
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import type { Entity } from '../domain/filter-tree.ts';
+import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { toProductJson } from '../domain/json-rows.ts';
 import {
   defaultOrderOf,
@@ -14,8 +14,11 @@ import {
 } from '../domain/products.ts';
 import type { SummaryReader, SummaryText } from '../domain/summaries.ts';
 import { toTextJson } from '../domain/summary-rows.ts';
+import { parseBoundingBox } from '../filter/bounding-box.ts';
+import { intersects } from '../filter/builder.ts';
 import { requireFilter } from '../filter/check.ts';
 import { orderableFields } from '../filter/fields.ts';
+import { toFeature } from '../filter/product-feature.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -63,11 +66,32 @@ export const productFields = z.object({
     .describe('The text about it, null where there is none; there when `summary=true`.'),
 });
 
+/** The condition that a box states, and what its writer may not have meant. */
+const boxParameter = z.string().transform((text, context) => {
+  try {
+    const { geometry, warning } = parseBoundingBox(text);
+    return { tree: intersects(geometry).tree, warning };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+    return z.NEVER;
+  }
+});
+
 const parameters = z.strictObject({
   filter: z
     .string()
     .default('')
     .describe("An expression in the catalogue's filter language; everything when empty."),
+  bbox: boxParameter
+    .optional()
+    .describe(
+      'Products whose footprint meets this box: west,south,east,north in degrees, such as 5.5,45,11,48. West beyond east: across the antimeridian. Joined to `filter` by `and`.',
+    ),
+  format: z
+    .enum(['json', 'geojson'])
+    .optional()
+    .describe('`geojson` as with `Accept: application/geo+json`; by default what Accept asks for.'),
   deleted: flagParameter.describe('`true`: the deleted ones instead, kept as tombstones.'),
   orderby: z
     .enum(productOrders)
@@ -97,13 +121,42 @@ const answer = z.object({
   count: z.int().optional().describe('How many match; there when `count=true`.'),
 });
 
+const geoJsonType = 'application/geo+json';
+const warningHeader = 'earshot-warning';
+
+/** RFC 7946, with `next` and `count` as foreign members. */
+const featureCollection = z.object({
+  type: z.literal('FeatureCollection'),
+  features: z.array(
+    z.object({
+      type: z.literal('Feature'),
+      id: z.string(),
+      geometry: z
+        .looseObject({ type: z.string() })
+        .nullable()
+        .describe('Cut at the antimeridian; null for a product without a footprint.'),
+      properties: productFields.extend({
+        s3Path: z.string().nullable().describe('S3Path of the record.'),
+        downloadUrl: z
+          .url()
+          .nullable()
+          .describe('`$value` of the product at the catalogue; null for deleted products.'),
+      }),
+    }),
+  ),
+  next: nextField,
+  count: z.int().optional().describe('How many match; there when `count=true`.'),
+});
+
 /** Builds the row of the table. */
 export function productsRoute({
   products,
   summaries,
+  catalogueUrl,
 }: {
   products: Products;
   summaries: Pick<SummaryReader, 'textsOf'>;
+  catalogueUrl: string;
 }): ApiRoute {
   return apiRoute({
     path: '/api/products',
@@ -113,34 +166,57 @@ export function productsRoute({
       'What the notifications told of, page by page, answered from the index. `/odata/v1/Products` answers the same in the form of the catalogue.',
     query,
     answer,
+    otherAnswers: { [geoJsonType]: featureCollection },
     headers: {
+      [warningHeader]: 'What the box does that may not be meant, such as latitudes first.',
       [lagHeader]:
         'How many notifications the index has yet to read; absent when it has read all of them.',
     },
-    respond: async (asked, url, signal) => {
+    respond: async (asked, url, signal, accept) => {
       const source = { products, signal };
-      const page = await readProductPage(source, toQuery(asked), asked.count === 'true');
+      const isGeoJson = isGeoJsonAsked(asked.format, accept);
+      const page = await readProductPage(source, toQuery(asked, isGeoJson), asked.count === 'true');
       const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
       const ids = page.found.map(({ row }) => row.productId);
       const texts = asked.summary === 'true' ? await summaries.textsOf(ids) : null;
-      const rows = page.found.map((found) => toJson(found, asked.record === 'true', texts));
       const count = page.count === null ? {} : { count: page.count };
-      return { body: { products: rows, next, ...count }, headers: page.headers };
+      const warning = asked.bbox?.warning;
+      const headers = { ...page.headers, ...(warning ? { [warningHeader]: warning } : {}) };
+      const more = (found: FoundProduct) => partsOf(found, asked.record === 'true', texts);
+      if (!isGeoJson) {
+        const rows = page.found.map((found) => ({ ...toProductJson(found.row), ...more(found) }));
+        return { body: { products: rows, next, ...count }, headers };
+      }
+      const features = page.found.map((found) => {
+        const feature = toFeature(found, catalogueUrl);
+        return { ...feature, properties: { ...feature.properties, ...more(found) } };
+      });
+      return {
+        body: { type: 'FeatureCollection' as const, features, next, ...count },
+        headers: { ...headers, 'Content-Type': geoJsonType },
+      };
     },
   });
 }
 
-function toQuery(asked: z.output<typeof query>): ProductQuery & { limit: number } {
+function isGeoJsonAsked(format: 'json' | 'geojson' | undefined, accept: string): boolean {
+  return format === undefined ? accept.toLowerCase().includes(geoJsonType) : format === 'geojson';
+}
+
+function toQuery(
+  asked: z.output<typeof query>,
+  isGeoJson: boolean,
+): ProductQuery & { limit: number } {
   const { orderby, direction, limit } = asked;
   const entity = entityOf(asked);
   const by = orderby ?? defaultOrderOf(entity).by;
   return {
     entity,
-    filter: requireFilter(asked.filter, entity),
+    filter: both(requireFilter(asked.filter, entity), asked.bbox?.tree ?? null),
     order: { by, direction },
     after: keyOf(asked.cursor),
     limit,
-    records: asked.record === 'true',
+    records: isGeoJson || asked.record === 'true',
   };
 }
 
@@ -154,14 +230,20 @@ function keyOf(cursor: string | undefined): ProductKey | undefined {
   throw new AppError('invalid', 'The cursor is not one of ours. Take it from the link `next`.');
 }
 
-function toJson(
+function both(first: FilterTree | null, second: FilterTree | null): FilterTree | null {
+  if (first === null || second === null) return first ?? second;
+  const terms = first.node === 'and' ? first.terms : [first];
+  return { node: 'and', terms: [...terms, second] };
+}
+
+/** What comes on top of the columns. */
+function partsOf(
   { row, record }: FoundProduct,
   withRecord: boolean,
   texts: ReadonlyMap<string, SummaryText> | null,
-): z.output<typeof productFields> {
+) {
   const text = texts?.get(row.productId);
   return {
-    ...toProductJson(row),
     ...(withRecord ? { record } : {}),
     ...(texts === null ? {} : { summary: text === undefined ? null : toTextJson(text) }),
   };

@@ -1,7 +1,7 @@
 /** Rows as programs get them, from the command line and the private listener alike (design, section 4). */
 import { formatDateUs } from './notification-date.ts';
 import type { NotificationRow } from './ports.ts';
-import type { ProductRow } from './products.ts';
+import type { FoundProduct, ProductRow } from './products.ts';
 
 /** The fields of a row in every machine-readable form, in this order. */
 export const notificationFields = [
@@ -36,7 +36,7 @@ export function toNotificationJson(row: NotificationRow) {
   } satisfies Record<(typeof notificationFields)[number], unknown>;
 }
 
-/** The columns of a product in CSV, and the properties of a GeoJSON feature, in this order. */
+/** The columns of the index in CSV, and the first properties of a GeoJSON feature, in this order. */
 export const productFields = [
   'position',
   'productId',
@@ -89,4 +89,17 @@ export function toProductJson(row: ProductRow) {
     deletionDate: time(row.deletionUs),
     deletionCause: row.deletionCause,
   } satisfies Record<(typeof productFields)[number], unknown>;
+}
+
+/** What leads to the data of a product: these follow the columns in CSV and GeoJSON. Both need the record. */
+export const productLinkFields = ['s3Path', 'downloadUrl'] as const;
+
+/** Null where the record has no path, and for deleted products, of which there is nothing to download. */
+export function toProductLinks({ row, record }: FoundProduct, catalogueUrl: string) {
+  const { S3Path: path } = record;
+  const product = `Products(${encodeURIComponent(row.productId)})`;
+  return {
+    s3Path: typeof path === 'string' ? path : null,
+    downloadUrl: row.deletionUs === null ? `${catalogueUrl}/odata/v1/${product}/$value` : null,
+  } satisfies Record<(typeof productLinkFields)[number], unknown>;
 }

@@ -32,6 +32,7 @@ export const samples: readonly Sample[] = [
     area: box(5, 51),
     cloud: 12.5,
     attributes: sentinel('2', 'A', 'S2MSI2A', '31UFR'),
+    fields: { S3Path: '/eodata/Sentinel-2/one.SAFE' },
   },
   {
     id: guid('2'),

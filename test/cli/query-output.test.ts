@@ -1,6 +1,7 @@
 /** The forms in which `earshot query` prints rows, for programs and for people. */
 import { describe, expect, it } from 'vitest';
 import { createWorld, delivery, numbered, subscriptionId } from './filled-store.ts';
+import { told } from './product-samples.ts';
 
 /** The fields of the interface contract, in its order. */
 const fields = [
@@ -122,6 +123,8 @@ describe('the rows for programs', () => {
 });
 
 const long = 'S2A_MSIL2A_20260501T101031_N0511_R022_T32TQM_20260501T141500_AND_SOME_MORE.SAFE';
+const sentinel2 = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
+const box = 'POLYGON ((5 51, 6 51, 6 52, 5 52, 5 51))';
 /** Control characters, and marks that turn text around. */
 const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/u;
 
@@ -130,21 +133,21 @@ describe('the table', () => {
     const world = await createTwoRows();
     const { out } = await world.earshot(['query', '--order', 'oldest']);
     expect(out.split('\n')).toEqual([
-      'position  received (UTC)       event    product       subscription  seen',
-      '       1  2026-05-02 11:00:00  created  S2A_ONE.SAFE  sea-ice          2',
-      '       2  2026-05-02 11:00:00  created  product-1     -                1',
+      'position  received (UTC)       event    sat  type  sensed (UTC)  tile/orbit  cloud  place  product       subscription  seen',
+      '       1  2026-05-02 11:00:00  created  -    -     -             -               -  -      S2A_ONE.SAFE  sea-ice          2',
+      '       2  2026-05-02 11:00:00  created  -    -     -             -               -  -      product-1     -                1',
       '',
     ]);
   });
 
-  it('fits a terminal of 80 columns: the middle of long names is left out', async () => {
+  it('fits a terminal of 80 columns: the middle of names that follow no convention is left out', async () => {
     const world = createWorld();
     await world.fill([delivery({ ProductName: long }), ...numbered(2, 3)]);
     const { out } = await world.earshot(['query'], { isTTY: true, columns: 80 });
     const lines = out.trimEnd().split('\n');
     expect(lines).toHaveLength(4);
     expect(Math.max(...lines.map((line) => line.length))).toBe(80);
-    expect(out).toMatch(/S2A_MSIL2A\S*…\S*MORE\.SAFE/);
+    expect(out).toMatch(/S2A_MSIL\S*…\S*MORE\.SAFE/);
   });
 
   it('leaves names whole on a wide terminal and in a pipe', async () => {
@@ -154,11 +157,37 @@ describe('the table', () => {
     expect((await world.earshot(['query'], { columns: 80 })).out).toContain(long);
   });
 
-  it('keeps 20 columns of the name on a terminal that is far too narrow', async () => {
+  it('keeps 12 columns of the name on a terminal that is far too narrow', async () => {
     const world = createWorld();
     await world.fill([delivery({ ProductName: long })]);
     const { out } = await world.earshot(['query'], { isTTY: true, columns: 10 });
-    expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(20);
+    expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
+  });
+
+  it('shows what identifies a product instead of its name, with cloud cover and place', async () => {
+    const world = createWorld();
+    const sample = { id: 'product-1', name: sentinel2, cloud: 19.96, area: box };
+    const sensed = '2026-05-01T10:30:21Z';
+    await world.fill([told({ ...sample, sensed }), told({ ...sample, id: 'product-2' })]);
+    const line = '2026-05-02 11:00:00  created  S2A  S2MSI2A  2026-05-01 10:30  31UFR R108  19.9 %';
+    const { out } = await world.earshot(['query'], { isTTY: true, columns: 80 });
+    // The second record has no time: it is that of the name.
+    expect(out.split('\n').slice(1)).toEqual([line, line, '']);
+    const medium = (await world.earshot(['query'], { isTTY: true, columns: 108 })).out;
+    expect(medium).toContain(`${line}  51.5°N 5.5°E\n`);
+    const wide = (await world.earshot(['query', '--wide'], { isTTY: true, columns: 80 })).out;
+    expect(wide).toContain(`  51.5°N 5.5°E  ${sentinel2}  sea-ice`);
+  });
+
+  it('has the columns that --columns names, as csv has', async () => {
+    const world = await createTwoRows();
+    const argv = ['query', '--order', 'oldest', '--columns', 'ackId,event'];
+    expect((await world.earshot(argv)).out).toBe('ackId  event\nack-1  created\n-      created\n');
+    const csv = await world.earshot([...argv, '--output', 'csv']);
+    expect(csv.out).toBe('ackId,event\nack-1,created\n,created\n');
+    const wrong = await world.earshot(['query', '--columns', 'tile']);
+    expect(wrong.code).toBe(2);
+    expect(wrong.err).toContain(`unknown column "tile". Use names from: ${fields.join(', ')}.`);
   });
 
   it('never lets a text from outside steer the terminal', async () => {

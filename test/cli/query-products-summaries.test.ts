@@ -59,7 +59,7 @@ describe('the text beside a product', () => {
   it('is three more columns as csv, in which none is a formula', async () => {
     const { out } = await query(['--output', 'csv']);
     const [header, first, second] = out.split('\n');
-    expect(header).toMatch(/,deletionCause,summary,summaryModel,summaryVerified$/);
+    expect(header).toMatch(/,s3Path,downloadUrl,summary,summaryModel,summaryVerified$/);
     expect(first).toMatch(/,Written by a model\.,a\/b,true$/);
     expect(second).toContain(`,"'=1+1 `);
     expect(out).toMatch(/,Made before\.,,true\n$/);

@@ -220,6 +220,53 @@ describe('query products', () => {
   });
 });
 
+describe('a box', () => {
+  it.each([
+    ['48,6,45,11', 357, '6,45,11,48'],
+    ['-30,15,-35,20', 355, '15,-35,20,-30'],
+  ])('%s that looks like latitude first is warned about', async (box, degrees, corrected) => {
+    const { code, err } = await world.earshot(['query', 'products', `--bbox=${box}`]);
+    expect(code).toBe(0);
+    expect(err).toContain(
+      `warning: --bbox: The box spans ${degrees} degrees of longitude, across the antimeridian. The order is west,south,east,north. If latitudes come first here, use ${corrected}.\n`,
+    );
+  });
+
+  it.each(['6,45,11,48', '170,-20,-170,20', '100,0,-80,20'])('%s is not', async (box) => {
+    const { err } = await world.earshot(['query', 'products', `--bbox=${box}`]);
+    expect(err).not.toContain('warning');
+  });
+});
+
+describe('a record without attributes', () => {
+  const name = 'S2C_MSIL1C_20260501T103021_N0511_R022_T33UVV_20260501T140000.SAFE';
+  const query = ['query', 'products'];
+
+  it('has the tile, orbit and level of its name, and --tile finds it', async () => {
+    const own = await createProductWorld();
+    const [id, other] = [guid('7'), guid('8')];
+    await own.fill([told({ id, name, fields: { Attributes: undefined } })]);
+    const attributes = { tileId: '33UVV' };
+    await own.fill([told({ id: other, name: 'unnamed', attributes })]);
+    const columns =
+      'platform,productType,processingLevel,tile,relativeOrbitNumber,processingBaseline';
+    const csv = [...query, '--output', 'csv', '--columns', columns];
+    const { out } = await own.earshot([...csv, '--name', 'S2C_*']);
+    expect(out.split('\n')[1]).toBe('SENTINEL-2C,S2MSI1C,S2MSI1C,33UVV,22,05.11');
+    expect(await own.digits(['--tile', 'T33UVV'])).toBe('87');
+    expect(await own.digits(['--tile', '31UFR,33UVV'])).toBe('871');
+  });
+
+  it('matches no filter on an attribute, as in the catalogue', async () => {
+    const own = await createProductWorld();
+    await own.fill([told({ id: guid('7'), name, fields: { Attributes: undefined } })]);
+    const filter =
+      "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/OData.CSC.StringAttribute/Value eq '33UVV')";
+    expect(await own.digits(['--filter', filter])).toBe('');
+    expect(await own.digits(['--filter', `not ${filter}`, '--collection', 'S2'])).toBe('721');
+  });
+});
+
 describe('a collection that is none', () => {
   it('is warned about, with the one that may be meant', async () => {
     const argv = ['query', 'products', '--collection', 'SENTINEL2', '--count'];

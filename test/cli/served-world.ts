@@ -34,7 +34,7 @@ export async function openServed({ index = false } = {}) {
       credentialsSource: 'variables',
       tls: { kind: 'files', ...files },
       trustedProxies: [],
-      console: { listen: loopback, password: undefined },
+      console: { listen: loopback, password: undefined, catalogueUrl: 'https://catalogue.test' },
       index,
       logLevel: 'info',
     },

@@ -1,6 +1,8 @@
 /** `earshot tail`: where it starts, that it follows, and that a named reader loses nothing. */
 import { describe, expect, it, vi } from 'vitest';
-import { createWorld, delivery, numbered, withStore } from './filled-store.ts';
+import { nowUs } from './fake-io.ts';
+import { createWorld, delivery, hourUs, numbered, withStore } from './filled-store.ts';
+import { told } from './product-samples.ts';
 
 const toTheEnd = ['tail', '--no-follow'];
 
@@ -38,6 +40,130 @@ describe('tail --no-follow', () => {
       out: '2026-05-02 11:00:00  created   S2A_ONE.SAFE\n',
       err: '',
     });
+  });
+});
+
+/** Four rows: received three hours, two hours, an hour and half an hour ago. */
+async function createFourHours() {
+  const world = createWorld();
+  const hours = [3, 2, 1, 0.5];
+  await world.fill(
+    hours.map((hour, i) =>
+      delivery(
+        { AckId: `ack-${i}`, SubscriptionEvent: i === 2 ? 'deleted' : 'created' },
+        { receivedAtUs: nowUs - hour * hourUs },
+      ),
+    ),
+  );
+  return world;
+}
+
+describe('tail with a start in the past', () => {
+  it.each<[string, number[]]>([
+    ['--since 2h', [2, 3, 4]],
+    ['--since 45m', [4]],
+    ['--since 10m', []],
+    ['--since 2h --event created', [2, 4]],
+    ['--since 3h --until 1h', [1, 2]],
+    ['--since 3h --until 1h -n 1', [2]],
+    ['-n 2', [3, 4]],
+    ['--limit 9', [1, 2, 3, 4]],
+    ['-n 0', []],
+    ['-n 1 --event deleted', [3]],
+    ['-n 2 --since 45m', [4]],
+    ['--from start --until 90m', [1, 2]],
+  ])('%s prints the positions %j', async (line, positions) => {
+    const world = await createFourHours();
+    expect(await world.positions([...toTheEnd, ...line.split(' ')])).toEqual(positions);
+  });
+
+  it.each([
+    ['--since 1h --from start', '--since and --from both state the start.'],
+    ['-n 5 --from 3', '-n and --from both state the start.'],
+    ['--since 1h --reader downloads', 'the reader continues where it stopped. Use --from'],
+    ['-n 5 --reader downloads', 'the reader continues where it stopped. Use --from'],
+    ['--until 1h', 'Add --since, -n or --from start.'],
+  ])('refuses %s, with advice', async (line, advice) => {
+    const world = await createFourHours();
+    const { code, out, err } = await world.earshot(['tail', ...line.split(' ')]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(advice);
+  });
+
+  it.each(['--since 1h', '-n 2 -f', '--since 1h --follow --json'])(
+    '%s prints the past, then what arrives',
+    async (line) => {
+      const world = await createFourHours();
+      await withStore(world.dataDir, async (store) => {
+        const tail = world.start(['tail', ...line.split(' ')]);
+        await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
+        await store.accept(delivery({ AckId: 'ack-9' }, { receivedAtUs: nowUs }));
+        await vi.waitUntil(() => tail.out().split('\n').length === 4, 10_000);
+        tail.stop();
+        expect(await tail.ended).toMatchObject({ code: 0, err: '' });
+      });
+    },
+  );
+
+  it('follows to --until, prints what was received before it, and ends there', async () => {
+    const world = await createFourHours();
+    let clockUs = nowUs;
+    await withStore(world.dataDir, async (store) => {
+      const argv = ['tail', '--since', '1h', '--until', '2026-05-02T13:00:00Z'];
+      const tail = world.start(argv, { nowUs: () => clockUs });
+      await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
+      await store.accept(delivery({ AckId: 'ack-8' }, { receivedAtUs: nowUs + hourUs - 1 }));
+      await store.accept(delivery({ AckId: 'ack-9' }, { receivedAtUs: nowUs + hourUs }));
+      clockUs = nowUs + hourUs;
+      const { code, out } = await tail.ended;
+      expect({ code, lines: out.split('\n').length - 1 }).toEqual({ code: 0, lines: 3 });
+    });
+  });
+});
+
+describe('the lines of tail', () => {
+  const name = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
+  const radar = 'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD_COG.SAFE';
+  const area = 'POLYGON ((179 10, -179 10, -179 11, 179 11, 179 10))';
+  const products = [
+    told({ id: 'product-1', name, cloud: 19.96, area }),
+    told({ id: 'product-2', name: radar, area }),
+    told({ id: 'product-3', name: 'unknown' }),
+  ];
+  const all = ['tail', '--from', 'start', '--no-follow'];
+  const known = [
+    '2026-05-02 11:00:00  created   S2A  S2MSI2A         31UFR R108       19.9 %',
+    '2026-05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  10.5°N 180.0°E',
+    '2026-05-02 11:00:00  created   unknown',
+  ];
+
+  it.each([80, 100])('are aligned and fit %i columns without names', async (columns) => {
+    const world = createWorld();
+    await world.fill(products);
+    const { out } = await world.earshot(all, { isTTY: true, columns });
+    expect(out.split('\n')).toEqual([...known, '']);
+  });
+
+  it('have the whole name on a wide terminal, in a pipe and with --wide', async () => {
+    const world = createWorld();
+    await world.fill(products);
+    const [first, second] = known.map((line) => line.padEnd(75));
+    const lines = [`${first}  ${name}`, `${second}  ${radar}`, known[2], ''];
+    const ways = [
+      { isTTY: true, columns: 160 },
+      { isTTY: false, columns: 80 },
+    ];
+    for (const way of ways) expect((await world.earshot(all, way)).out.split('\n')).toEqual(lines);
+    const wide = await world.earshot([...all, '--wide'], { isTTY: true, columns: 80 });
+    expect(wide.out.split('\n')).toEqual(lines);
+  });
+
+  it('stay within a narrow terminal', async () => {
+    const world = createWorld();
+    await world.fill(products);
+    const { out } = await world.earshot(all, { isTTY: true, columns: 50 });
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(50);
+    expect(out).toContain('S2A  S2MSI2A');
   });
 });
 

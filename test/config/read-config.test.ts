@@ -299,7 +299,11 @@ describe('the configuration of start', () => {
       credentialsSource: 'variables',
       tls: { kind: 'files', cert: 'cert.pem', key: 'key.pem' },
       trustedProxies: [],
-      console: { listen: { host: '127.0.0.1', port: 8080 }, password: undefined },
+      console: {
+        listen: { host: '127.0.0.1', port: 8080 },
+        password: undefined,
+        catalogueUrl: 'https://catalogue.dataspace.copernicus.eu',
+      },
       index: true,
       logLevel: 'info',
     });

@@ -184,6 +184,81 @@ describe('/api/products', () => {
     expect(json.products[0].deletionDate).toMatch(/^\d{4}-.*Z$/);
   });
 
+  it('chooses by a box, together with a filter', async () => {
+    const world = await openFilled();
+    const within = ({ json }: Answer) =>
+      json.products.map(({ productId }: { productId: string }) => productId);
+    const ring = '-60 -40,100 -40,100 70,-60 70,-60 -40';
+    const area = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
+    const name = "contains(Name,'S2')";
+    const asked = (filter: string) =>
+      world.get(`/api/products?filter=${encodeURIComponent(filter)}`);
+    const byBox = await world.get('/api/products?bbox=-60,-40,100,70');
+    expect(within(byBox)).toEqual(within(await asked(area)));
+    expect(within(byBox).length).toBeGreaterThan(0);
+    expect(within(byBox).length).toBeLessThan(30);
+    const both = await world.get(
+      `/api/products?bbox=-60,-40,100,70&filter=${encodeURIComponent(name)}`,
+    );
+    expect(within(both)).toEqual(within(await asked(`${area} and ${name}`)));
+  });
+
+  it('warns of a box that looks like latitude first, and refuses one that is none', async () => {
+    const world = await openFilled();
+    const { headers } = await world.get('/api/products?bbox=48,6,45,11');
+    expect(headers['earshot-warning']).toContain('If latitudes come first here, use 6,45,11,48.');
+    expect((await world.get('/api/products?bbox=6,45,11,48')).headers).not.toHaveProperty(
+      'earshot-warning',
+    );
+    const { status, json } = await world.get('/api/products?bbox=1,2,3');
+    expect(status).toBe(400);
+    expect(json.errors).toEqual([
+      'bbox: Use west,south,east,north in degrees, such as 5.5,45,11,48.',
+    ]);
+  });
+
+  it.each([
+    ['?format=geojson&', {}],
+    ['?', { Accept: 'application/geo+json' }],
+  ])('gives features with footprint, S3 path and download URL: %s', async (search, headers) => {
+    const world = await openFilled();
+    const path = `/api/products${search}limit=7&count=true`;
+    const pages: Answer[] = [];
+    for (let next = path; next !== null && pages.length < 9; ) {
+      pages.push(await world.get(next, { headers }));
+      next = pages.at(-1)?.json.next ?? null;
+    }
+    for (const page of pages) {
+      expect(page.headers['content-type']).toBe('application/geo+json');
+      expect(page.json).toMatchObject({ type: 'FeatureCollection', count: 30 });
+    }
+    const features = pages.flatMap(({ json }) => json.features);
+    expect(features.map(({ id }) => id)).toEqual(world.published.map(({ Id }) => Id).toReversed());
+    const { Id, S3Path, GeoFootprint } = world.published.at(-1) ?? {};
+    expect(features[0]).toMatchObject({
+      type: 'Feature',
+      geometry: { type: GeoFootprint?.type },
+      properties: {
+        productId: Id,
+        s3Path: S3Path,
+        downloadUrl: `https://catalogue.test/odata/v1/Products(${Id})/$value`,
+      },
+    });
+  });
+
+  it('has no download URL for what is deleted', async () => {
+    const world = await openFilled();
+    const { json } = await world.get('/api/products?deleted=true&format=geojson&limit=1');
+    expect(json.features[0].properties).toMatchObject({ downloadUrl: null, s3Path: null });
+  });
+
+  it('gives JSON where the parameter says so, whatever is accepted', async () => {
+    const world = await openFilled();
+    const headers = { Accept: 'application/geo+json' };
+    const { json } = await world.get('/api/products?format=json&limit=1', { headers });
+    expect(json.products).toHaveLength(1);
+  });
+
   it('refuses a filter as the command line does: the place, and what to try', async () => {
     const world = await openFilled();
     const filter = encodeURIComponent("Naem eq 'x'");

@@ -39,6 +39,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     notifications: createMemoryLog([]),
     summaries,
     completeness: createMemoryCompleteness(),
+    catalogueUrl: 'https://catalogue.test',
     status: async () => sampleStatus(),
     metrics: createMetrics(log),
     readiness: async () => [],

@@ -72,6 +72,8 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   order: ['oldest', 'any'],
   limit: ['1', '0'],
   filter: ["startswith(Name,'S')", 'Name'],
+  bbox: ['5.5,45,11,48', '5.5,48,11,45'],
+  format: ['geojson', 'csv'],
   deleted: ['true', '1'],
   orderby: ['PublicationDate', 'Name'],
   direction: ['asc', 'up'],
@@ -196,6 +198,27 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('describes GeoJSON as it is', async () => {
+    const world = await openFilled();
+    const { operations } = await readDocument(world);
+    const products = operations.find(({ path }) => path === '/api/products');
+    const answer = products?.operation.responses[200]?.content['application/geo+json'];
+    const schema = answer?.schema ?? {};
+    const seen = new Set<string>();
+    for (const search of ['record=true&summary=true', 'limit=1&count=true', 'deleted=true']) {
+      const { json, headers } = await world.get(`/api/products?format=geojson&${search}`);
+      expect(headers['content-type']).toBe('application/geo+json');
+      expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
+      noteFields(json, schema, seen);
+    }
+    const isOfTheGeometry = (field: string) => field.includes('/geometry/');
+    expect([...seen].filter((field) => !isOfTheGeometry(field)).toSorted()).toEqual(
+      fieldsOf(schema)
+        .filter((field) => !isOfTheGeometry(field))
+        .toSorted(),
+    );
+  });
+
   it('describes problems as they are', async () => {
     const world = await openFilled();
     const { json } = await readDocument(world);
@@ -218,8 +241,8 @@ describe('the OpenAPI document', () => {
     const { operations } = await readDocument(world);
     const products = operations.find(({ path }) => path === '/api/products');
     const names = Object.keys(products?.operation.responses[200]?.headers ?? {});
-    expect(names).toEqual(['earshot-index-lag']);
-    const { headers } = await world.get('/api/products');
+    expect(names).toEqual(['earshot-warning', 'earshot-index-lag']);
+    const { headers } = await world.get('/api/products?bbox=48,6,45,11');
     expect(names.filter((name) => headers[name] === undefined)).toEqual([]);
   });
 });

@@ -8,7 +8,11 @@ import type { ConsoleConfig } from '../../src/config/console-config.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { generatedProducts } from './console-world.ts';
 
-const pair = { username: 'catalogue', password: 'open sesame' };
+const pair = {
+  username: 'catalogue',
+  password: 'open sesame',
+  catalogueUrl: 'https://catalogue.test',
+};
 const loopback = { host: '127.0.0.1', port: 0 };
 
 async function start(consoleConfig: ConsoleConfig | null) {
@@ -53,7 +57,11 @@ async function start(consoleConfig: ConsoleConfig | null) {
 
 describe('a receiver with a private listener', () => {
   it('answers what it has received: in the log at once, in the index soon after', async () => {
-    const receiver = await start({ listen: loopback, password: undefined });
+    const receiver = await start({
+      listen: loopback,
+      password: undefined,
+      catalogueUrl: 'https://catalogue.test',
+    });
     const { products } = generatedProducts(5);
     for (const product of products) expect(await receiver.post(product)).toBe(200);
     const ask = async (path: string) =>
@@ -73,7 +81,11 @@ describe('a receiver with a private listener', () => {
   });
 
   it('asks for its password', async () => {
-    const receiver = await start({ listen: loopback, password: 'a word' });
+    const receiver = await start({
+      listen: loopback,
+      password: 'a word',
+      catalogueUrl: 'https://catalogue.test',
+    });
     const ask = async (words: string) => {
       const headers = { authorization: `Basic ${btoa(words)}` };
       return (await fetch(`${receiver.consoleUrl}/api/openapi.json`, { headers })).status;
@@ -86,7 +98,11 @@ describe('a receiver with a private listener', () => {
     await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void other.close());
     const { port } = other.address() as AddressInfo;
-    const receiver = await start({ listen: { host: '127.0.0.1', port }, password: undefined });
+    const receiver = await start({
+      listen: { host: '127.0.0.1', port },
+      password: undefined,
+      catalogueUrl: 'https://catalogue.test',
+    });
     expect(receiver.consoleUrl).toBeNull();
     expect(receiver.errors).toEqual([
       { reason: expect.stringMatching(/another program uses this port.*EARSHOT_CONSOLE_LISTEN/) },

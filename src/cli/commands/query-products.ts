@@ -20,6 +20,8 @@ export function queryProductsCommand(io: Io): Command {
     .option('--after <key>', 'go on after a page; it tells the key')
     .addOption(outputOption(productForms))
     .option('--json', 'short for --output json')
+    .option('--columns <names>', 'columns of table and csv, with commas between them')
+    .option('--wide', 'print whole names, and all columns of the table, on any terminal')
     .option('--summaries', 'with a text about each, in every form')
     .addOption(
       new Option('--count', 'print how many there are').conflicts([
@@ -43,12 +45,18 @@ means "starts with", at the beginning "ends with", and parts between two of them
 order. Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows
 tombstones, with the date and cause of deletion.
 
+The table shows what it is sorted by, when it was sensed, satellite, product type, tile or orbit, and
+as much of cloud cover, place, name and size as the terminal has the width for.
+
 json and ndjson: the record as the catalogue sent it. geojson: a FeatureCollection (RFC 7946). ids:
 one a line. Columns of csv, and properties of geojson: position productId productName collection
 platform productType processingLevel sensingStart sensingEnd publicationDate modificationDate
 sizeBytes online cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile
-processingBaseline receivedAt deletionDate deletionCause. Times are ISO 8601 UTC. With --explain,
---json gives entity filter orderby narrowedBy byColumns byRecords plan.
+processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl. Times are ISO 8601 UTC.
+downloadUrl is EARSHOT_CATALOGUE_URL/odata/v1/Products(<productId>)/$value, empty for deleted
+products; a download needs an access token. A record without attributes has the platform, type,
+level, orbit and tile of its name. With --explain, --json gives entity filter orderby narrowedBy
+byColumns byRecords plan.
 
 --summaries: the text that \`summarize\` or a rule had written, else one made of the facts alone. In
 json, ndjson and geojson it is summary {text model verified createdAt}, in csv the columns summary
@@ -60,6 +68,7 @@ Examples:
   $ earshot query products --intersects area.geojson --type S2MSI2A --count
   $ earshot query products --name 'S2A_MSIL2A_*T32TQM*' --output ids
   $ earshot query products --deleted 7d --output csv
+  $ earshot query products --sensed 24h --output csv --columns productName,downloadUrl
   $ earshot query products --published 24h --summaries
   $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
     )

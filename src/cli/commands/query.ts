@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { notificationFields } from '../../domain/json-rows.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { DriftCount, NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
@@ -15,7 +16,7 @@ import type { Io } from '../io.ts';
 import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { limitOption, type OutputFlags, outputOption } from '../shared-flags.ts';
-import { printTable } from '../table.ts';
+import { printTable, readColumnNames } from '../table.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 import { queryProductsCommand } from './query-products.ts';
 import { querySummariesCommand } from './query-summaries.ts';
@@ -29,6 +30,8 @@ interface QueryFlags extends FilterFlags, OutputFlags<OutputForm> {
   after?: number;
   before?: number;
   body?: true;
+  columns?: string;
+  wide?: true;
 }
 
 export function queryCommand(io: Io): Command {
@@ -44,16 +47,19 @@ export function queryCommand(io: Io): Command {
     .option('--before <position>', 'only earlier ones than this position', wholeNumber())
     .addOption(outputOption(outputForms))
     .option('--json', 'short for --output json')
+    .option('--columns <names>', 'columns of table and csv, with commas between them')
+    .option('--wide', 'print whole names, and all columns of the table, on any terminal')
     .addOption(
       new Option('--body', 'print the request bodies instead, byte by byte as they came').conflicts(
-        ['output', 'json'],
+        ['output', 'json', 'columns', 'wide'],
       ),
     )
     .addHelpText(
       'after',
       `
 Fields of the JSON and CSV rows: position ackId productId productName event subscription
-subscriptionId notificationDate receivedAt source timesSeen. Times are ISO 8601 UTC. In CSV, a text
+subscriptionId notificationDate receivedAt source timesSeen. The table shows instead of the name what
+identifies the product, and the name where the terminal has the width. Times are ISO 8601 UTC. In CSV, a text
 that a spreadsheet would take for a formula begins with an apostrophe.
 
 Examples:
@@ -89,6 +95,7 @@ function driftCommand(io: Io): Command {
 async function query(io: Io, flags: QueryFlags): Promise<void> {
   warnOfUnknownEvents(flags, io);
   const { output: form, order, after, before } = flags;
+  const columns = readColumns(flags.columns, form);
   const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);
   const question = {
     ...toQuery(flags),
@@ -106,9 +113,19 @@ async function query(io: Io, flags: QueryFlags): Promise<void> {
         yield row;
       }
     };
-    const count = await writeRows(io.stdout, form, noted());
+    const options = { columns, wide: flags.wide === true };
+    const count = await writeRows(io.stdout, form, noted(), store, options);
     if (form === 'table') tellRest(io, count, limit, order, last);
   });
+}
+
+function readColumns(text: string | undefined, form: OutputForm): string[] | undefined {
+  if (text === undefined) return undefined;
+  if (form === 'table' || form === 'csv') return readColumnNames(text, notificationFields);
+  throw new AppError(
+    'usage',
+    `--columns chooses columns of a table or of csv, and ${form} has none. Use --output csv, or leave --columns out.`,
+  );
 }
 
 function tellRest(

@@ -1,6 +1,7 @@
-/** `earshot tail`: follows the log, and goes on where it stopped when the reader has a name. */
+/** `earshot tail`: prints a part of the log and follows it; a named reader continues where it stopped. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
+import { AppError } from '../../domain/app-error.ts';
 import { followLog } from '../../domain/follow-log.ts';
 import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
@@ -13,28 +14,39 @@ import {
   warnOfUnknownEvents,
 } from '../filter-options.ts';
 import type { Io } from '../io.ts';
+import { notificationCells } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
+import type { ProductCells } from '../products/product-cells.ts';
+import { shorten, widthOf } from '../table.ts';
 import { pause } from '../until-aborted.ts';
 import { writeForeign } from '../write-out.ts';
 
-/** How often the end of the log is looked at. */
+/** How often the end of the log is read. */
 const pollMs = 500;
 /** A named reader's position is stored at least after this many rows. */
 const rowsPerMoveMax = 1000;
 
+type StartingPoint = 'start' | 'now' | number;
+
 interface TailFlags extends FilterFlags {
   reader?: string;
-  from?: 'start' | 'now' | number;
-  output: 'lines' | 'ndjson';
-  follow: boolean;
+  from?: StartingPoint;
+  limit?: number;
+  output?: 'lines' | 'ndjson';
+  json?: true;
+  wide?: true;
+  follow?: boolean;
 }
 
 export function tailCommand(io: Io): Command {
   return addFilterOptions(new Command('tail'), io)
-    .description('Follow notifications as they arrive.')
+    .description('Print notifications as they arrive, and with --since or -n those before.')
+    .option('-n, --limit <rows>', 'first the last rows that match, as many as this', wholeNumber())
+    .option('-f, --follow', 'wait for more at the end of the log (the default)')
+    .option('--no-follow', 'stop at the end of the log instead of waiting for more')
     .option(
       '--reader <name>',
-      'store the position under this name, and go on from it next time',
+      'store the position under this name, and continue from it next time',
       readerName,
     )
     .option(
@@ -43,44 +55,94 @@ export function tailCommand(io: Io): Command {
       startingPoint,
     )
     .addOption(
-      new Option('--output <form>', 'lines for people or ndjson')
-        .choices(['lines', 'ndjson'])
-        .default('lines'),
+      new Option('-o, --output <form>', 'lines for people (default) or ndjson').choices([
+        'lines',
+        'ndjson',
+      ]),
     )
-    .option('--no-follow', 'stop at the end of the log instead of waiting for more')
+    .addOption(new Option('--json', 'short for --output ndjson').conflicts('output'))
+    .option('--wide', 'print whole names on any terminal')
     .addHelpText(
       'after',
       `
+--since prints what the log has from that time on, then follows. --until ends it at that time.
+-n N starts with the last N rows that match. Both can be combined; --reader and --from state the
+start themselves, so neither goes with them.
+
+Lines have time of receipt (UTC), event, satellite, product type, tile or place, cloud cover, and
+the product's name where the terminal has the width. Fields of ndjson: those of \`earshot query\`.
+
 A named reader is stored after its rows are written: after a crash some may come again, none is
 left out. The same name keeps one position, whatever the filter.
 
 Examples:
   $ earshot tail
-  $ earshot tail --event deleted --output ndjson
+  $ earshot tail --since 1h                             the last hour, then what arrives
+  $ earshot tail -n 20 --event deleted --output ndjson
+  $ earshot tail --since 2026-11-01 --until 2026-11-02 --no-follow
   $ earshot tail --reader downloads --from start --no-follow --output ndjson   what is new`,
     )
     .action((flags: TailFlags) => tail(io, flags));
 }
 
 async function tail(io: Io, flags: TailFlags): Promise<void> {
+  refuseTwoStarts(flags);
+  refuseEmptySpan(io, flags);
   warnOfUnknownEvents(flags, io);
   const { dataDir } = readDataConfig(io);
   const { reader } = flags;
   if (reader === undefined) {
     const store = openStoreReader(dataDir);
     return closing(store, async () => {
-      const from = await positionOf(flags.from ?? 'now', store);
-      await print(io, flags, store, from, async () => undefined);
+      await print(io, flags, store, await startOf(flags, store), async () => undefined);
     });
   }
   const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
   return closing(store, async () => {
     const known = flags.from === undefined ? await store.cursor(reader) : null;
-    const from = known ?? (await positionOf(flags.from ?? 'now', store));
+    const from = known ?? (await startOf(flags, store));
     const move = (position: number) => store.moveCursor(reader, position, io.nowUs());
     await move(from);
     await print(io, flags, store, from, move);
   });
+}
+
+/** A reader that skipped rows by time or number would leave them out for good: it must be moved openly. */
+function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
+  const start = since === undefined ? '-n' : '--since';
+  if (since === undefined && limit === undefined) return;
+  if (from !== undefined) {
+    throw new AppError('usage', `${start} and --from both state the start. Use one of them.`);
+  }
+  if (reader === undefined) return;
+  throw new AppError(
+    'usage',
+    `${start} does not go with --reader: the reader continues where it stopped. Use --from start, now or a position to move it, or leave --reader out.`,
+  );
+}
+
+function refuseEmptySpan(io: Io, flags: TailFlags): void {
+  const { reader, from = 'now', since, limit } = flags;
+  const isFromNow = from === 'now' && since === undefined && limit === undefined;
+  if (reader !== undefined || !isFromNow || msUntilEnd(flags, io) > 0) return;
+  throw new AppError(
+    'usage',
+    '--until has passed, and tail starts with what arrives now: nothing could be printed. Add --since, -n or --from start.',
+  );
+}
+
+/** The position after which the rows are printed. */
+async function startOf(flags: TailFlags, store: StoreReader | Store): Promise<number> {
+  const { from = 'now', since, limit } = flags;
+  if (typeof from === 'number') return from;
+  if (from === 'start') return 0;
+  if (limit === 0 || (since === undefined && limit === undefined)) return store.lastPosition();
+  if (limit === undefined) return 0;
+  let oldest: number | undefined;
+  for await (const row of store.find({ ...toQuery(flags), order: 'newest', limit })) {
+    oldest = row.position;
+  }
+  return oldest === undefined ? store.lastPosition() : oldest - 1;
 }
 
 async function print(
@@ -98,14 +160,19 @@ async function print(
   };
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
+  let isOver = msUntilEnd(flags, io) === 0;
   const wait = async () => {
     await storePosition();
-    if (flags.follow) await pause(pollMs, signal);
-    else stop.abort();
+    // One more round after --until has passed: a row received before it may be committed after it.
+    if (flags.follow === false || isOver) return stop.abort();
+    const leftMs = msUntilEnd(flags, io);
+    isOver = leftMs === 0;
+    await pause(isOver ? pollMs : Math.min(pollMs, leftMs), signal);
   };
   const query: NotificationQuery = toQuery(flags);
+  const toLine = lineWriter(io, flags, store);
   for await (const row of followLog({ log: store, query, afterPosition, wait, signal })) {
-    await writeForeign(io.stdout, lineOf(row, flags.output));
+    await writeForeign(io.stdout, await toLine(row));
     written = row.position;
     unstored += 1;
     if (unstored >= rowsPerMoveMax) await storePosition();
@@ -113,20 +180,41 @@ async function print(
   await storePosition();
 }
 
-function lineOf(row: NotificationRow, form: TailFlags['output']): string {
-  const output = toNotificationJson(row);
-  if (form === 'ndjson') return `${JSON.stringify(output)}\n`;
-  const time = output.receivedAt.slice(0, 19).replace('T', ' ');
-  const product = printable(row.productName ?? row.productId);
-  return `${time}  ${printable(row.event).padEnd(8)}  ${product}\n`;
+function msUntilEnd({ until = Number.POSITIVE_INFINITY }: TailFlags, io: Io): number {
+  return Math.max(0, (until - io.nowUs()) / 1000);
 }
 
-async function positionOf(
-  from: 'start' | 'now' | number,
-  store: Pick<Store, 'lastPosition'>,
-): Promise<number> {
-  if (typeof from === 'number') return from;
-  return from === 'start' ? 0 : store.lastPosition();
+function lineWriter(
+  { stdout }: Io,
+  { output, json, wide }: TailFlags,
+  log: StoreReader | Store,
+): (row: NotificationRow) => Promise<string> {
+  if (output === 'ndjson' || json)
+    return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
+  const width = wide ? Number.POSITIVE_INFINITY : widthOf(stdout);
+  return async (row) => `${lineOf(row, await notificationCells(row, log), width)}\n`;
+}
+
+/** Widths of columns from the satellite on: lines stream, so nothing can be measured before. */
+const cellWidths = [3, 14, 14, 7] as const;
+
+/** Columns that the terminal has no width for are left out, from the last on. */
+function lineOf(row: NotificationRow, cells: ProductCells, width: number): string {
+  const { receivedAt, event } = toNotificationJson(row);
+  const time = receivedAt.slice(0, 19).replace('T', ' ');
+  const begin = `${time}  ${shorten(printable(event), 12).padEnd(8)}`;
+  const name = printable(row.productName ?? row.productId);
+  const { mission, type, where, cloud } = cells;
+  if (mission === null) return `${begin}  ${shorten(name, Math.max(12, width - begin.length - 2))}`;
+  const columns = [mission, type, where, cloud?.padStart(7)].map((cell, i) =>
+    shorten(printable(cell ?? ''), cellWidths[i] ?? 0).padEnd(cellWidths[i] ?? 0),
+  );
+  let line = begin;
+  for (const part of [...columns, name]) {
+    if (line.length + 2 + part.trimEnd().length > width) break;
+    line += `  ${part}`;
+  }
+  return line.trimEnd();
 }
 
 async function closing(store: { close(): Promise<void> }, use: () => Promise<void>): Promise<void> {
@@ -142,7 +230,7 @@ function readerName(text: string): string {
   throw new InvalidArgumentError('Use small letters, digits, dots and dashes; at most 63.');
 }
 
-function startingPoint(text: string): 'start' | 'now' | number {
+function startingPoint(text: string): StartingPoint {
   if (text === 'start' || text === 'now') return text;
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Use start, now, or a position.');
   return wholeNumber()(text);

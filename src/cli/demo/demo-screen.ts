@@ -1,18 +1,18 @@
 /** What a newcomer sees: what starts, where it listens, notifications arriving, how to look further. */
-import { z } from 'zod';
 import { followLog } from '../../domain/follow-log.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
-import { writeRows } from '../notification-output.ts';
+import { notificationCells, writeRows } from '../notification-output.ts';
+import type { ProductCells } from '../products/product-cells.ts';
 import { writeProducts } from '../products/product-output.ts';
+import { shorten, widthOf } from '../table.ts';
 import { pause } from '../until-aborted.ts';
 import { demoFilter, demoQueryFlags, demoTree } from './demo-filter.ts';
 import { indexed } from './demo-query.ts';
 import { showSummaries } from './demo-summaries.ts';
 import type { DemoWorld } from './demo-world.ts';
-import { placeOf } from './place.ts';
 
 /** After so many notifications, a query of the log is shown, and after more one by place. */
 const logQueryAfter = 6;
@@ -20,8 +20,8 @@ const placeQueryAfter = 12;
 /** And after these, what a model says of them. */
 const summariesAfter = 16;
 const pollMs = 150;
-
-const bodySchema = z.looseObject({ value: z.unknown() });
+/** Where the last column of an arrival begins. */
+const productColumn = 52;
 
 /** The first thing on the screen. */
 export function showIntro(io: Io): void {
@@ -98,8 +98,7 @@ async function arrival(
   row: NotificationRow,
 ): Promise<string> {
   const paint = painter(io, io.stdout);
-  const body: unknown = JSON.parse(Buffer.from(await receiver.store.body(row.position)).toString());
-  const value = bodySchema.safeParse(Array.isArray(body) ? body[0] : body).data?.value;
+  const cells = await notificationCells(row, receiver.store);
   const delayMs = (row.receivedAtUs - (row.notificationDateUs ?? row.receivedAtUs)) / 1000;
   const colour = { deleted: 'red', modified: 'yellow' } as const;
   return [
@@ -109,16 +108,24 @@ async function arrival(
       row.event in colour ? colour[row.event as keyof typeof colour] : 'green',
       row.event.padEnd(8),
     ),
-    paint('cyan', placeOf(value).padEnd(14)),
+    paint('cyan', (cells.place ?? 'no footprint').padEnd(14)),
     paint('dim', `${Math.max(0, Math.round(delayMs))} ms`.padStart(6)),
-    printable(row.productName ?? row.productId),
+    productText(row, cells, widthOf(io.stdout) - productColumn),
   ].join('  ');
+}
+
+/** The whole name where the terminal has the width for it, else what identifies the product for people. */
+function productText(row: NotificationRow, cells: ProductCells, width: number): string {
+  const name = printable(row.productName ?? row.productId);
+  const { mission, type, tile } = cells;
+  if (name.length <= width || mission === null) return shorten(name, Math.max(12, width));
+  return printable([mission, type, tile].filter((cell) => cell !== null).join('  '));
 }
 
 async function showLogQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
   const command = painter(io, io.stdout)('bold', '$ npm run query -- --limit 5');
   io.stdout.write(`\n${command}   what has arrived by now:\n`);
-  await writeRows(io.stdout, 'table', receiver.store.find({ limit: 5 }));
+  await writeRows(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
   io.stdout.write('\n');
 }
 

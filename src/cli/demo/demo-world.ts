@@ -40,8 +40,6 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
     const now = () => io.nowUs() / 1000;
     const { files, authorityPem } = await makeCertificate(folder, now);
     const pair = newCredentials(io);
-    const receiver = await startReceiver(io, folder, files, pair);
-    closers.add(() => receiver.close());
     const account = { username: 'demo', password: io.newSecret() };
     const sandbox = await startSandbox({
       ...publishing,
@@ -52,13 +50,16 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
     });
     sandbox.pause();
     closers.add(() => sandbox.close());
+    const { catalogueUrl } = sandbox;
+    const receiver = await startReceiver(io, { folder, catalogueUrl }, files, pair);
+    closers.add(() => receiver.close());
     const dataDir = join(folder, 'data');
     const summaries = await startDemoSummaries(io, receiver, sandbox, dataDir);
     closers.add(() => summaries.stop());
     const config: CompleteAccountConfig = {
       dataDir,
       publicUrl: receiver.url,
-      catalogueUrl: sandbox.catalogueUrl,
+      catalogueUrl,
       account: {
         kind: 'password',
         tokenUrl: sandbox.tokenUrl,
@@ -90,7 +91,7 @@ async function makeCertificate(folder: string, now: () => number) {
 
 function startReceiver(
   io: Io,
-  folder: string,
+  { folder, catalogueUrl }: { folder: string; catalogueUrl: string },
   certificateFiles: { cert: string; key: string },
   pair: { username: string; password: string },
 ): Promise<RunningReceiver> {
@@ -103,7 +104,7 @@ function startReceiver(
       credentialsSource: 'variables',
       tls: { kind: 'files', ...certificateFiles },
       trustedProxies: [],
-      console: { listen: { host: '127.0.0.1', port: 0 }, password: undefined },
+      console: { listen: { host: '127.0.0.1', port: 0 }, password: undefined, catalogueUrl },
       index: true,
       logLevel: 'warn',
     },

@@ -1,9 +1,10 @@
 /** Joins the flags that choose products to one tree of the filter language. */
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
-import type { Geometry } from '../../domain/geometry.ts';
+import type { BoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
 import { printFilter } from '../../filter/print.ts';
+import { painter } from '../colour.ts';
 import { readFilter } from '../filter/read-filter.ts';
 import type { Io } from '../io.ts';
 import { readAreaFile } from './area-file.ts';
@@ -25,7 +26,7 @@ export function compileFlags(
   }
   const written = filter === undefined ? null : readFilter(filter, entity, io);
   const area = areaFile === undefined ? undefined : readAreaFile(areaFile, io);
-  const box = bbox === undefined ? undefined : intersectsBox(bbox);
+  const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
   const { collection, type, platform, tile, cloudBelow } = flags;
   // Warns of a collection that is none, as for one in --filter.
   if (collection !== undefined) readFilter(printFilter(collection), entity, io);
@@ -40,9 +41,15 @@ export function compileFlags(
   return { entity, filter: allOf(terms.filter((term) => term !== undefined && term !== null)) };
 }
 
-function intersectsBox(box: Geometry): FilterTree {
+function intersectsBox(
+  { geometry, warning }: BoundingBox,
+  io: Pick<Io, 'stderr' | 'env'>,
+): FilterTree {
+  if (warning !== null) {
+    io.stderr.write(`${painter(io, io.stderr)('yellow', 'warning')}: --bbox: ${warning}\n`);
+  }
   try {
-    return intersects(box).tree;
+    return intersects(geometry).tree;
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
     const { details } = error;

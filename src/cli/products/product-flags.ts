@@ -1,10 +1,10 @@
 /** The friendly flags that choose products, each as a condition of the filter language. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { isAppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
-import type { Geometry } from '../../domain/geometry.ts';
+import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
 import { attributeOf, textField } from '../../filter/builder-operands.ts';
 import type { Io } from '../io.ts';
-import { parseBoundingBox } from './bounding-box.ts';
 import { anyOf } from './conditions.ts';
 import { parseNamePattern } from './name-pattern.ts';
 import { parseTimeRange, type TimeRange } from './time-range.ts';
@@ -16,7 +16,7 @@ export interface ProductFlags {
   platform?: FilterTree;
   tile?: FilterTree;
   cloudBelow?: FilterTree;
-  bbox?: Geometry;
+  bbox?: BoundingBox;
   intersects?: string;
   sensed?: TimeRange;
   published?: TimeRange;
@@ -42,7 +42,7 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
     .option(
       '--bbox <box>',
       'west,south,east,north in degrees; west beyond east: across the antimeridian',
-      parseBoundingBox,
+      boundingBox,
     )
     .option('--intersects <file>', 'the area in a GeoJSON file')
     .option(
@@ -57,6 +57,15 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
       parseNamePattern,
     )
     .option('--deleted [when]', 'what has been deleted instead: at any time, or then', range);
+}
+
+function boundingBox(text: string): BoundingBox {
+  try {
+    return parseBoundingBox(text);
+  } catch (error) {
+    if (isAppError(error, 'invalid')) throw new InvalidArgumentError(error.message);
+    throw error;
+  }
 }
 
 function collections(text: string): FilterTree | undefined {

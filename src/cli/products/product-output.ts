@@ -1,54 +1,90 @@
 /** Products as people and programs get them: table, JSON, NDJSON, CSV, GeoJSON, ids; with texts about them. */
 import { stringify } from 'csv-stringify/sync';
-import { productFields, toProductJson } from '../../domain/json-rows.ts';
+import {
+  productFields,
+  productLinkFields,
+  toProductJson,
+  toProductLinks,
+} from '../../domain/json-rows.ts';
 import { printable } from '../../domain/printable.ts';
-import type { FoundProduct } from '../../domain/products.ts';
+import type { FoundProduct, ProductOrder } from '../../domain/products.ts';
 import type { toTextJson } from '../../domain/summary-rows.ts';
-import { toGeoJson } from '../../filter/geometry/geojson.ts';
-import { productView } from '../../filter/product-view.ts';
+import { toFeature } from '../../filter/product-feature.ts';
 import type { Output } from '../io.ts';
-import { type Column, printTable } from '../table.ts';
+import { type Column, chosenColumns, printTable } from '../table.ts';
 import { wrapText } from '../wrap-text.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
+import { type ProductCells, productCells, toMinute } from './product-cells.ts';
 import type { ProductForm } from './product-forms.ts';
 
-type OutputProduct = ReturnType<typeof toProductJson>;
-
-/** A product, with the text about it where texts were asked for. */
+/** A product, with the text about it where texts were requested. */
 export interface ShownProduct extends FoundProduct {
   summary?: ReturnType<typeof toTextJson>;
 }
 
-/** Writes products as they come; returns how many there were. `texts` tells whether they have texts. */
+export interface ProductOutputOptions {
+  /** True when the products have texts. */
+  texts?: boolean;
+  /** What the products are sorted by; the table shows it. */
+  orderedBy?: ProductOrder;
+  /** Fields for table and CSV in place of the usual ones. */
+  columns?: readonly string[] | undefined;
+  /** Tables are not fitted to the terminal. */
+  wide?: boolean;
+  /** The beginning of download URLs. */
+  catalogueUrl?: string;
+}
+
+/** Writes products as they come; returns how many there were. */
 export async function writeProducts(
   output: Output,
   form: ProductForm,
   products: AsyncIterable<ShownProduct>,
-  { texts }: { texts: boolean } = { texts: false },
+  options: ProductOutputOptions = {},
 ): Promise<number> {
-  if (form === 'table') return texts ? writeTexts(output, products) : writeTable(output, products);
+  if (form === 'table') return writeTable(output, products, options);
   const { between, tail } = frames[form];
-  const { head, empty } =
-    form === 'csv' && texts ? { head: headerWithTexts, empty: headerWithTexts } : frames[form];
+  const header = `${fieldsOf(options).join(',')}\n`;
+  const { head, empty } = form === 'csv' ? { head: header, empty: header } : frames[form];
   let count = 0;
   for await (const product of products) {
-    await writeForeign(output, `${count === 0 ? head : between}${textOf(form, product)}`);
+    await writeForeign(output, `${count === 0 ? head : between}${textOf(form, product, options)}`);
     count += 1;
   }
   await writeOut(output, count === 0 ? empty : tail);
   return count;
 }
 
-const header = `${productFields.join(',')}\n`;
 const textFields = ['summary', 'summaryModel', 'summaryVerified'] as const;
-const headerWithTexts = `${[...productFields, ...textFields].join(',')}\n`;
+
+/** The names of fields that table and CSV can have. */
+export function productFieldNames({ texts = false }: { texts?: boolean }): string[] {
+  return [...productFields, ...productLinkFields, ...(texts ? textFields : [])];
+}
+
+function fieldsOf({ columns, texts }: ProductOutputOptions): readonly string[] {
+  return columns ?? productFieldNames({ texts: texts === true });
+}
+
+function valuesOf(
+  product: ShownProduct,
+  { catalogueUrl = '' }: ProductOutputOptions,
+): Readonly<Record<string, unknown>> {
+  const { text: summary, model: summaryModel, verified: summaryVerified } = product.summary ?? {};
+  return {
+    ...toProductJson(product.row),
+    ...toProductLinks(product, catalogueUrl),
+    ...{ summary, summaryModel, summaryVerified },
+  };
+}
+
 const lines = { head: '', between: '\n', tail: '\n', empty: '' };
 
 /** What stands around the elements. */
 const frames = {
   json: { head: '[\n', between: ',\n', tail: '\n]\n', empty: '[]\n' },
   ndjson: lines,
-  csv: { ...lines, head: header, empty: header },
+  csv: lines,
   geojson: {
     head: '{"type":"FeatureCollection","features":[\n',
     between: ',\n',
@@ -58,22 +94,27 @@ const frames = {
   ids: lines,
 };
 
-function textOf(form: Exclude<ProductForm, 'table'>, product: ShownProduct): string {
+function textOf(
+  form: Exclude<ProductForm, 'table'>,
+  product: ShownProduct,
+  options: ProductOutputOptions,
+): string {
   const { row, record, summary } = product;
   switch (form) {
     case 'json':
     case 'ndjson':
       return JSON.stringify(summary === undefined ? record : { ...record, summary });
-    case 'geojson':
-      return JSON.stringify(toFeature(product));
+    case 'geojson': {
+      const feature = toFeature(product, options.catalogueUrl ?? '');
+      if (summary === undefined) return JSON.stringify(feature);
+      return JSON.stringify({ ...feature, properties: { ...feature.properties, summary } });
+    }
     case 'ids':
       // One line each, whatever the text holds.
       return summary === undefined ? row.productId : `${row.productId}\t${printable(summary.text)}`;
     case 'csv': {
-      const values = toProductJson(row);
-      const own = productFields.map((field) => values[field]);
-      const { text, model, verified } = summary ?? {};
-      const cells = summary === undefined ? own : [...own, text, model, verified];
+      const values = valuesOf(product, options);
+      const cells = fieldsOf(options).map((field) => values[field]);
       const cast = { boolean: String };
       // Names come from outside: a spreadsheet must not take one for a formula.
       return stringify([cells], { escape_formulas: true, cast, eof: false });
@@ -81,76 +122,131 @@ function textOf(form: Exclude<ProductForm, 'table'>, product: ShownProduct): str
   }
 }
 
-/** RFC 7946, 3.2; a product without a footprint has the geometry null. */
-export function toFeature({ row, record, summary }: ShownProduct) {
-  const geometry = productView(record).geometry();
-  return {
-    type: 'Feature',
-    id: row.productId,
-    geometry: geometry === null ? null : toGeoJson(geometry),
-    properties: { ...toProductJson(row), ...(summary === undefined ? {} : { summary }) },
-  };
-}
-
 /** The columns follow the first product: all of one answer are alive, or all are tombstones. */
-async function writeTable(output: Output, products: AsyncIterable<FoundProduct>): Promise<number> {
+async function writeTable(
+  output: Output,
+  products: AsyncIterable<ShownProduct>,
+  options: ProductOutputOptions,
+): Promise<number> {
+  const { columns: fields, texts = false, wide = false } = options;
+  if (fields !== undefined) {
+    const chosen = chosenColumns<ShownProduct>(fields, (product) => valuesOf(product, options));
+    return printTable(output, chosen, products);
+  }
+  if (texts) return writeTexts(output, products);
   const iterator = products[Symbol.asyncIterator]();
   const first = await iterator.next();
   if (first.done) return 0;
-  const { row } = first.value;
   const rows = async function* () {
-    yield toProductJson(row);
-    for await (const product of { [Symbol.asyncIterator]: () => iterator }) {
-      yield toProductJson(product.row);
-    }
+    yield listed(first.value);
+    for await (const product of { [Symbol.asyncIterator]: () => iterator }) yield listed(product);
   };
-  const columns = row.deletionUs === null ? aliveColumns : goneColumns;
-  return printTable(output, columns, rows());
+  return printTable(output, columnsOf(first.value, options.orderedBy), rows(), { wide });
 }
 
 /** Texts are for reading: each stands below its product. */
 async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<number> {
   let count = 0;
-  for await (const { row, summary } of products) {
+  for await (const product of products) {
     count += 1;
-    const shown = toProductJson(row);
-    const columns = row.deletionUs === null ? aliveColumns : goneColumns;
-    const cells = columns.map(({ value }) => value(shown)).filter((cell) => cell !== '-');
+    const { row, summary } = product;
+    const { sensed, cloud } = productCells(row, product.record);
+    const name = row.productName ?? row.productId;
+    const cells =
+      row.deletionUs === null
+        ? [sensed, name, row.productType, cloud, formatSize(row.sizeBytes)]
+        : [toMinute(row.deletionUs), name, row.deletionCause];
+    const line = cells.filter((cell) => cell !== null && cell !== '-').join('  ');
     const doubt = summary?.verified === false ? ' (not verified)' : '';
     const text = wrapText(`${printable(summary?.text ?? '')}${doubt}`, '  ', output);
-    await writeOut(output, `${printable(cells.join('  '))}\n${text.join('\n')}\n\n`);
+    await writeOut(output, `${printable(line)}\n${text.join('\n')}\n\n`);
   }
   return count;
 }
 
-const name: Column<OutputProduct> = {
+/** A product with its cells, which several columns share. */
+interface ListedProduct {
+  row: FoundProduct['row'];
+  cells: ProductCells;
+}
+
+function listed({ row, record }: FoundProduct): ListedProduct {
+  return { row, cells: productCells(row, record) };
+}
+
+type ProductColumn = Column<ListedProduct>;
+
+const mission: ProductColumn = { title: 'sat', value: ({ cells }) => cells.mission ?? '-' };
+const type: ProductColumn = { title: 'type', value: ({ cells }) => cells.type ?? '-' };
+const sensed: ProductColumn = {
+  title: 'sensed (UTC)',
+  value: ({ cells }) => cells.sensed ?? '-',
+  optionalRank: 0,
+};
+const tile: ProductColumn = { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' };
+const cloud: ProductColumn = {
+  title: 'cloud',
+  value: ({ cells }) => cells.cloud ?? '-',
+  align: 'right',
+  optionalRank: 1,
+};
+const place: ProductColumn = {
+  title: 'place',
+  value: ({ cells }) => cells.place ?? '-',
+  optionalRank: 2,
+};
+const name: ProductColumn = {
   title: 'name',
-  value: ({ productName, productId }) => productName ?? productId,
+  value: ({ row }) => row.productName ?? row.productId,
   flexible: true,
+  widthMin: 12,
+  optionalRank: 3,
+  requiredBy: ({ cells }) => cells.mission === null,
+};
+const size: ProductColumn = {
+  title: 'size',
+  value: ({ row }) => formatSize(row.sizeBytes),
+  align: 'right',
+  optionalRank: 4,
+};
+const deleted: ProductColumn = {
+  title: 'deleted (UTC)',
+  value: ({ row }) => toMinute(row.deletionUs) ?? '-',
+};
+const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause ?? '-' };
+
+/** Shown first in a table that is sorted by it. */
+const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
+  received: {
+    title: 'received (UTC)',
+    value: ({ row }) => toMinute(row.receivedAtUs) ?? '-',
+  },
+  PublicationDate: {
+    title: 'published (UTC)',
+    value: ({ row }) => toMinute(row.publicationUs) ?? '-',
+  },
+  ModificationDate: {
+    title: 'modified (UTC)',
+    value: ({ row }) => toMinute(row.modificationUs) ?? '-',
+  },
+  'ContentDate/Start': sensed,
+  'ContentDate/End': {
+    title: 'sensing end (UTC)',
+    value: ({ row }) => toMinute(row.sensingEndUs) ?? '-',
+  },
+  DeletionDate: deleted,
 };
 
-const aliveColumns: readonly Column<OutputProduct>[] = [
-  { title: 'sensed (UTC)', value: ({ sensingStart }) => shortTime(sensingStart) },
-  name,
-  { title: 'type', value: ({ productType }) => productType ?? '-' },
-  {
-    title: 'cloud',
-    value: ({ cloudCoverPercent }) =>
-      cloudCoverPercent === null ? '-' : `${Math.round(cloudCoverPercent)} %`,
-    align: 'right',
-  },
-  { title: 'size', value: ({ sizeBytes }) => formatSize(sizeBytes), align: 'right' },
-];
-
-const goneColumns: readonly Column<OutputProduct>[] = [
-  { title: 'deleted (UTC)', value: ({ deletionDate }) => shortTime(deletionDate) },
-  name,
-  { title: 'cause', value: ({ deletionCause }) => deletionCause ?? '-' },
-];
-
-/** To the minute: `2026-11-20 06:00`. */
-function shortTime(iso: string | null): string {
-  return iso?.slice(0, 16).replace('T', ' ') ?? '-';
+function columnsOf(
+  { row }: FoundProduct,
+  orderedBy: ProductOrder = row.deletionUs === null ? 'received' : 'DeletionDate',
+): readonly ProductColumn[] {
+  const usual =
+    row.deletionUs === null
+      ? [sensed, mission, type, tile, cloud, place, size, name]
+      : [deleted, mission, type, sensed, tile, cause, place, name];
+  const first = orderColumns[orderedBy];
+  return [first, ...usual.filter(({ title }) => title !== first.title)];
 }
 
 /** In the units of the catalogue's own pages: `1.7 GB` is 1.7 thousand million bytes. */

@@ -1,6 +1,8 @@
 /** Answers `earshot query products`: rows, a number, or how they would be found. */
-import { readDataConfig } from '../../config/read-config.ts';
+import { readCatalogueUrl, readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import type { FilterTree } from '../../domain/filter-tree.ts';
+import { productLinkFields } from '../../domain/json-rows.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import {
   defaultOrderOf,
@@ -11,15 +13,21 @@ import {
 import { printFilter } from '../../filter/print.ts';
 import type { Io } from '../io.ts';
 import type { OutputFlags } from '../shared-flags.ts';
+import { readColumnNames } from '../table.ts';
 import { writeOut } from '../write-out.ts';
 import { compileFlags } from './compile-flags.ts';
 import { withCurrentIndex } from './current-index.ts';
 import { explanationLines } from './explanation.ts';
 import { readPageKey, writePageKey } from './page-key.ts';
 import type { ProductFlags } from './product-flags.ts';
-import { formsWithRecords, type ProductForm, tableRowsDefault } from './product-forms.ts';
+import { type ProductForm, tableRowsDefault } from './product-forms.ts';
 import { type Order, parseOrder } from './product-order.ts';
-import { type ShownProduct, writeProducts } from './product-output.ts';
+import {
+  type ProductOutputOptions,
+  productFieldNames,
+  type ShownProduct,
+  writeProducts,
+} from './product-output.ts';
 import { withTexts } from './with-texts.ts';
 
 export interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
@@ -32,6 +40,8 @@ export interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductFor
   count?: true;
   explain?: true;
   summaries?: true;
+  columns?: string;
+  wide?: true;
 }
 
 type Question = ProductQuery & { order: Order };
@@ -44,21 +54,51 @@ export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<
       '--explain prints table or json. Leave out --output, or use --json.',
     );
   }
-  const question = readQuestion(io, flags, form);
+  const columns = readColumns(flags, form);
+  const question = readQuestion(io, flags, form, columns);
   const place = readDataConfig(io);
   const { dataDir } = place;
+  const linked = columns !== undefined || form === 'csv' || form === 'geojson';
+  const catalogueUrl = linked ? readCatalogueUrl(io) : '';
   await withCurrentIndex(place, io, async (products) => {
     if (flags.explain) return explain(io, products, question, flags.json === true);
     if (flags.count) {
       return writeOut(io.stdout, `${await products.count(question, io.signal)}\n`);
     }
-    await list(io, products, question, { form, texts: flags.summaries === true, dataDir });
+    await list(io, products, question, {
+      ...{ form, dataDir, columns },
+      texts: flags.summaries === true,
+      wide: flags.wide === true,
+      orderedBy: question.order.by,
+      catalogueUrl,
+    });
   });
 }
 
-/** All that can be wrong with the flags is told before anything is opened. */
-function readQuestion(io: Io, flags: QueryProductsFlags, form: ProductForm): Question {
-  const { entity, filter } = compileFlags(flags, io);
+function readColumns(
+  { columns, summaries }: QueryProductsFlags,
+  form: ProductForm,
+): string[] | undefined {
+  if (columns === undefined) return undefined;
+  if (form === 'table' || form === 'csv') {
+    return readColumnNames(columns, productFieldNames({ texts: summaries === true }));
+  }
+  throw new AppError(
+    'usage',
+    `--columns chooses columns of a table or of csv, and ${form} has none. Use --output csv, or leave --columns out.`,
+  );
+}
+
+/** Reports every fault of the flags before anything is opened. */
+function readQuestion(
+  io: Io,
+  flags: QueryProductsFlags,
+  form: ProductForm,
+  columns: readonly string[] | undefined,
+): Question {
+  const { tile } = flags;
+  const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
+  const { entity, filter } = compileFlags(known, io);
   const { orderby, after, since, until } = flags;
   const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
   return {
@@ -68,19 +108,40 @@ function readQuestion(io: Io, flags: QueryProductsFlags, form: ProductForm): Que
     order,
     after: after === undefined ? undefined : readPageKey(after, entity, order),
     limit: flags.limit ?? (form === 'table' ? tableRowsDefault : undefined),
-    records: formsWithRecords.has(form) || flags.summaries === true,
+    records: needsRecords(form, columns) || flags.summaries === true,
   };
+}
+
+/** What needs no record is written from the columns of the index alone, which is faster. */
+function needsRecords(form: ProductForm, columns: readonly string[] | undefined): boolean {
+  if (columns !== undefined) return productLinkFields.some((field) => columns.includes(field));
+  return form !== 'ids';
+}
+
+/** A record without attributes has no tile for the filter language, but its name has one (decision 45). */
+function orByName(tile: FilterTree): FilterTree {
+  if (tile.node === 'or') return { node: 'or', terms: tile.terms.map(orByName).flatMap(termsOf) };
+  if (tile.node !== 'attribute' || tile.literal.type !== 'text') return tile;
+  const name = `_T${tile.literal.value}_`;
+  return {
+    node: 'or',
+    terms: [tile, { node: 'text', function: 'contains', field: 'Name', text: name }],
+  };
+}
+
+function termsOf(tree: FilterTree): readonly FilterTree[] {
+  return tree.node === 'or' ? tree.terms : [tree];
 }
 
 async function list(
   io: Io,
   products: Products,
   question: Question,
-  { form, texts, dataDir }: { form: ProductForm; texts: boolean; dataDir: string },
+  { form, dataDir, ...options }: { form: ProductForm; dataDir: string } & ProductOutputOptions,
 ): Promise<void> {
   let last: ProductRow | undefined;
   const found = products.find(question, io.signal);
-  const told = texts ? withTexts(found, products, { dataDir, nowUs: io.nowUs }) : found;
+  const told = options.texts ? withTexts(found, products, { dataDir, nowUs: io.nowUs }) : found;
   const shown = (async function* (): AsyncGenerator<ShownProduct> {
     for await (const product of told) {
       if (io.signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
@@ -88,7 +149,7 @@ async function list(
       yield product;
     }
   })();
-  const count = await writeProducts(io.stdout, form, shown, { texts });
+  const count = await writeProducts(io.stdout, form, shown, options);
   if (count === 0 && form === 'table') io.stderr.write(nothingMatches(question));
   if (last === undefined || count !== question.limit) return;
   const { entity, order } = question;

@@ -1,5 +1,10 @@
-/** Reads rows of the table `product p`, and tells them in the words of the domain. */
+/** Reads rows of the table `product p` as rows of the domain; completes them from the product's name. */
+import type { NamedProduct } from '../../domain/naming/named-product.ts';
+import { readName } from '../../domain/naming/read-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
+import { productView } from '../../filter/product-view.ts';
+import type { ProductRecord } from '../../filter/record-parts.ts';
+import { deriveColumns } from './product-columns.ts';
 
 /** The columns that a search selects. */
 export const rowColumns = `p.id AS position, p.product_id AS productId, p.name AS productName,
@@ -23,13 +28,87 @@ export type SelectedRow = Omit<ProductRow, 'platform' | 'online'> & {
 
 export function toProductRow(selected: SelectedRow): ProductRow {
   const { platformName, platformSerial, online, recordPosition: _, collection, ...rest } = selected;
-  const platform = platformName === null ? null : `${platformName}${serialOf(platformSerial)}`;
+  const platform = platformOf(platformName, platformSerial);
   const { position, productId, productName, ...others } = rest;
   const boolean = online === null ? null : online === 1;
-  return { position, productId, productName, collection, platform, ...others, online: boolean };
+  return withNamedFacts({
+    ...{ position, productId, productName, collection, platform, ...others },
+    online: boolean,
+  });
+}
+
+/** What lists show of a product, from its row or from a record that is not indexed yet. */
+export type ProductFacts = Pick<
+  ProductRow,
+  | 'productName'
+  | 'platform'
+  | 'productType'
+  | 'processingLevel'
+  | 'sensingStartUs'
+  | 'cloudCoverPercent'
+  | 'orbitNumber'
+  | 'relativeOrbitNumber'
+  | 'tile'
+>;
+
+/** The facts that a row would have once the record is indexed; `name` is the notification's own. */
+export function factsOfRecord(record: ProductRecord, name: string | null): ProductFacts {
+  const columns = deriveColumns(productView(record), record, name);
+  const text = (value: unknown) => (typeof value === 'string' ? value : null);
+  const number = (value: unknown) => (typeof value === 'number' ? value : null);
+  return withNamedFacts({
+    productName: columns.name,
+    platform: platformOf(text(columns.platform_name), text(columns.platform_serial)),
+    productType: text(columns.product_type),
+    processingLevel: text(columns.processing_level),
+    sensingStartUs: number(columns.sensing_start_us),
+    cloudCoverPercent: columns.cloud_cover,
+    orbitNumber: number(columns.orbit_number),
+    relativeOrbitNumber: number(columns.relative_orbit_number),
+    tile: text(columns.tile),
+  });
+}
+
+function platformOf(name: string | null, serial: string | null): string | null {
+  return name === null ? null : `${name}${serialOf(serial)}`;
 }
 
 /** Auxiliary files of all satellites carry `_`. */
 function serialOf(serial: string | null): string {
   return serial === null || !/^[A-Z0-9]+$/i.test(serial) ? '' : serial;
+}
+
+/**
+ * Fills what the attributes leave open from the name. The columns of the file stay empty, because
+ * they answer `$filter`, and an absent attribute matches nothing there (decision 45).
+ */
+function withNamedFacts<Row extends ProductFacts>(row: Row): Row {
+  const { platform, productType, processingLevel, orbitNumber, relativeOrbitNumber, tile } = row;
+  const hasOrbit = orbitNumber !== null || relativeOrbitNumber !== null;
+  // Most records have their attributes: reading a name takes longer than all else of a row.
+  if (platform !== null && productType !== null && hasOrbit) return row;
+  const named = readName(row.productName ?? '');
+  if (named === null) return row;
+  return {
+    ...row,
+    platform: platform ?? named.satellite.toUpperCase(),
+    productType: productType ?? named.type,
+    processingLevel: processingLevel ?? levelAttribute(named),
+    orbitNumber: orbitNumber ?? named.orbitNumber,
+    relativeOrbitNumber: relativeOrbitNumber ?? named.relativeOrbitNumber,
+    tile: tile ?? squareOf(named),
+  };
+}
+
+/** The level as the attribute of the mission spells it: `LEVEL1`, `S2MSI2A`, `1`; null for other missions. */
+function levelAttribute({ satellite, level, type }: NamedProduct): string | null {
+  if (level === null) return null;
+  if (satellite.startsWith('Sentinel-1')) return level.toUpperCase().replace('-', '');
+  if (satellite.startsWith('Sentinel-2')) return type;
+  return satellite.startsWith('Sentinel-3') ? level.replace('Level-', '') : null;
+}
+
+/** A square of the Sentinel-2 grid. Paths and rows of Landsat are not tiles of the catalogue. */
+function squareOf({ tile }: NamedProduct): string | null {
+  return tile !== null && /^\d\d[A-Z]{3}$/.test(tile) ? tile : null;
 }

@@ -1,10 +1,11 @@
 /** The names a digest may repeat: only of a narrow form, and the user's own cleaned and cut. */
+
+import { readName } from '../../domain/naming/read-name.ts';
 import { printable } from '../../domain/printable.ts';
 import { subscriptionNamePattern } from '../../domain/subscription.ts';
 import type { DigestScope } from '../../domain/summaries.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
 import { contentOfType } from '../facts/attribute-words.ts';
-import { readName } from '../facts/naming/read-name.ts';
 
 export interface CleanScope {
   fromUs: number;

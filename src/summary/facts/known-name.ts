@@ -1,5 +1,5 @@
 /** Tells product names that may be shown to a model from texts that only stand where a name should. */
-import { readName } from './naming/read-name.ts';
+import { readName } from '../../domain/naming/read-name.ts';
 
 /**
  * Whether a name follows the naming convention of its mission as a whole: every part has its place, its

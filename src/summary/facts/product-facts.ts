@@ -1,4 +1,9 @@
 /** What is known of a product and may be said: typed values, each of a narrow, known form. */
+
+import { type Instrument, instrumentOf } from '../../domain/naming/instruments.ts';
+import { type NamedProduct, namedProduct } from '../../domain/naming/named-product.ts';
+import { readName } from '../../domain/naming/read-name.ts';
+import { modeWords } from '../../domain/naming/sentinel-1.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import type { Place } from '../places/place.ts';
 import { type AttributeReader, attributeReader } from './attribute-reader.ts';
@@ -11,10 +16,6 @@ import {
 } from './attribute-words.ts';
 import { deletionCauseWords } from './deletion-cause.ts';
 import { foreignName } from './foreign-name.ts';
-import { type Instrument, instrumentOf } from './naming/instruments.ts';
-import { type NamedProduct, namedProduct } from './naming/named-product.ts';
-import { readName } from './naming/read-name.ts';
-import { modeWords } from './naming/sentinel-1.ts';
 import { dateWords } from './phrases.ts';
 import { type OtherVersion, type Version, versionsOf } from './versions.ts';
 

@@ -1,5 +1,5 @@
 /** Finds the products that show the same scene, processed at another time. */
-import { readName } from './naming/read-name.ts';
+import { readName } from '../../domain/naming/read-name.ts';
 
 export interface Scene {
   /** All names of the scene begin with it, and others may: for `startswith(Name, …)`. */

@@ -1,5 +1,5 @@
 /** Which processings of a scene came before and after a product. */
-import { readName } from './naming/read-name.ts';
+import { readName } from '../../domain/naming/read-name.ts';
 import { dateWords } from './phrases.ts';
 import { sceneOf } from './scene.ts';
 

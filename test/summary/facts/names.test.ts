@@ -1,9 +1,9 @@
 /** Which names are taken for a mission's own, and which products are of one scene. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { readName } from '../../../src/domain/naming/read-name.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { isKnownName } from '../../../src/summary/facts/known-name.ts';
-import { readName } from '../../../src/summary/facts/naming/read-name.ts';
 import { sceneOf } from '../../../src/summary/facts/scene.ts';
 import { missing, recordedProducts } from './found-product.ts';
 

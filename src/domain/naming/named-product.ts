@@ -1,5 +1,5 @@
 /** What a product's name tells, where it follows the naming convention of its mission. */
-import { parseDate } from '../../../domain/notification-date.ts';
+import { parseDate } from '../notification-date.ts';
 import type { Instrument } from './instruments.ts';
 
 /** All texts are this program's own words, or codes of a closed form. */

@@ -1,0 +1,99 @@
+/** Reads a box: `west,south,east,north` in degrees, for the command line and the private listener alike. */
+import { AppError } from '../domain/app-error.ts';
+import type { Box, Geometry, Position, Ring } from '../domain/geometry.ts';
+
+/** An edge of more than 180 degrees would be taken the short way round the globe; this is well below. */
+const edgeMaxDegrees = 90;
+
+const advice = 'The order is west,south,east,north.';
+
+export interface BoundingBox {
+  /** A polygon, or a point for a box without extent. With west beyond east it crosses the antimeridian. */
+  geometry: Geometry;
+  /** What the box does that the writer may not have meant; null for nothing. */
+  warning: string | null;
+}
+
+/** Throws `invalid`. Whether the sides are far enough apart is for the check of geometries. */
+export function parseBoundingBox(text: string): BoundingBox {
+  const box = readBox(text);
+  return { geometry: geometryOf(box), warning: warningOf(box) };
+}
+
+function readBox(text: string): Box {
+  const numbers = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
+  const [west = 0, south = 0, east = 0, north = 0] = numbers;
+  if (numbers.length !== 4 || !numbers.every(Number.isFinite)) {
+    throw invalid('Use west,south,east,north in degrees, such as 5.5,45,11,48.');
+  }
+  const box = { west, south, east, north };
+  if (Math.abs(west) > 180 || Math.abs(east) > 180) {
+    throw invalid(`Longitudes are from -180 to 180${hintOfOrder(box)}. ${advice}`);
+  }
+  if (Math.abs(south) > 90 || Math.abs(north) > 90) {
+    throw invalid(`Latitudes are from -90 to 90${hintOfOrder(box)}. ${advice}`);
+  }
+  if (south > north) {
+    throw invalid(`South (${south}) lies north of north (${north}). ${advice}`);
+  }
+  return box;
+}
+
+/**
+ * A box across the antimeridian whose longitudes could be latitudes spans more than half the globe. It is
+ * rather one with latitudes first, and its first corner in the north: `48,6,45,11`.
+ */
+function warningOf(box: Box): string | null {
+  const { west, east } = box;
+  if (west <= east || Math.abs(west) > 90 || Math.abs(east) > 90) return null;
+  return `The box spans ${Math.round(widthOf(box))} degrees of longitude, across the antimeridian. ${advice} If latitudes come first here, use ${latitudesSwapped(box)}.`;
+}
+
+/** The box that the numbers are with latitudes first. */
+function latitudesSwapped({ west, south, east, north }: Box): string {
+  const [lowest, highest] = [Math.min(west, east), Math.max(west, east)];
+  return [south, lowest, north, highest].join(',');
+}
+
+function hintOfOrder(box: Box): string {
+  const { west, south, east, north } = box;
+  const swapped = Math.abs(south) <= 180 && Math.abs(north) <= 180;
+  const fits = swapped && Math.abs(west) <= 90 && Math.abs(east) <= 90;
+  return fits ? `; did you mean ${latitudesSwapped(box)}?` : '';
+}
+
+function invalid(message: string): AppError {
+  return new AppError('invalid', message);
+}
+
+function geometryOf(box: Box): Geometry {
+  const { west, south, east, north } = box;
+  const width = widthOf(box);
+  if (width === 0 && south === north) return { type: 'Point', coordinates: [west, south] };
+  if (width > 0 && south < north) return { type: 'Polygon', coordinates: [outline(box)] };
+  if (west !== east && width === 0) {
+    throw invalid(
+      `The box has no width: 180 and -180 are the same meridian. For all the way round use -180,${south},180,${north}.`,
+    );
+  }
+  throw invalid('The box has no area: make it a little wider, or a point.');
+}
+
+/** Degrees, 360 at most; -180 and 180 are the same meridian. */
+function widthOf({ west, east }: Box): number {
+  return east >= west ? east - west : east + 360 - west;
+}
+
+/** Counter-clockwise, closed, with points between where an edge is long. */
+function outline(box: Box): Ring {
+  const { west, south, east, north } = box;
+  const width = widthOf(box);
+  const steps = Math.ceil(width / edgeMaxDegrees);
+  const longitudes = Array.from({ length: steps + 1 }, (_, i) => {
+    if (i === steps) return east;
+    const longitude = west + (width * i) / steps;
+    return longitude > 180 ? longitude - 360 : longitude;
+  });
+  const along = (latitude: number) => longitudes.map((one): Position => [one, latitude]);
+  return [...along(south), ...along(north).toReversed(), [west, south]];
+}

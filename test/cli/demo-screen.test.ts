@@ -1,0 +1,20 @@
+/** The rows that `earshot demo` prints on a terminal as notifications arrive. */
+import { expect, it, vi } from 'vitest';
+import { startCommand } from './fake-io.ts';
+
+const arrival = /^ +\d+ +\d+ {2}(?:created|modified|deleted) .*$/gm;
+
+it('arrivals fit a terminal of 80 columns and show satellite, type, tile and orbit', async () => {
+  // The sandbox publishes by the clock, which must run.
+  const nowUs = () => Date.now() * 1000;
+  const env = { NO_COLOR: '1' };
+  const demo = startCommand(['demo'], { isTTY: true, columns: 80, env, nowUs });
+  const rows = () => demo.out().match(arrival) ?? [];
+  await vi.waitUntil(() => rows().length >= 3, 20_000);
+  demo.stop();
+  await demo.ended;
+  for (const row of rows()) {
+    expect(row.length, row).toBeLessThanOrEqual(80);
+    expect(row).toMatch(/ ms {2}S2[A-D] {2}S2MSI\w+ {2}\d\d[A-Z]{3} R\d{3}$/);
+  }
+}, 40_000);

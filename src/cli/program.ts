@@ -5,6 +5,7 @@ import type { Io } from './io.ts';
 /** In the order of the help text. */
 const loaders = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand,
+  setup: async () => (await import('./commands/setup.ts')).setupCommand,
   start: async () => (await import('./commands/start.ts')).startCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
@@ -51,6 +52,7 @@ export async function createProgram(
       `
 Examples:
   $ earshot demo                       see it work, without any account
+  $ earshot setup                      from nothing to a registered subscription
   $ earshot doctor                     what is missing, from configuration to delivery
   $ earshot start                      serve the endpoint (see docs/configuration.md)
   $ earshot status                     whether all is well, and what to do when it is not

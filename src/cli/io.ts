@@ -81,9 +81,10 @@ export function createProcessIo(): Io {
 async function ask(question: string, hidden: boolean, signal: AbortSignal): Promise<string | null> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return null;
-  if (hidden) stderr.write(question);
   const output = hidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : stderr;
   const terminal = createInterface({ input: stdin, output, terminal: true });
+  // Not before the terminal has stopped its own echo.
+  if (hidden) stderr.write(question);
   // Ctrl-D closes the terminal, and the question would stay open.
   const closed = new AbortController();
   terminal.on('close', () => closed.abort());

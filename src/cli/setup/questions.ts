@@ -16,8 +16,8 @@ interface Question {
   ask: string;
   variable: VariableKey;
   /** Where the flag names a file that holds the answer: the variable is then `…_FILE`. */
-  inFile?: true;
-  optional?: true;
+  inFile?: boolean;
+  optional?: boolean;
   when?: (settings: Settings) => boolean;
   /** What an empty answer means. */
   fallback?: (settings: Settings) => string | undefined;

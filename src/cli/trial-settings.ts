@@ -39,13 +39,14 @@ export function trialSettings(trial: {
   files: TrialCertificate['files'];
   sandbox: Pick<Sandbox, 'catalogueUrl' | 'tokenUrl' | 'inferenceUrl'>;
   account: { username: string; password: string };
-  /** `host:port`; the name of the public URL is `localhost`. */
+  publicUrl: string;
+  /** `host:port`. */
   listen: string;
   consoleListen: string;
 }): Record<string, string> {
-  const { dataDir, files, sandbox, account, listen, consoleListen } = trial;
+  const { dataDir, files, sandbox, account, publicUrl, listen, consoleListen } = trial;
   return {
-    EARSHOT_PUBLIC_URL: `https://localhost:${listen.split(':').at(-1)}`,
+    EARSHOT_PUBLIC_URL: publicUrl,
     EARSHOT_LISTEN: listen,
     EARSHOT_CONSOLE_LISTEN: consoleListen,
     EARSHOT_DATA_DIR: dataDir,

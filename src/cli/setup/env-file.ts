@@ -1,7 +1,8 @@
-/** The text of a file `.env`: new settings among the lines of an earlier one, and what may be shown of it. */
+/** Settings as the text of a file `.env`, on a screen, and in place of the environment. */
 import { parseEnv } from 'node:util';
 import { variables } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
+import type { Io } from '../io.ts';
 
 export type Settings = Readonly<Record<string, string>>;
 
@@ -27,6 +28,12 @@ export function mergeEnvFile(
   if (last !== undefined && !last.endsWith('\n')) kept.push('\n');
   const text = [...kept, ...changed.map(([name, value]) => `${name}=${quoted(name, value)}\n`)];
   return verified(text.join(''), settings, dropped);
+}
+
+/** The same world with these settings in place of all others of earshot. */
+export function ioWith<Part extends Pick<Io, 'env'>>(io: Part, settings: Settings): Part {
+  const others = Object.entries(io.env).filter(([name]) => !name.startsWith('EARSHOT_'));
+  return { ...io, env: { ...Object.fromEntries(others), ...settings } };
 }
 
 /** `NAME=value` lines for a screen, secrets masked. */

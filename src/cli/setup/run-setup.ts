@@ -27,8 +27,9 @@ import { newCredentials } from '../new-credentials.ts';
 import type { RunningReceiver } from '../serve.ts';
 import { pause } from '../until-aborted.ts';
 import { writeOut } from '../write-out.ts';
-import { mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
-import { askFilter, askSettings, isChosen } from './questions.ts';
+import { askFilter, isChosen } from './ask-filter.ts';
+import { ioWith, mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
+import { askSettings } from './questions.ts';
 import type { ReadFlag, SetupFlags } from './setup-flags.ts';
 
 /** What a set-up works with once all answers are there. */
@@ -81,7 +82,7 @@ export async function runSetup(
 /** Checks the plan, shows it, and carries it out. With --dry-run it ends when it was shown. */
 export async function install(io: Io, plan: SetupPlan): Promise<void> {
   const { folder, settings, dropped, header, flags } = plan;
-  const own = ioOf(io, plan);
+  const own = { ...ioWith(io, settings), workingDir: folder };
   const { dataDir } = checkSettings(own);
   checkFilterFlags(own, flags);
   const path = join(folder, '.env');
@@ -97,12 +98,6 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   tell(io, 'checking what can be checked before the start:');
   await runDoctor(own, { beforeStart: true }).catch(refuseToStart);
   await receiveAndRegister(own, plan);
-}
-
-/** The world of the installed receiver: its folder, and its settings in place of others. */
-function ioOf(io: Io, { folder, settings }: SetupPlan): Io {
-  const others = Object.entries(io.env).filter(([name]) => !name.startsWith('EARSHOT_'));
-  return { ...io, workingDir: folder, env: { ...Object.fromEntries(others), ...settings } };
 }
 
 /** Those that are set: an empty value is none. */

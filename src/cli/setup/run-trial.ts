@@ -11,7 +11,7 @@ import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { accountDefault } from '../sandbox-flags.ts';
 import { createTrialCertificate, trialSettings } from '../trial-settings.ts';
-import { isChosen } from './questions.ts';
+import { isChosen } from './ask-filter.ts';
 import { install } from './run-setup.ts';
 import type { ReadFlag, SetupFlags } from './setup-flags.ts';
 
@@ -43,8 +43,9 @@ export async function runTrial(
   try {
     const { files } = certificate;
     const dataDir = join(folder, 'data');
+    const publicUrl = `https://localhost:${listen.split(':').at(-1)}`;
     const settings = {
-      ...trialSettings({ dataDir, files, sandbox, account, listen, consoleListen }),
+      ...trialSettings({ dataDir, files, sandbox, account, publicUrl, listen, consoleListen }),
       // People read along here; what needs them is logged all the same.
       EARSHOT_LOG_LEVEL: 'warn',
     };

@@ -74,7 +74,9 @@ describe('setup without a terminal', () => {
       `EARSHOT_ACCOUNT_PASSWORD_FILE=${join(workingDir, 'password')}`,
     ])
       expect(out).toContain(`  ${line}\n`);
-    expect(out).toContain('register subscription "alps" (created)');
+    expect(out).toContain(
+      `register subscription "alps" (created), filter: Collection/Name eq 'SENTINEL-2'\n`,
+    );
     expect(existsSync(envFile)).toBe(false);
     expect(existsSync(join(workingDir, 'data'))).toBe(false);
   });

@@ -61,7 +61,7 @@ async function askArea(
 ): Promise<void> {
   await askUntil(
     io,
-    'Where? west,south,east,north in degrees, such as 5.5,45,11,48, or a GeoJSON file (empty: everywhere)',
+    'Where? west,south,east,north, such as 5.5,45,11,48, or a GeoJSON file (empty: everywhere)',
     {
       read: (text) => {
         if (text === '') return;

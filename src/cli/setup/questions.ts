@@ -41,7 +41,7 @@ const questions: readonly Question[] = [
   {
     flag: 'tls',
     usage: '--tls <how>',
-    ask: 'HTTPS certificate: acme (earshot gets it; needs ports 443 and 80), files (you have one), off (a proxy in front has it)',
+    ask: 'HTTPS certificate: acme (automatic, ports 443 and 80), files, or off (behind a proxy)',
     variable: 'tls',
     fallback: () => 'acme',
     read: (text) => textFor('tls', text),
@@ -91,7 +91,7 @@ const questions: readonly Question[] = [
   {
     flag: 'agree',
     usage: '--agree',
-    ask: "Do you agree to the authority's terms of service? Those of Let's Encrypt: https://letsencrypt.org/repository/ (y/n)",
+    ask: "Do you agree to the authority's terms (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
     variable: 'acmeAgree',
     when: usesTls('acme'),
     read: (text) => {
@@ -121,7 +121,7 @@ const questions: readonly Question[] = [
   {
     flag: 'accountTotpFile',
     usage: '--account-totp-file <file>',
-    ask: 'With two-factor login, the shared secret of the authenticator app (not shown; empty: none)',
+    ask: 'Shared secret of your authenticator app (not shown; empty: no two-factor login)',
     variable: 'accountTotp',
     inFile: true,
     optional: true,

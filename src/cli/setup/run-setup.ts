@@ -84,11 +84,14 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   const { folder, settings, dropped, header, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
   const { dataDir } = checkSettings(own);
-  checkFilterFlags(own, flags);
+  const filter = checkedFilter(own, flags);
   const path = join(folder, '.env');
   const before = existsSync(path) ? io.readFile(path) : null;
   const text = mergeEnvFile(before, settings, { header, dropped });
-  await writeOut(flags.dryRun ? io.stdout : io.stderr, planText(plan, { path, before, dataDir }));
+  await writeOut(
+    flags.dryRun ? io.stdout : io.stderr,
+    planText(plan, { path, before, dataDir, filter }),
+  );
   if (flags.dryRun) return;
   if (before !== null && before !== text) await confirmChange(io, path, flags);
   else await confirm(io, 'Continue?', flags);
@@ -101,7 +104,7 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
 }
 
 /** Those that are set: an empty value is none. */
-export function ownVariables(env: Io['env']): Record<string, string> {
+function ownVariables(env: Io['env']): Record<string, string> {
   const set = Object.entries(env).flatMap(([name, value = '']) =>
     name.startsWith('EARSHOT_') && value !== '' ? [[name, value] as const] : [],
   );
@@ -119,9 +122,10 @@ function checkSettings(io: Io): { dataDir: string } {
 }
 
 /** Throws `usage` for a filter that the catalogue would refuse, before anything is written. */
-function checkFilterFlags(io: Io, flags: SetupFlags): void {
-  const filter = filterOfFlags(flags, io) ?? '';
-  for (const entity of entitiesOf(flags.event ?? ['created'])) readFilter(filter, entity, io);
+function checkedFilter(io: Io, flags: SetupFlags): string | undefined {
+  const filter = filterOfFlags(flags, io);
+  for (const entity of entitiesOf(flags.event ?? ['created'])) readFilter(filter ?? '', entity, io);
+  return filter;
 }
 
 function noTerminal(missing: readonly string[]): AppError {
@@ -132,22 +136,35 @@ function noTerminal(missing: readonly string[]): AppError {
   );
 }
 
+interface PlanFacts {
+  path: string;
+  before: string | null;
+  dataDir: string;
+  /** Undefined where a file names the subscriptions. */
+  filter: string | undefined;
+}
+
 function planText(
   { settings, dropped, flags }: SetupPlan,
-  { path, before, dataDir }: { path: string; before: string | null; dataDir: string },
+  { path, before, dataDir, filter }: PlanFacts,
 ): string {
   const { event = ['created'], subscription = defaultSubscriptionName } = flags;
   const removed = dropped.length === 0 ? '' : `Removed from it: ${dropped.join(', ')}\n`;
-  const what = isChosen(flags)
-    ? `subscription "${subscription}" (${event.join(', ')})`
-    : `the subscriptions of ${subscriptionsFileName}`;
+  const what =
+    filter === undefined
+      ? `the subscriptions of ${subscriptionsFileName}`
+      : `subscription "${subscription}" (${event.join(', ')}), filter: ${printable(filter || 'none')}`;
   return `${path} (${before === null ? 'new' : 'exists; its other lines stay'}; readable by its owner alone):
 
 ${shownSettings(settings)
   .map((line) => `  ${printable(line)}\n`)
   .join('')}
-${removed}Then: create endpoint credentials in ${printable(dataDir)} unless there are some, run the doctor's checks,
-start the receiver, register ${what} at the catalogue, and ${flags.stay ? 'receive until Ctrl-C' : 'stop the receiver'}.
+${removed}Then:
+  1. create endpoint credentials in ${printable(dataDir)}, unless there are some
+  2. run the doctor's checks that need no receiver
+  3. start the receiver
+  4. register ${what}
+  5. ${flags.stay ? 'receive until Ctrl-C' : 'stop the receiver'}
 `;
 }
 

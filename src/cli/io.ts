@@ -3,6 +3,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { AppError } from '../domain/app-error.ts';
 
 /** A stream for people or programs. */
 export interface Output {
@@ -35,8 +37,11 @@ export interface Io {
   localAddresses: () => string[];
   /** Where `earshot.config.ts` is looked for. */
   workingDir: string;
-  /** Asks the user on the terminal; null when there is none to ask on. */
-  ask: (question: string) => Promise<string | null>;
+  /**
+   * Asks the user on the terminal; null when there is none to ask on. A hidden answer is not echoed. Rejects with
+   * `cancelled` at Ctrl-C and Ctrl-D.
+   */
+  ask: (question: string, how?: { hidden: boolean }) => Promise<string | null>;
   /** Aborted when the user, or the system, asks the program to end. */
   signal: AbortSignal;
 }
@@ -74,22 +79,30 @@ export function createProcessIo(): Io {
     localAddresses: () =>
       Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     workingDir: process.cwd(),
-    ask: (question) => ask(question, stop.signal),
+    ask: (question, { hidden } = { hidden: false }) => ask(question, hidden, stop.signal),
     signal: stop.signal,
   };
 }
 
-async function ask(question: string, signal: AbortSignal): Promise<string | null> {
+async function ask(question: string, hidden: boolean, signal: AbortSignal): Promise<string | null> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return null;
-  const terminal = createInterface({ input: stdin, output: stderr });
+  const output = hidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : stderr;
+  const terminal = createInterface({ input: stdin, output, terminal: true });
+  // Not before the terminal has stopped its own echo.
+  if (hidden) stderr.write(question);
+  // Ctrl-D closes the terminal, and the question would stay open.
+  const closed = new AbortController();
+  terminal.on('close', () => closed.abort());
   try {
-    return await terminal.question(question, { signal });
-  } catch {
-    // Ctrl-C, or Ctrl-D: nothing was answered.
-    return '';
+    return await terminal.question(hidden ? '' : question, {
+      signal: AbortSignal.any([signal, closed.signal]),
+    });
+  } catch (cause) {
+    throw new AppError('cancelled', 'Ended at a question. Nothing was changed.', { cause });
   } finally {
     terminal.close();
+    if (hidden) stderr.write('\n');
   }
 }
 

@@ -8,6 +8,7 @@ import { addCommonFlags, dataDirOf } from './shared-flags.ts';
 /** In the order of the help text. */
 const loaders = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand,
+  setup: async () => (await import('./commands/setup.ts')).setupCommand,
   start: async () => (await import('./commands/start.ts')).startCommand,
   config: async () => (await import('./commands/config.ts')).configCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
@@ -55,6 +56,7 @@ export async function createProgram(
       `
 Examples:
   $ earshot demo                       see it work, without any account
+  $ earshot setup                      from nothing to a registered subscription
   $ earshot doctor                     what is missing, from configuration to delivery
   $ earshot start                      serve the endpoint (see docs/configuration.md)
   $ earshot status                     whether all is well, and what to do when it is not

@@ -1,15 +1,18 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '../..');
+const program = join(root, 'scripts/earshot.js');
 const records = join(root, '../shared/fixtures/products.jsonl');
 
 function demo(...args: string[]) {
   const TMPDIR = temporaryDirectory();
-  const command = [join(root, 'scripts/earshot.js'), 'demo', '--once', ...args];
+  const command = [program, 'demo', '--once', ...args];
   const ran = spawnSync(process.execPath, command, {
     encoding: 'utf8',
     timeout: 40_000,
@@ -24,6 +27,47 @@ function demo(...args: string[]) {
   const filtered = { matched, of, stored, byFilter, byPlace };
   return { status: ran.status, stderr: ran.stderr, left, filtered, count: JSON.parse(lastLine) };
 }
+
+/** Runs a script in bash, with the program as `earshot` and nothing else of earshot's settings. */
+async function inShell(script: string): Promise<string> {
+  const earshot = `earshot() { "${process.execPath}" "${program}" "$@"; }`;
+  const run = promisify(execFile);
+  const env = { PATH: process.env.PATH ?? '' };
+  return (
+    await run('bash', ['--norc', '-ec', `${earshot}\n${script}`], {
+      cwd: temporaryDirectory(),
+      env,
+    })
+  ).stdout;
+}
+
+it('prints one line with which every command works on its data', { timeout: 60_000 }, async () => {
+  const TMPDIR = temporaryDirectory();
+  const child = spawn(process.execPath, [program, 'demo', '--products', '400'], {
+    env: { ...process.env, TMPDIR },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let out = '';
+  await new Promise<void>((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+      // Not before something has arrived.
+      if (/^ +3 .*created/m.test(out)) resolve();
+    });
+  });
+  const [line = ''] = /set -a; \. \S+; set \+a/.exec(out) ?? [];
+  const shown = await inShell(
+    `${line}; earshot health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
+  );
+  expect(shown).toMatch(/demo-deletions.*running|running.*demo-deletions/);
+  expect(shown).toContain('"receiver"');
+  const rows = JSON.parse(shown.slice(shown.indexOf('ROWS') + 4)) as object[];
+  expect(rows.length).toBeGreaterThanOrEqual(3);
+  const exit = once(child, 'exit');
+  child.kill('SIGINT');
+  expect(await exit).toEqual([0, null]);
+  expect(readdirSync(TMPDIR)).toEqual([]);
+});
 
 describe('the demo', { timeout: 60_000 }, () => {
   it('stores every product of 200 once, and leaves nothing behind', () => {
@@ -54,7 +98,13 @@ describe('the demo', { timeout: 60_000 }, () => {
     expect(count.delivered).toBeLessThan(300);
     expect(count.duplicates).toBeGreaterThan(0);
     expect(count.quarantined).toBe(0);
-    expect(stderr.match(/^ {2}created /gm)).toHaveLength(count.published - count.delivered);
+    const lost = count.published - count.delivered;
+    expect(stderr.match(/^ {2}created /gm)).toHaveLength(lost);
+    // Each loss is in the log afterwards: reconcile has fetched it.
+    expect(count.recovered).toBe(lost);
+    expect(stderr.match(/^ {2}restored demo created /gm)).toHaveLength(lost);
+    const restored = stderr.match(/^ {2}restored demo-filtered created /gm) ?? [];
+    expect(stderr.match(/^ {2}demo-filtered created /gm) ?? []).toHaveLength(restored.length);
     // More products than summaries may be asked for in an hour.
     expect(count.summaries).toBe(250);
     expect(stderr).toMatch(/^\d+ summaries wait for the budget of 250 requests an hour\.$/m);

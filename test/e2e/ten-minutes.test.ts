@@ -1,10 +1,12 @@
 /** The ten minutes of docs/operations.md, word for word, on a clone of what is committed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { hasPebble } from '../helpers/pebble.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const project = resolve(import.meta.dirname, '../..');
@@ -24,7 +26,7 @@ async function runScript(script: string, cwd: string) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(EARSHOT_|VITEST|NODE_ENV)/.test(name)),
   );
-  // Bounded by itself, too: it must end when the test is killed.
+  // Bounded on its own, too: it must end when the test is killed.
   const shell = spawn('timeout', ['--kill-after=5', '235', 'bash', '-ec', script], {
     cwd,
     env: { ...env, npm_config_prefer_offline: 'true' },
@@ -51,33 +53,69 @@ async function runScript(script: string, cwd: string) {
   return { code, out, err };
 }
 
+/** What the page expects of the world: an account, and an authority that reaches this machine. */
+async function openWorld(folder: string) {
+  const pebble = await startPebble();
+  const root = join(folder, 'root.pem');
+  const authority = join(folder, 'authority.pem');
+  writeFileSync(root, await pebble.readRoot());
+  writeFileSync(authority, pebble.caPem);
+  const account = { username: 'me@example.org', password: 'the-password-of-my-account' };
+  const sandbox = await startSandbox({
+    ...{ account, now: Date.now, ratePerSecond: 5 },
+    trustedCaPems: [await pebble.readRoot()],
+  });
+  onTestFinished(() => sandbox.close());
+  const port = await freePort();
+  return {
+    host: `localhost:${port}`,
+    password: account.password,
+    settings: [
+      `EARSHOT_LISTEN=127.0.0.1:${port}`,
+      `EARSHOT_CONSOLE_LISTEN=127.0.0.1:${await freePort()}`,
+      `EARSHOT_ACME_DIRECTORY=${pebble.directoryUrl}`,
+      `EARSHOT_ACME_CA=${authority}`,
+      `EARSHOT_ACME_HTTP_LISTEN=127.0.0.1:${pebble.ports.http}`,
+      `EARSHOT_PROBE_CA=${root}`,
+      `EARSHOT_CATALOGUE_URL=${sandbox.catalogueUrl}`,
+      `EARSHOT_TOKEN_URL=${sandbox.tokenUrl}`,
+    ],
+  };
+}
+
+const [get = '', asked = '', flags = '', look = '', ...others] = commandsUnder(
+  '## From an empty machine to the first notification',
+);
+
 describe.skipIf(!hasPebble)('the ten minutes of docs/operations.md (Pebble, sandbox)', () => {
   it('end with stored notifications', { timeout: 240_000 }, async () => {
     const folder = temporaryDirectory();
-    const trial = join(folder, 'trial');
-    mkdirSync(trial);
-    const [get = '', settings = '', ...rest] = commandsUnder(
-      '## From an empty machine to the first notification',
-    );
-    const [authority = '', lines = ''] = commandsUnder('### The same without a host of your own');
-    expect(rest).toHaveLength(3);
+    const { host, password, settings } = await openWorld(folder);
+    const [trial = '', ...more] = commandsUnder('### Without a host of your own');
+    expect([asked, others, more]).toEqual(['npx earshot setup\n', [], []]);
     const script = [
       get,
-      `cd ${trial}\n${authority}\ncd ${folder}/earshot`,
-      settings,
-      `cat >> .env <<'LINES'\n${lines}LINES`,
-      ...rest,
-      'echo RESULT; npm run -s query -- --output json',
+      `echo ${password} > account-password; chmod 600 account-password`,
+      // Later commands know of these by .env alone.
+      `env ${settings.join(' ')} ${flags.trimEnd()} > setup.log 2>&1 & SETUP=$!`,
+      'until grep -q "^setup: first" setup.log; do kill -0 $SETUP || { cat setup.log; exit 9; }; sleep 1; done',
+      look,
+      'echo RESULT; npm run -s query -- --output json; echo TRIAL',
+      // In the clone, too: it has a .env now, and ports in use.
+      `timeout -s INT 100 ${trial.trimEnd()} > trial.log 2>&1 & TRIAL=$!`,
+      'until grep -q "^setup: first" trial.log; do kill -0 $TRIAL || { cat trial.log; exit 9; }; sleep 1; done',
+      '(cd sandbox-trial && npx earshot query --json)',
     ]
       .join('\n')
       .replaceAll('<this repository>', project)
-      .replaceAll('<the project>', join(folder, 'earshot'))
-      .replaceAll('<that folder>', trial);
+      .replaceAll('--host earshot.example.org', `--host ${host}`);
     const { code, out, err } = await runScript(script, folder);
     expect({ code, err: code === 0 ? '' : `${err}\n${out}` }).toEqual({ code: 0, err: '' });
-    const rows = JSON.parse(out.slice(out.indexOf('RESULT') + 'RESULT'.length)) as object[];
+    const [, result = '', trialRows = ''] = out.split(/RESULT|TRIAL/);
+    const rows = JSON.parse(result) as object[];
     expect(rows.length).toBeGreaterThanOrEqual(2);
     expect(rows[0]).toMatchObject({ event: 'created', subscription: 'default', source: 'push' });
+    expect(JSON.parse(trialRows)[0]).toMatchObject({ subscription: 'default', source: 'push' });
     expect(err).toMatch(/ 0 failed, /);
   });
 });

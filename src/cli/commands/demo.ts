@@ -24,10 +24,13 @@ export function demoCommand(io: Io): Command {
       `
 Everything runs on this machine, in a temporary folder that is removed at the end. No account is
 needed. The subscription has a filter, a collection and a place: only what matches arrives, and a
-query by place finds it. With --once, one about everything runs beside it.
+query by place finds it. With --once, one about everything runs beside it. While the demo runs,
+every command works on its data: paste the line that it prints into another terminal. With --faults,
+\`reconcile\` restores at the end what was lost (without --once: when --products are published).
 
 Last line of --once: {"published","delivered","stored","duplicates","quarantined","summaries"} of
-the subscription about everything, counted from the sandbox's and the store's own records; summaries
+the subscription about everything (with --faults also "recovered": those that were lost on the way
+and that reconcile restored), counted from the sandbox's and the store's own records; summaries
 are texts about what arrived by either of them, 250 at most. Exit code 1 when the records do not
 agree, or when what the filtered one was owed is not what its filter and its place find.
 

@@ -65,7 +65,7 @@ summaryModel summaryVerified; ids get it after a tab.
 Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d
   $ earshot query products --bbox 5.5,45,11,48 --published 2026-11 --output geojson > alps.geojson
-  $ earshot query products --intersects area.geojson --type S2MSI2A --count
+  $ earshot query products --area area.geojson --type S2MSI2A --count
   $ earshot query products --name 'S2A_MSIL2A_*T32TQM*' --output ids
   $ earshot query products --deleted 7d --output csv
   $ earshot query products --sensed 24h --output csv --columns productName,downloadUrl

@@ -12,9 +12,6 @@ import { printable } from '../../domain/printable.ts';
 import {
   type DesiredSubscription,
   defaultSubscriptionName,
-  type SubscriptionEvent,
-  sortedEvents,
-  subscriptionEvents,
   type WantedStatus,
   wantedStatuses,
 } from '../../domain/subscription.ts';
@@ -24,11 +21,10 @@ import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
 import { yesOption } from '../shared-flags.ts';
+import { addSubscriptionFlags, type SubscriptionFlags } from '../subscription-flags.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 
-interface RegisterFlags {
-  event?: SubscriptionEvent[];
-  filter?: string;
+export interface RegisterFlags extends SubscriptionFlags {
   status?: WantedStatus;
   prune?: true;
   movedFrom?: string;
@@ -41,10 +37,10 @@ interface RegisterFlags {
 }
 
 export function registerCommand(io: Io): Command {
-  return new Command('register')
-    .description('Make the catalogue account hold the subscriptions you want.')
-    .option('--event <names>', 'created, modified, deleted; several with commas', eventNames)
-    .option('--filter <expression>', 'a $filter expression; without one, every product')
+  const command = new Command('register').description(
+    'Make the catalogue account hold the subscriptions you want.',
+  );
+  return addSubscriptionFlags(command)
     .addOption(new Option('--status <status>', 'running or paused').choices(wantedStatuses))
     .option('--prune', 'delete those of ours that are no longer wanted')
     .option('--moved-from <url>', 'adopt those of an earlier EARSHOT_PUBLIC_URL', earlierUrl)
@@ -57,9 +53,11 @@ export function registerCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-What is wanted stands in ${subscriptionsFileName}, if that file is there; else --event, --filter and
---status say it for one subscription called "${defaultSubscriptionName}"; what they do not say stays as it was
-registered last, and is at first: created, every product, running.
+The subscriptions of ${subscriptionsFileName} are registered, if that file exists. Otherwise the flags
+describe one subscription: its events, filter and status. What they leave out stays as it was
+registered last; at first that is: created, every product, running. The flags of the filter are
+joined by "and". Before anything is changed, the resulting filter is shown, and how many products
+of the last week it matches.
 Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs,
 way.
 
@@ -68,7 +66,9 @@ A filter with errors is refused before anything is changed (see \`earshot filter
 EARSHOT_PUBLIC_URL and the account's variables; the receiver must be running, and reachable over HTTPS.
 
 Examples:
+  $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20
   $ earshot register --event created,modified --filter "Collection/Name eq 'SENTINEL-2'"
+  $ earshot register --subscription alps --collection S1 --bbox 5,45,11,48 --dry-run
   $ earshot register --dry-run          what would be done
   $ earshot register --check --json     for a monitor: exit code 3 on differences
   $ earshot register --prune --yes      delete what ${subscriptionsFileName} no longer names`,
@@ -76,13 +76,16 @@ Examples:
     .action((flags: RegisterFlags) => register(io, flags));
 }
 
-async function register(io: Io, flags: RegisterFlags): Promise<void> {
+export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const file = await loadSubscriptionsFile(io.workingDir);
-  const isStated = [flags.event, flags.filter, flags.status].some((flag) => flag !== undefined);
+  const { filterOfFlags } = await import('../filter/subscription-filter.ts');
+  const filter = filterOfFlags(flags, io);
+  const { event, status, subscription } = flags;
+  const isStated = [event, filter, status, subscription].some((flag) => flag !== undefined);
   if (file !== null && isStated) {
     throw new AppError(
       'usage',
-      `${subscriptionsFileName} says what is wanted, so --event, --filter and --status cannot say it too. Change the file, or move it away.`,
+      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one. Change the file, or move it away.`,
     );
   }
   if (flags.json && !(flags.yes || flags.dryRun || flags.check)) {
@@ -95,12 +98,16 @@ async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const account = await openAccount(config, io, { readOnly: readOnly === true });
   try {
     const before = await remembered(account);
-    const desired = file ?? (isStated ? [stated(flags, before)] : before);
+    const one = isStated
+      ? stated({ ...flags, ...(filter === undefined ? {} : { filter }) }, before)
+      : null;
+    const desired = file ?? (one === null ? before : [one]);
     if (desired.length === 0 && file === null) throw nothingWanted();
     warnOfMixedEvents(desired, io);
-    if (flags.filter?.trim() === '')
+    if (filter?.trim() === '')
       io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
-    await carryOutRegister(desired, flags, account, config, io);
+    const shown = one === null || filter === undefined || flags.json ? [] : [one];
+    await carryOutRegister({ desired, shown }, flags, account, config, io);
   } finally {
     await account.close();
   }
@@ -109,22 +116,28 @@ async function register(io: Io, flags: RegisterFlags): Promise<void> {
 const emptyFilter =
   '--filter is empty: that is every product of the catalogue, tens of thousands a day.';
 
+/** `shown`: those whose filter is printed, with a count of what it matches. */
 async function carryOutRegister(
-  desired: readonly DesiredSubscription[],
+  { desired, shown }: Record<'desired' | 'shown', readonly DesiredSubscription[]>,
   flags: RegisterFlags,
   { world }: OpenedAccount,
   config: CompleteAccountConfig,
   io: Io,
 ): Promise<void> {
   const { movedFrom, prune = false, yes, skipProbe = false } = flags;
-  const [{ beyondLimits, carryOut }, { withCredentials }, { refuseFilters }] = await Promise.all([
-    import('../../admin/plan/carry-out-plan.ts'),
-    import('../account.ts'),
-    import('../filter/refuse-filters.ts'),
-  ]);
+  const [{ beyondLimits, carryOut }, { withCredentials }, { refuseFilters }, { showFilter }] =
+    await Promise.all([
+      import('../../admin/plan/carry-out-plan.ts'),
+      import('../account.ts'),
+      import('../filter/refuse-filters.ts'),
+      import('../filter/subscription-filter.ts'),
+    ]);
   const prepared = await preparePlan({ desired, movedFrom, prune }, world);
   const { plan, excess, listed } = prepared;
   if (!flags.skipFilterCheck) refuseFilters(desired, plan, io);
+  if (plan.steps.length > 0) {
+    for (const one of shown) await showFilter(one, config.catalogueUrl, io);
+  }
   if (movedFrom !== undefined && !listed.some(({ endpoint }) => endpoint?.startsWith(movedFrom))) {
     io.stderr.write(`Nothing in the account delivers to ${movedFrom}.\n`);
   }
@@ -183,12 +196,15 @@ async function showPlan(
 
 /** What the flags say; what they leave out is as it was registered last. */
 function stated(
-  { event, filter, status }: RegisterFlags,
+  { event, filter, status, subscription: name = defaultSubscriptionName }: RegisterFlags,
   before: readonly DesiredSubscription[],
 ): DesiredSubscription {
-  const last = before.find(({ name }) => name === defaultSubscriptionName);
+  const last = before.find((one) => one.name === name);
+  // A name alone must not subscribe to every product.
+  if (last === undefined && [event, filter, status].every((flag) => flag === undefined))
+    throw nothingWanted();
   return {
-    name: defaultSubscriptionName,
+    name,
     events: event ?? last?.events ?? ['created'],
     filter: filter ?? last?.filter ?? '',
     status: status ?? last?.status ?? 'running',
@@ -210,7 +226,7 @@ async function remembered({ store, world }: OpenedAccount): Promise<DesiredSubsc
 function nothingWanted(): AppError {
   return new AppError(
     'usage',
-    `Say what you want: --event created,modified --filter "…", or name it in ${subscriptionsFileName}. Every product there is: --event created.`,
+    `No subscription is described. Add flags, such as --event created,modified --collection S2 --bbox 5,45,11,48 or --filter "…", or write ${subscriptionsFileName}. For every product: --event created.`,
   );
 }
 
@@ -244,16 +260,6 @@ function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): voi
       `${painter(io, io.stderr)('yellow', `"${name}" wants deleted beside other events`)}: the catalogue documents deleted only by itself, as its filters speak of other fields. Two subscriptions are safer.\n`,
     );
   }
-}
-
-function eventNames(text: string): SubscriptionEvent[] {
-  const names = text.split(',').map((name) => name.trim().toLowerCase());
-  const isKnown = (name: string): name is SubscriptionEvent =>
-    subscriptionEvents.some((known) => known === name);
-  if (!names.every(isKnown)) {
-    throw new InvalidArgumentError(`Use ${subscriptionEvents.join(', ')}; several with commas.`);
-  }
-  return sortedEvents(names);
 }
 
 function earlierUrl(text: string): string {

@@ -34,7 +34,12 @@ Examples:
     .action((_flags, command: Command) => start(io, command.parent?.version() ?? 'unknown'));
 }
 
-async function start(io: Io, version: string): Promise<void> {
+/** Serves until the signal is aborted. `beforeJobs` runs when the receiver answers; its failure ends the receiver. */
+export async function start(
+  io: Io,
+  version: string,
+  beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
+): Promise<void> {
   const config = readConfig(io);
   // Loaded when it is asked for: a query next door should not have to load a server.
   const [{ createLogger }, { serve }, { startBeside }] = await Promise.all([
@@ -47,6 +52,13 @@ async function start(io: Io, version: string): Promise<void> {
   const receiver = await serve(config.serve, log, io);
   announce(config.serve, receiver, log);
   const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
+  try {
+    await beforeJobs(receiver);
+  } catch (error) {
+    systemd.stop();
+    await receiver.close();
+    throw error;
+  }
   const beside = await startBeside(receiver, { ...config, version }, log, io);
   await untilAborted(io.signal);
   log.info(

@@ -71,9 +71,8 @@ ${maintained === null ? '' : `Maintenance looked at ${maintained} subscriptions 
 `);
 }
 
-function showAddresses(io: Io, { receiver, dataDir, sandbox }: DemoWorld): void {
+function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoWorld): void {
   const paint = painter(io, io.stdout);
-  const command = (text: string) => paint('bold', `EARSHOT_DATA_DIR=${dataDir} npm run -s ${text}`);
   io.stdout.write(`  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
   sandbox   ${paint('cyan', sandbox.controlUrl)}  (watch and steer it: /totals /record /subscriptions)
   queries   ${paint('cyan', `${receiver.consoleUrl}/odata/v1/Products`)}
@@ -81,11 +80,12 @@ function showAddresses(io: Io, { receiver, dataDir, sandbox }: DemoWorld): void 
   filter    ${paint('cyan', demoFilter)}
 
 The catalogue publishes all its missions, all over the world: only what matches the filter arrives.
-Look further from another terminal:
-  ${command(`query -- products ${demoQueryFlags}`)}
-  ${command('query -- --event deleted')}
-  ${command('query -- summaries')}
-  ${command('earshot -- tail')}
+Every command works on the demo's data. Paste this line into another terminal, in this folder:
+  ${paint('bold', `set -a; . ${settingsFile}; set +a`)}
+and then, for example: npx earshot status
+  npx earshot query products ${demoQueryFlags}
+  npx earshot query --event deleted
+  npx earshot tail
 Ctrl-C ends the demo.
 
 ${paint('dim', '    #  of events  event     place             delay  product')}

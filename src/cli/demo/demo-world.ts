@@ -1,9 +1,10 @@
 /** The demo's world: a receiver and a sandbox catalogue on loopback, in a temporary folder. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CompleteAccountConfig } from '../../config/account-config.ts';
-import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
+import { writeCredentialsFile } from '../../config/endpoint-credentials.ts';
+import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { createClosers } from '../closers.ts';
@@ -11,10 +12,15 @@ import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { newCredentials } from '../new-credentials.ts';
 import { type RunningReceiver, serve } from '../serve.ts';
+import { mergeEnvFile } from '../setup/env-file.ts';
+import { createTrialCertificate, trialSettings } from '../trial-settings.ts';
 import { startDemoSummaries } from './demo-summaries.ts';
 
 export interface DemoWorld {
   dataDir: string;
+  /** The variables with which every command works on the demo's data, and a file of them for a shell. */
+  settings: Readonly<Record<string, string>>;
+  settingsFile: string;
   receiver: RunningReceiver;
   /** Publishes when it is resumed. */
   sandbox: Sandbox;
@@ -38,7 +44,9 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
     const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));
     closers.add(() => rm(folder, { recursive: true, force: true }));
     const now = () => io.nowUs() / 1000;
-    const { files, authorityPem } = await makeCertificate(folder, now);
+    const certificate = await createTrialCertificate(folder, now);
+    const { files, authorityPem } = certificate;
+    await certificate.write();
     const pair = newCredentials(io);
     const account = { username: 'demo', password: io.newSecret() };
     const sandbox = await startSandbox({
@@ -54,6 +62,12 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
     const receiver = await startReceiver(io, { folder, catalogueUrl }, files, pair);
     closers.add(() => receiver.close());
     const dataDir = join(folder, 'data');
+    const settings = settingsOf({ dataDir, files, sandbox, account }, receiver);
+    // Commands that log in to the endpoint find them here.
+    await writeCredentialsFile(dataDir, [pair]);
+    const settingsFile = join(folder, 'settings');
+    const header = 'Settings of a demo that is running: set -a; . <this file>; set +a';
+    await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
     const summaries = await startDemoSummaries(io, receiver, sandbox, dataDir);
     closers.add(() => summaries.stop());
     const config: CompleteAccountConfig = {
@@ -71,22 +85,25 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
       probeCa: files.ca,
       endpoint: { source: 'variables', pairs: [pair] },
     };
-    return { dataDir, receiver, sandbox, config, close: closers.closeAll };
+    const { closeAll: close } = closers;
+    return { dataDir, settings, settingsFile, receiver, sandbox, config, close };
   } catch (error) {
     await closers.closeAll();
     throw error;
   }
 }
 
-async function makeCertificate(folder: string, now: () => number) {
-  const authority = await createCertificateAuthority({ now });
-  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-  const file = (name: string) => join(folder, name);
-  const files = { cert: file('certificate.pem'), key: file('key.pem'), ca: file('authority.pem') };
-  await writeFile(files.cert, certificate.certificatePem);
-  await writeFile(files.key, certificate.keyPem, { mode: 0o600 });
-  await writeFile(files.ca, authority.certificatePem);
-  return { files, authorityPem: authority.certificatePem };
+function settingsOf(
+  trial: Pick<Parameters<typeof trialSettings>[0], 'dataDir' | 'files' | 'sandbox' | 'account'>,
+  { url, consoleUrl }: Pick<RunningReceiver, 'url' | 'consoleUrl'>,
+): Record<string, string> {
+  const hostOf = (text: string | null) => (text === null ? 'off' : new URL(text).host);
+  const listen = hostOf(url);
+  return {
+    ...trialSettings({ ...trial, publicUrl: url, listen, consoleListen: hostOf(consoleUrl) }),
+    // A sandbox on this machine needs no sparing.
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
+  };
 }
 
 function startReceiver(

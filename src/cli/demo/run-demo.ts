@@ -7,7 +7,7 @@ import { pause, untilAborted } from '../until-aborted.ts';
 import { demoName, filteredName, maintainDemo, registerDemo } from './demo-account.ts';
 import { countDemo, type SubscriptionResult } from './demo-count.ts';
 import { queryDemo } from './demo-query.ts';
-import { listLosses, showFiltered } from './demo-report.ts';
+import { listLosses, restoreLosses, showFiltered } from './demo-report.ts';
 import { showArrivals, showFarewell, showIntro } from './demo-screen.ts';
 import { countSummaries, showSummaries } from './demo-summaries.ts';
 import { type DemoPublishing, type DemoWorld, openDemoWorld } from './demo-world.ts';
@@ -31,17 +31,41 @@ export interface DemoFlags {
 /** Throws `invalid` when the records of sandbox and store do not agree. */
 export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
   if (!flags.once) showIntro(io);
+  const progress = createProgress(io, flags.once === true);
+  progress.show('starting sandbox and receiver …');
   const world = await openDemoWorld(io, publishing(flags));
   try {
+    progress.show('registering …');
     await registerDemo(io, world, flags.once ? 'counting' : 'lively');
-    if (flags.once) return await runOnce(io, world);
+    if (flags.once) return await runOnce(io, world, progress, flags.faults === true);
     await showArrivals(io, world);
     // Whoever ends the demo waits for no calls of the account.
     const maintained = io.signal.aborted ? null : await maintainDemo(io, world);
+    if (flags.faults && !io.signal.aborted) await restoreShown(io, world);
     await showFarewell(io, world, maintained);
   } finally {
+    progress.clear();
     await world.close();
   }
+}
+
+/** What is lost there may have been modified or deleted since, and then the catalogue no longer shows it. */
+async function restoreShown(io: Io, world: DemoWorld): Promise<void> {
+  const { missing } = await restoreLosses(io, world);
+  for (const one of missing) io.stderr.write(`  ${one}: the catalogue has a newer state\n`);
+}
+
+interface Progress {
+  show(text: string): void;
+  clear(): void;
+}
+
+/** One line that replaces itself, on a terminal alone. */
+function createProgress({ stderr }: Pick<Io, 'stderr'>, isWanted: boolean): Progress {
+  const write = (text: string) => {
+    if (isWanted && stderr.isTTY) stderr.write(`\r\u001b[K${text}`);
+  };
+  return { show: write, clear: () => write('') };
 }
 
 function publishing(flags: DemoFlags): DemoPublishing {
@@ -59,27 +83,40 @@ function publishing(flags: DemoFlags): DemoPublishing {
   };
 }
 
-async function runOnce(io: Io, world: DemoWorld): Promise<void> {
+async function runOnce(
+  io: Io,
+  world: DemoWorld,
+  progress: Progress,
+  faults: boolean,
+): Promise<void> {
   const { sandbox, receiver } = world;
-  await finishing(io, sandbox);
+  await finishing(io, sandbox, progress);
   requireGoingOn(io);
+  progress.show('comparing the records of sandbox and store …');
   const { subscriptions, quarantined, mismatches } = await countDemo(receiver.store, sandbox);
   const everything = resultOf(subscriptions, demoName);
   const filtered = resultOf(subscriptions, filteredName);
   const found = await queryDemo(receiver, filteredName, filtered.productIds);
+  progress.show('waiting for the summaries …');
   const told = await countSummaries(io, receiver, sandbox);
   requireGoingOn(io);
   await maintainDemo(io, world);
+  progress.clear();
   listLosses(io, everything.losses);
   listLosses(io, filtered.losses, filteredName);
+  const restored = faults ? await restoreLosses(io, world) : null;
   showFiltered(io, filtered, found, sandbox.holdings().events);
   const { published, delivered, stored, duplicates } = everything;
   await showSummaries(io, receiver, 1);
   const { summaries, rest } = told;
   if (rest !== null) io.stderr.write(`${rest}\n`);
   const count = { published, delivered, stored, duplicates, quarantined, summaries };
-  io.stdout.write(`${JSON.stringify(count)}\n`);
-  const all = [...mismatches, ...found.mismatches, ...told.mismatches];
+  const recovered = restored?.recovered.get(demoName) ?? 0;
+  io.stdout.write(`${JSON.stringify(faults ? { ...count, recovered } : count)}\n`);
+  const all = [
+    ...[...mismatches, ...found.mismatches, ...told.mismatches],
+    ...(restored?.missing ?? []),
+  ];
   if (all.length > 0) {
     throw new AppError('invalid', 'The records of the sandbox and of the store do not agree.', {
       details: all.slice(0, mismatchesListedMax),
@@ -97,20 +134,19 @@ function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: 
   throw new AppError('invalid', `The sandbox knows of no subscription to /notifications/${name}.`);
 }
 
-async function finishing(io: Io, sandbox: Sandbox): Promise<void> {
+async function finishing(io: Io, sandbox: Sandbox, progress: Progress): Promise<void> {
   const stop = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
   const done = new AbortController();
   const finished = sandbox.finished.finally(() => done.abort());
-  const progress = async () => {
+  const report = async () => {
     while (!done.signal.aborted && io.stderr.isTTY) {
       const { published, delivered } = sandbox.totals();
-      io.stderr.write(`\rpublished ${published}, delivered ${delivered} `);
+      progress.show(`published ${published}, delivered ${delivered}`);
       await pause(100, done.signal);
     }
-    if (io.stderr.isTTY) io.stderr.write('\r\u001b[K');
   };
   await Promise.all([
     Promise.race([finished, untilAborted(stop)]).then(() => done.abort()),
-    progress(),
+    report(),
   ]);
 }

@@ -25,10 +25,25 @@ const stateWidth = Math.max(...findingStates.map((state) => state.length));
 /** As long as the longest name of a check; a subscription's may be longer. */
 const checkWidth = 'certificate validity'.length;
 
-/** Prints each finding as soon as it is known. Rejects with `unavailable` when one is a failure. */
-export async function runDoctor(io: Io, { json }: { json?: true }): Promise<void> {
+/** Checks that need a running receiver or a registered subscription. */
+const checksOfRunning = [
+  'port',
+  'certificate',
+  'endpoint login',
+  'login required',
+  'subscriptions',
+];
+
+/**
+ * Prints each finding as soon as it is known. `beforeStart` leaves out what needs a running receiver. Rejects with
+ * `unavailable` when one is a failure.
+ */
+export async function runDoctor(
+  io: Io,
+  { json, beforeStart = false }: { json?: true; beforeStart?: boolean },
+): Promise<void> {
   const settings = await readDoctorSettings(io);
-  const steps = [
+  const all = [
     ...machineSteps(settings, io),
     ...filterSteps(settings),
     ...endpointSteps(settings, io),
@@ -36,6 +51,7 @@ export async function runDoctor(io: Io, { json }: { json?: true }): Promise<void
     ...inferenceSteps(settings, io),
     ...handOverSteps(settings, io),
   ];
+  const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
   const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };
   const findings = counted(runSteps(steps, io.signal), counts);
   if (json) await writeJson(io.stdout, findings);

@@ -9,13 +9,17 @@ import type { Io } from '../io.ts';
  * The condition that a footprint has a place in common with it. Throws `usage` for a file that cannot
  * be read, is no GeoJSON, or holds a geometry with faults.
  */
-export function readAreaFile(path: string, { readFile }: Pick<Io, 'readFile'>): FilterTree {
+export function readAreaFile(
+  flag: string,
+  path: string,
+  { readFile }: Pick<Io, 'readFile'>,
+): FilterTree {
   try {
     return intersects(readGeoJsonFile(path, readFile)).tree;
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause;
     const { message: reason, details } = cause;
     const which = reason.startsWith(path) ? '' : `${path} cannot be used: `;
-    throw new AppError('usage', `--intersects: ${which}${reason}`, { cause, details });
+    throw new AppError('usage', `${flag}: ${which}${reason}`, { cause, details });
   }
 }

@@ -9,14 +9,14 @@ import { readFilter } from '../filter/read-filter.ts';
 import type { Io } from '../io.ts';
 import { readAreaFile } from './area-file.ts';
 import { allOf, during } from './conditions.ts';
-import type { ProductFlags } from './product-flags.ts';
+import type { ConditionFlags, ProductFlags } from './product-flags.ts';
 
 /** The flags as a question about products or tombstones. Throws `usage`; warns on stderr. */
 export function compileFlags(
   flags: ProductFlags,
   io: Pick<Io, 'stderr' | 'env' | 'readFile'>,
 ): { entity: Entity; filter: FilterTree | null } {
-  const { deleted, published, bbox, intersects: areaFile, filter } = flags;
+  const { deleted, published, filter } = flags;
   const entity = deleted === undefined ? 'Products' : 'DeletedProducts';
   if (deleted !== undefined && published !== undefined) {
     throw new AppError(
@@ -25,20 +25,33 @@ export function compileFlags(
     );
   }
   const written = filter === undefined ? null : readFilter(filter, entity, io);
-  const area = areaFile === undefined ? undefined : readAreaFile(areaFile, io);
-  const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
-  const { collection, type, platform, tile, cloudBelow } = flags;
-  // Warns of a collection that is none, as for one in --filter.
-  if (collection !== undefined) readFilter(printFilter(collection), entity, io);
+  // Warns of an unknown collection, as for one in --filter.
+  if (flags.collection !== undefined) readFilter(printFilter(flags.collection), entity, io);
   const terms = [
-    ...[collection, type, platform, tile, cloudBelow, box, area],
+    conditionsOf(flags, io),
     ...during('ContentDate/Start', flags.sensed),
     ...during('PublicationDate', published),
     ...during('DeletionDate', deleted === true ? undefined : deleted),
-    ...(flags.name ?? []),
     written,
   ];
-  return { entity, filter: allOf(terms.filter((term) => term !== undefined && term !== null)) };
+  return { entity, filter: allOf(terms.filter((term) => term !== null)) };
+}
+
+/** The flags that are no times, joined by "and"; null without any. Throws `usage` for an area that cannot be used. */
+export function conditionsOf(
+  flags: ConditionFlags,
+  io: Pick<Io, 'readFile' | 'stderr' | 'env'>,
+): FilterTree | null {
+  const { collection, type, platform, tile, cloudBelow, bbox, name = [] } = flags;
+  const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
+  const area = areaOf(flags, io);
+  const terms = [collection, type, platform, tile, cloudBelow, box, area, ...name];
+  return allOf(terms.filter((term) => term !== undefined));
+}
+
+function areaOf({ area, intersects }: ConditionFlags, io: Pick<Io, 'readFile'>) {
+  if (area !== undefined) return readAreaFile('--area', area, io);
+  return intersects === undefined ? undefined : readAreaFile('--intersects', intersects, io);
 }
 
 function intersectsBox(

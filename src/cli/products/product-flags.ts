@@ -1,5 +1,5 @@
 /** The friendly flags that choose products, each as a condition of the filter language. */
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { isAppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
@@ -9,27 +9,48 @@ import { anyOf } from './conditions.ts';
 import { parseNamePattern } from './name-pattern.ts';
 import { parseTimeRange, type TimeRange } from './time-range.ts';
 
-export interface ProductFlags {
-  filter?: string;
+/** The flags that a subscription's filter can be made of, too: no times. */
+export interface ConditionFlags {
   collection?: FilterTree;
   type?: FilterTree;
   platform?: FilterTree;
   tile?: FilterTree;
   cloudBelow?: FilterTree;
   bbox?: BoundingBox;
+  area?: string;
+  /** The earlier name of `area`. */
   intersects?: string;
+  name?: FilterTree[];
+}
+
+export interface ProductFlags extends ConditionFlags {
+  filter?: string;
   sensed?: TimeRange;
   published?: TimeRange;
-  name?: FilterTree[];
   /** True without a time. */
   deleted?: true | TimeRange;
 }
 
-/** Adds the flags to a command. */
+/** Adds the flags of a query to a command. */
 export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Command {
   const range = (text: string) => parseTimeRange(text, io.nowUs());
+  command.option(
+    '--filter <expression>',
+    'a $filter expression; joined to the other flags by "and"',
+  );
+  return addConditionFlags(command)
+    .option(
+      '--sensed <when>',
+      'sensing begins then: 24h, 7d, 2026-11, 2026-11-20, A..B, A.., ..B (UTC)',
+      range,
+    )
+    .option('--published <when>', 'published then', range)
+    .option('--deleted [when]', 'what has been deleted instead: at any time, or then', range);
+}
+
+/** Adds those flags that are no times. */
+export function addConditionFlags(command: Command): Command {
   return command
-    .option('--filter <expression>', 'a $filter expression; joined to the other flags by "and"')
     .option('--collection <names>', 'such as SENTINEL-2 or S2; several with commas', collections)
     .option('--type <types>', 'product type, such as S2MSI2A; several with commas', types)
     .option(
@@ -44,19 +65,13 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
       'west,south,east,north in degrees; west beyond east: across the antimeridian',
       boundingBox,
     )
-    .option('--intersects <file>', 'the area in a GeoJSON file')
-    .option(
-      '--sensed <when>',
-      'sensing begins then: 24h, 7d, 2026-11, 2026-11-20, A..B, A.., ..B (UTC)',
-      range,
-    )
-    .option('--published <when>', 'published then', range)
+    .option('--area <file>', 'the area in a GeoJSON file')
+    .addOption(new Option('--intersects <file>').hideHelp().conflicts('area'))
     .option(
       '--name <pattern>',
       'the whole name; * stands for any text at an end or between',
       parseNamePattern,
-    )
-    .option('--deleted [when]', 'what has been deleted instead: at any time, or then', range);
+    );
 }
 
 function boundingBox(text: string): BoundingBox {

@@ -1,0 +1,243 @@
+/** The questions of `earshot setup`: each has a flag and a variable, and is asked until the answer can be used. */
+import { resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { type VariableKey, variables } from '../../config/variables.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { Io } from '../io.ts';
+import type { SetupFlags } from './setup-flags.ts';
+
+type Settings = Record<string, string>;
+
+interface Question {
+  /** The flag's name in `SetupFlags`, and how it is written. */
+  flag: keyof SetupFlags;
+  usage: string;
+  ask: string;
+  variable: VariableKey;
+  /** Where the flag names a file that holds the answer: the variable is then `…_FILE`. */
+  inFile?: boolean;
+  optional?: boolean;
+  when?: (settings: Settings) => boolean;
+  /** What an empty answer means. */
+  fallback?: (settings: Settings) => string | undefined;
+  /** Throws commander's InvalidArgumentError. */
+  read: (text: string) => string;
+}
+
+const triesMax = 5;
+
+const hasAccount = (settings: Settings) => settings.EARSHOT_ACCESS_TOKEN === undefined;
+const usesTls = (kind: string) => (settings: Settings) => settings.EARSHOT_TLS === kind;
+
+/** In the order in which they are asked. */
+const questions: readonly Question[] = [
+  {
+    flag: 'host',
+    usage: '--host <name>',
+    ask: 'Public host name, such as earshot.example.org (with :port unless it is 443)',
+    variable: 'publicUrl',
+    read: (text) => textFor('publicUrl', text.includes('://') ? text : `https://${text}`, true),
+  },
+  {
+    flag: 'tls',
+    usage: '--tls <how>',
+    ask: 'HTTPS certificate: acme (automatic, ports 443 and 80), files, or off (behind a proxy)',
+    variable: 'tls',
+    fallback: () => 'acme',
+    read: (text) => textFor('tls', text),
+  },
+  {
+    flag: 'cert',
+    usage: '--cert <file>',
+    ask: 'File with the certificate and its chain (PEM)',
+    variable: 'tlsCert',
+    when: usesTls('files'),
+    read: (text) => resolve(text),
+  },
+  {
+    flag: 'key',
+    usage: '--key <file>',
+    ask: 'File with its private key (PEM)',
+    variable: 'tlsKey',
+    when: usesTls('files'),
+    read: (text) => resolve(text),
+  },
+  {
+    flag: 'listen',
+    usage: '--listen <host:port>',
+    ask: 'Address and port of the public listener',
+    variable: 'listen',
+    fallback: listenFallback,
+    read: (text) => textFor('listen', text),
+  },
+  {
+    flag: 'trustedProxies',
+    usage: '--trusted-proxies <addresses>',
+    ask: 'Addresses of the proxy in front',
+    variable: 'trustedProxies',
+    when: usesTls('off'),
+    fallback: () => '127.0.0.1',
+    read: (text) => textFor('trustedProxies', text),
+  },
+  {
+    flag: 'email',
+    usage: '--email <address>',
+    ask: 'Contact e-mail for the certificate authority (empty: none)',
+    variable: 'acmeEmail',
+    optional: true,
+    when: usesTls('acme'),
+    read: (text) => textFor('acmeEmail', text),
+  },
+  {
+    flag: 'agree',
+    usage: '--agree',
+    ask: "Do you agree to the authority's terms (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
+    variable: 'acmeAgree',
+    when: usesTls('acme'),
+    read: (text) => {
+      if (isYes(text)) return 'yes';
+      throw new InvalidArgumentError(
+        'Without your agreement there is no certificate. Answer y, or press Ctrl-C and use --tls files or --tls off.',
+      );
+    },
+  },
+  {
+    flag: 'accountUsername',
+    usage: '--account-username <name>',
+    ask: 'User name of your account at the catalogue (dataspace.copernicus.eu)',
+    variable: 'accountUsername',
+    when: hasAccount,
+    read: (text) => textFor('accountUsername', text),
+  },
+  {
+    flag: 'accountPasswordFile',
+    usage: '--account-password-file <file>',
+    ask: 'Its password (not shown)',
+    variable: 'accountPassword',
+    inFile: true,
+    when: hasAccount,
+    read: (text) => textFor('accountPassword', text),
+  },
+  {
+    flag: 'accountTotpFile',
+    usage: '--account-totp-file <file>',
+    ask: 'Shared secret of your authenticator app (not shown; empty: no two-factor login)',
+    variable: 'accountTotp',
+    inFile: true,
+    optional: true,
+    when: hasAccount,
+    read: (text) => textFor('accountTotp', text),
+  },
+];
+
+/**
+ * Fills `settings` from flags, from what is set already, and from answers. Returns the missing flags, one line
+ * each, where there is no terminal to ask on. With `yes`, only what is missing is asked.
+ */
+export async function askSettings(
+  io: Io,
+  flags: SetupFlags,
+  settings: Settings,
+): Promise<string[]> {
+  const missing: string[] = [];
+  for (const question of questions) {
+    if (question.when?.(settings) === false) continue;
+    const { name } = variables[question.variable];
+    if (takeFlag(question, flags, settings, io.workingDir)) continue;
+    const present = settings[name] ?? settings[`${name}_FILE`];
+    const fallback = present ?? question.fallback?.(settings);
+    const isKnown = fallback !== undefined || question.optional === true;
+    const answer = flags.yes && isKnown ? undefined : await askOne(io, question, present, fallback);
+    if (answer === null && !isKnown) missing.push(`${question.usage}  ${question.ask}`);
+    const value = answer ?? (present === undefined ? fallback : undefined);
+    if (value === undefined) continue;
+    settings[name] = value;
+    delete settings[`${name}_FILE`];
+  }
+  if (settings.EARSHOT_TLS !== 'files') {
+    delete settings.EARSHOT_TLS_CERT;
+    delete settings.EARSHOT_TLS_KEY;
+  }
+  return missing;
+}
+
+/** True for a question that a flag has answered. The text of a flag is checked as an answer is. */
+function takeFlag(
+  { flag, usage, variable, inFile, read }: Question,
+  flags: SetupFlags,
+  settings: Settings,
+  workingDir: string,
+): boolean {
+  const text = flags[flag];
+  if (text === undefined) return false;
+  const { name } = variables[variable];
+  if (inFile) {
+    settings[`${name}_FILE`] = resolve(workingDir, String(text));
+    delete settings[name];
+    return true;
+  }
+  try {
+    settings[name] = read(text === true ? 'yes' : String(text));
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    throw new AppError('usage', `${usage}: ${error.message}`);
+  }
+  return true;
+}
+
+/** Null without a terminal; undefined where the answer is empty and may be. */
+function askOne(
+  io: Pick<Io, 'ask' | 'stderr'>,
+  { ask, inFile: hidden = false, optional = false, read }: Question,
+  present: string | undefined,
+  fallback: string | undefined,
+): Promise<string | null | undefined> {
+  const shown = hidden ? present && 'keep the present one' : fallback;
+  return askUntil(io, shown === undefined ? ask : `${ask} [${shown}]`, {
+    hidden,
+    read: (text) => {
+      if (text !== '') return read(text);
+      if (fallback !== undefined || optional) return undefined;
+      throw new InvalidArgumentError('An answer is needed.');
+    },
+  });
+}
+
+/** Asks until `read` takes the answer, and explains each refusal. Null without a terminal. */
+export async function askUntil<Value>(
+  io: Pick<Io, 'ask' | 'stderr'>,
+  question: string,
+  { hidden = false, read }: { hidden?: boolean; read: (text: string) => Value },
+): Promise<Value | null> {
+  for (let tries = 1; ; tries += 1) {
+    const text = await io.ask(`${question}: `, { hidden });
+    if (text === null) return null;
+    try {
+      return read(text.trim());
+    } catch (error) {
+      const isWrong = error instanceof InvalidArgumentError || error instanceof AppError;
+      if (!isWrong || tries === triesMax) throw error;
+      io.stderr.write(`  ${error.message}\n`);
+    }
+  }
+}
+
+/** True for y and yes. */
+export function isYes(text: string): boolean {
+  return /^y(es)?$/i.test(text);
+}
+
+/** The text if the variable may hold it; `normalised` gives the value that was read instead. */
+function textFor(key: VariableKey, text: string, normalised = false): string {
+  const parsed = variables[key].schema.safeParse(text);
+  if (parsed.success) return normalised ? String(parsed.data) : text;
+  const messages = parsed.error.issues.map((issue) =>
+    issue.code === 'invalid_value' ? `use ${issue.values.join(', ')}` : issue.message,
+  );
+  throw new InvalidArgumentError(`It cannot be used: ${messages.join('; ')}.`);
+}
+
+function listenFallback({ EARSHOT_TLS, EARSHOT_PUBLIC_URL = '' }: Settings): string {
+  if (EARSHOT_TLS === 'off') return '127.0.0.1:8081';
+  return `0.0.0.0:${URL.parse(EARSHOT_PUBLIC_URL)?.port || '443'}`;
+}

@@ -1,0 +1,193 @@
+/** `earshot setup`: questions, flags, and the file that it would write. Nothing is started here. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { runCommand } from './fake-io.ts';
+
+const secret = 'the-password-of-the-account';
+
+function world(env: Record<string, string> = {}) {
+  const workingDir = temporaryDirectory();
+  const EARSHOT_DATA_DIR = join(workingDir, 'data');
+  writeFileSync(join(workingDir, 'password'), secret);
+  const run = (flags: readonly string[], answers?: string[]) =>
+    runCommand(['setup', ...flags], {
+      workingDir,
+      env: { EARSHOT_DATA_DIR, ...env },
+      ...(answers === undefined ? {} : { answers }),
+    });
+  return { workingDir, run, envFile: join(workingDir, '.env') };
+}
+
+const complete = [
+  ...['--host', 'earshot.example.org', '--agree', '--email', 'me@example.org'],
+  ...['--account-username', 'me', '--account-password-file', 'password'],
+  ...['--collection', 'S2'],
+];
+
+describe('setup without a terminal', () => {
+  it('lists all missing flags at once, and changes nothing', async () => {
+    const { run, envFile } = world();
+    const { code, err } = await run([]);
+    expect(code).toBe(2);
+    for (const flag of [
+      '--host <name>',
+      '--agree',
+      '--account-username <name>',
+      '--account-password-file <file>',
+      '--collection <names>',
+      '--yes',
+    ])
+      expect(err).toContain(`  - ${flag}  `);
+    // What has a default, or may be left out, is not missing.
+    for (const flag of ['--tls', '--listen', '--email', '--account-totp-file', '--cert'])
+      expect(err).not.toContain(`- ${flag} `);
+    expect(existsSync(envFile)).toBe(false);
+  });
+
+  it('takes variables for answers', async () => {
+    const { run } = world({
+      EARSHOT_PUBLIC_URL: 'https://earshot.example.org:8443',
+      EARSHOT_ACME_AGREE: 'yes',
+      EARSHOT_ACCOUNT_USERNAME: 'me',
+      EARSHOT_ACCOUNT_PASSWORD: secret,
+    });
+    const { code, out } = await run(['--collection', 'S2', '--dry-run']);
+    expect(code).toBe(0);
+    expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:8443\n');
+    expect(out).toContain('EARSHOT_ACCOUNT_PASSWORD=********\n');
+    expect(out).not.toContain(secret);
+  });
+
+  it('prints with --dry-run the file and the steps, and writes nothing', async () => {
+    const { run, envFile, workingDir } = world();
+    const { code, out } = await run([...complete, '--subscription', 'alps', '--dry-run']);
+    expect(code).toBe(0);
+    for (const line of [
+      'EARSHOT_PUBLIC_URL=https://earshot.example.org',
+      'EARSHOT_TLS=acme',
+      'EARSHOT_LISTEN=0.0.0.0:443',
+      'EARSHOT_ACME_EMAIL=me@example.org',
+      'EARSHOT_ACME_AGREE=yes',
+      'EARSHOT_ACCOUNT_USERNAME=me',
+      `EARSHOT_ACCOUNT_PASSWORD_FILE=${join(workingDir, 'password')}`,
+    ])
+      expect(out).toContain(`  ${line}\n`);
+    expect(out).toContain(
+      `register subscription "alps" (created), filter: Collection/Name eq 'SENTINEL-2'\n`,
+    );
+    expect(existsSync(envFile)).toBe(false);
+    expect(existsSync(join(workingDir, 'data'))).toBe(false);
+  });
+
+  it('chooses ports and proxy for --tls off, and drops the files of an earlier certificate', async () => {
+    const { run, envFile } = world({
+      EARSHOT_TLS: 'files',
+      EARSHOT_TLS_CERT: 'c.pem',
+      EARSHOT_TLS_KEY: 'k.pem',
+    });
+    writeFileSync(envFile, 'EARSHOT_TLS=files\nEARSHOT_TLS_CERT=c.pem\nEARSHOT_TLS_KEY=k.pem\n');
+    const { out } = await run([...complete, '--tls', 'off', '--dry-run']);
+    expect(out).toContain('EARSHOT_LISTEN=127.0.0.1:8081\n');
+    expect(out).toContain('EARSHOT_TRUSTED_PROXIES=127.0.0.1\n');
+    expect(out).toContain('Removed from it: EARSHOT_TLS_CERT, EARSHOT_TLS_KEY\n');
+  });
+
+  it('does not change an existing .env without --force', async () => {
+    const { run, envFile } = world();
+    writeFileSync(envFile, '# mine\nOTHER=1\n');
+    const refused = await run([...complete, '--yes']);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.err).toContain(`${envFile} exists and would be changed, so nothing was done.`);
+    expect(refused.err).toContain('--force');
+    expect(readFileSync(envFile, 'utf8')).toBe('# mine\nOTHER=1\n');
+  });
+
+  it.each<[string, string[], number, RegExp]>([
+    ['a host that is a path', ['--host', 'example.org/notify'], 2, /--host <name>: .*nothing but/],
+    ['a port that is none', ['--listen', '443'], 2, /--listen <host:port>: .*must be host:port/],
+    ['an unknown kind of TLS', ['--tls', 'letsencrypt'], 2, /acme, files, off/],
+    ['an e-mail that is none', ['--email', 'me'], 2, /--email <address>: .*e-mail address/],
+    ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /cannot be used for Products/],
+    ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
+    ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a name/],
+  ])('explains %s', async (_what, flags, exit, reason) => {
+    const { run, envFile } = world();
+    const { code, err } = await run([...complete, ...flags, '--yes']);
+    expect(err).toMatch(reason);
+    expect(code).toBe(exit);
+    expect(existsSync(envFile)).toBe(false);
+  });
+});
+
+describe('setup on a terminal', () => {
+  it('asks for everything, explains wrong answers, and asks again', async () => {
+    const { run, envFile } = world();
+    const { code, err, out } = await run(
+      ['--dry-run'],
+      [
+        ...['', 'http://earshot.example.org', 'earshot.example.org'],
+        ...['letsencrypt', ''],
+        '',
+        '',
+        ...['no', 'y'],
+        'me@example.org',
+        secret,
+        '',
+        'S2',
+        'S2MSI2A',
+        ...['5,48,11,45', 'nowhere.geojson', '5.5,45,11,48'],
+        ...['all', '20'],
+        ...['My Alps', 'alps'],
+      ],
+    );
+    expect(err).toContain('An answer is needed.');
+    expect(err).toContain('must be an https URL');
+    expect(err).toContain('use files, acme, off');
+    expect(err).toContain('Without your agreement there is no certificate.');
+    expect(err).toContain('South (48) lies north of north (45)');
+    expect(err).toContain('nowhere.geojson cannot be read');
+    expect(err).toContain('Use a percentage above 0');
+    expect(err).toContain('lower-case letters, digits and dashes');
+    expect(code).toBe(0);
+    expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:443\n');
+    expect(out).toContain('register subscription "alps"');
+    expect(err + out).not.toContain(secret);
+    expect(existsSync(envFile)).toBe(false);
+  });
+
+  it('asks back before it subscribes to every product', async () => {
+    const { run } = world();
+    const account = complete.slice(0, -2);
+    const { code, err } = await run(
+      [...account, '--dry-run', '--yes'],
+      ['', '', '', '', 'n', 'S1', '', '', '', ''],
+    );
+    expect(err).toContain('That is every product of the catalogue');
+    expect(err.match(/Which products\?/g)).toHaveLength(2);
+    expect(code).toBe(0);
+  });
+
+  it('gives up after five answers that it cannot use', async () => {
+    const { run } = world();
+    const { code, err } = await run(['--dry-run'], []);
+    expect(err.match(/Public host name/g)).toHaveLength(5);
+    expect(code).toBe(2);
+  });
+
+  it('keeps what is set when the answer is empty', async () => {
+    const { run } = world({
+      EARSHOT_PUBLIC_URL: 'https://old.example.org',
+      EARSHOT_ACCOUNT_USERNAME: 'me',
+      EARSHOT_ACCOUNT_PASSWORD: secret,
+    });
+    const { err, out } = await run(
+      ['--agree', '--collection', 'S2', '--dry-run'],
+      ['', '', '', '', '', '', ''],
+    );
+    expect(err).toContain('[https://old.example.org]');
+    expect(err).toContain('[keep the present one]');
+    expect(out).toContain('EARSHOT_PUBLIC_URL=https://old.example.org\n');
+  });
+});

@@ -69,6 +69,31 @@ it('prints one line with which every command works on its data', { timeout: 60_0
   expect(readdirSync(TMPDIR)).toEqual([]);
 });
 
+const hasScript = existsSync('/usr/bin/script');
+
+it.skipIf(!hasScript)(
+  'shows progress on a terminal (needs script of util-linux)',
+  {
+    timeout: 60_000,
+  },
+  () => {
+    const command = `${process.execPath} ${program} demo --once --products 20`;
+    const TMPDIR = temporaryDirectory();
+    const env = { ...process.env, TMPDIR };
+    const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
+      encoding: 'utf8',
+      env,
+    });
+    for (const phase of [
+      'starting sandbox and receiver',
+      'registering',
+      'waiting for the summaries',
+    ])
+      expect(stdout).toContain(`\r\u001b[K${phase} …`);
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^\{"published":20,/);
+  },
+);
+
 describe('the demo', { timeout: 60_000 }, () => {
   it('stores every product of 200 once, and leaves nothing behind', () => {
     const { status, stderr, left, filtered, count } = demo('--products', '200');

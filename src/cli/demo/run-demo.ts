@@ -62,8 +62,11 @@ interface Progress {
 
 /** One line that replaces itself, on a terminal alone. */
 function createProgress({ stderr }: Pick<Io, 'stderr'>, isWanted: boolean): Progress {
+  let isShown = false;
   const write = (text: string) => {
-    if (isWanted && stderr.isTTY) stderr.write(`\r\u001b[K${text}`);
+    if (!isWanted || !stderr.isTTY || (text === '' && !isShown)) return;
+    stderr.write(`\r\u001b[K${text}`);
+    isShown = text !== '';
   };
   return { show: write, clear: () => write('') };
 }

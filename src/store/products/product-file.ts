@@ -16,6 +16,8 @@ import { productSchema, productSchemaVersion } from './product-schema.ts';
 const filePattern = /^products-(\d{1,9})\.db$/;
 /** Not an index yet; a rebuild that was interrupted leaves it behind. */
 const buildingName = 'products.building.db';
+/** An index, or an unfinished one, and the files that SQLite creates next to it. */
+const anyFilePattern = /^products(-\d{1,9}|\.building)\.db(-wal|-shm|-journal)?$/;
 
 /** The name of the file that counts; null when there is none. */
 export function currentProductFile(dataDir: string): string | null {
@@ -57,6 +59,21 @@ export function installBuildingFile(dataDir: string): void {
 /** Drops what a rebuild has begun. */
 export function discardBuildingFile(dataDir: string): void {
   removeFile(join(dataDir, buildingName));
+}
+
+/** Names of files that belong to no index in use: left by a rebuild, or a change of the index, that was killed. */
+export function staleProductFiles(dataDir: string): string[] {
+  const names = namesIn(dataDir);
+  const current = `-${generationsAmong(names)[0] ?? 0}`;
+  return names.filter((name) => {
+    const [, which] = anyFilePattern.exec(name) ?? [];
+    return which !== undefined && which !== current;
+  });
+}
+
+/** The caller holds the lock for the index, so that no rebuild is in progress. */
+export function removeStaleProductFiles(dataDir: string): void {
+  for (const name of staleProductFiles(dataDir)) rmSync(join(dataDir, name), { force: true });
 }
 
 /** Opens the file that counts for questions. Throws `unavailable` when there is none of this version. */
@@ -133,15 +150,23 @@ function version(database: Database): number {
 
 /** Highest first. */
 function generationsIn(dataDir: string): number[] {
+  return generationsAmong(namesIn(dataDir));
+}
+
+function namesIn(dataDir: string): string[] {
   try {
-    return readdirSync(dataDir)
-      .map((name) => Number(filePattern.exec(name)?.[1] ?? 0))
-      .filter((generation) => generation > 0)
-      .sort((a, b) => b - a);
+    return readdirSync(dataDir);
   } catch (cause) {
     if (errorCodeOf(cause) === 'ENOENT') return [];
     throw cause;
   }
+}
+
+function generationsAmong(names: readonly string[]): number[] {
+  return names
+    .map((name) => Number(filePattern.exec(name)?.[1] ?? 0))
+    .filter((generation) => generation > 0)
+    .sort((a, b) => b - a);
 }
 
 function fileOf(dataDir: string, generation: number): string {

@@ -6,7 +6,10 @@ import type { Io } from '../io.ts';
 export function backupCommand(io: Io): Command {
   return new Command('backup')
     .description('Copy the log and the secrets into one file, while the receiver serves.')
-    .option('--to <path>', 'a folder, created if missing, for earshot-<time>.db; or a file such as mine.db')
+    .option(
+      '--to <path>',
+      'a folder, created if missing, for earshot-<time>.db; or a file such as mine.db',
+    )
     .option('--force', 'replace a file of that name')
     .option('--without-secrets', 'leave out endpoint credentials, certificate and their keys')
     .option('--json', 'as JSON: file bytes notifications lastPosition files startedAt endedAt')

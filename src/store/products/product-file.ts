@@ -15,6 +15,9 @@ import { productSchema, productSchemaVersion } from './product-schema.ts';
 
 const filePattern = /^products-(\d{1,9})\.db$/;
 /** Not an index yet; a rebuild that was interrupted leaves it behind. */
+export const pageBytes = 4_096;
+/** Size of the write-ahead log at which it is moved into the file: large, as the same pages are written again and again. */
+export const usualLogPages = 16_000;
 const buildingName = 'products.building.db';
 /** An index, or an unfinished one, and the files that SQLite creates next to it. */
 const anyFilePattern = /^products(-\d{1,9}|\.building)\.db(-wal|-shm|-journal)?$/;
@@ -100,13 +103,12 @@ function openForIndexing(file: string): Database {
   const database = new Sqlite(file, { timeout: busyTimeoutMs });
   try {
     // Most pages that are written hold one new entry of an index.
-    if (version(database) === 0) database.pragma('page_size = 4096');
+    if (version(database) === 0) database.pragma(`page_size = ${pageBytes}`);
     database.pragma('journal_mode = WAL');
     // All of it can be built again, and the cursor lies in the same file: a power cut only costs time.
     database.pragma('synchronous = NORMAL');
-    // 64 MB: pages that are written again and again are taken into the file seldom.
-    database.pragma('wal_autocheckpoint = 16000');
-    database.pragma(`journal_size_limit = ${128 * 2 ** 20}`);
+    database.pragma(`wal_autocheckpoint = ${usualLogPages}`);
+    database.pragma(`journal_size_limit = ${2 * usualLogPages * pageBytes}`);
     // 8 MiB, negative because in KiB, though indexes are written at random places: the system keeps more.
     database.pragma('cache_size = -8192');
     database.transaction(() => createTables(database)).immediate();

@@ -55,7 +55,6 @@ const allowed: Record<string, readonly string[]> = {
 const packageOwners: Record<string, string> = {
   'better-sqlite3': 'store',
   'acme-client': 'tls',
-  standardwebhooks: 'sinks',
   '@nats-io/transport-node': 'sinks',
   '@nats-io/jetstream': 'sinks',
   'prom-client': 'console',

@@ -46,16 +46,22 @@ export interface Io {
   signal: AbortSignal;
 }
 
+/** Two signals within this time are one request to stop. */
+const sameSignalMs = 300;
+
 /** The real world. Reads `.env` when there is one; what is set already wins. */
 export function createProcessIo(): Io {
   // Whatever is written is for the one who runs earshot.
   process.umask(0o077);
   const envFileNames = loadEnvironmentFile();
   const stop = new AbortController();
+  let stopAskedAtMs = 0;
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
-      // Asked a second time: somebody does not want to wait for the end of the drain.
-      if (stop.signal.aborted) process.exit(1);
+      // A second signal: somebody does not want to wait for open requests. npm forwards each Ctrl-C that the
+      // terminal sends to both: that is the same one.
+      if (!stop.signal.aborted) stopAskedAtMs = performance.now();
+      else if (performance.now() - stopAskedAtMs > sameSignalMs) process.exit(1);
       stop.abort(name);
     });
   }

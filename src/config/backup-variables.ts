@@ -7,7 +7,7 @@ export const backupVariables = {
     name: 'EARSHOT_BACKUP_DIR',
     schema: directory,
     description:
-      'The folder into which the receiver puts backups by itself, best on another disk; one receiver, one folder. None are made unless it is set. They hold secrets, too, and are readable by their owner alone.',
+      'The folder into which the receiver puts backups by itself, best on another disk; one receiver, one folder. None are made unless it is set. The first backup creates the folder. They hold secrets, too, and are readable by their owner alone.',
     example: '/mnt/backups/earshot',
   }),
   backupEvery: variable({

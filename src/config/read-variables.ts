@@ -1,7 +1,7 @@
 /** Reads the environment against the table; finds all problems before it reports any. */
-import leven from 'leven';
 import type { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
+import { editDistance } from '../domain/edit-distance.ts';
 import { type Values, type Variable, type VariableKey, variables } from './variables.ts';
 
 /** Where values come from: the environment, and the files that `…_FILE` variables name. */
@@ -88,10 +88,12 @@ function unknownNames(env: Environment['env']): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('EARSHOT_') && !known.includes(name))
     .map((name) => {
-      const [nearest = ''] = known.toSorted((a, b) => leven(name, a) - leven(name, b));
+      const [nearest = ''] = known.toSorted(
+        (a, b) => editDistance(name, a) - editDistance(name, b),
+      );
       const own = name.slice('EARSHOT_'.length);
       const advice =
-        leven(name, nearest) <= own.length / 2 ? `Did you mean ${nearest}?` : 'Take it out.';
+        editDistance(name, nearest) <= own.length / 2 ? `Did you mean ${nearest}?` : 'Take it out.';
       return `${name} is not a variable of earshot. ${advice}`;
     });
 }

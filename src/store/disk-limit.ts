@@ -73,16 +73,29 @@ function hasSpareRoom({ freeBytes, reserveBytes }: DiskRoom): boolean {
 }
 
 /**
- * Throws `unavailable` unless twice as much is free as is kept: for work that intake comes before. `what` begins the
- * sentence that says so, such as `Indexing`.
+ * Throws `unavailable` unless twice the reserve is free: for work that is less important than intake. `what` is the
+ * subject of the message, such as `A backup`.
  */
 export function requireSpareRoom(place: DataPlace, what: string): void {
   const room = diskRoom(place);
   if (room === null || hasSpareRoom(room)) return;
-  const [free, kept] = [room.freeBytes, 2 * room.reserveBytes].map(sizeText);
-  throw new AppError(
+  throw lacksRoom(what, room.freeBytes, 2 * room.reserveBytes);
+}
+
+/** Free bytes above twice the reserve, with write-ahead logs counted once; below 0 while intake needs all of it. */
+export function spareBytes(place: DataPlace): number {
+  const room = diskRoom(place);
+  if (room === null) return Number.POSITIVE_INFINITY;
+  const { freeBytes, reserveBytes } = room;
+  return freeBytes - 2 * reserveBytes + (reserveBytes > 0 ? walBytes(place.dataDir) : 0);
+}
+
+/** The error of work that pauses because it would use more of the disk than is spare. */
+export function lacksRoom(what: string, freeBytes: number, neededBytes: number): AppError {
+  const [free, needed] = [freeBytes, neededBytes].map(sizeText);
+  return new AppError(
     'unavailable',
-    `${what} leaves the last ${kept} of the disk to what is received, and ${free} are free. Free some space: it goes on by itself.`,
+    `${what} leaves the last ${needed} of the disk to intake, and ${free} are free. Free some space: it resumes automatically.`,
   );
 }
 

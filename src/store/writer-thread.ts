@@ -3,9 +3,10 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { isAppError } from '../domain/app-error.ts';
 import type { CommitFacts } from '../domain/commit-facts.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
+import type { PruneStep } from '../domain/pruning.ts';
 import { recordBackup } from './backups/backup-runs.ts';
 import { ackIdReused } from './delivery-writer.ts';
-import { createDiskLimit, type DataPlace, isGrowing } from './disk-limit.ts';
+import { createDiskLimit, type DataPlace, isGrowing, spareBytes } from './disk-limit.ts';
 import type {
   PackedDelivery,
   SentError,
@@ -13,6 +14,8 @@ import type {
   ThreadMessage,
   WriterRequest,
 } from './messages.ts';
+import type { PruneStepOptions } from './pruning/prune-messages.ts';
+import { shortStepMs, usualStepMs } from './pruning/step-time.ts';
 import { publicationDelay } from './publication-delay.ts';
 import { sentError } from './sent-error.ts';
 import { isEnvironmentFailure, sqliteCode } from './sqlite-error.ts';
@@ -207,6 +210,15 @@ function retry(quarantineId: number, atUs: number): Receipt {
   }
 }
 
+/** Pruning may use the reserve: it is what makes space. On a nearly full disk the write-ahead log must stay small for that. */
+function pruneStep(options: PruneStepOptions): PruneStep {
+  const isShort = spareBytes(place) < 0;
+  if (isShort) connection.checkpoint();
+  return connection.transact(({ pruning }) =>
+    pruning.step(options, isShort ? shortStepMs : usualStepMs),
+  );
+}
+
 function proveWritable(): void {
   connection.transact(({ database }) => {
     database
@@ -234,7 +246,7 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
     case 'change-completeness':
       return connection.transact(({ completeness }) => completeness.write(request.change));
     case 'prune-step':
-      return connection.transact(({ pruning }) => pruning.step(request.options));
+      return pruneStep(request.options);
     case 'forget-reader':
       return connection.transact(({ pruning }) => pruning.forgetReader(request.key));
     case 'checkpoint':

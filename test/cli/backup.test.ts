@@ -1,5 +1,13 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openStoreReader } from '../../src/store/store.ts';
 import { openFilled, secrets } from '../store/backups/backup-world.ts';
@@ -31,6 +39,40 @@ describe('earshot backup', () => {
     const { out, run } = await openWorld();
     const ended = await run(['backup'], { env: { EARSHOT_BACKUP_DIR: out } });
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
+  });
+
+  it.each(['', 'new/deep', 'new/', 'new.d/'])(
+    'creates the folder %o with the first backup, for its owner alone',
+    async (path) => {
+      const { folder, run } = await openWorld();
+      const to = `${folder}/fresh/${path}`;
+      const file = join(to, byTime);
+      expect(await run(['backup', '--to', to])).toMatchObject({ code: 0, out: `${file}\n` });
+      expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
+      expect(readdirSync(to)).toEqual([byTime]);
+    },
+  );
+
+  it('creates the folder of EARSHOT_BACKUP_DIR, whatever its name is like', async () => {
+    const { folder, run } = await openWorld();
+    const to = join(folder, 'backups.d');
+    const ended = await run(['backup'], { env: { EARSHOT_BACKUP_DIR: to } });
+    expect(ended).toMatchObject({ code: 0, out: `${join(to, byTime)}\n` });
+  });
+
+  it('creates no folder where there is nothing to back up, or where a file has its name', async () => {
+    const { folder, run } = await openWorld();
+    const to = join(folder, 'fresh');
+    const env = { EARSHOT_DATA_DIR: join(folder, 'none') };
+    expect((await run(['backup', '--to', to], { env })).code).toBe(2);
+    expect(existsSync(to)).toBe(false);
+    writeFileSync(to, 'mine');
+    for (const path of [to, `${to}/`, join(to, 'deep')]) {
+      const ended = await run(['backup', '--to', path, '--force']);
+      expect(ended, path).toMatchObject({ code: 2, out: '' });
+      expect(ended.err, path).toMatch(/fresh\S* cannot be created as a folder \(E\w+\)/);
+    }
+    expect(readFileSync(to, 'utf8')).toBe('mine');
   });
 
   it('tells with --json what it has made, and has it remembered', async () => {

@@ -1,13 +1,18 @@
+import { createHash } from 'node:crypto';
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   readdirSync,
   readFileSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { sealBytes, sealOf } from '../../src/store/backups/seal.ts';
 import { openStore } from '../../src/store/store.ts';
 import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-world.ts';
 import { runCommand, version } from './fake-io.ts';
@@ -146,3 +151,62 @@ describe('earshot restore --check', () => {
     expect((await run(['restore', '--check', `${file}.none`])).code).toBe(2);
   });
 });
+
+describe('a backup of somebody else that means harm', () => {
+  const change = (sql: string) => (database: Database) => void database.exec(sql);
+  const addFile = (path: string) => (database: Database) =>
+    void database.prepare("INSERT INTO backup_file VALUES (?, x'00')").run(path);
+  const loose =
+    'DROP TABLE backup_file; CREATE TABLE backup_file (path, bytes); INSERT INTO backup_file VALUES';
+
+  const harms: [string, (database: Database) => void][] = [
+    ['a path that leads out of the folder', addFile('../outside.json')],
+    ['one that does so further on', addFile('acme/../../outside.json')],
+    ['an absolute path', addFile('/tmp/outside.json')],
+    ['a path with a backslash', addFile('acme\\..\\outside.json')],
+    ['a path with a NUL', addFile('acme/a.json\0/../../x')],
+    ['a settings file', addFile('earshot.config.ts')],
+    ['the log itself', addFile('earshot.db')],
+    ['a file without content', change(`${loose} ('acme/a.json', NULL)`)],
+    ['a file with a number as its path', change(`${loose} (5, x'00')`)],
+    ['a file twice', change(`${loose} ('acme/a.json', x'00'), ('acme/a.json', x'01')`)],
+    [
+      'a position at which its log does not end',
+      change('UPDATE backup_about SET last_position = 4'),
+    ],
+    ['a time that is none', change('UPDATE backup_about SET made_at_us = 1 << 62')],
+    [
+      'a trigger',
+      change('CREATE TRIGGER t AFTER INSERT ON notification BEGIN DELETE FROM notification; END'),
+    ],
+    ['a view', change('CREATE VIEW v AS SELECT 1')],
+  ];
+
+  it('is refused by restore, restore --check and backup list alike, with the same words', async () => {
+    const { file, folder, fresh, out, run } = await openWorld();
+    const sound = readFileSync(file);
+    const before = readdirSync(folder);
+    for (const [what, harm] of harms) {
+      writeFileSync(file, sound);
+      forge(file, harm);
+      const checked = await run(['restore', '--check', file]);
+      const restored = await run(['restore', file, '--to', fresh]);
+      expect(checked, what).toMatchObject({ out: '', err: restored.err });
+      expect([restored.code, checked.code], what).not.toContain(0);
+      expect(restored.err, what).toMatch(/^earshot: .*(which no backup of earshot|is damaged)/);
+      expect(readdirSync(folder), what).toEqual(before);
+      const listed = await run(['backup', 'list', out, '--json']);
+      expect(`earshot: ${JSON.parse(listed.out)[0].fault}\n`, what).toBe(restored.err);
+    }
+  });
+});
+
+/** Changes a backup, and seals it again, as anybody can. */
+function forge(file: string, change: (database: Database) => void): void {
+  truncateSync(file, statSync(file).size - sealBytes);
+  const database = new Sqlite(file);
+  change(database);
+  database.close();
+  const digest = createHash('sha256').update(readFileSync(file)).digest('hex');
+  appendFileSync(file, sealOf(digest));
+}

@@ -43,7 +43,7 @@ describe('the Dockerfile', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const words = [...wordsOf(image, 'ENTRYPOINT'), ...wordsOf(image, 'CMD')];
     const script = '/opt/earshot/scripts/earshot.js';
-    expect(words.join(' ')).toBe(scripts.start.replace('scripts/earshot.js', script));
+    expect(`exec ${words.join(' ')}`).toBe(scripts.start.replace('scripts/earshot.js', script));
   });
 
   it('gets nothing from the folder that could be a secret or data', () => {

@@ -1,13 +1,17 @@
 /** A disk that fills up under load: what was answered is kept, what ends things has room, and intake recovers. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/database.ts';
+import { openProducts } from '../../src/store/products/products.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
-import { canMount } from './disk-small.ts';
+import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { canMount, mountSmallDisk } from './disk-small.ts';
 import {
+  bodyOf,
   type DiskWorld,
   expectNothingLost,
+  fillWithProducts,
   keptIn,
   type Loaded,
   openDiskWorld,
@@ -84,6 +88,33 @@ describe.skipIf(!canMount)('a disk that fills up under load (needs root to mount
     expect(ackIds).toEqual(expect.arrayContaining(answered.slice(before)));
     expect(ackIds.length).toBeLessThan(answered.length);
     expect(integrity).toBe('ok');
+  }, 120_000);
+
+  it('of 60 MB is made space on by a prune to a size, in the log and in the index', async () => {
+    const disk = mountSmallDisk(60);
+    const world = await createReceiverWorld(disk.folder);
+    const { dataDir } = world;
+    const kept = await fillWithProducts(dataDir, 3_000);
+    disk.take(Math.floor(disk.freeBytes() / mebibyte) - 2);
+    const receiver = await world.start();
+    const send = createClient({ port: receiver.port, ca: world.ca });
+    expect((await send('POST', '/notifications/all', bodyOf(20_000))).status).toBe(503);
+    const env = { EARSHOT_DATA_DIR: dataDir };
+    const prune = ['prune', '--to-size', '1MiB', '--yes'];
+    const { code, err } = await spawnCommand(prune, { env, cwd: disk.folder }).ended;
+    expect(code, err).toBe(0);
+    expect(statSync(join(dataDir, databaseFileName)).size).toBeLessThan(2 * mebibyte);
+    const probe = async () => (await send('GET', '/notifications/all')).status;
+    await expect.poll(probe, soon).toBe(200);
+    expect((await send('POST', '/notifications/all', bodyOf(20_000))).status).toBe(200);
+    const { ackIds, integrity } = keptIn(dataDir);
+    expect(integrity).toBe('ok');
+    expect(ackIds).toEqual([...kept.slice(1 - ackIds.length), 'ack-20000']);
+    disk.free();
+    const products = openProducts(dataDir);
+    onTestFinished(() => products.close());
+    const indexed = async () => (await products.indexState()).products;
+    await expect.poll(indexed, soon).toBe(ackIds.length);
   }, 120_000);
 
   it.each([

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'vitest';
 import { databaseFileName } from '../../src/store/database.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordOf } from '../cli/product-samples.ts';
 import { notification } from '../helpers/deliveries.ts';
@@ -107,11 +108,32 @@ function underLoad(
   };
 }
 
+/** A store with indexed products, closed; returns their ids in the order of the log. */
+export async function fillWithProducts(dataDir: string, count: number): Promise<string[]> {
+  const nowUs = () => Date.now() * 1_000;
+  const store = await openStore({ dataDir, nowUs, diskReserveBytes: 0 });
+  const ackIds = Array.from({ length: count }, (_, i) => `ack-${i}`);
+  for (let at = 0; at < count; at += 1_000) {
+    const numbers = Array.from({ length: Math.min(1_000, count - at) }, (_, i) => at + i);
+    await Promise.all(
+      numbers.map((number) =>
+        store.accept({
+          ...{ body: Buffer.from(bodyOf(number, 300)), headers: [], subscription: 'all' },
+          ...{ source: 'push' as const, receivedAtUs: nowUs() },
+        }),
+      ),
+    );
+  }
+  await store.close();
+  await catchUpIndex({ dataDir, diskReserveBytes: 0 });
+  return ackIds;
+}
+
 /** Of a product that can be told of, with what cannot be packed. */
-function bodyOf(number: number): string {
+export function bodyOf(number: number, paddingBytes = 18_000): string {
   const sample = productOf(number);
   const fields = { ProductId: sample.id, ProductName: sample.name, value: recordOf(sample) };
-  const padding = randomBytes(18_000).toString('base64');
+  const padding = randomBytes(paddingBytes).toString('base64');
   return JSON.stringify(notification(number, { ...fields, padding }));
 }
 

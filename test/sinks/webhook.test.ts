@@ -1,6 +1,7 @@
 /** Webhooks: what is sent and how it is signed, and what each kind of answer means. */
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
+import { webhookSignature } from '../../src/sinks/webhook-target.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { startHook } from './hook-server.ts';
@@ -53,6 +54,15 @@ describe('a webhook', () => {
     });
     await expect.poll(() => items('waiting')).toEqual([]);
     expect(await store.cursor('sink:sink')).toBe(1);
+  });
+
+  it('has the signature of the example of the specification', () => {
+    const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
+    const [timestamp, body] = ['1614265330', '{"test": 2432232314}'];
+    const key = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+    expect(webhookSignature(key, { id, timestamp, body })).toBe(
+      'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    );
   });
 
   it('without a secret has no signature', async () => {

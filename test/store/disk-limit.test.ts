@@ -3,12 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/database.ts';
 import { diskRoom } from '../../src/store/disk-limit.ts';
-import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import { catchUpIndex, rebuildIndex } from '../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../src/store/store.ts';
 import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';
+import { fillWithProducts } from '../e2e/disk-world.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from './sqlite-store.ts';
@@ -144,15 +145,31 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     expect(room?.freeBytes).toBeLessThan(room?.reserveBytes ?? 0);
     expect(room?.freeBytes).toBeGreaterThan(2 * mebibyte);
     const indexing = catchUpIndex({ dataDir });
-    await expect(indexing).rejects.toThrow(
-      /^Indexing leaves the last .* of the disk to what is rec/,
-    );
+    await expect(indexing).rejects.toThrow(/^Indexing leaves the last .* of the disk to intake/);
     // Its way into the file was free: nothing of the write-ahead log is left, nor was anything of it lost.
     await store.close();
     expect(existsSync(walOf(dataDir))).toBe(false);
     expect(disk.freeBytes()).toBeGreaterThan(2 * mebibyte);
     const again = await reopen();
     expect(await ackIds(again)).toEqual(answered);
+  });
+
+  it('keeps its reserve while an index is built, which pauses before it', async () => {
+    const disk = mountSmallDisk(60);
+    const dataDir = join(disk.folder, 'data');
+    await fillWithProducts(dataDir, 3_000);
+    const place = { dataDir, diskReserveBytes: mebibyte };
+    disk.take(Math.floor(disk.freeBytes() / mebibyte) - 4);
+    let leastBytes = disk.freeBytes();
+    const watching = setInterval(() => {
+      leastBytes = Math.min(leastBytes, disk.freeBytes());
+    });
+    onTestFinished(() => clearInterval(watching));
+    const rebuilding = rebuildIndex(place);
+    await expect(rebuilding).rejects.toThrow(/^Indexing leaves the last/);
+    expect(leastBytes).toBeGreaterThanOrEqual(mebibyte);
+    disk.free();
+    expect(await rebuildIndex(place)).toMatchObject({ indexedPosition: 3_000 });
   });
 
   it('that is taken to the last byte fails at each place that grows, and loses nothing', async () => {

@@ -1,6 +1,6 @@
 /** What keeps others' code from changing unseen, or running before it was asked for. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lockedPackages } from '../../scripts/lock-file.js';
 
@@ -36,6 +36,20 @@ describe('dependencies', () => {
     expect(textOf('Dockerfile')).toMatch(/^COPY .*\.npmrc .*\n(.*\n)*RUN npm ci$/m);
   });
 
+  it('of an installation stay few and small (decision 42)', () => {
+    const installed = lockedPackages(lock).filter(({ isDev, isOptional }) => !isDev && !isOptional);
+    const bytes = installed.reduce((sum, { path }) => sum + bytesIn(join(root, path)), 0);
+    expect(installed.length).toBeLessThanOrEqual(99);
+    expect(bytes).toBeGreaterThan(20e6);
+    expect(bytes).toBeLessThan(65e6);
+  });
+
+  it('that only the sandbox needs are not loaded by a receiver', () => {
+    const loaded = packagesLoadedBy('cli/serve.ts', 'cli/start-beside.ts', 'index.ts');
+    expect([...loaded]).toEqual(expect.arrayContaining(['hono', 'better-sqlite3', 'zod']));
+    expect([...loaded].filter((name) => ['mgrs', 'pure-rand'].includes(name))).toEqual([]);
+  });
+
   it('are used, each of them', () => {
     const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
     const source = files
@@ -46,3 +60,33 @@ describe('dependencies', () => {
     expect(Object.keys(manifest.dependencies).filter((name) => !isUsed(name))).toEqual([]);
   });
 });
+
+/** Sizes of the files of one package, without those of packages within. */
+function bytesIn(folder: string): number {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => name !== 'node_modules')
+    .map((entry) => join(folder, entry.name))
+    .reduce((sum, path) => {
+      const stats = lstatSync(path);
+      return sum + (stats.isDirectory() ? bytesIn(path) : stats.size);
+    }, 0);
+}
+
+/** Follows all imports of source files, those at run time too, but for the commands beside the receiver. */
+function packagesLoadedBy(...entries: string[]): Set<string> {
+  const [seen, packages] = [new Set<string>(), new Set<string>()];
+  const visit = (file: string) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const [, name = ''] of textOf(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)) {
+      if (name.startsWith('.')) visit(join(dirname(file), name));
+      else packages.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
+    }
+    // Threads are named by their file.
+    for (const [, name = ''] of textOf(file).matchAll(/threadFile\('([^']+)'\)/g)) {
+      visit(join('src/store', `${name}.ts`));
+    }
+  };
+  for (const entry of entries) visit(join('src', entry));
+  return packages;
+}

@@ -1,6 +1,6 @@
 /** What `earshot backup` does: makes one, has it remembered, and tells where it is. */
 import { statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { extname, join, resolve, sep } from 'node:path';
 import { type BackupConfig, readBackupConfig } from '../../config/backup-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
@@ -26,7 +26,7 @@ export async function runBackup(io: Io, flags: BackupFlags & { version: string }
   const made = await makeRememberedBackup(
     {
       place: config,
-      file: targetOf(flags, config, io),
+      ...targetOf(flags, config, io),
       replace: flags.force === true,
       version: flags.version,
       withSecrets: flags.withoutSecrets !== true,
@@ -38,16 +38,25 @@ export async function runBackup(io: Io, flags: BackupFlags & { version: string }
   await tell(io, made, flags);
 }
 
-function targetOf({ to }: BackupFlags, { folder }: BackupConfig, { nowUs }: Io): string {
+/** The file of the backup; in a folder, which is created, it gets its name from the time. */
+function targetOf(
+  { to }: BackupFlags,
+  { folder }: BackupConfig,
+  { nowUs }: Io,
+): { file: string; createsFolder: boolean } {
   const path = to === undefined ? folder : resolve(to);
   if (path === null) {
     throw new AppError(
       'usage',
-      'Say where the backup is to be: --to FILE, or --to a folder. EARSHOT_BACKUP_DIR, which would say it as well, is not set.',
+      'No place for the backup is named. Add --to FOLDER or --to FILE, or set EARSHOT_BACKUP_DIR.',
     );
   }
-  const isFolder = to === undefined || statSync(path, { throwIfNoEntry: false })?.isDirectory();
-  return isFolder ? join(path, backupName(nowUs())) : path;
+  const isFolder =
+    to === undefined ||
+    to.endsWith(sep) ||
+    extname(path) === '' ||
+    statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return { file: isFolder ? join(path, backupName(nowUs())) : path, createsFolder: isFolder };
 }
 
 /** A backup is none the worse for not being remembered. */

@@ -10,6 +10,7 @@ import { inspectBackup } from '../../store/backups/inspect-backup.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';
+import { isKeptFile } from './kept-files.ts';
 
 interface Listed {
   file: string;
@@ -71,7 +72,10 @@ function databasesIn(folder: string): string[] {
 
 function inspected(file: string): Listed {
   try {
-    const { madeAtUs, notifications, lastPosition, bytes, version } = inspectBackup(file);
+    const { madeAtUs, notifications, lastPosition, bytes, version } = inspectBackup(
+      file,
+      isKeptFile,
+    );
     return { file, madeAtUs, notifications, lastPosition, bytes, version, fault: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -26,7 +26,7 @@ export async function runRestore(io: Io, path: string, flags: RestoreFlags): Pro
   const file = resolve(path);
   if (flags.check) return check(io, file, flags);
   const { dataDir } = readDataConfig(io);
-  const backup = inspectBackup(file);
+  const backup = inspectBackup(file, isKeptFile);
   warnOfReaders(io, file, backup);
   refuseInUse(dataDir);
   const aside = join(dataDir, `before-restore-${compactTime(io.nowUs())}`);
@@ -59,7 +59,7 @@ async function check(io: Io, file: string, { json }: RestoreFlags): Promise<void
   const progress = createBackupProgress(io);
   const watch = { onProgress: progress.show, signal: io.signal };
   try {
-    const backup = inspectBackup(file);
+    const backup = inspectBackup(file, isKeptFile);
     warnOfReaders(io, file, backup);
     await verifySealed(file, backup, watch).finally(progress.done);
     if (json) await writeOut(io.stdout, `${JSON.stringify(toJson(file, backup))}\n`);

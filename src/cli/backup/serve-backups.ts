@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { BackupConfig } from '../../config/backup-config.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
-import { makeDirectory } from '../../domain/make-directory.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
 import type { Store } from '../../store/store.ts';
@@ -86,7 +85,6 @@ async function backUp(
   { dataDir, diskReserveBytes, folder, keep, version }: ServedBackups,
   { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
 ): Promise<number> {
-  makeDirectory(folder);
   const newest = backupName(nowUs());
   const remember = async (run: BackupRun) => {
     await store.backups.recordBackup(run).catch((error: unknown) => {
@@ -97,6 +95,7 @@ async function backUp(
     {
       place: { dataDir, diskReserveBytes },
       file: join(folder, newest),
+      createsFolder: true,
       replace: false,
       version,
       withSecrets: true,
@@ -104,7 +103,7 @@ async function backUp(
     },
     { nowUs, remember },
   );
-  const removed = removeOldBackups(folder, { keep, newest, nowMs: nowUs() / 1_000 });
+  const removed = removeOldBackups(folder, { keep, newest });
   const { run, bytes, notifications, lastPosition } = made;
   const seconds = Math.round((run.endedAtUs - run.startedAtUs) / 1e6);
   log.info(

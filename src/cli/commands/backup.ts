@@ -6,7 +6,10 @@ import type { Io } from '../io.ts';
 export function backupCommand(io: Io): Command {
   return new Command('backup')
     .description('Copy the log and the secrets into one file, while the receiver serves.')
-    .option('--to <path>', 'a file, or a folder, where it is called earshot-<time>.db')
+    .option(
+      '--to <path>',
+      'a folder, created if missing, for earshot-<time>.db; or a file such as mine.db',
+    )
     .option('--force', 'replace a file of that name')
     .option('--without-secrets', 'leave out endpoint credentials, certificate and their keys')
     .option('--json', 'as JSON: file bytes notifications lastPosition files startedAt endedAt')
@@ -17,6 +20,9 @@ All that was answered before it begins is in it. It has its name only when it is
 opened, and held every row against the log; until then it is called ….part. With EARSHOT_BACKUP_DIR
 the receiver makes backups by itself, and --to may be left out. \`earshot restore\` makes a data
 directory of one. docs/keeping.md says more.
+
+A path without an extension, or with a slash at its end, is a folder. Any other is a file, whose
+folder must exist.
 
 It holds the endpoint credentials and the keys of the certificate, so that it alone is enough: keep
 it as safe as the machine. The index of products is not in it, as it is made again from the log;

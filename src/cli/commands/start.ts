@@ -42,13 +42,15 @@ export async function start(
 ): Promise<void> {
   const config = readConfig(io);
   // Loaded when it is asked for: a query next door should not have to load a server.
-  const [{ createLogger }, { serve }, { startBeside }] = await Promise.all([
+  const [{ createLogger }, { removeLeftovers }, { serve }, { startBeside }] = await Promise.all([
     import('../logger.ts'),
+    import('../../store/leftovers.ts'),
     import('../serve.ts'),
     import('../start-beside.ts'),
   ]);
   const log = createLogger(io, config.serve.logLevel);
   await warnOfOpenFiles(io, log);
+  await removeLeftovers(config.serve.dataDir);
   const receiver = await serve(config.serve, log, io);
   announce(config.serve, receiver, log);
   const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });

@@ -2,6 +2,8 @@
 import { type KeepConfig, readKeepConfig } from '../../config/keep-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Keep, Prunable, PruneWish } from '../../domain/pruning.ts';
+import { requireDatabase } from '../../store/database.ts';
+import { removeLeftovers } from '../../store/leftovers.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import { pruneIndex } from '../../store/products/index-maintenance.ts';
 import { pruneLog } from '../../store/pruning/prune-log.ts';
@@ -44,6 +46,8 @@ export async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     return;
   }
   const options = { ...config, nowUs: io.nowUs, mustExist: true };
+  requireDatabase(config.dataDir);
+  await removeLeftovers(config.dataDir);
   await closing(await openStore(options), async (store) => {
     const found = await tellPrunable(io, store, wish, flags);
     if (found.notifications + found.quarantined > 0) await confirm(io, questionText(found), flags);

@@ -1,5 +1,5 @@
 /** Suggests the known name that is nearest to one that nobody knows. */
-import leven from 'leven';
+import { editDistance } from '../../domain/edit-distance.ts';
 
 /** Names longer than this are no slip of a known one; comparing them would only cost time. */
 const lengthMax = 60;
@@ -12,7 +12,7 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   let bestDistance = Math.min(name.length, Math.floor(Math.max(3, name.length / 4 + 1)));
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
-    const distance = leven(lower, candidate.toLowerCase(), { maxDistance: bestDistance });
+    const distance = editDistance(lower, candidate.toLowerCase());
     if (distance >= bestDistance) continue;
     best = candidate;
     bestDistance = distance;

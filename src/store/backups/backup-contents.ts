@@ -1,24 +1,35 @@
 /** What a backup holds besides the store: what it says of itself, and the small files. */
 import type { Database } from 'better-sqlite3';
+import { z } from 'zod';
 
 /** A later form that this program cannot read gets another number. */
 export const backupFormat = 1;
 
-/** What a backup says of itself. */
-export interface BackupAbout {
-  madeAtUs: number;
-  /** Of the earshot that made it. */
-  version: string;
-  lastPosition: number;
-  notifications: number;
-}
+/** A backup may come from anybody: whoever can write a file can also seal it. */
+const aboutSchema = z.strictObject({
+  format: z.int().positive(),
+  madeAtUs: z.int().nonnegative(),
+  /** Version of the earshot that made it. */
+  version: z.string().max(100),
+  lastPosition: z.int().nonnegative(),
+  notifications: z.int().nonnegative(),
+});
 
-/** A file of the data directory that cannot be made again. */
-export interface KeptFile {
-  /** Below the data directory, with `/` between its parts. */
-  path: string;
-  bytes: Uint8Array;
-}
+const filesSchema = z
+  .array(
+    z.strictObject({
+      /** Path below the data directory, with `/` between its parts. */
+      path: z.string(),
+      bytes: z.instanceof(Uint8Array),
+    }),
+  )
+  .refine((files) => new Set(files.map(({ path }) => path)).size === files.length);
+
+/** The description of a backup that it contains itself. */
+export type BackupAbout = Omit<z.infer<typeof aboutSchema>, 'format'>;
+
+/** A file of the data directory that cannot be created again. */
+export type KeptFile = z.infer<typeof filesSchema>[number];
 
 /** Tables that a store does not have. */
 export const backupTables = ['backup_about', 'backup_file'] as const;
@@ -49,17 +60,18 @@ export function addContents(
 
 export function readAbout(database: Database): BackupAbout & { format: number } {
   const about = database
-    .prepare<[], BackupAbout & { format: number }>(
+    .prepare(
       `SELECT format, made_at_us AS madeAtUs, version, last_position AS lastPosition, notifications
        FROM backup_about`,
     )
     .get();
-  if (about === undefined) throw new Error('The table backup_about is empty.');
-  return about;
+  return aboutSchema.parse(about);
 }
 
 export function readFiles(database: Database): KeptFile[] {
-  return database.prepare<[], KeptFile>('SELECT path, bytes FROM backup_file ORDER BY path').all();
+  return filesSchema.parse(
+    database.prepare('SELECT path, bytes FROM backup_file ORDER BY path').all(),
+  );
 }
 
 /** Makes a store of a backup again. */

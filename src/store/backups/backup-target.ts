@@ -1,28 +1,88 @@
-/** Where a backup is written: that it may be made there, that there is room, and the file it grows in. */
-import { closeSync, fstatSync, openSync, rmSync, type Stats, statSync } from 'node:fs';
+/** The place of a backup: its folder, the checks before it is written, and the file in which it grows. */
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
+import { makeDirectory } from '../../domain/make-directory.ts';
+import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { databaseFileName } from '../database.ts';
 import { type DataPlace, diskRoom } from '../disk-limit.ts';
 import { freeBytesOf } from './free-bytes.ts';
 
-/** What SQLite puts beside a file that it works on. */
-const besides = ['', '-journal', '-wal', '-shm'] as const;
+/** The file itself and those that SQLite creates next to it. */
+const suffixes = ['', '-journal', '-wal', '-shm'] as const;
+const partEnding = '.part';
 
-/** Removes what an interrupted backup has left. */
-export function removePart(part: string): void {
-  for (const suffix of besides) rmSync(`${part}${suffix}`, { force: true });
+/**
+ * The file in the data directory that names the unfinished backup. Whoever holds the lock for backups and finds it
+ * knows that the process behind it was killed, in whichever folder it wrote.
+ */
+const noteName = 'backup-in-progress';
+
+export interface Part {
+  /** Path of the unfinished file. */
+  path: string;
+  /** Removes it, with its note. */
+  remove(): void;
 }
 
-/** Throws `usage` for a place that is none, or in use, and for a file that is there and is not to be replaced. */
+/** Reserves the name of the unfinished file. The caller holds the lock for backups. */
+export async function reservePart({ dataDir }: DataPlace, file: string): Promise<Part> {
+  const path = `${file}${partEnding}`;
+  await writeOwnerOnly(join(dataDir, noteName), path);
+  removePart(path);
+  return { path, remove: () => removeUnfinished(dataDir) };
+}
+
+/** Removes the backup that a killed process has left. The caller holds the lock for backups. */
+export function removeUnfinished(dataDir: string): void {
+  const path = unfinishedBackup(dataDir);
+  if (path?.endsWith(partEnding)) removePart(path);
+  rmSync(join(dataDir, noteName), { force: true });
+}
+
+/** Path of the backup that is in progress or was interrupted; null when there is none. */
+export function unfinishedBackup(dataDir: string): string | null {
+  try {
+    return readFileSync(join(dataDir, noteName), 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function removePart(part: string): void {
+  for (const suffix of suffixes) rmSync(`${part}${suffix}`, { force: true });
+}
+
+/** Creates the folder for backups, owner-only, where it is missing. Throws `configuration` where that fails. */
+export function createFolder(folder: string): void {
+  try {
+    makeDirectory(folder);
+  } catch (cause) {
+    throw new AppError(
+      'configuration',
+      `${folder} cannot be created as a folder (${errorCodeOf(cause)}). Give the user that runs earshot write permission there, or name another folder, or a file such as backup.db.`,
+      { cause },
+    );
+  }
+}
+
+/** Throws `usage` for a missing folder, the data directory, and a file that exists and is not to be replaced. */
 export function refuseTarget({ dataDir }: DataPlace, file: string, replace: boolean): void {
   const folder = statsOf(dirname(file));
   if (folder?.isDirectory() !== true) {
     throw new AppError(
       'usage',
-      `There is no folder ${dirname(file)}. Make it, owner-only, or name another one.`,
+      `There is no folder ${dirname(file)} for the file ${basename(file)}. Create it, owner-only; or name a folder, ending in a slash: that is created.`,
     );
   }
   // By its number: a link may lead there.

@@ -3,6 +3,8 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
+import { printable } from '../../domain/printable.ts';
+import { lastPosition } from '../log-queries.ts';
 import { fileVersion, schemaVersion } from '../migrate.ts';
 import {
   type BackupAbout,
@@ -23,10 +25,12 @@ export interface InspectedBackup extends BackupAbout, Sealed {
 }
 
 /**
- * Throws `usage` where there is no file, `configuration` for one that is no backup or a newer earshot's, and `invalid` for
- * one that is cut short or damaged at its beginning.
+ * Checks all that can be checked without reading the whole file. `restore`, `restore --check` and `backup list` share it, so that
+ * they refuse the same files. `isKept` is true for the path of a file that a backup may contain.
+ * Throws `usage` where there is no file, `configuration` for one that is no backup, holds what none of ours does, or is a newer
+ * earshot's, and `invalid` for one that is cut short or damaged at its beginning.
  */
-export function inspectBackup(file: string): InspectedBackup {
+export function inspectBackup(file: string, isKept: (path: string) => boolean): InspectedBackup {
   const bytes = wholeSize(file);
   let database: Database | undefined;
   try {
@@ -36,16 +40,21 @@ export function inspectBackup(file: string): InspectedBackup {
     if (format > backupFormat) throw newer(file, `form ${format}`);
     const digest = readSeal(file);
     if (digest === null) throw endless(file);
+    const files = readFiles(database);
+    refuseForeign(database, files, isKept);
+    if (lastPosition(database) !== about.lastPosition) {
+      throw new Error('The log does not end at the position that the backup states.');
+    }
     return {
       ...{ ...about, bytes, sealedBytes: bytes - sealBytes, digest },
       schemaVersion: fileVersion(database),
-      files: readFiles(database),
+      files,
     };
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       'invalid',
-      `${file} is damaged: not even what it says of itself can be read (${errorCodeOf(cause)}). Use another backup.`,
+      `${file} is damaged: its own description cannot be read or is wrong (${errorCodeOf(cause)}). Use another backup.`,
       { cause },
     );
   } finally {
@@ -65,6 +74,27 @@ function refuseOther(database: Database): void {
   const version = fileVersion(database);
   if (version <= schemaVersion) return;
   throw newer(name, `schema ${version}, this program knows up to ${schemaVersion}`);
+}
+
+/** Refuses paths that lead out of the data directory, and SQL that would run in the restored store. */
+function refuseForeign(
+  database: Database,
+  files: readonly KeptFile[],
+  isKept: (path: string) => boolean,
+): void {
+  const path = files.map((file) => file.path).find((one) => !isKept(one));
+  const code = database
+    .prepare<[], string>(
+      "SELECT type || ' ' || name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1",
+    )
+    .pluck()
+    .get();
+  const what = path === undefined ? code : `file ${path}`;
+  if (what === undefined) return;
+  throw new AppError(
+    'configuration',
+    `${database.name} holds the ${printable(what)}, which no backup of earshot contains. Somebody has changed it: use another backup.`,
+  );
 }
 
 function endless(file: string): AppError {

@@ -4,18 +4,28 @@ import { dirname } from 'node:path';
 import { syncFolder } from '../../domain/sync-folder.ts';
 import { requireDatabase } from '../database.ts';
 import type { DataPlace } from '../disk-limit.ts';
+import { removeLeftovers } from '../leftovers.ts';
 import { createTakeLock } from '../process-lock.ts';
 import type { KeptFile } from './backup-contents.ts';
 import type { BackupOrigin, Copied } from './backup-messages.ts';
-import { createPart, refuseTarget, removePart, requireRoomFor } from './backup-target.ts';
+import {
+  createFolder,
+  createPart,
+  type Part,
+  refuseTarget,
+  requireRoomFor,
+  reservePart,
+} from './backup-target.ts';
 import { type BackupWatch, copyOnThread } from './copy-on-thread.ts';
 import { diskError } from './disk-error.ts';
 
 export interface BackupOptions extends BackupWatch {
   place: DataPlace;
-  /** Absolute path of the copy; its folder is there. */
+  /** Absolute path of the copy. */
   file: string;
-  /** Whether a file that is there is replaced. */
+  /** Creates the folder of the file where it is missing. */
+  createsFolder: boolean;
+  /** Replaces an existing file. */
   replace: boolean;
   about: BackupOrigin;
   files: readonly KeptFile[];
@@ -32,26 +42,28 @@ export interface MadeBackup extends Copied {
  * `unavailable` where the disk or the store fails, `cancelled` when the signal is aborted; then nothing is left.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
-  const { place, file, replace, about, files, onProgress, signal } = options;
+  const { place, file, createsFolder, replace, about, files, onProgress, signal } = options;
   requireDatabase(place.dataDir);
+  if (createsFolder) createFolder(dirname(file));
   refuseTarget(place, file, replace);
+  await removeLeftovers(place.dataDir);
   await requireRoomFor(place, file);
   const release = await createTakeLock(place.dataDir)('backup', { waitMs: 0 });
-  const part = `${file}.part`;
+  let part: Part | undefined;
   try {
-    removePart(part);
-    createPart(part, files.length > 0);
+    part = await reservePart(place, file);
+    createPart(part.path, files.length > 0);
     const watch = { onProgress, signal };
-    const copied = await copyOnThread(place, { file: part, about, files }, watch);
+    const copied = await copyOnThread(place, { file: part.path, about, files }, watch);
     // It may have come meanwhile.
     refuseTarget(place, file, replace);
-    renameSync(part, file);
+    renameSync(part.path, file);
     await syncFolder(dirname(file));
     return { ...copied, bytes: statSync(file).size };
   } catch (error) {
     throw diskError(error, file);
   } finally {
-    removePart(part);
+    part?.remove();
     release();
   }
 }

@@ -7,9 +7,8 @@ import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { syncFolder } from '../../domain/sync-folder.ts';
 import { createDirectory, databaseFileName, restoringFolderName } from '../database.ts';
-import { lastPosition } from '../log-queries.ts';
 import { createTakeLock } from '../process-lock.ts';
-import { dropContents, type KeptFile } from './backup-contents.ts';
+import { dropContents } from './backup-contents.ts';
 import { wasEnded } from './backup-job.ts';
 import type { BackupWatch } from './copy-on-thread.ts';
 import { diskError } from './disk-error.ts';
@@ -22,7 +21,7 @@ export interface RestoreOptions extends BackupWatch {
   /** Absolute path of the backup. */
   file: string;
   dataDir: string;
-  /** Whether a file of the backup is one that earshot keeps; it is refused with any other. */
+  /** True for the path of a file that a backup may contain. */
   isKept: (path: string) => boolean;
   /** Where the old contents go, if there are any: a folder in the data directory that is not there yet. */
   aside: string;
@@ -35,8 +34,7 @@ export interface RestoreOptions extends BackupWatch {
  */
 export async function restoreBackup(options: RestoreOptions): Promise<InspectedBackup> {
   const { file, dataDir, aside } = options;
-  const backup = inspectBackup(file);
-  refuseOthers(backup.files, options);
+  const backup = inspectBackup(file, options.isKept);
   createDirectory(dataDir);
   refuseInUse(dataDir);
   const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
@@ -61,16 +59,6 @@ export async function restoreBackup(options: RestoreOptions): Promise<InspectedB
   }
 }
 
-/** A name in a file of others must not lead out of the folder. */
-function refuseOthers(files: readonly KeptFile[], { file, isKept }: RestoreOptions): void {
-  const other = files.find(({ path }) => !isKept(path));
-  if (other === undefined) return;
-  throw new AppError(
-    'configuration',
-    `${file} holds a file ${other.path}, which is none of earshot's. Use another backup.`,
-  );
-}
-
 async function requireRoomFor(folder: string, bytes: number): Promise<void> {
   const free = await freeBytesOf(folder);
   if (free >= bytes) return;
@@ -91,19 +79,17 @@ async function build(
   // Once more from the disk: what will be used is what counts.
   await verifySealed(database, backup, watch);
   for (const { path, bytes } of backup.files) await writeOwnerOnly(join(staging, path), bytes);
-  becomeStore(database, backup);
+  becomeStore(database);
   if (signal?.aborted) throw wasEnded();
 }
 
-function becomeStore(file: string, backup: InspectedBackup): void {
+function becomeStore(file: string): void {
   const database = new Sqlite(file, { fileMustExist: true });
   try {
     database.pragma('synchronous = FULL');
     database.pragma('fullfsync = ON');
     database.transaction(() => dropContents(database)).immediate();
     database.pragma('journal_mode = WAL');
-    if (lastPosition(database) === backup.lastPosition) return;
-    throw new AppError('internal', 'What was restored does not end where the backup does.');
   } finally {
     database.close();
   }

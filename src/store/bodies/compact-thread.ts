@@ -4,6 +4,7 @@ import { type DataPlace, requireSpareRoom } from '../disk-limit.ts';
 import { lowerPriority } from '../lower-priority.ts';
 import type { Settled, ThreadMessage } from '../messages.ts';
 import { giveBack } from '../pruning/give-back.ts';
+import { usualStepMs } from '../pruning/step-time.ts';
 import { sentError } from '../sent-error.ts';
 import { createWriterConnection } from '../writer-connection.ts';
 import type { CompactRequest } from './compact-messages.ts';
@@ -39,7 +40,9 @@ function perform(request: CompactRequest): unknown {
       if (request.besideIntake) requireSpareRoom(place, 'Compacting');
       return step();
     case 'give-back':
-      return connection.transact(({ database }) => giveBack(database, request.freeShare));
+      return connection.transact(({ database }) =>
+        giveBack(database, request.freeShare, usualStepMs),
+      );
     case 'checkpoint':
       return connection.checkpoint();
     case 'close':

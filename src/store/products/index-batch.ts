@@ -16,16 +16,16 @@ import { createProductWriter, type LoggedNotification } from './product-writer.t
  * so a page that many of them meet should be written once. The log is read in shorter steps: as long as
  * somebody reads it, its write-ahead log cannot be taken in.
  */
-const batchReadsMax = 8;
+export const batchRowsMax = 2_048;
 const readRowsMax = 256;
 
 export interface IndexBatches {
   /** False when the index was made from another log than this one. */
   fitsLog(): boolean;
-  /** Indexes what comes next; tells how many notifications that were, 0 at the end of the log. */
-  next(): number;
+  /** Indexes up to `rowsMax` notifications in one transaction; returns their number, 0 at the end of the log. */
+  next(rowsMax: number): number;
   /** Takes out some of what the log has no more; tells how many events that were, 0 when none is left. */
-  prune(): number;
+  prune(eventsMax: number): number;
 }
 
 /*
@@ -52,17 +52,18 @@ export function createIndexBatches(log: Database, index: Database): IndexBatches
     const notification = { ...row, record: rows.recordOf(row) };
     writeEvent(writeProduct(notification), notification);
   };
-  const batch = index.transaction((writeRow: (row: LogRow) => void): number => {
+  const batch = index.transaction((writeRow: (row: LogRow) => void, rowsMax: number): number => {
     // Read within the transaction: another program may index at the same time.
     const { position: first } = indexProgress(index);
     let count = 0;
     let position = first;
-    for (let reads = 0; reads < batchReadsMax; reads += 1) {
-      const next = rows.after(position);
+    while (count < rowsMax) {
+      const limit = Math.min(readRowsMax, rowsMax - count);
+      const next = rows.after(position, limit);
       for (const row of next) writeRow(row);
       count += next.length;
       position = next.at(-1)?.position ?? position;
-      if (next.length < readRowsMax) break;
+      if (next.length < limit) break;
     }
     if (position > first) advance.run(position, markAt(log, position));
     return count;
@@ -84,12 +85,12 @@ export function createIndexBatches(log: Database, index: Database): IndexBatches
   return {
     fitsLog: () => fitsLog(log, index),
     prune,
-    next: () => {
+    next: (rowsMax) => {
       try {
-        return batch.immediate(write);
+        return batch.immediate(write, rowsMax);
       } catch (error) {
         if (isEnvironmentFailure(error)) throw error;
-        return batch.immediate(writeOrSkip);
+        return batch.immediate(writeOrSkip, rowsMax);
       }
     },
   };
@@ -116,7 +117,7 @@ function createLogRows(log: Database) {
   };
   const at = (position: number) => readLog(() => rowAt.get(position));
   return {
-    after: (position: number) => readLog(() => rowsAfter.all(position, readRowsMax)),
+    after: (position: number, limit: number) => readLog(() => rowsAfter.all(position, limit)),
     at,
     recordOf,
     recordAt: (position: number) => {

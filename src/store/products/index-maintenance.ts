@@ -4,6 +4,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { requireDatabase } from '../database.ts';
 import type { DataPlace } from '../disk-limit.ts';
+import { removeLeftovers } from '../leftovers.ts';
 import { createTakeLock } from '../process-lock.ts';
 import { StoreThread, threadFile } from '../store-thread.ts';
 import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
@@ -71,6 +72,7 @@ export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgr
  */
 export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
   requireDatabase(options.dataDir);
+  await removeLeftovers(options.dataDir);
   const release = await createTakeLock(options.dataDir)('index', { waitMs: 0 });
   try {
     return await withThread(options, (thread) => rebuild(thread, options));

@@ -4,11 +4,8 @@ import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { readLog } from './index-progress.ts';
 import { createProductSearchWriter } from './product-search.ts';
 
-/** Events of one transaction, some 50 ms. */
-const eventsMax = 128;
-
 /**
- * Each call is one transaction; it returns how many events went, 0 when none is left. A product that is left without
+ * Each call is one transaction of at most `eventsMax` events; it returns how many were removed, 0 when none is left. A product that is left without
  * any goes with them. One that has others is written anew from those, as in an index that is built from this log.
  * `rewrite` indexes the notification at a position again, if the log still has it.
  */
@@ -16,10 +13,10 @@ export function createIndexPruner(
   log: Database,
   index: Database,
   rewrite: (position: number) => void,
-): () => number {
-  const oldest = index.prepare<[number], { position: number; product: number }>(
+): (eventsMax: number) => number {
+  const oldest = index.prepare<[number, number], { position: number; product: number }>(
     `SELECT position, product FROM product_event WHERE position <= ?
-     ORDER BY position LIMIT ${eventsMax}`,
+     ORDER BY position LIMIT ?`,
   );
   const positionsOf = index
     .prepare<[number], number>(
@@ -27,8 +24,8 @@ export function createIndexPruner(
     )
     .pluck();
   const removeProduct = prepareRemoveProduct(index);
-  const prune = index.transaction((upTo: number): number => {
-    const events = oldest.all(upTo);
+  const prune = index.transaction((upTo: number, eventsMax: number): number => {
+    const events = oldest.all(upTo, eventsMax);
     for (const product of new Set(events.map((event) => event.product))) {
       const positions = positionsOf.all(product);
       removeProduct(product);
@@ -36,10 +33,10 @@ export function createIndexPruner(
     }
     return events.length;
   });
-  return () => {
+  return (eventsMax) => {
     const upTo = readLog(() => pruneHorizon(log))?.position ?? 0;
     // Without a look at the index first, each call would take its lock.
-    return oldest.get(upTo) === undefined ? 0 : prune.immediate(upTo);
+    return oldest.get(upTo, 1) === undefined ? 0 : prune.immediate(upTo, eventsMax);
   };
 }
 

@@ -2,13 +2,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { inodeOf } from '../database.ts';
-import { type DataPlace, requireSpareRoom } from '../disk-limit.ts';
+import { type DataPlace, diskRoom, lacksRoom, spareBytes } from '../disk-limit.ts';
 import { lastPosition } from '../log-queries.ts';
 import { lowerPriority } from '../lower-priority.ts';
 import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
-import { createIndexBatches, type IndexBatches } from './index-batch.ts';
+import { batchRowsMax, createIndexBatches, type IndexBatches } from './index-batch.ts';
 import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
 import { indexProgress, readLog } from './index-progress.ts';
 import {
@@ -18,7 +18,9 @@ import {
   isDamage,
   openBuildingFile,
   openProductFile,
+  pageBytes,
   replaceProductFile,
+  usualLogPages,
 } from './product-file.ts';
 
 /** What is being filled, and the connections it is filled with. */
@@ -62,10 +64,9 @@ function answer(request: IndexRequest, log: () => Database): Settled {
 }
 
 function perform(request: IndexRequest, log: () => Database): WorkDone | number | undefined {
-  if (request.op === 'prune') return mended(() => workOn('current', log()).batches.prune());
+  if (request.op === 'prune') return mended(() => prune(workOn('current', log())));
   if (request.op === 'work') {
     const { target, budgetMs } = request;
-    requireRoom();
     const index = () => indexFor(budgetMs, workOn(target, log()));
     return target === 'current' ? mended(index) : index();
   }
@@ -87,14 +88,42 @@ function mended<Result>(work: () => Result): Result {
   }
 }
 
-function requireRoom(): void {
-  try {
-    requireSpareRoom(place, 'Indexing');
-  } catch (error) {
-    // What is written ahead takes up room twice.
-    work?.index.pragma('wal_checkpoint(TRUNCATE)');
-    throw error;
+/** What one notification of a transaction adds to the write-ahead log, with a margin: 4 pages; measured at 1 to 2 kB in a small index. */
+const rowBytesMax = 4 * 4_096;
+const logPagesMin = 250;
+/** Smaller transactions are not worth the work: indexing waits for space. */
+const rowsMin = 32;
+/** Events of one transaction of a prune, some 50 ms; and while disk space is short, as it may use the reserve. */
+const [pruneEvents, pruneEventsShort] = [128, 16];
+
+/**
+ * Notifications that the next transaction may index, so that neither it nor its way from the write-ahead log into the file
+ * uses the reserve. Throws `unavailable` while there is no space for that.
+ */
+function rowsAllowed(index: Database): number {
+  const allowed = () => Math.floor(limitLog(index) / (2 * rowBytesMax));
+  let rows = allowed();
+  if (rows < rowsMin) {
+    index.pragma('wal_checkpoint(TRUNCATE)');
+    rows = allowed();
   }
+  if (rows >= rowsMin) return Math.min(rows, batchRowsMax);
+  const freeBytes = diskRoom(place)?.freeBytes ?? 0;
+  const neededBytes = freeBytes - spareBytes(place) + 2 * rowsMin * rowBytesMax;
+  throw lacksRoom('Indexing', freeBytes, neededBytes);
+}
+
+/** Keeps the write-ahead log of the index within a quarter of what is spare, 1 MB at least. Returns the spare bytes. */
+function limitLog(index: Database): number {
+  const bytes = spareBytes(place);
+  const pages = Math.floor(bytes / 4 / pageBytes);
+  index.pragma(`wal_autocheckpoint = ${Math.min(Math.max(logPagesMin, pages), usualLogPages)}`);
+  return bytes;
+}
+
+function prune({ index, batches }: Work): number {
+  const isShort = limitLog(index) < 0;
+  return batches.prune(isShort ? pruneEventsShort : pruneEvents);
 }
 
 /** The connections for a target; opened anew when the log or the file that counts is another one. */
@@ -132,7 +161,7 @@ function indexFor(budgetMs: number, { log, index, batches }: Work): WorkDone {
   const endMs = performance.now() + budgetMs;
   let indexed = 0;
   for (;;) {
-    const count = batches.next();
+    const count = batches.next(rowsAllowed(index));
     indexed += count;
     if (count === 0 || performance.now() >= endMs) break;
   }

@@ -15,7 +15,12 @@ import { productSchema, productSchemaVersion } from './product-schema.ts';
 
 const filePattern = /^products-(\d{1,9})\.db$/;
 /** Not an index yet; a rebuild that was interrupted leaves it behind. */
+export const pageBytes = 4_096;
+/** Size of the write-ahead log at which it is moved into the file: large, as the same pages are written again and again. */
+export const usualLogPages = 16_000;
 const buildingName = 'products.building.db';
+/** An index, or an unfinished one, and the files that SQLite creates next to it. */
+const anyFilePattern = /^products(-\d{1,9}|\.building)\.db(-wal|-shm|-journal)?$/;
 
 /** The name of the file that counts; null when there is none. */
 export function currentProductFile(dataDir: string): string | null {
@@ -59,6 +64,21 @@ export function discardBuildingFile(dataDir: string): void {
   removeFile(join(dataDir, buildingName));
 }
 
+/** Names of files that belong to no index in use: left by a rebuild, or a change of the index, that was killed. */
+export function staleProductFiles(dataDir: string): string[] {
+  const names = namesIn(dataDir);
+  const current = `-${generationsAmong(names)[0] ?? 0}`;
+  return names.filter((name) => {
+    const [, which] = anyFilePattern.exec(name) ?? [];
+    return which !== undefined && which !== current;
+  });
+}
+
+/** The caller holds the lock for the index, so that no rebuild is in progress. */
+export function removeStaleProductFiles(dataDir: string): void {
+  for (const name of staleProductFiles(dataDir)) rmSync(join(dataDir, name), { force: true });
+}
+
 /** Opens the file that counts for questions. Throws `unavailable` when there is none of this version. */
 export function openProductsForReading(dataDir: string): Database {
   const file = currentProductFile(dataDir);
@@ -83,13 +103,12 @@ function openForIndexing(file: string): Database {
   const database = new Sqlite(file, { timeout: busyTimeoutMs });
   try {
     // Most pages that are written hold one new entry of an index.
-    if (version(database) === 0) database.pragma('page_size = 4096');
+    if (version(database) === 0) database.pragma(`page_size = ${pageBytes}`);
     database.pragma('journal_mode = WAL');
     // All of it can be built again, and the cursor lies in the same file: a power cut only costs time.
     database.pragma('synchronous = NORMAL');
-    // 64 MB: pages that are written again and again are taken into the file seldom.
-    database.pragma('wal_autocheckpoint = 16000');
-    database.pragma(`journal_size_limit = ${128 * 2 ** 20}`);
+    database.pragma(`wal_autocheckpoint = ${usualLogPages}`);
+    database.pragma(`journal_size_limit = ${2 * usualLogPages * pageBytes}`);
     // 8 MiB, negative because in KiB, though indexes are written at random places: the system keeps more.
     database.pragma('cache_size = -8192');
     database.transaction(() => createTables(database)).immediate();
@@ -133,15 +152,23 @@ function version(database: Database): number {
 
 /** Highest first. */
 function generationsIn(dataDir: string): number[] {
+  return generationsAmong(namesIn(dataDir));
+}
+
+function namesIn(dataDir: string): string[] {
   try {
-    return readdirSync(dataDir)
-      .map((name) => Number(filePattern.exec(name)?.[1] ?? 0))
-      .filter((generation) => generation > 0)
-      .sort((a, b) => b - a);
+    return readdirSync(dataDir);
   } catch (cause) {
     if (errorCodeOf(cause) === 'ENOENT') return [];
     throw cause;
   }
+}
+
+function generationsAmong(names: readonly string[]): number[] {
+  return names
+    .map((name) => Number(filePattern.exec(name)?.[1] ?? 0))
+    .filter((generation) => generation > 0)
+    .sort((a, b) => b - a);
 }
 
 function fileOf(dataDir: string, generation: number): string {

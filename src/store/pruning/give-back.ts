@@ -11,10 +11,10 @@ const pagesMax = 8;
  * Moves pages from the end of the file into free places, within a transaction of the caller's; the file is cut when
  * its write-ahead log has been taken in. `freeShare` of the file may stay free.
  */
-export function giveBack(database: Database, freeShare: number): PruneStep {
+export function giveBack(database: Database, freeShare: number, stepMs: number): PruneStep {
   const beganWith = pageBytes(database).freeBytes;
   let free = beganWith;
-  const isMore = repeatForStep(() => {
+  const isMore = repeatForStep(stepMs, () => {
     const { usedBytes, freeBytes } = pageBytes(database);
     if (freeBytes <= freeShare * (usedBytes + freeBytes)) return false;
     database.pragma(`incremental_vacuum(${pagesMax})`);

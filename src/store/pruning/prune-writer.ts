@@ -8,7 +8,7 @@ import { prepareRemoveQuarantined } from './remove-quarantined.ts';
 import { prepareRemoveJobs, prepareRemoveTexts } from './remove-summaries.ts';
 
 export interface PruneWriter {
-  step(options: PruneStepOptions): PruneStep;
+  step(options: PruneStepOptions, stepMs: number): PruneStep;
   /** False where there is no such reader. */
   forgetReader(key: string): boolean;
 }
@@ -20,18 +20,18 @@ export function createPruneWriter(database: Database, dataDir: string): PruneWri
   const removeTexts = prepareRemoveTexts(database);
   const forget = database.prepare('DELETE FROM reader_cursor WHERE reader = ?');
   return {
-    step: ({ phase, wish, after }) => {
+    step: ({ phase, wish, after }, stepMs) => {
       switch (phase) {
         case 'notifications':
-          return removeOldest(wish);
+          return removeOldest(wish, stepMs);
         case 'quarantine':
-          return removeQuarantined(wish, after);
+          return removeQuarantined(wish, after, stepMs);
         case 'summary-jobs':
-          return removeJobs(after);
+          return removeJobs(after, stepMs);
         case 'summary-texts':
-          return removeTexts(after);
+          return removeTexts(after, stepMs);
         case 'space':
-          return giveBack(database, wish.freeShare);
+          return giveBack(database, wish.freeShare, stepMs);
       }
     },
     forgetReader: (key) => forget.run(key).changes > 0,

@@ -8,7 +8,7 @@ import { quarantineBytes } from './quarantine-bytes.ts';
 import { type OldNotification, prepareRemoveBodies } from './remove-bodies.ts';
 import { repeatForStep } from './step-time.ts';
 
-/** Between two looks at the time and the size. */
+/** Notifications that are removed between two checks of the time and the size. */
 const rowsMax = 64;
 
 /**
@@ -23,12 +23,12 @@ export function prepareRemoveOldest(database: Database, dataDir: string) {
   const remove = database.prepare('DELETE FROM notification WHERE position <= ?');
   const removeBodies = prepareRemoveBodies(database);
   const moveHorizon = prepareMoveHorizon(database);
-  return (wish: PruneWish): PruneStep => {
+  return (wish: PruneWish, stepMs: number): PruneStep => {
     const upTo = prunableUpTo(database, dataDir);
     const neededSinceUs = keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY;
     const goes = prepareGoes(database, wish);
     let removed = 0;
-    const isMore = repeatForStep(() => {
+    const isMore = repeatForStep(stepMs, () => {
       const rows = oldest.all(upTo);
       const mayGo = goes();
       const end = rows.findIndex((row) => row.receivedAtUs >= neededSinceUs || !mayGo(row));

@@ -32,11 +32,11 @@ export function prepareRemoveQuarantined(database: Database) {
     `UPDATE compaction SET next_body_id = min(next_body_id,
        coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1))`,
   );
-  return (wish: PruneWish, after: number): PruneStep => {
+  return (wish: PruneWish, after: number, stepMs: number): PruneStep => {
     const values = oldEntryValues(database, wish);
     let removed = 0;
     let last = after;
-    const isMore = repeatForStep(() => {
+    const isMore = repeatForStep(stepMs, () => {
       const entry = next.get({ ...values, after: last });
       if (entry === undefined) return false;
       remove.run(entry.id);

@@ -37,10 +37,10 @@ function prepareWalk(database: Database, table: 'summary_job' | 'summary_text', 
   const remove = database.prepare<[number, number]>(
     `DELETE FROM ${table} WHERE rowid > ? AND rowid <= ? AND ${isOld}`,
   );
-  return (after: number): PruneStep => {
+  return (after: number, stepMs: number): PruneStep => {
     let removed = 0;
     let last = after;
-    const isMore = repeatForStep(() => {
+    const isMore = repeatForStep(stepMs, () => {
       const next = end.get(last) ?? null;
       if (next === null) return false;
       removed += remove.run(last, next).changes;

@@ -10,6 +10,16 @@ export function radiansOf(degrees: number): number {
   return (degrees * Math.PI) / 180;
 }
 
+/** Area of a closed ring on the sphere: between each side and the equator, as far as the sine of latitude is linear on it. */
+export function ringAreaKm2(ring: readonly Position[]): number {
+  let sum = 0;
+  for (const [i, [x, y]] of ring.entries()) {
+    const [fromX, fromY] = ring.at(i - 1) ?? [x, y];
+    sum += radiansOf(x - fromX) * (Math.sin(radiansOf(y)) + Math.sin(radiansOf(fromY)));
+  }
+  return Math.abs(sum / 2) * radiusKm ** 2;
+}
+
 /** Longitudes from -180 up to, not including, 180; for differences of longitudes: the short way. */
 export function wrapped(longitude: number): number {
   return longitude - 360 * Math.floor((longitude + 180) / 360);

@@ -1,10 +1,9 @@
 /** Tells in words of the map where a footprint lies, from data that come along. */
-import { area } from '@turf/area';
 import type { Geometry } from '../../domain/geometry.ts';
 import { nearPlaces, openCities } from './cities.ts';
 import { openCountries } from './countries.ts';
 import { type Footprint, footprintOf } from './footprint.ts';
-import { middleOf } from './globe.ts';
+import { middleOf, ringAreaKm2 } from './globe.ts';
 import type { Place, PlaceShare } from './place.ts';
 import { openPlaceNames } from './place-names.ts';
 import { type Sample, samplesOf } from './samples.ts';
@@ -65,10 +64,11 @@ export function lazyPlaces(): () => Places {
   };
 }
 
-/** By the formula for rings on a sphere; 0 for points. */
+/** Square kilometres of all parts, without their holes; 0 for points. */
 function areaOf({ parts }: Footprint): number {
-  const coordinates = parts.map(({ rings }) => rings.map((ring) => ring.map(([x, y]) => [x, y])));
-  return area({ type: 'MultiPolygon', coordinates }) / 1e6;
+  return parts
+    .flatMap(({ rings }) => rings.map((ring, i) => (i === 0 ? 1 : -1) * ringAreaKm2(ring)))
+    .reduce((sum, part) => sum + part, 0);
 }
 
 /** The largest first. */

@@ -31,7 +31,11 @@ export async function openFilled(notifications: number, bodyBytes = 512) {
   mkdirSync(out, { mode: 0o700 });
   const file = join(out, 'backup.db');
   const backUp = (options: Partial<BackupOptions> = {}) =>
-    makeBackup({ place: { dataDir }, file, replace: false, about, files: kept(), ...options });
+    makeBackup({
+      ...{ place: { dataDir }, file, createsFolder: false, replace: false },
+      ...{ about, files: kept() },
+      ...options,
+    });
   return { folder, dataDir, store, out, file, backUp };
 }
 
@@ -58,8 +62,9 @@ export function kept() {
   return Object.entries(secrets).map(([path, text]) => ({ path, bytes: Buffer.from(text) }));
 }
 
+export const isKept = (path: string) => path in secrets;
+
 export function restore(file: string, dataDir: string, options: Partial<RestoreOptions> = {}) {
-  const isKept = (path: string) => path in secrets;
   return restoreBackup({ file, dataDir, isKept, aside: join(dataDir, 'old'), ...options });
 }
 

@@ -226,8 +226,8 @@ describe('a file that is no sound backup', () => {
   it.each([
     ['PRAGMA user_version = 999', /newer earshot \(schema 999/],
     ['UPDATE backup_about SET format = 2', /newer earshot \(form 2/],
-    ["UPDATE backup_file SET path = '../outside.json'", /none of earshot's/],
-    ["UPDATE backup_file SET path = 'earshot.db'", /none of earshot's/],
+    ["UPDATE backup_file SET path = '../outside.json'", /no backup of earshot contains/],
+    ["UPDATE backup_file SET path = 'earshot.db'", /no backup of earshot contains/],
   ])('is one after %s', async (sql, reason) => {
     const { file, folder, fresh } = await openBackedUp();
     const database = new Sqlite(file);

@@ -93,7 +93,7 @@ describe('no answer', () => {
       const fault = await faultOf(clientOf(url, { timeoutMs: 200 }).complete(request, lasting()));
       expect([fault.kind, fault.message]).toEqual([
         'timeout',
-        `The inference service (${host}) did not give its whole answer within 0.2 s. Try again later; if that goes on, choose a faster model.`,
+        `The inference service (${host}) did not give its whole answer within 0.2 s. Try again later; if that continues, choose a faster model.`,
       ]);
     },
     2_000,

@@ -1,0 +1,75 @@
+/** Files that killed commands leave: the next command, or start, that needs the disk removes them. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createTakeLock } from '../../src/store/process-lock.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { fill, openFilled } from '../store/backups/backup-world.ts';
+
+const quick = { timeout: 20_000, interval: 1 };
+
+/** A log in which a backup or a rebuild takes long enough to be killed. */
+async function openWorld() {
+  const { folder, dataDir, store, out } = await openFilled(3_000, 4_096);
+  const env = { EARSHOT_DATA_DIR: dataDir };
+  const run = (...argv: string[]) => spawnCommand(argv, { env, cwd: folder });
+  const succeeds = async (...argv: string[]) => {
+    const { code, err } = await run(...argv).ended;
+    expect(code, err).toBe(0);
+  };
+  /** Kills the command as soon as the file exists. */
+  const killAt = async (file: () => string | undefined, ...argv: string[]) => {
+    const command = run(...argv);
+    await expect.poll(file, quick).toBeDefined();
+    command.kill();
+    expect((await command.ended).code).toBeNull();
+  };
+  const parts = () => readdirSync(out).filter((name) => name.includes('.part'));
+  const built = () => readdirSync(dataDir).filter((name) => name.startsWith('products.building'));
+  const unfinished = () => [...parts(), ...built()];
+  const killBackup = () => killAt(() => parts()[0], 'backup', '--to', out);
+  const killRebuild = () =>
+    killAt(() => built().find((name) => name.endsWith('-wal')), 'index', 'rebuild');
+  return { folder, dataDir, store, out, unfinished, killBackup, killRebuild, succeeds };
+}
+
+describe('files of commands that were killed', () => {
+  it('are removed by the next backup, to whichever folder', async () => {
+    const { folder, store, unfinished, killBackup, killRebuild, succeeds } = await openWorld();
+    await killBackup();
+    await killRebuild();
+    expect(unfinished().length).toBeGreaterThan(2);
+    await fill(store, { from: 3_000, to: 3_010 });
+    await succeeds('backup', '--to', join(folder, 'elsewhere'));
+    expect(unfinished()).toEqual([]);
+  });
+
+  it('are removed by the next rebuild, or prune', async () => {
+    const { unfinished, killBackup, killRebuild, succeeds } = await openWorld();
+    await killBackup();
+    await succeeds('index', 'rebuild');
+    expect(unfinished()).toEqual([]);
+    await killRebuild();
+    expect(unfinished()).not.toEqual([]);
+    await succeeds('prune', '--older-than', '9999d', '--yes');
+    expect(unfinished()).toEqual([]);
+  });
+
+  it('are removed by the next start, but for those that somebody still writes', async () => {
+    const { folder, dataDir, store, unfinished, killBackup, killRebuild } = await openWorld();
+    await killRebuild();
+    await killBackup();
+    await store.close();
+    const { start } = await createReceiverWorld(folder);
+    // As a backup that is still in progress holds it.
+    const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
+    (await start({ EARSHOT_INDEX: 'off' })).child.kill('SIGKILL');
+    expect(unfinished().filter((name) => !name.includes('.part'))).toEqual([]);
+    expect(unfinished()).not.toEqual([]);
+    release();
+    await start({ EARSHOT_INDEX: 'off' });
+    expect(unfinished()).toEqual([]);
+    expect(existsSync(join(dataDir, 'backup-in-progress'))).toBe(false);
+  });
+});

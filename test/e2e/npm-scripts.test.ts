@@ -1,0 +1,89 @@
+/** The npm scripts that run until they are ended: ending npm by its process id ends the program, and frees its ports. */
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+const receiver = {
+  EARSHOT_TLS: 'off',
+  EARSHOT_LISTEN: '127.0.0.1:0',
+  EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+  EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+  EARSHOT_ENDPOINT_PASSWORD: 'a:secret',
+};
+
+const address = /(?:127\.0\.0\.1|localhost):([1-9]\d+)/g;
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });
+}
+
+const stopped = /"msg":"stopped"/;
+/** By the process id of npm. */
+const end = (pid: number) => process.kill(pid, 'SIGTERM');
+/** To npm and the program, as a terminal does; npm forwards it once more. */
+const pressCtrlC = (pid: number) => process.kill(-pid, 'SIGINT');
+
+it.each([
+  { script: 'start', args: '', env: receiver, send: end, last: stopped },
+  { script: 'start', args: '', env: receiver, send: pressCtrlC, last: stopped },
+  { script: 'earshot', args: 'start', env: receiver, send: end, last: stopped },
+  {
+    script: 'sandbox',
+    args: '--control localhost:0 --service localhost:0 --inference localhost:0',
+    env: {},
+    send: end,
+    last: /control/,
+  },
+  { script: 'demo', args: '', env: {}, send: end, last: /0 in quarantine\./ },
+])(
+  'npm run $script $args ends with npm, in order, and frees its ports ($send.name)',
+  async (row) => {
+    const { script, args, send, last } = row;
+    const env = bareEnvironment({
+      ...row.env,
+      EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data'),
+    });
+    const npm = spawn('npm', ['run', script, '--', ...args.split(' ').filter(Boolean)], {
+      ...{ cwd: root, env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own, so that a failed test leaves nothing behind.
+      detached: true,
+    });
+    onTestFinished(() => {
+      try {
+        process.kill(-(npm.pid ?? 0), 'SIGKILL');
+      } catch {}
+    });
+    let output = '';
+    for (const stream of [npm.stdout, npm.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    let isClosed = false;
+    npm.on('close', () => {
+      isClosed = true;
+    });
+    const listening = async () => {
+      const ports = [...new Set([...output.matchAll(address)].map(([, port]) => Number(port)))];
+      const states = await Promise.all(ports.map(isListening));
+      return ports.filter((_, i) => states[i]);
+    };
+    await expect.poll(listening).not.toEqual([]);
+    send(npm.pid ?? 0);
+    // Closed when the last process that writes to it has ended, the program too.
+    await expect.poll(() => isClosed, { timeout: 15_000 }).toBe(true);
+    expect(output).toMatch(last);
+    expect(npm.exitCode).toBe(0);
+    expect(await listening()).toEqual([]);
+  },
+);

@@ -98,8 +98,8 @@ export async function serve(
     closers.add(() => renewal.stop());
     const { summaries, completeness } = store;
     const readiness = createReadiness({ store, certificate, nowUs });
-    const { status, tellBeside } = serveStatus(config, { store, readiness, log }, io);
-    const shown = { notifications: store, summaries, completeness, status, metrics, readiness };
+    const { tellBeside, ...how } = serveStatus(config, { store, readiness, log }, io);
+    const shown = { notifications: store, summaries, completeness, ...how, metrics, readiness };
     const queries = await serveQueries(config, { ...shown, log }, io);
     closers.add(() => queries.close());
     const url = urlOf(listener, config.tls.kind !== 'off');

@@ -40,6 +40,8 @@ export interface ConsoleOptions extends GuardOptions {
   summaries: SummaryReader;
   completeness: CompletenessReader;
   status: () => Promise<Status>;
+  /** Why hours are not compared automatically; null when they are. */
+  comparisonOff: () => string | null;
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
   nowUs: () => number;
@@ -58,6 +60,7 @@ const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 /** Builds the app. Nothing in it changes anything: GET and HEAD only. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const { products, notifications, summaries, completeness, nowUs, newRequestId } = options;
+  const { comparisonOff } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
   // Each is answered by a thread of its own: neither waits for the other.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
@@ -87,7 +90,10 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: notificationsRoute(notifications), line: notificationLine },
     { route: productsRoute({ products, summaries }), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
-    { route: coverageRoute({ completeness, products, nowUs }), line: notificationLine },
+    {
+      route: coverageRoute({ completeness, products, comparisonOff, nowUs }),
+      line: notificationLine,
+    },
     { route: statusRoute(options.status), line: atOnce },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));

@@ -39,6 +39,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     summaries,
     completeness: createMemoryCompleteness(),
     status: async () => sampleStatus(),
+    comparisonOff: () => null,
     metrics: createMetrics(log),
     readiness: async () => [],
     nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,

@@ -17,6 +17,7 @@ import type {
 } from './domain/ports.ts';
 import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
 import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
+import { createProbeProofCheck } from './http/probe-proof.ts';
 import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
 import { guardLog, guardObserve } from './receiver/guarded-callbacks.ts';
 import { createMountableReceiver } from './receiver/mountable-receiver.ts';
@@ -158,9 +159,11 @@ export function createReceiver(options: CreateReceiverOptions): Hono {
   const { store, credentials, trustedProxies, log: foreignLog } = checkReceiverOptions(options);
   const { onOutcome } = options;
   const log = guardLog(foreignLog);
+  const checkProof = createProbeProofCheck(nowUs);
   return createMountableReceiver({
     intake: store,
     checkCredentials: createCredentialCheck(credentials),
+    isProbeProof: (value) => checkProof(value, credentials),
     trustedProxies,
     log,
     nowUs,

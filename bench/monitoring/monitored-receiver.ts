@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { openStore } from '../../src/store/store.ts';
 import type { Cleanup } from '../cleanup.ts';
 import { freePort } from './free-port.ts';
 
@@ -76,6 +77,7 @@ export async function startMonitoredReceiver(
     return child;
   };
   await ended(run('credentials', 'create'));
+  await registerEarlier(file('data'));
   const receiver = run('start');
   await said(receiver, '"ready: notifications are taken"');
   await ended(run('register', '--yes'));
@@ -90,6 +92,24 @@ export async function startMonitoredReceiver(
       await sandbox.close();
     },
   };
+}
+
+/** Five hours ago, until now: an hour is compared when it has ended. */
+async function registerEarlier(dataDir: string): Promise<void> {
+  const nowUs = Date.now() * 1_000;
+  const atUs = nowUs - 5 * hourMs * 1_000;
+  const store = await openStore({ dataDir, nowUs: () => nowUs });
+  const save = {
+    ...{ name: 'demo', events: ['created'] as const, filter: '', status: 'running' as const },
+    ...{ subscriptionId: null, unfinished: false, heldBy: null, reported: null },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
+    credentialsDigest: null,
+  };
+  await store.administration.commit({ save });
+  const gone = { atUs: nowUs, subscription: 'demo', subscriptionId: null, reason: 'A new one.' };
+  const history = [{ ...gone, action: 'deleted' as const, actor: 'subscriptions' as const }];
+  await store.administration.commit({ forget: 'demo', history });
+  await store.close();
 }
 
 /** Rejects with what it had to say when it fails. */

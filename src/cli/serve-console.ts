@@ -37,6 +37,7 @@ export interface ConsoleParts {
   summaries: SummaryReader;
   completeness: CompletenessReader;
   status: () => Promise<Status>;
+  comparisonOff: () => string | null;
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
   log: Logger;

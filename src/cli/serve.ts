@@ -9,8 +9,10 @@ import type { Logger } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import { hostInUrl } from '../http/listen-address.ts';
 import { type Listener, type ListenerLimits, startListener } from '../http/listener.ts';
+import { createProbeProofCheck } from '../http/probe-proof.ts';
 import { problemResponse } from '../http/problem.ts';
-import { type CredentialCheck, createCredentialCheck } from '../receiver/basic-auth.ts';
+import { createCredentialCheck } from '../receiver/basic-auth.ts';
+import type { GateOptions } from '../receiver/gate.ts';
 import { createReceiverApp } from '../receiver/receiver-app.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { CertificateTuning } from './certificate-source.ts';
@@ -67,11 +69,11 @@ export async function serve(
     const { administration } = store;
     const marks = startDeliveryMarks({ administration, nowUs, log });
     closers.add(() => marks.stop());
-    const credentials = startCredentials(config, log);
+    const credentials = startCredentials(config, log, nowUs);
     closers.add(() => credentials.stop());
     const app = createReceiverApp({
       intake: store,
-      checkCredentials: (authorization) => credentials.check(authorization),
+      ...credentials.accepts,
       log,
       nowUs,
       newRequestId: newId,
@@ -96,8 +98,8 @@ export async function serve(
     closers.add(() => renewal.stop());
     const { summaries, completeness } = store;
     const readiness = createReadiness({ store, certificate, nowUs });
-    const { status, tellBeside } = serveStatus(config, { store, readiness, log }, io);
-    const shown = { notifications: store, summaries, completeness, status, metrics, readiness };
+    const { tellBeside, ...how } = serveStatus(config, { store, readiness, log }, io);
+    const shown = { notifications: store, summaries, completeness, ...how, metrics, readiness };
     const queries = await serveQueries(config, { ...shown, log }, io);
     closers.add(() => queries.close());
     const url = urlOf(listener, config.tls.kind !== 'off');
@@ -121,14 +123,22 @@ function unreadable(log: Logger, newId: () => string): (error: unknown) => Respo
   };
 }
 
+type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
+
 /** The pairs that are accepted: those of the variables for good, those of the file as it changes. */
 function startCredentials(
   { credentials, credentialsSource, dataDir }: ServeConfig,
   log: Logger,
-): { check: CredentialCheck; stop(): void } {
+  nowUs: () => number,
+): { accepts: Accepts; stop(): void } {
   let accepted = credentials;
   let check = createCredentialCheck(accepted);
-  if (credentialsSource !== 'file') return { check, stop: () => undefined };
+  const checkProof = createProbeProofCheck(nowUs);
+  const accepts: Accepts = {
+    checkCredentials: (authorization) => check(authorization),
+    isProbeProof: (value) => checkProof(value, accepted),
+  };
+  if (credentialsSource !== 'file') return { accepts, stop: () => undefined };
   const watch = watchCredentialsFile({
     dataDir,
     current: credentials,
@@ -141,7 +151,7 @@ function startCredentials(
       log.error({ reason }, 'the changed credentials cannot be used; those from before stay');
     },
   });
-  return { check: (authorization) => check(authorization), stop: () => watch.stop() };
+  return { accepts, stop: () => watch.stop() };
 }
 
 /**

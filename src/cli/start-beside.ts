@@ -6,7 +6,11 @@ import {
 } from '../config/account-config.ts';
 import type { BackupConfig } from '../config/backup-config.ts';
 import type { CompactConfig } from '../config/compact-config.ts';
-import type { ReconcileConfig, WatchConfig } from '../config/completeness-config.ts';
+import {
+  comparisonOff,
+  type ReconcileConfig,
+  type WatchConfig,
+} from '../config/completeness-config.ts';
 import type { KeepConfig } from '../config/keep-config.ts';
 import type { ServeConfig } from '../config/read-config.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
@@ -57,7 +61,7 @@ export async function startBeside(
   closers.add(() => uptime.stop());
   const maintenance = await maintainBeside(receiver, account, log, io);
   closers.add(() => maintenance?.stop());
-  const isCompared = await reconcileBeside(
+  const whyNotCompared = await reconcileBeside(
     receiver,
     { serve, reconcile, watch },
     { log, io, closers },
@@ -77,7 +81,7 @@ export async function startBeside(
   const watched = {
     ...watch,
     ...serve,
-    reconcile: isCompared,
+    reconcile: whyNotCompared === null,
     maintenance: maintenance !== undefined,
     handingOver: sinks.handingOver,
     backupEveryHours,
@@ -92,6 +96,7 @@ export async function startBeside(
     handingOver: sinks.handingOver,
     summaryMode: () => summaryMode,
     backupEveryHours,
+    comparisonOff: whyNotCompared,
   });
   return { close: closers.closeAll };
 }
@@ -131,25 +136,21 @@ async function backUpBeside(
   return startBackups({ store, log }, { ...backup, folder }, io);
 }
 
-/** Whether the log is compared with the catalogue by itself; says so when it is not. */
+/** Resolves with the reason when the log is not compared with the catalogue automatically; null when it is. */
 async function reconcileBeside(
   { store, products }: RunningReceiver,
   { serve, reconcile, watch }: Pick<BesideConfig, 'serve' | 'reconcile' | 'watch'>,
   { log, io, closers }: { log: Logger; io: Io; closers: ReturnType<typeof createClosers> },
-): Promise<boolean> {
-  const reason = !watch.reconcile
-    ? 'EARSHOT_RECONCILE is off.'
-    : serve.index
-      ? null
-      : 'It looks events up in the product index, which EARSHOT_INDEX=off turns off.';
+): Promise<string | null> {
+  const reason = comparisonOff({ ...watch, ...serve });
   if (reason !== null) {
-    log.info({ reason }, 'the log is not compared with the catalogue by itself');
-    return false;
+    log.info({ reason }, 'the log is not compared with the catalogue automatically');
+    return reason;
   }
   const { startReconcile } = await import('./reconcile/serve-reconcile.ts');
   const loop = startReconcile({ store, products, log }, reconcile, io);
   closers.add(() => loop.stop());
-  return true;
+  return null;
 }
 
 /** Starts maintenance when there is an account to maintain; says so when there is not. */

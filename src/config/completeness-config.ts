@@ -32,6 +32,29 @@ export function readReconcileConfig(environment: Environment): Readonly<Reconcil
   return frozen({ dataDir, diskReserveBytes, catalogueUrl, account, requestsPerMinute });
 }
 
+/** Why the receiver does not compare automatically with these settings; null when it does. */
+export function comparisonOff({
+  reconcile,
+  index,
+}: {
+  reconcile: boolean;
+  index: boolean;
+}): string | null {
+  if (!reconcile) return 'EARSHOT_RECONCILE is off.';
+  return index ? null : 'EARSHOT_INDEX is off, and a comparison uses the product index.';
+}
+
+/** The settings of `coverage`. Throws one `configuration` error that lists every problem. */
+export function readCoverageConfig(
+  environment: Environment,
+): Readonly<{ dataDir: string; comparisonOff: string | null }> {
+  const { values, problems } = readVariables(environment, ['dataDir', 'reconcile', 'index']);
+  refuseProblems(problems);
+  const { dataDir, reconcile, index } = values;
+  const off = comparisonOff({ reconcile: reconcile === 'on', index: index === 'on' });
+  return frozen({ dataDir, comparisonOff: off });
+}
+
 /** What `start` needs besides. Throws one `configuration` error that lists every problem. */
 export function readWatchConfig(environment: Environment): Readonly<WatchConfig> {
   const { values, problems } = readVariables(environment, [

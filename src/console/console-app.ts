@@ -46,6 +46,8 @@ export interface ConsoleOptions extends GuardOptions {
   /** The beginning of download URLs. */
   catalogueUrl: string;
   status: () => Promise<Status>;
+  /** Why hours are not compared automatically; null when they are. */
+  comparisonOff: () => string | null;
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
   nowUs: () => number;
@@ -64,6 +66,7 @@ const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 /** Builds the app. Nothing in it changes anything: GET and HEAD, and a POST that asks by list. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const { products, notifications, summaries, completeness, nowUs, newRequestId } = options;
+  const { comparisonOff } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
   // Each is answered by a thread of its own: neither waits for the other.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
@@ -111,7 +114,10 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
       line: productLine,
     },
     { route: summariesRoute(summaries), line: notificationLine },
-    { route: coverageRoute({ completeness, products, nowUs }), line: notificationLine },
+    {
+      route: coverageRoute({ completeness, products, comparisonOff, nowUs }),
+      line: notificationLine,
+    },
     { route: statusRoute(options.status), line: atOnce },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));

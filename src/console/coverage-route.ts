@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import { toCoverageJson } from '../domain/coverage-json.ts';
+import { comparedStates, hourStates } from '../domain/coverage-report.ts';
 import { parseDate } from '../domain/notification-date.ts';
 import type { Products } from '../domain/products.ts';
 import { readCoverage } from '../domain/read-coverage.ts';
@@ -14,13 +15,37 @@ const windowDaysMax = 100;
 
 const count = z.int().min(0);
 const counts = {
-  expected: count.describe('Events that the catalogue shows.'),
-  pushed: count.describe('Told by a push in time.'),
-  late: count.describe('Told by a push that came late, or after the event had been fetched.'),
+  expected: count.describe('Events that the catalogue shows since the subscription began.'),
+  pushed: count.describe('Pushed within half an hour of the event.'),
+  late: count.describe('Pushed later, or after the event had been recovered.'),
   recovered: count.describe('Never pushed; fetched and written into the log.'),
-  missing: count.describe('Not in the log.'),
+  missing: count.describe('Not in the log: expected without pushed, late and recovered.'),
 };
 const share = z.number().min(0).max(1).nullable();
+
+/** The coverage of one subscription, as `/api/coverage` and `/api/status` have it. */
+export const coverageSummaryFields = {
+  subscription: z.string(),
+  ...counts,
+  state: z
+    .enum(comparedStates)
+    .describe('Of the hours that are due. With `not-compared`, the counts say nothing.'),
+  comparedHours: count,
+  unknownHours: count.describe('Hours that are due, and not compared.'),
+  pendingHours: count.describe('Hours that are due half an hour after their end.'),
+  complete: share.describe('Of what is expected, the share that is in the log; null is not known.'),
+  told: share.describe('The share that was pushed, in time or late.'),
+  nextComparison: timeField
+    .nullable()
+    .describe('When the next hour is due; null when none is, or none is compared automatically.'),
+};
+
+/** Whether hours are compared automatically. */
+export const comparisonFields = z.object({
+  automatic: z.boolean(),
+  reason: z.string().nullable().describe('Why they are not; null when they are.'),
+});
+
 const percentiles = z
   .object({ count, p50: z.number(), p90: z.number(), p99: z.number(), max: z.number() })
   .nullable();
@@ -28,29 +53,16 @@ const percentiles = z
 const coverageFields = z.object({
   since: timeField,
   until: timeField,
+  comparison: comparisonFields,
   missing: count.describe('Of all subscriptions.'),
   subscriptions: z.array(
     z.object({
-      subscription: z.string(),
-      ...counts,
-      comparedHours: count,
-      unknownHours: count.describe('Hours that were not compared yet.'),
-      complete: share.describe('Of what is expected, the share that is here; null is not known.'),
-      told: share.describe('The share that was pushed, in time or late.'),
+      ...coverageSummaryFields,
       hours: z.array(
         z.object({
           hour: timeField.describe("The hour's beginning."),
           ...counts,
-          state: z.enum([
-            'outside',
-            'pruned',
-            'unknown',
-            'missing',
-            'recovered',
-            'late',
-            'quiet',
-            'pushed',
-          ]),
+          state: z.enum(hourStates),
         }),
       ),
       delays: z
@@ -66,8 +78,8 @@ const coverageFields = z.object({
 });
 
 const query = z.strictObject({
-  since: dateParameter.optional().describe('Hours since, ISO 8601; seven days back unless told.'),
-  until: dateParameter.optional().describe('Hours before this time; now unless told.'),
+  since: dateParameter.optional().describe('Hours since, ISO 8601; seven days back by default.'),
+  until: dateParameter.optional().describe('Hours before this time; now by default.'),
   subscription: z.string().optional(),
 });
 
@@ -75,6 +87,7 @@ const query = z.strictObject({
 export function coverageRoute(parts: {
   completeness: CompletenessReader;
   products: Pick<Products, 'delays'>;
+  comparisonOff: () => string | null;
   nowUs: () => number;
 }): ApiRoute {
   return apiRoute({
@@ -95,8 +108,9 @@ export function coverageRoute(parts: {
           `since must lie before until and now, by ${windowDaysMax} days at the most.`,
         );
       }
-      const report = await readCoverage(parts, { sinceUs, untilUs, subscription }, signal);
-      return { body: toCoverageJson(report) };
+      const question = { sinceUs, untilUs, subscription, nowUs };
+      const report = await readCoverage(parts, question, signal);
+      return { body: toCoverageJson(report, parts.comparisonOff()) };
     },
   });
 }

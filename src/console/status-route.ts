@@ -5,6 +5,7 @@ import { type Status, statusLevels, statusParts } from '../domain/status.ts';
 import { toStatusJson } from '../domain/status-json.ts';
 import { summaryRuleKinds } from '../domain/summary-rule.ts';
 import { type ApiRoute, apiRoute, timeField } from './api-route.ts';
+import { comparisonFields, coverageSummaryFields } from './coverage-route.ts';
 
 const count = z.int().min(0);
 const bytes = z.number().min(0);
@@ -54,14 +55,7 @@ const certificate = z.object({
   lastFailure: reason.describe('Why the last renewal failed; null when it did not.'),
 });
 
-const coverage = z.object({
-  subscription: z.string(),
-  expected: count,
-  missing: count,
-  recovered: count,
-  late: count,
-  unknownHours: count,
-});
+const coverage = z.object(coverageSummaryFields);
 
 const reader = z.object({
   name: z.string(),
@@ -134,6 +128,7 @@ const statusFields = z.object({
   behindProxy: z.boolean().describe('Whether a proxy speaks HTTPS, and has the certificate.'),
   certificate: certificate.nullable().describe('Null behind a proxy, and before the first.'),
   coverage: z.array(coverage).describe('Of the last seven days.'),
+  comparison: comparisonFields,
   readers: z.array(reader),
   sinks: z.array(sink),
   summaries: summaries.nullable(),

@@ -1,17 +1,30 @@
-/** What is known to be complete, hour by hour and as a whole: from what was compared and what was asked for. */
-import { type Definition, type HourCoverage, hourUs } from './completeness.ts';
+/**
+ * The one definition of coverage, for every view of it: `coverage`, `status`, `/api/coverage`, `/api/status`, metrics.
+ *
+ * Expected are the events that the catalogue's query results show for the part of an hour in which the
+ * subscription was registered. Each is pushed, late, recovered or missing. Of an hour that was not compared, no count
+ * is known: its counts are 0, and no share is given.
+ */
+import { type Definition, type HourCoverage, hourUs, settlingUs } from './completeness.ts';
 import { sortedEvents } from './subscription.ts';
 
-/** How an hour stands; the worst that holds. */
-export type HourState =
-  | 'outside' // nothing was asked for then
-  | 'pruned' // notifications of it were removed: nothing is said of it
-  | 'unknown' // not compared yet, or not all of its kinds of events
-  | 'missing' // events are not in the log
-  | 'recovered' // complete: some events had to be fetched
-  | 'late' // complete: some pushes came late
-  | 'quiet' // complete: there was no event
-  | 'pushed'; // complete: all was pushed in time
+/** The state of an hour; the worst that holds. */
+export const hourStates = [
+  'outside', // nothing was asked for
+  'pruned', // notifications of it were removed: nothing is known
+  'pending', // not compared yet: it has not ended, or ended less than half an hour ago
+  'unknown', // due and not compared, or not all of its kinds of events
+  'missing', // events are not in the log
+  'recovered', // complete: some events had to be fetched
+  'late', // complete: some pushes came late
+  'quiet', // complete: there was no event
+  'pushed', // complete: all was pushed in time
+] as const;
+export type HourState = (typeof hourStates)[number];
+
+/** How much of the hours that are due has been compared. */
+export const comparedStates = ['not-compared', 'partly-compared', 'compared'] as const;
+export type ComparedState = (typeof comparedStates)[number];
 
 export interface CoverageCounts {
   expected: number;
@@ -26,16 +39,26 @@ export interface ReportedHour extends CoverageCounts {
   state: HourState;
 }
 
-export interface SubscriptionCoverage extends CoverageCounts {
+/** The coverage of a subscription as a whole. */
+export interface CoverageSummary extends CoverageCounts {
   subscription: string;
-  /** One for each hour of the report, oldest first. */
-  hours: ReportedHour[];
+  state: ComparedState;
   comparedHours: number;
+  /** Hours that are due, and not compared. */
   unknownHours: number;
+  /** Hours that are not due yet. */
+  pendingHours: number;
+  /** When the first of the hours that are not compared is due, which may lie in the past; null when there is none. */
+  nextDueAtUs: number | null;
   /** Of what is expected, what is in the log, 0 to 1; null where no hour was compared. */
   complete: number | null;
-  /** The same for what pushes told, in time or late. */
+  /** The same for what was pushed, in time or late. */
   told: number | null;
+}
+
+export interface SubscriptionCoverage extends CoverageSummary {
+  /** One for each hour of the report, oldest first. */
+  hours: ReportedHour[];
 }
 
 /** Hours from the one that holds `sinceUs` to the one that holds `untilUs` (excluded), by name. */
@@ -46,10 +69,11 @@ export function reportCoverage(options: {
   untilUs: number;
   /** As `CompletenessReader` has it. */
   wholeSinceUs: number;
+  nowUs: number;
 }): SubscriptionCoverage[] {
-  const { definitions, sinceUs, untilUs, wholeSinceUs } = options;
+  const { definitions, sinceUs, untilUs, wholeSinceUs, nowUs } = options;
   const hours = options.hours.filter((hour) => hour.hourUs >= wholeSinceUs);
-  const names = [...new Set([...definitions, ...hours].map((one) => one.subscription))];
+  const names = [...new Set(definitions.map((one) => one.subscription))];
   const known = new Map<string, HourCoverage[]>();
   for (const hour of hours) {
     const key = keyOf(hour);
@@ -63,7 +87,8 @@ export function reportCoverage(options: {
     for (let at = hourOf(sinceUs); at < untilUs; at += hourUs) {
       const compared = known.get(keyOf({ subscription, hourUs: at })) ?? [];
       const isPruned = at < wholeSinceUs;
-      reported.push(reportHour(at, { compared, events: eventsWithin(own, at), isPruned }));
+      const isDue = dueAtUs(at) <= nowUs;
+      reported.push(reportHour(at, { compared, events: eventsWithin(own, at), isPruned, isDue }));
     }
     // One that was given up before is no part of the report.
     if (reported.every(({ state }) => state === 'outside')) return [];
@@ -74,6 +99,11 @@ export function reportCoverage(options: {
 /** The beginning of the hour that a moment lies in. */
 export function hourOf(us: number): number {
   return Math.floor(us / hourUs) * hourUs;
+}
+
+/** When an hour is compared first: records and pushes may be late. */
+function dueAtUs(at: number): number {
+  return at + hourUs + settlingUs;
 }
 
 /** Sums of any counts. */
@@ -101,58 +131,87 @@ function eventsWithin(definitions: readonly Definition[], at: number): readonly 
   return sortedEvents(within.flatMap(({ events }) => events));
 }
 
-function reportHour(
-  at: number,
-  {
-    compared,
-    events,
-    isPruned,
-  }: { compared: readonly HourCoverage[]; events: readonly string[]; isPruned: boolean },
-): ReportedHour {
-  const counts = sumCounts(compared);
-  const isKnown = events.every((event) => compared.some((one) => one.event === event));
-  return {
-    hourUs: at,
-    ...counts,
-    state: stateOf(counts, { isKnown, isAsked: events.length > 0, isPruned, compared }),
-  };
+interface HourFacts {
+  compared: readonly HourCoverage[];
+  /** Kinds of events that were asked for. */
+  events: readonly string[];
+  isPruned: boolean;
+  isDue: boolean;
+}
+
+/** An hour before the subscription was registered may have been compared by a command: nothing of it is expected. */
+function reportHour(at: number, facts: HourFacts): ReportedHour {
+  const counts = sumCounts(facts.events.length === 0 ? [] : facts.compared);
+  return { hourUs: at, ...counts, state: stateOf(counts, facts) };
 }
 
 function stateOf(
   { expected, late, recovered, missing }: CoverageCounts,
-  hour: {
-    isKnown: boolean;
-    isAsked: boolean;
-    isPruned: boolean;
-    compared: readonly HourCoverage[];
-  },
+  { compared, events, isPruned, isDue }: HourFacts,
 ): HourState {
+  if (events.length === 0) return 'outside';
   if (missing > 0) return 'missing';
-  // An hour before the subscription may have been compared, too, when somebody asked for it.
-  if (!hour.isAsked && hour.compared.length === 0) return 'outside';
-  if (!hour.isKnown) return hour.isPruned ? 'pruned' : 'unknown';
+  const isKnown = events.every((event) => compared.some((one) => one.event === event));
+  if (!isKnown && isPruned) return 'pruned';
+  if (!isKnown) return isDue ? 'unknown' : 'pending';
   if (recovered > 0) return 'recovered';
   if (late > 0) return 'late';
   return expected === 0 ? 'quiet' : 'pushed';
 }
 
+const notCompared: readonly HourState[] = ['outside', 'pruned', 'pending', 'unknown'];
+
 function summed(subscription: string, hours: ReportedHour[]): SubscriptionCoverage {
   const counts = sumCounts(hours);
-  const { expected, pushed, late, missing } = counts;
-  const isCompared = ({ state }: ReportedHour) =>
-    state !== 'unknown' && state !== 'outside' && state !== 'pruned';
-  const comparedHours = hours.filter(isCompared).length;
-  const share = (part: number) => {
-    if (comparedHours === 0 && expected === 0) return null;
-    return expected === 0 ? 1 : part / expected;
-  };
+  const countOf = (wanted: HourState) => hours.filter(({ state }) => state === wanted).length;
+  const comparedHours = hours.filter(({ state }) => !notCompared.includes(state)).length;
+  const unknownHours = countOf('unknown');
+  const open = hours.find(({ state }) => state === 'pending' || state === 'unknown');
   return {
     subscription,
     ...counts,
-    hours,
+    state: comparedStateOf({ comparedHours, unknownHours }),
     comparedHours,
-    unknownHours: hours.filter(({ state }) => state === 'unknown').length,
-    complete: share(expected - missing),
-    told: share(pushed + late),
+    unknownHours,
+    pendingHours: countOf('pending'),
+    nextDueAtUs: open === undefined ? null : dueAtUs(open.hourUs),
+    ...sharesOf(counts, comparedHours),
+    hours,
+  };
+}
+
+type HourCounts = Pick<CoverageSummary, 'comparedHours' | 'unknownHours'>;
+
+function comparedStateOf({ comparedHours, unknownHours }: HourCounts): ComparedState {
+  if (comparedHours === 0) return 'not-compared';
+  return unknownHours > 0 ? 'partly-compared' : 'compared';
+}
+
+/** Nothing is said of a share before an hour was compared. */
+function sharesOf({ expected, missing, pushed, late }: CoverageCounts, comparedHours: number) {
+  if (comparedHours === 0) return { complete: null, told: null };
+  const share = (part: number) => (expected === 0 ? 1 : part / expected);
+  return { complete: share(expected - missing), told: share(pushed + late) };
+}
+
+/** The coverage of several subscriptions together; null for none. */
+export function sumCoverage(
+  all: readonly CoverageSummary[],
+): Omit<CoverageSummary, 'subscription'> | null {
+  if (all.length === 0) return null;
+  const counts = sumCounts(all);
+  const hours = (key: 'comparedHours' | 'unknownHours' | 'pendingHours') =>
+    all.reduce((sum, one) => sum + one[key], 0);
+  const comparedHours = hours('comparedHours');
+  const unknownHours = hours('unknownHours');
+  const due = all.flatMap(({ nextDueAtUs }) => nextDueAtUs ?? []);
+  return {
+    ...counts,
+    state: comparedStateOf({ comparedHours, unknownHours }),
+    comparedHours,
+    unknownHours,
+    pendingHours: hours('pendingHours'),
+    nextDueAtUs: due.length === 0 ? null : Math.min(...due),
+    ...sharesOf(counts, comparedHours),
   };
 }

@@ -1,4 +1,4 @@
-/** Puts together what a report of coverage tells, from the store and the product index. */
+/** Reads coverage from the store, and delays from the product index. */
 import { isAppError } from './app-error.ts';
 import type { CompletenessReader } from './completeness.ts';
 import { hourOf, reportCoverage, type SubscriptionCoverage } from './coverage-report.ts';
@@ -8,6 +8,7 @@ export interface CoverageQuestion {
   sinceUs: number;
   untilUs: number;
   subscription?: string | undefined;
+  nowUs: number;
 }
 
 export interface CoverageReport {
@@ -24,24 +25,33 @@ export async function readCoverage(
     completeness,
     products,
   }: { completeness: CompletenessReader; products: Pick<Products, 'delays'> },
-  { sinceUs, untilUs, subscription }: CoverageQuestion,
+  question: CoverageQuestion,
   signal?: AbortSignal,
 ): Promise<CoverageReport> {
-  const asked = { sinceUs: hourOf(sinceUs), untilUs };
-  const [definitions, hours, delays, wholeSinceUs] = await Promise.all([
+  const { untilUs, subscription } = question;
+  const sinceUs = hourOf(question.sinceUs);
+  const [subscriptions, delays] = await Promise.all([
+    readSubscriptionCoverage(completeness, question),
+    products.delays({ sinceUs, untilUs, subscription }, signal).catch(unlessThereIsNone),
+  ]);
+  return { sinceUs, untilUs, subscriptions, delays };
+}
+
+/** The same without delays. */
+export async function readSubscriptionCoverage(
+  completeness: CompletenessReader,
+  { sinceUs, untilUs, subscription, nowUs }: CoverageQuestion,
+): Promise<SubscriptionCoverage[]> {
+  const window = { sinceUs: hourOf(sinceUs), untilUs };
+  const [all, hours, wholeSinceUs] = await Promise.all([
     completeness.definitions(),
-    completeness.coverage({ ...asked, subscription }),
-    products.delays({ ...asked, subscription }, signal).catch(unlessThereIsNone),
+    completeness.coverage({ ...window, subscription }),
     completeness.wholeSinceUs(),
   ]);
-  const wanted = definitions.filter(
+  const definitions = all.filter(
     (one) => subscription === undefined || one.subscription === subscription,
   );
-  return {
-    ...asked,
-    subscriptions: reportCoverage({ ...asked, definitions: wanted, hours, wholeSinceUs }),
-    delays,
-  };
+  return reportCoverage({ ...window, definitions, hours, wholeSinceUs, nowUs });
 }
 
 function unlessThereIsNone(error: unknown): null {

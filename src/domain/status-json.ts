@@ -1,6 +1,7 @@
 /** A status as programs get it, from the command line and the private listener alike. */
 import type { Alert } from './alerts.ts';
 import type { BackupRun } from './backups.ts';
+import { toComparisonJson, toSummaryJson } from './coverage-json.ts';
 import { formatDateUs } from './notification-date.ts';
 import type { LogStatus, Status } from './status.ts';
 
@@ -37,7 +38,8 @@ export function toStatusJson(status: Status) {
       lastSuccessAt: time(certificate.lastSuccessAtUs),
       lastFailure: certificate.lastFailure,
     },
-    coverage: [...status.coverage],
+    coverage: status.coverage.map((one) => toSummaryJson(one, status.comparisonOff)),
+    comparison: toComparisonJson(status.comparisonOff),
     readers: status.readers.map(({ unreadSinceUs, ...one }) => ({
       ...one,
       unreadSince: time(unreadSinceUs),

@@ -4,6 +4,7 @@
  */
 import type { Alert } from './alerts.ts';
 import type { LastBackups } from './backups.ts';
+import type { CoverageSummary } from './coverage-report.ts';
 import type { DiskRoom } from './disk-room.ts';
 import type { LogSize, PruneHorizon } from './pruning.ts';
 import type { SummaryRuleKind } from './summary-rule.ts';
@@ -62,7 +63,9 @@ export interface StatusFacts {
   summaries: SummaryStatus | null;
   sinks: readonly SinkStatus[];
   /** Of the last seven days. */
-  coverage: readonly CoverageStatus[];
+  coverage: readonly CoverageSummary[];
+  /** Why hours are not compared automatically; null when they are. */
+  comparisonOff: string | null;
   disk: DiskRoom | null;
   /** `everyHours` is null where none are made by themselves. */
   backups: (LastBackups & { everyHours: number | null }) | null;
@@ -149,14 +152,4 @@ export interface SinkStatus {
   lastError: string | null;
   /** Why nothing can be handed over to it; null when it can. */
   fault: string | null;
-}
-
-export interface CoverageStatus {
-  subscription: string;
-  expected: number;
-  missing: number;
-  recovered: number;
-  late: number;
-  /** Hours that are over and have not been compared. */
-  unknownHours: number;
 }

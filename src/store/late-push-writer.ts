@@ -33,7 +33,9 @@ export function prepareClaim(database: Database, state: BodyState) {
   );
   const countLate = database.prepare(
     `UPDATE coverage SET recovered = recovered - 1, late = late + 1
-     WHERE subscription = ? AND event = ? AND hour_us = ? AND recovered > 0`,
+     WHERE subscription = @subscription AND event = @event AND hour_us = @hourUs AND recovered > 0
+       AND @eventUs >= (SELECT coalesce(min(from_us), 0) FROM subscription_definition
+         WHERE subscription = @subscription)`,
   );
   return (delivery: Delivery, item: Notification, key: Uint8Array): boolean => {
     const { subscription, receivedAtUs } = delivery;
@@ -45,7 +47,8 @@ export function prepareClaim(database: Database, state: BodyState) {
     const { position, eventUs } = same;
     const { ackId, subscriptionId, notificationDateUs } = item;
     claim.run({ key, ackId, subscriptionId, notificationDateUs, receivedAtUs, position });
-    countLate.run(subscription, item.event, Math.floor(eventUs / hourUs) * hourUs);
+    const hour = Math.floor(eventUs / hourUs) * hourUs;
+    countLate.run({ subscription, event: item.event, eventUs, hourUs: hour });
     return true;
   };
 }

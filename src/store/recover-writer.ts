@@ -91,17 +91,20 @@ function prepareInsert(database: Database) {
 }
 
 /**
- * Keeps the counts of an hour true that was compared before: one that is missing there is recovered now. Where
- * nothing is missing, the catalogue shows one more than it did then.
+ * Updates the counts of an hour that was compared before: a missing event is recovered now. Where nothing is
+ * missing, the catalogue shows one more than it did then. An event from before the subscription began is not
+ * expected, and changes nothing.
  */
 function prepareCountRecovered(database: Database) {
   const count = database.prepare(
     `UPDATE coverage SET recovered = recovered + 1, missing = max(0, missing - 1),
        expected = expected + (missing = 0)
-     WHERE subscription = ? AND event = ? AND hour_us = ?`,
+     WHERE subscription = @subscription AND event = @event AND hour_us = @hourUs AND @eventUs >=
+       (SELECT coalesce(min(from_us), 0) FROM subscription_definition
+        WHERE subscription = @subscription)`,
   );
   return ({ subscription, event, eventUs }: MissingEvent): void => {
-    count.run(subscription, event, Math.floor(eventUs / hourUs) * hourUs);
+    count.run({ subscription, event, eventUs, hourUs: Math.floor(eventUs / hourUs) * hourUs });
   };
 }
 

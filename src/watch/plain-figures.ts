@@ -1,6 +1,7 @@
 /** Times and shares as sentences of alerts have them. */
 import { hourUs } from '../domain/completeness.ts';
 import { shortDateUs } from '../domain/notification-date.ts';
+import { wholeDays } from '../domain/whole-days.ts';
 
 const minuteUs = 60_000_000;
 export const dayUs = 24 * hourUs;
@@ -10,11 +11,17 @@ export function momentText(us: number): string {
   return `${shortDateUs(us)} UTC`;
 }
 
-/** Such as `40 min`, `9.5 h` or `12 days`. */
+/** Such as `40 s`, `40 min`, `9.5 h` or `12 days`. Days are whole. */
 export function lengthText(us: number): string {
-  if (us < 2 * hourUs) return `${Math.max(0, Math.round(us / minuteUs))} min`;
+  if (us < minuteUs) return `${Math.max(0, Math.floor(us / 1_000_000))} s`;
+  if (us < 2 * hourUs) return `${Math.round(us / minuteUs)} min`;
   if (us < 2 * dayUs) return `${rounded(us / hourUs)} h`;
-  return `${rounded(us / dayUs)} days`;
+  return `${wholeDays(us)} days`;
+}
+
+/** Such as `just now` or `40 min ago`. */
+export function agoText(us: number): string {
+  return us < minuteUs ? 'just now' : `${lengthText(us)} ago`;
 }
 
 /** Such as `5 %` or `0.1 %`. */

@@ -2,6 +2,7 @@
 import type { Gap, Registration } from '../domain/administration.ts';
 import type { Alert, AlertKind } from '../domain/alerts.ts';
 import type { Definition, HourCoverage, Uptime } from '../domain/completeness.ts';
+import { hourOf } from '../domain/coverage-report.ts';
 import { type PushMemory, refreshPushMemory, rememberedUs } from './push-memory.ts';
 import type { Arrivals } from './silence/learn-rates.ts';
 import { clipped, type Span, without } from './spans.ts';
@@ -91,11 +92,13 @@ export function arrivalsOf({ memory }: Situation, subscription: string): Map<num
   return memory.arrivals.get(subscription) ?? new Map();
 }
 
-/** Compared hours, those of all events, in no order. */
+/** Compared hours since the subscription began, those of all events, in no order. */
 export function coverageOf(
-  { memory, wholeSinceUs }: Situation,
+  { memory, wholeSinceUs, definitions }: Situation,
   subscription: string,
 ): HourCoverage[] {
+  const began = definitions.find((one) => one.subscription === subscription);
+  const sinceUs = Math.max(wholeSinceUs, hourOf(began?.fromUs ?? 0));
   const hours = [...(memory.coverage.get(subscription)?.values() ?? [])];
-  return hours.filter((hour) => hour.hourUs >= wholeSinceUs);
+  return hours.filter((hour) => hour.hourUs >= sinceUs);
 }

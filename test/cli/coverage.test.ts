@@ -21,8 +21,8 @@ describe('earshot coverage', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const [table = '', strip = '', legend = '', delays = ''] = out.split('\n\n');
     expect(table.split('\n')).toEqual([
-      'subscription  expected  pushed  late  recovered  missing  unknown  complete',
-      'sea-ice            108      60     0         48        0      2 h     100 %',
+      'subscription  expected  pushed  late  recovered  missing    compared  complete',
+      'sea-ice            108      60     0         48        0  71 of 72 h     100 %',
     ]);
     expect(strip.split('\n')).toEqual([
       'sea-ice',
@@ -52,7 +52,7 @@ describe('earshot coverage', () => {
     const { code, out, err } = await run(['coverage', '--since', '3d']);
     expect(code).toBe(3);
     expect(out).toContain(
-      'sea-ice            108      60     0          0       48      2 h    55.5 %',
+      'sea-ice            108      60     0          0       48  71 of 72 h    55.5 %',
     );
     expect(out).toContain('  2026-04-30  ░░░░░░░░░░░░█████!██!███\n');
     expect(out).toContain('\n  2026-04-30 17:00  1 missing\n');
@@ -63,7 +63,7 @@ describe('earshot coverage', () => {
     );
     // What it says does it.
     const fetched = await run(['reconcile', '--since', '2026-04-30T17:00Z']);
-    expect(fetched.err).toMatch(/^52 of \d+ events were missing and are fetched/);
+    expect(fetched.err).toMatch(/^52 of \d+ events were missing and are recovered now/);
     expect(await run(['coverage', '--since', '3d'])).toMatchObject({ code: 0 });
   });
 
@@ -85,7 +85,7 @@ describe('earshot coverage', () => {
     const world = await openReconcileWorld({ past: undefined });
     await world.register('alps', { atUs: nowUs - 26 * hourUs });
     const { out } = await world.run(['coverage']);
-    expect(out.split('\n\n')[1]?.split('\n')).toEqual([
+    expect(out.split('\n\n')[2]?.split('\n')).toEqual([
       'alps',
       `  2026-05-01  ${' '.repeat(10)}${'·'.repeat(14)}`,
       `  2026-05-02  ${'·'.repeat(13)}${' '.repeat(11)}`,
@@ -101,7 +101,7 @@ describe('earshot coverage', () => {
     const { out } = await world.run(['coverage', '--since', '3d'], {
       ...{ isTTY: true, columns: 80, env: { NO_COLOR: '1' } },
     });
-    expect(out).toMatch(/^forests-…\w+ {7}108 /m);
+    expect(out).toMatch(/^fore\S*… *\S* +108 /m);
     expect(out).toContain('publication to notification');
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
@@ -111,9 +111,9 @@ describe('earshot coverage', () => {
     await world.register('alps');
     const both = await world.run(['coverage', '--since', '3d']);
     expect(both.out.split('\n').slice(1, 4)).toEqual([
-      'alps                 0       0     0          0        0     73 h         -',
-      'sea-ice            108      60     0         48        0      2 h     100 %',
-      'all                108      60     0         48        0     75 h     100 %',
+      'alps                 -       -     -          -        -    0 of 71 h         -',
+      'sea-ice            108      60     0         48        0   71 of 72 h     100 %',
+      'all                108      60     0         48        0  71 of 143 h     100 %',
     ]);
     const one = await world.run(['coverage', '--since', '3d', '--subscription', 'alps']);
     expect(one.code).toBe(0);
@@ -144,7 +144,7 @@ describe('earshot coverage', () => {
     const { code, out } = await world.run(['coverage', '--since', '5h']);
     expect(code).toBe(0);
     expect(out).toContain(
-      'sea-ice              0       0     0          0        0      6 h         -',
+      'sea-ice              -       -     -          -        -  0 of 4 h         -',
     );
     expect(out.trimEnd().endsWith('(UTC)')).toBe(true);
   });

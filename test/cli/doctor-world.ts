@@ -26,6 +26,8 @@ export interface DoctorWorld {
   dataDir: string;
   env: Record<string, string>;
   sandbox: Sandbox;
+  /** Warnings and errors of the receiver. */
+  receiverLog: string[];
   stopReceiver(): Promise<void>;
   /** Runs a command in this world. */
   earshot(argv: string[], env?: Record<string, string>): ReturnType<typeof runCommand>;
@@ -56,7 +58,9 @@ export async function openDoctorWorld(): Promise<DoctorWorld> {
     EARSHOT_ACCOUNT_PASSWORD: secrets.account,
   };
   const readFile = () => '';
-  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const receiverLog: string[] = [];
+  const note = (_: object, message: string) => void receiverLog.push(message);
+  const log = { debug: silent, info: silent, warn: note, error: note };
   const config = readServeConfig({ env, readFile });
   const receiver = await serve(config, log, { nowUs, newId: () => 'an-id', random: Math.random });
   onTestFinished(() => receiver.close());
@@ -78,6 +82,7 @@ export async function openDoctorWorld(): Promise<DoctorWorld> {
     dataDir,
     env,
     sandbox,
+    receiverLog,
     stopReceiver: receiver.close,
     earshot,
     doctor: async (changed) => {

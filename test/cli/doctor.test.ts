@@ -177,6 +177,15 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(text).not.toContain(env.EARSHOT_ACCOUNT_PASSWORD);
   });
 
+  it('leaves nothing in the log of the receiver, unless it has other credentials', async () => {
+    const { doctor, receiverLog } = await openDoctorWorld();
+    const { findings } = await doctor();
+    expect(stateOf(findings, 'login required')).toEqual(['pass']);
+    expect(receiverLog).toEqual([]);
+    await doctor({ EARSHOT_ENDPOINT_PASSWORD: 'another-word' });
+    expect(receiverLog).toContain('wrong or no credentials');
+  });
+
   it('says that the receiver does not run', async () => {
     const { doctor, stopReceiver } = await openDoctorWorld();
     await stopReceiver();

@@ -27,6 +27,7 @@ async function openSources(changes: Partial<StatusSources> = {}) {
       }),
       summaryMode: async () => 'off',
       backupEveryHours: null,
+      comparisonOff: null,
     }),
     nowUs: () => nowUs,
     log: { warn: (fields) => void warned.push(fields) },
@@ -105,7 +106,7 @@ describe('the facts of a store', () => {
     expect(subscriptions[4]).toMatchObject({ pausesAtUs: null, cancelsAtUs: null });
   });
 
-  it('tell of the last seven days, without the hours that nobody could have compared yet', async () => {
+  it('tell of the last seven days, and of hours that are not due yet', async () => {
     const { store, sources } = await openSources();
     await store.administration.commit({ save: registration() });
     const hourOf = Math.floor((nowUs - beginUs) / hourUs);
@@ -115,11 +116,13 @@ describe('the facts of a store', () => {
       covered(hourOf - 2),
     ]);
     const { coverage } = await gatherStatus(sources);
-    // Of 168 hours, the last one ended a quarter of an hour ago, and two are known.
+    // Of 169 hours, one ended a quarter of an hour ago, one has not ended, and two are known.
     expect(coverage).toEqual([
       {
-        ...{ subscription: 'alps', expected: 20, missing: 1, recovered: 2, late: 3 },
-        unknownHours: 165,
+        ...{ subscription: 'alps', state: 'partly-compared', expected: 20, pushed: 20 },
+        ...{ missing: 1, recovered: 2, late: 3, complete: 0.95, told: 1.15 },
+        ...{ comparedHours: 2, unknownHours: 165, pendingHours: 2 },
+        nextDueAtUs: expect.any(Number),
       },
     ]);
   });

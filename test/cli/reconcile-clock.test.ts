@@ -121,5 +121,5 @@ it('promises no more than it can after a cut when our clock is ahead', async () 
     /ahead of the catalogue's: .*\nearshot: Stopped\. What was compared is kept; the same command may compare it again, /,
   );
   const { err } = await world.run(reconcile, { nowUs: () => clock() + 60_000_000 });
-  expect(err).toMatch(/^9 of 112 events were missing and are fetched\./);
+  expect(err).toMatch(/^9 of 112 events were missing and are recovered now\./);
 });

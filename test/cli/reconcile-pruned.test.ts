@@ -37,7 +37,7 @@ it('says of hours that were pruned that they were, and counts the others alone',
   const { code, out } = await run(['coverage', '--since', '3d']);
   expect(code).toBe(0);
   const [table = '', strip = '', legend] = out.split('\n\n');
-  expect(table).toMatch(/sea-ice +48 +48 +0 +0 +0 +1 h +100 %/);
+  expect(table).toMatch(/sea-ice +48 +48 +0 +0 +0 +24 of 24 h +100 %/);
   expect(strip).toContain('  2026-04-30  ------------------------\n');
   expect(strip).toContain('  2026-05-01  ------------████████████\n');
   expect(legend).toMatch(/^- pruned {3}░ no event/);

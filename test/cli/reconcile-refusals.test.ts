@@ -70,7 +70,7 @@ describe('earshot reconcile', () => {
     const { code, out, err } = await world.run(['reconcile', '--since', '2h']);
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(
-      /^Nothing was asked for in that time, so nothing can be missing\. 0 requests/,
+      /^No event is expected: there was no subscription in that time\. 0 requests/,
     );
   });
 
@@ -91,7 +91,7 @@ describe('earshot reconcile', () => {
     const { code, err } = await world.run(reconcile);
     expect(code).toBe(0);
     expect(err).toMatch(
-      /^The catalogue's answer cannot be used; trying again for about 2 min …\n112 of 112 events were missing and are fetched\. 4 requests/,
+      /^The catalogue's answer cannot be used; trying again for about 2 min …\n112 of 112 events were missing and are recovered now\. 4 requests/,
     );
   });
 

@@ -49,6 +49,7 @@ describe('a receiver that serves', () => {
       version: '1.2.3',
       handingOver: () => ({ names: ['act'], fault: 'It is broken.' }),
       summaryMode: async () => 'digest',
+      comparisonOff: null,
       backupEveryHours: 24,
     });
     pass(5_000_000);

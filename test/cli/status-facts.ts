@@ -77,10 +77,12 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     ],
     coverage: [
       {
-        ...{ subscription: 'alps', expected: 12_004, missing: 0 },
-        ...{ recovered: 14, late: 3, unknownHours: 1 },
+        ...{ subscription: 'alps', state: 'partly-compared', expected: 12_004, pushed: 11_987 },
+        ...{ late: 3, recovered: 14, missing: 0, complete: 1, told: 11_990 / 12_004 },
+        ...{ comparedHours: 167, unknownHours: 1, pendingHours: 1, nextDueAtUs: nowUs - minuteUs },
       },
     ],
+    comparisonOff: null,
     disk: { freeBytes: 41 * gibibyte, totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 },
     backups: {
       made: {

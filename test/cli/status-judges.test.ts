@@ -19,6 +19,12 @@ const [alps, seaIce] = well.subscriptions;
 const [index, , summaryReader] = well.readers;
 const [orders] = well.sinks;
 const [covered] = well.coverage;
+/** Of a subscription that began a quarter of an hour ago. */
+const none = {
+  ...(covered as NonNullable<typeof covered>),
+  ...{ state: 'not-compared' as const, expected: 0, pushed: 0, late: 0, recovered: 0 },
+  ...{ comparedHours: 0, unknownHours: 0, nextDueAtUs: nowUs + hourUs, complete: null },
+};
 
 type Changes<Fact> = Partial<Fact> & object;
 const changed = <Fact extends object>(
@@ -60,6 +66,19 @@ describe('a part that is well', () => {
       { receiver: { startedAtUs: null, refusing: null, queue: null } },
       'takes notifications; the last',
     ],
+    [
+      'receiver',
+      {
+        ...log({ lastReceivedAtUs: nowUs - minuteUs + 1 }),
+        receiver: { startedAtUs: nowUs - 40_000_000, refusing: null, queue: null },
+      },
+      'up for 40 s; the last came just now',
+    ],
+    [
+      'subscriptions',
+      { subscriptions: [changed(alps, { lastDeliveryAtUs: nowUs })] },
+      'alps (just now)',
+    ],
     ['log', {}, 'since 2025-03-28 12:00 UTC, 4.2 GiB, index 1.1 GiB; nothing in quarantine'],
     ['log', log({ firstReceivedAtUs: null, indexBytes: 0 }), 'empty, 4.2 GiB; nothing in'],
     ['log', log({ quarantined: 1_001 }), '1,001 bodies in quarantine (`earshot quarantine list`)'],
@@ -85,13 +104,28 @@ describe('a part that is well', () => {
       'none runs; alps is not',
     ],
     ['certificate', {}, 'valid for another 61 days'],
+    [
+      'certificate',
+      certificate({ notAfterUs: nowUs + 30 * dayUs - 1 }),
+      'valid for another 29 days',
+    ],
     ['certificate', certificate({ lastFailure: 'No route.' }), '61 days; the last renewal failed'],
     [
       'coverage',
       {},
-      '7 days, 12,004 events: none missing, 14 fetched, 3 late, 1 hour not compared',
+      '7 days, 167 of 168 h compared; 12,004 events: none missing, 14 recovered, 3 late',
     ],
     ['coverage', { coverage: [changed(covered, { missing: 2 })] }, '12,004 events: 2 missing, 14'],
+    [
+      'coverage',
+      { comparisonOff: 'EARSHOT_RECONCILE is off.' },
+      '3 late; not compared automatically: EARSHOT_RECONCILE is off',
+    ],
+    [
+      'coverage',
+      { coverage: [...well.coverage, { ...none, subscription: 'sea-ice' }] },
+      '3 late; sea-ice not compared yet',
+    ],
     ['readers', {}, 'product index, summaries up to date'],
     [
       'readers',
@@ -123,11 +157,26 @@ describe('a part that is well', () => {
   });
 });
 
+describe('coverage of which nothing was compared', () => {
+  it.each<[Partial<Facts>, string]>([
+    [{ coverage: [none] }, 'not compared yet; the first comparison is at 2026-05-02 13:00 UTC'],
+    [
+      { coverage: [none], comparisonOff: 'EARSHOT_RECONCILE is off.' },
+      'not compared: EARSHOT_RECONCILE is off',
+    ],
+  ])('is no fault, and says when or why not, and the command: %#', async (changes, text) => {
+    expect(await of('coverage', changes)).toMatchObject({
+      ...{ level: 'unused', text },
+      nextStep: 'Run `earshot reconcile` to compare now.',
+    });
+  });
+});
+
 describe('a part that is not in use', () => {
   it.each<[StatusPart, Partial<Facts>, string]>([
     ['subscriptions', { subscriptions: [] }, 'none is registered here'],
     ['certificate', { behindProxy: true, certificate: null }, 'the proxy in front has it'],
-    ['coverage', { coverage: [] }, 'nothing to compare yet'],
+    ['coverage', { coverage: [] }, 'no subscription is registered, so no event is expected'],
     ['readers', { readers: [] }, 'none'],
     [
       'readers',
@@ -204,7 +253,7 @@ describe('a part that is not well', () => {
     [
       ...(['coverage', 'warning'] as const),
       { ...nobody, coverage: [changed(covered, { missing: 1 })] },
-      ...([/^1 event of the last 7 days is not in the log/, /reconcile --since 7d/] as const),
+      ...([/^1 event of the last 7 days is missing/, /reconcile --since 7d/] as const),
     ],
     [
       ...(['readers', 'warning'] as const),

@@ -5,6 +5,7 @@ import { hourOf } from '../../src/domain/coverage-report.ts';
 import { sinkReader } from '../../src/domain/sinks.ts';
 import { claim, enqueued, productJob } from '../contract/summary-jobs.ts';
 import { notification } from '../helpers/deliveries.ts';
+import { registration } from '../watch/watch-world.ts';
 import { openServed } from './served-world.ts';
 
 const hourUs = 3_600_000_000;
@@ -110,7 +111,7 @@ describe('a running receiver', () => {
 
   it('shows its subscriptions: their states, deliveries and ends', async () => {
     const { scrape, push, nowUs, store } = await open();
-    const registration: Registration = {
+    const known: Registration = {
       name: 'alps',
       events: ['created'],
       filter: '',
@@ -126,7 +127,7 @@ describe('a running receiver', () => {
       reported: null,
     };
     const save = (fields: Partial<Registration>) =>
-      store.administration.commit({ save: { ...registration, ...fields } });
+      store.administration.commit({ save: { ...known, ...fields } });
     const alps = { subscription: 'alps' };
     const states = async () => {
       const { samples } = await scrape();
@@ -154,13 +155,19 @@ describe('a running receiver', () => {
   });
 
   it('shows what is complete, backups, and alerts', async () => {
-    const { scrape, seconds, nowUs, store, tellBeside } = await open();
+    const { scrape, seconds, nowUs, passUs, store, tellBeside } = await open();
     const before = await scrape();
     expect(before.value('earshot_backup_succeeded')).toBeUndefined();
     expect(before.value('earshot_alerts', { kind: 'disk' })).toBe(0);
     const [subscription, event] = ['alps', 'created'] as const;
     const hour = hourOf(nowUs()) - 3 * hourUs;
     const counts = { expected: 15, pushed: 8, late: 4, recovered: 2, missing: 1 };
+    const times = { activityAtUs: hour, notifiedAtUs: hour, runningSeenAtUs: hour };
+    await store.administration.commit({ save: registration({ ...times, events: [event] }) });
+    // Nothing is claimed before a comparison.
+    const labels = { subscription, kind: 'missing' };
+    passUs(6_000_000);
+    expect((await scrape()).value('earshot_coverage_events', labels)).toBeUndefined();
     await store.completeness.saveCoverage([
       { subscription, event, hourUs: hour, ...counts, comparedAtUs: nowUs() },
     ]);
@@ -173,6 +180,7 @@ describe('a running receiver', () => {
       version: '1.2.3',
       handingOver: () => ({ names: [], fault: null }),
       summaryMode: async () => 'off',
+      comparisonOff: null,
       backupEveryHours: 12,
     });
     const { value } = await scrape();
@@ -199,6 +207,7 @@ describe('a running receiver', () => {
         fault: null,
       }),
       summaryMode: async () => 'each',
+      comparisonOff: null,
       backupEveryHours: null,
     });
     const items = ['a', 'b', 'c'].map((productId, i) => ({ productId, position: i + 1 }));

@@ -41,6 +41,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     completeness: createMemoryCompleteness(),
     catalogueUrl: 'https://catalogue.test',
     status: async () => sampleStatus(),
+    comparisonOff: () => null,
     metrics: createMetrics(log),
     readiness: async () => [],
     nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,

@@ -55,11 +55,14 @@ describe('/api/coverage', () => {
       since: '2026-05-02T08:00:00.000000Z',
       until: '2026-05-02T12:00:00.000000Z',
       missing: 1,
+      comparison: { automatic: true, reason: null },
       subscriptions: [
         {
           subscription: 'alps',
           ...{ ...none, expected: 9, pushed: 8, missing: 1 },
           ...{ comparedHours: 2, unknownHours: 1, complete: 8 / 9, told: 8 / 9 },
+          ...{ state: 'partly-compared', pendingHours: 0 },
+          nextComparison: '2026-05-02T10:30:00.000000Z',
           hours: [
             hour(8, 'outside'),
             hour(9, 'unknown'),
@@ -83,6 +86,7 @@ describe('/api/coverage', () => {
       since: '2026-04-25T12:00:00.000000Z',
       until: '2026-05-02T12:00:00.000000Z',
       missing: 1,
+      comparison: { automatic: true, reason: null },
       subscriptions: [
         { subscription: 'alps' },
         { subscription: 'sea', complete: null, told: null, delays: null },

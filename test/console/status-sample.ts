@@ -90,13 +90,21 @@ export function sampleStatus(moved = false): Status {
     coverage: [
       {
         subscription: 'alps',
+        state: 'partly-compared',
         expected: 17 + step,
+        pushed: 0,
         missing: 18 + step,
         recovered: 19 + step,
         late: 20 + step,
+        comparedHours: 16 + step,
         unknownHours: 21 + step,
+        pendingHours: 1,
+        nextDueAtUs: null,
+        complete: 1,
+        told: 1,
       },
     ],
+    comparisonOff: null,
     disk: { freeBytes: 22_000 + step, totalBytes: 23_000 + step, reserveBytes: 24_000 + step },
     backups: {
       made: {

@@ -1,5 +1,7 @@
 /** Who is let in, and what everybody else hears. */
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { probeProof, probeProofHeader } from '../../src/http/probe-proof.ts';
 import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
 import { basic, exchange, openConnection, type RequestParts, requestBytes } from './raw-client.ts';
 import { type Endpoint, goodPair, startReceiver } from './running-receiver.ts';
@@ -83,6 +85,53 @@ describe('wrong or missing credentials', () => {
         message: 'wrong or no credentials',
       },
     ]);
+  });
+
+  it('are neither logged nor counted for a probe that proves to be our own, and the answer is the same', async () => {
+    const receiver = await startReceiver();
+    const proof = probeProof(goodPair, receiver.clock.us, randomUUID());
+    const ask = (headers: Record<string, string>, authorization: string | null = null) =>
+      exchange(receiver, { method: 'GET', authorization, headers });
+    const own = await ask({ [probeProofHeader]: proof });
+    const warnings = () => receiver.log.filter(({ level }) => level === 'warn');
+    expect(warnings()).toEqual([]);
+    const other = await ask({});
+    const shapeOf = ({ status, headers, body }: typeof own) => {
+      const { requestId: _, ...problem } = JSON.parse(body);
+      return { status, names: Object.keys(headers), problem };
+    };
+    expect(shapeOf(own)).toEqual(shapeOf(other));
+    expect(own.status).toBe(401);
+    expect(warnings()).toHaveLength(1);
+  });
+
+  it('are logged with a proof that is forged, old, used before, or sent with a login or a POST', async () => {
+    const receiver = await startReceiver();
+    const prove = (pair = goodPair, us = receiver.clock.us) => probeProof(pair, us, randomUUID());
+    const used = prove();
+    const send = async (proof: string, parts: RequestParts = {}) => {
+      const headers = { [probeProofHeader]: proof };
+      await exchange(receiver, { method: 'GET', authorization: null, headers, ...parts });
+      return receiver.log.filter(({ level }) => level === 'warn').length;
+    };
+    expect(await send(used)).toBe(0);
+    expect(await send(used)).toBe(1);
+    expect(await send(prove({ username, password: 'guessed' }))).toBe(2);
+    expect(await send(prove({ username: 'guessed', password }))).toBe(3);
+    expect(await send(prove(goodPair, receiver.clock.us - 301_000_000))).toBe(4);
+    expect(await send(prove(), { authorization: basic('x', 'y') })).toBe(5);
+    expect(await send(prove(), { method: 'POST', body: goodNotification().body })).toBe(6);
+    expect(await send(`${prove()}0`)).toBe(7);
+    expect(await send('x'.repeat(5_000))).toBe(8);
+  });
+
+  it('with a proof of our own do not use up what one address may fail', async () => {
+    const receiver = await startReceiver();
+    for (let i = 0; i < 120; i += 1) {
+      const headers = { [probeProofHeader]: probeProof(goodPair, receiver.clock.us, randomUUID()) };
+      await exchange(receiver, { method: 'GET', authorization: null, headers });
+    }
+    expect((await exchange(receiver, { authorization: null })).status).toBe(401);
   });
 
   it('do not shut out right ones on the same connection', async () => {

@@ -38,7 +38,7 @@ describe('a certificate', () => {
     await look();
     const [alert] = await lasting();
     expect(alert).toMatchObject({ kind: 'certificate', subject: '', severity: 'warning' });
-    expect(alert?.cause).toContain('ends in 15 days');
+    expect(alert?.cause).toContain('ends in 14 days');
     expect(alert?.evidence[1]).toContain('The authority answered 500.');
     probe.said = certificate(15.1);
     await look();

@@ -1,9 +1,9 @@
 /** The doctor's checks of the certificate that the endpoint serves. */
 import type { Finding } from '../../domain/finding.ts';
+import { wholeDays } from '../../domain/whole-days.ts';
 import type { ProbeEndpoint, ProbeReport } from '../endpoint/endpoint-probe.ts';
 import { probeStages, type SeenTls } from '../endpoint/probe-fault.ts';
 
-const dayMs = 86_400_000;
 /** Certificates are renewed with a third of their life left: with less than this, that has stopped. */
 const shareLeftWarn = 1 / 6;
 
@@ -46,7 +46,7 @@ function tlsFindings(tls: SeenTls | null, nowUs: () => number): Finding[] {
   if (tls === null) return [];
   const check = 'certificate validity';
   const leftMs = tls.notAfter.getTime() - nowUs() / 1000;
-  const daysLeft = Math.floor(leftMs / dayMs);
+  const daysLeft = wholeDays(leftMs * 1_000);
   const message = `${daysLeft} ${daysLeft === 1 ? 'day' : 'days'} left, until ${tls.notAfter.toISOString().slice(0, 10)}.`;
   const lifetimeMs = tls.notAfter.getTime() - tls.notBefore.getTime();
   const advice = 'Renew it, and find out why that has not happened by itself.';

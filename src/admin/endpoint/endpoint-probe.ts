@@ -4,6 +4,7 @@ import { Agent, request } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate, TLSSocket } from 'node:tls';
 import { AppError } from '../../domain/app-error.ts';
+import { probeProofHeader } from '../../http/probe-proof.ts';
 import { contextTrusting } from '../../http/trusted-authorities.ts';
 import type { EndpointCredentials } from '../service/subscription-client.ts';
 import { faultOfStatus } from './probe-answer.ts';
@@ -26,12 +27,13 @@ export interface ProbeReport {
 }
 
 /**
- * Sends one GET to an endpoint. `credentials` null sends none. Never follows redirects, never
- * rejects: every failure is a `fault`. Messages hold no credentials.
+ * Sends one GET to an endpoint. `credentials` null sends none; `proof` then keeps the receiver from taking it for a
+ * failed login. Never follows redirects, never rejects: every failure is a `fault`. Messages hold no credentials.
  */
 export type ProbeEndpoint = (
   endpoint: string,
   credentials: EndpointCredentials | null,
+  proof?: string | null,
 ) => Promise<ProbeReport>;
 
 const timeoutDefaultMs = 15_000;
@@ -49,7 +51,7 @@ export function createEndpointProbe(
 ): ProbeEndpoint {
   const { extraCaPems = [], timeoutMs = timeoutDefaultMs } = options;
   const agent = createAgent(extraCaPems);
-  return async (endpoint, credentials) => {
+  return async (endpoint, credentials, proof = null) => {
     const url = URL.parse(endpoint);
     if (url === null || url.protocol !== 'https:') return notHttps;
     const port = url.port || '443';
@@ -62,7 +64,11 @@ export function createEndpointProbe(
       tls: null,
     };
     try {
-      const status = await statusOf({ url, agent, credentials, progress });
+      const headers = {
+        ...(credentials === null ? {} : { Authorization: toBasic(credentials) }),
+        ...(proof === null ? {} : { [probeProofHeader]: proof }),
+      };
+      const status = await statusOf({ url, agent, headers, progress });
       return { fault: faultOfStatus(status, credentials !== null), status, tls: progress.tls };
     } catch (error) {
       if (faultOf(error, progress).stage === 'certificate' && progress.tls === null) {
@@ -100,14 +106,13 @@ function createAgent(extraCaPems: readonly string[]): Agent {
 function statusOf(options: {
   url: URL;
   agent: Agent;
-  credentials: EndpointCredentials | null;
+  headers: Record<string, string>;
   /** Kept up to date while the probe goes on. */
   progress: ProbeProgress;
 }): Promise<number> {
-  const { url, agent, credentials, progress } = options;
+  const { url, agent, headers, progress } = options;
   return new Promise((resolve, reject) => {
     const target = { host: progress.host, port: progress.port, path: url.pathname + url.search };
-    const headers = credentials === null ? {} : { Authorization: toBasic(credentials) };
     const sent = request({ ...target, method: 'GET', agent, headers });
     const timer = setTimeout(() => {
       sent.destroy(Object.assign(new Error('the time is up'), { code: timeoutCode }));

@@ -6,6 +6,8 @@ import type { TimeWindow } from './reconcile-task.ts';
 /** A time in which one kind of events was asked for with one filter; the last one has no end. */
 export interface Segment extends TimeWindow {
   filter: string;
+  /** True for the time before the subscription began: its events are wanted, but not expected. */
+  isEarlier: boolean;
 }
 
 /** The segments of one subscription and kind of event, oldest first. */
@@ -16,8 +18,8 @@ export interface SegmentedEvent {
 }
 
 /**
- * Takes definitions oldest first. With `reachBack`, the earliest of each subscription holds for all that
- * lies before it, too.
+ * Takes definitions oldest first. With `reachBack`, the time before the earliest definition of a subscription is a
+ * segment of its own, with the filter of that definition.
  */
 export function segmentsOf(
   definitions: readonly Definition[],
@@ -29,15 +31,18 @@ export function segmentsOf(
   for (const [i, definition] of [...definitions.entries()].reverse()) {
     const { subscription, events, filter } = definition;
     const isEarliest = !definitions.slice(0, i).some((one) => one.subscription === subscription);
-    const fromUs = reachBack && isEarliest ? Number.NEGATIVE_INFINITY : definition.fromUs;
+    const { fromUs } = definition;
     const toUs = latest.get(subscription)?.fromUs ?? Number.POSITIVE_INFINITY;
     latest.set(subscription, definition);
-    if (fromUs >= toUs) continue;
     for (const event of events) {
       const key = `${subscription} ${event}`;
       const same = found.get(key) ?? { subscription, event, segments: [] };
-      same.segments.unshift({ filter, fromUs, toUs });
-      found.set(key, same);
+      if (fromUs < toUs) same.segments.unshift({ filter, fromUs, toUs, isEarlier: false });
+      if (reachBack && isEarliest) {
+        const before = { fromUs: Number.NEGATIVE_INFINITY, toUs: fromUs };
+        same.segments.unshift({ filter, ...before, isEarlier: true });
+      }
+      if (same.segments.length > 0) found.set(key, same);
     }
   }
   return [...found.values()];

@@ -53,5 +53,5 @@ function edgeHours({ fromUs, toUs }: ReconcileTask): Set<number> {
   return new Set([fromUs, toUs].filter((us) => us % hourUs !== 0).map(hourOf));
 }
 
-const hourKey = ({ subscription, event }: ReconcileTask, at: number) =>
-  `${subscription} ${event} ${at}`;
+const hourKey = ({ subscription, event, isEarlier }: ReconcileTask, at: number) =>
+  `${subscription} ${event} ${isEarlier} ${at}`;

@@ -10,8 +10,8 @@ type Known = Pick<Registration, 'name' | 'subscriptionId'>;
 
 /**
  * The tasks of a window, oldest first, so that a run that is cut leaves whole hours behind. With
- * `subscriptions`, only these; with `reachBack`, what lies before the earliest definition of a
- * subscription is compared by that one.
+ * `subscriptions`, only these; with `reachBack`, the time before the earliest definition of a subscription is
+ * compared with that definition, in tasks that are `isEarlier`.
  */
 export function tasksOf(options: {
   /** Oldest first. */
@@ -28,7 +28,14 @@ export function tasksOf(options: {
   const window = { fromUs, toUs };
   const tasks = segmentsOf(definitions, { reachBack })
     .filter(isWanted)
-    .flatMap((one) => cutTasks(one, window, wholeHours(one.segments, window), registrations));
+    .flatMap(({ segments, ...kind }) => {
+      const [earlier, own] = [true, false].map((isEarlier) =>
+        segments.filter((one) => one.isEarlier === isEarlier),
+      );
+      return [earlier ?? [], own ?? []].flatMap((some) =>
+        cutTasks({ ...kind, segments: some }, window, wholeHours(some, window), registrations),
+      );
+    });
   return oldestFirst(tasks);
 }
 
@@ -41,11 +48,11 @@ export function cutTasks(
 ): ReconcileTask[] {
   const known = registrations.find(({ name }) => name === subscription);
   const subscriptionId = known?.subscriptionId ?? null;
-  return segments.flatMap(({ filter, ...segment }) => {
+  return segments.flatMap(({ filter, isEarlier, ...segment }) => {
     const fromUs = Math.max(segment.fromUs, window.fromUs);
     const toUs = Math.min(segment.toUs, window.toUs);
     if (fromUs >= toUs) return [];
-    return [{ subscription, subscriptionId, event, filter, fromUs, toUs, hours }];
+    return [{ subscription, subscriptionId, event, filter, isEarlier, fromUs, toUs, hours }];
   });
 }
 
@@ -58,8 +65,14 @@ export function oldestFirst(tasks: readonly ReconcileTask[]): ReconcileTask[] {
   );
 }
 
-/** An hour at an edge is whole when nothing was asked for in the part that the window leaves out. */
-function wholeHours(segments: readonly Segment[], { fromUs, toUs }: TimeWindow): TimeWindow {
+/**
+ * An hour at an edge is whole when nothing was asked for in the part that the window leaves out. That in which a
+ * subscription began is counted from there: its earlier part is of no whole hour.
+ */
+function wholeHours(segments: readonly Segment[], window: TimeWindow): TimeWindow {
+  const { fromUs } = window;
+  const beganUs = segments.find(({ isEarlier }) => isEarlier)?.toUs ?? Number.POSITIVE_INFINITY;
+  const toUs = Math.min(window.toUs, hourOf(beganUs));
   const [first, last] = [hourOf(fromUs), hourOf(toUs)];
   const losesHead = isInForce(segments, { fromUs: first, toUs: fromUs });
   const losesTail = isInForce(segments, { fromUs: toUs, toUs: last + hourUs });

@@ -16,6 +16,8 @@ export interface ReconcileTask extends TimeWindow {
   event: SubscriptionEvent;
   /** What the subscription asked for at that time. */
   filter: string;
+  /** True before the subscription began: events are fetched, and not expected. */
+  isEarlier: boolean;
   /** Hours within are compared as a whole: by this task, or by it and its neighbours together. */
   hours: TimeWindow;
 }
@@ -54,7 +56,12 @@ export interface ReconcileProgress {
 }
 
 /** An event that was not in the log. */
-export type FoundMissing = CatalogueEvent & { productName: string | null; recovered: boolean };
+export type FoundMissing = CatalogueEvent & {
+  productName: string | null;
+  recovered: boolean;
+  /** True for an event from before the subscription began. */
+  isEarlier: boolean;
+};
 
 export function noCounts(): OutcomeCounts {
   return { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };

@@ -185,12 +185,12 @@ async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
 }
 
 function foundMissing(
-  { subscription, event }: ReconcileTask,
+  { subscription, event, isEarlier }: ReconcileTask,
   { listed, outcome }: ComparedEvent,
 ): FoundMissing {
   const { productId, productName, eventUs } = listed;
   const recovered = outcome === 'recovered';
-  return { subscription, event, productId, productName, eventUs, recovered };
+  return { subscription, event, productId, productName, eventUs, recovered, isEarlier };
 }
 
 /** Saves the hours that have been seen in full, and returns where the first of the others begins. */

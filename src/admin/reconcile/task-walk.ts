@@ -20,8 +20,10 @@ export function walksOf(
   const byKind = Map.groupBy(compared, kindKey);
   return tasks.map((task) => {
     const { fromUs, toUs } = task;
+    // Those that it has as a whole: of others, the counts are not of this task.
+    const firstUs = Math.max(hourOf(fromUs), task.hours.fromUs);
     const hours = (byKind.get(kindKey(task)) ?? [])
-      .filter((hour) => hour.hourUs >= hourOf(fromUs) && hour.hourUs < toUs)
+      .filter((hour) => hour.hourUs >= firstUs && hour.hourUs < Math.min(toUs, task.hours.toUs))
       .toSorted((a, b) => a.hourUs - b.hourUs);
     const skipped = hours.filter((hour) => !toldOf.has(hour));
     for (const hour of skipped) toldOf.add(hour);

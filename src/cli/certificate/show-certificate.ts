@@ -2,6 +2,7 @@
 import { readServedCertificateConfig } from '../../config/tls-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
+import { wholeDays } from '../../domain/whole-days.ts';
 import { openAcmeFolder } from '../../tls/acme/acme-folder.ts';
 import { renewalOutlook } from '../../tls/acme/renewal-outlook.ts';
 import { certificateFacts } from '../../tls/certificate-facts.ts';
@@ -50,7 +51,7 @@ function noCertificate(lastFailure: Shown[string]): AppError {
 
 function factsOf(chain: string | null, nowUs: number): Shown {
   const facts = chain === null ? null : certificateFacts(chain);
-  const leftMs = facts === null ? null : facts.validTo.getTime() - nowUs / 1000;
+  const leftUs = facts === null ? null : facts.validTo.getTime() * 1_000 - nowUs;
   return {
     names: facts?.names ?? null,
     issuer: facts?.issuer ?? null,
@@ -59,7 +60,7 @@ function factsOf(chain: string | null, nowUs: number): Shown {
     keyType: facts?.keyType ?? null,
     validFrom: facts?.validFrom.toISOString() ?? null,
     validTo: facts?.validTo.toISOString() ?? null,
-    daysLeft: leftMs === null ? null : Math.floor(leftMs / 86_400_000),
+    daysLeft: leftUs === null ? null : wholeDays(leftUs),
     chainLength: facts?.chainLength ?? null,
   };
 }

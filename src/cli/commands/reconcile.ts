@@ -28,6 +28,9 @@ no receiver runs.
 Asks at most EARSHOT_RECONCILE_REQUESTS_PER_MINUTE times a minute, one after the other. After a
 crash or Ctrl-C, the same command goes on from the last whole hour, within two hours of its start.
 
+Expected are events since a subscription began, as in \`earshot coverage\`. With --from before that,
+events of the earlier time are fetched, too, with the first filter, and counted apart.
+
 The catalogue shows each product in its newest state only: a modification that was followed by
 another one, and the publication of a product that has been deleted since, cannot be fetched.
 
@@ -35,7 +38,8 @@ another one, and the publication of a product that has been deleted since, canno
 answers, waitedSeconds for its turn), fetched (events that were missing until now), and counts: one
 row for each subscription and event (subscription event expected pushed late recovered missing
 unreadable undecided; the last two are records that are not counted, as they have no proper Id or
-date, or lack what the filter asks for). With --dry-run, JSON lines instead, one for each
+date, or lack what the filter asks for); and earlier: fetched and counts (events in place of
+expected) from before the subscription began. With --dry-run, JSON lines instead, one for each
 missing event: subscription event productId productName date.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 something is missing (--check).

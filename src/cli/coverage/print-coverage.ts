@@ -1,5 +1,5 @@
 /** A report of coverage for people: counts, a strip of hours, where something is missing, delays. */
-import { type CoverageCounts, sumCounts } from '../../domain/coverage-report.ts';
+import { type CoverageSummary, sumCoverage } from '../../domain/coverage-report.ts';
 import { shortDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
 import type { CoverageReport } from '../../domain/read-coverage.ts';
@@ -7,30 +7,55 @@ import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';
+import { notComparedText } from './not-compared.ts';
 import { printDelays } from './print-delays.ts';
 import { stripLegend, stripLines } from './strip.ts';
 
-type CountRow = CoverageCounts & { name: string; unknownHours: number; complete: number | null };
+type CountRow = Omit<CoverageSummary, 'subscription'> & { name: string };
 
 const whole = (value: number) => value.toLocaleString('en-US');
 
+/** Nothing is claimed where nothing was compared. */
+function count(title: 'expected' | 'pushed' | 'late' | 'recovered' | 'missing'): Column<CountRow> {
+  return {
+    title,
+    value: (row) => (row.state === 'not-compared' ? '-' : whole(row[title])),
+    align: 'right',
+  };
+}
+
 const columns: readonly Column<CountRow>[] = [
   { title: 'subscription', value: ({ name }) => name, flexible: true, widthMin: 6 },
-  { title: 'expected', value: (row) => whole(row.expected), align: 'right' },
-  { title: 'pushed', value: (row) => whole(row.pushed), align: 'right' },
-  { title: 'late', value: (row) => whole(row.late), align: 'right' },
-  { title: 'recovered', value: (row) => whole(row.recovered), align: 'right' },
-  { title: 'missing', value: (row) => whole(row.missing), align: 'right' },
-  { title: 'unknown', value: (row) => `${whole(row.unknownHours)} h`, align: 'right' },
+  count('expected'),
+  count('pushed'),
+  count('late'),
+  count('recovered'),
+  count('missing'),
+  {
+    title: 'compared',
+    value: (row) =>
+      `${whole(row.comparedHours)} of ${whole(row.comparedHours + row.unknownHours)} h`,
+    align: 'right',
+  },
   { title: 'complete', value: (row) => percent(row.complete), align: 'right' },
 ];
 
 export async function printCoverage(
   io: Pick<Io, 'stdout' | 'env'>,
   { subscriptions, delays }: CoverageReport,
+  comparison: { comparisonOff: string | null; nowUs: number },
 ): Promise<void> {
   const rows = subscriptions.map(({ subscription: name, ...rest }) => ({ name, ...rest }));
-  await printTable(io.stdout, columns, rows.length > 1 ? [...rows, sumRow(rows)] : rows);
+  const sum = rows.length > 1 ? sumCoverage(subscriptions) : null;
+  await printTable(io.stdout, columns, sum === null ? rows : [...rows, { name: 'all', ...sum }]);
+  const open = rows.filter(({ state }) => state === 'not-compared');
+  for (const row of open) {
+    const text = notComparedText(row, comparison);
+    await writeOut(
+      io.stdout,
+      `\n${printable(row.name)}: ${text}. \`earshot reconcile\` compares now.\n`,
+    );
+  }
   const paint = painter(io, io.stdout);
   for (const { subscription, hours } of subscriptions) {
     const lines = stripLines(hours, paint);
@@ -61,15 +86,6 @@ export async function printCoverage(
 
 /** Hours with missing events that are named one by one. */
 const shownMax = 12;
-
-function sumRow(rows: readonly CountRow[]): CountRow {
-  const counts = sumCounts(rows);
-  const unknownHours = rows.reduce((sum, row) => sum + row.unknownHours, 0);
-  const isKnown = rows.some(({ complete }) => complete !== null);
-  const { expected, missing } = counts;
-  const share = expected === 0 ? 1 : (expected - missing) / expected;
-  return { name: 'all', ...counts, unknownHours, complete: isKnown ? share : null };
-}
 
 /** Never rounded up to 100 %. */
 export function percent(share: number | null): string {

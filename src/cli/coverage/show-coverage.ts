@@ -1,5 +1,5 @@
 /** What `earshot coverage` does: reads the report and prints it. */
-import { readDataConfig } from '../../config/read-config.ts';
+import { readCoverageConfig } from '../../config/completeness-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
 import { toCoverageJson } from '../../domain/coverage-json.ts';
@@ -25,7 +25,7 @@ const weekUs = 7 * 86_400_000_000;
 
 /** Rejects with `differences` when something is missing. */
 export async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
-  const { dataDir } = readDataConfig(io);
+  const { dataDir, comparisonOff } = readCoverageConfig(io);
   const { since, until, subscription } = flags;
   // By the moment at which the words were read: 0h would else be some milliseconds.
   const nowUs = since?.readAtUs ?? io.nowUs();
@@ -43,13 +43,14 @@ export async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> 
     closers.add(() => store.close());
     const products = openProducts(dataDir);
     closers.add(() => products.close());
+    const question = { sinceUs, untilUs, subscription, nowUs };
     const parts = { completeness: store.completeness, products };
-    const report = await readCoverage(parts, { sinceUs, untilUs, subscription }, io.signal);
+    const report = await readCoverage(parts, question, io.signal);
     if (report.subscriptions.length === 0)
       throw await nothingToShow(store.completeness, subscription);
-    if (flags.json)
-      await writeForeign(io.stdout, `${JSON.stringify(toCoverageJson(report), null, 2)}\n`);
-    else await printCoverage(io, report);
+    const document = toCoverageJson(report, comparisonOff);
+    if (flags.json) await writeForeign(io.stdout, `${JSON.stringify(document, null, 2)}\n`);
+    else await printCoverage(io, report, { comparisonOff, nowUs });
     refuseMissing(report);
   } finally {
     await closers.closeAll();

@@ -14,6 +14,7 @@ const cellsPerLine = 61;
 const cells: Record<HourState, { sign: string; colour: Parameters<Paint>[0]; words: string }> = {
   missing: { sign: '!', colour: 'red', words: 'missing' },
   unknown: { sign: '·', colour: 'dim', words: 'unknown' },
+  pending: { sign: '·', colour: 'dim', words: 'unknown' },
   recovered: { sign: '▒', colour: 'yellow', words: 'recovered' },
   late: { sign: '▓', colour: 'cyan', words: 'late' },
   pushed: { sign: '█', colour: 'green', words: 'pushed' },
@@ -48,7 +49,8 @@ export function stripLines(hours: readonly ReportedHour[], paint: Paint): string
 export function stripLegend(hours: readonly ReportedHour[], paint: Paint): string {
   const isPruned = hours.some(({ state }) => state === 'pruned');
   const told = worstFirst
-    .filter((state) => state !== 'outside' && (state !== 'pruned' || isPruned))
+    .filter((state) => state !== 'outside' && state !== 'pending')
+    .filter((state) => state !== 'pruned' || isPruned)
     .toReversed();
   const parts = told.map((state) => `${painted([state], paint)} ${cells[state].words}`);
   return `${parts.join('   ')}   (UTC)`;

@@ -8,6 +8,7 @@ import { checkThisHost } from '../../admin/doctor/this-host.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
+import { probeProof } from '../../http/probe-proof.ts';
 import type { Io } from '../io.ts';
 import { certificateSteps } from './certificate-steps.ts';
 import type { DoctorSettings } from './doctor-settings.ts';
@@ -15,12 +16,14 @@ import type { Step } from './run-steps.ts';
 
 export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   const { nowUs } = io;
-  const { publicUrl = '', serve, account, probeWithExtra: withExtra } = settings;
+  const { publicUrl = '', serve, account, probeWithExtra } = settings;
   const endpoint = endpointOf(publicUrl, defaultSubscriptionName);
   const pairs = account?.endpoint.pairs ?? serve?.credentials;
+  const proving = (probe: ProbeEndpoint) => provingProbe(probe, pairs?.at(-1), io);
+  const withExtra = probeWithExtra && proving(probeWithExtra);
   // What one step finds out, and the next ones build on.
   let addresses: readonly string[] = [];
-  let probe: ProbeEndpoint = createEndpointProbe();
+  let probe = proving(createEndpointProbe());
   return [
     { name: 'public URL', needs: [], run: async () => checkPublicUrl(settings.publicUrl) },
     {
@@ -64,6 +67,17 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
       run: () => checkLoginRequired({ endpoint, probe }),
     },
   ];
+}
+
+/** A probe without a login carries a proof, so that the receiver does not take it for a failed one. */
+function provingProbe(
+  probe: ProbeEndpoint,
+  pair: { username: string; password: string } | undefined,
+  { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
+): ProbeEndpoint {
+  if (pair === undefined) return probe;
+  return (endpoint, credentials) =>
+    probe(endpoint, credentials, credentials === null ? probeProof(pair, nowUs(), newId()) : null);
 }
 
 const noCredentials: Finding = {

@@ -57,7 +57,8 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
     const output = createReconcileOutput(io, { ...flags, ...window });
     const reports = await compare(io, { config, store, flags, tasks, output, closers, clock });
     await output.end(reports);
-    const missing = reports.reduce((sum, report) => sum + report.missing, 0);
+    const own = reports.filter(({ task }) => !task.isEarlier);
+    const missing = own.reduce((sum, report) => sum + report.missing, 0);
     if (flags.check && missing > 0) {
       const options = flags.dryRun ? '--check and --dry-run' : '--check';
       throw new AppError(

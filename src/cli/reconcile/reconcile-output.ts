@@ -2,6 +2,7 @@
 import type { TaskReport } from '../../admin/reconcile/reconcile.ts';
 import { noCounts } from '../../admin/reconcile/reconcile-task.ts';
 import type { CatalogueEvent } from '../../domain/completeness.ts';
+import { hourOf } from '../../domain/coverage-report.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
 import type { Io } from '../io.ts';
@@ -12,6 +13,8 @@ export interface MissingRow extends CatalogueEvent {
   productName: string | null;
   /** True when it has been written into the log. */
   recovered: boolean;
+  /** True for an event from before the subscription began. */
+  isEarlier: boolean;
 }
 
 export interface ReconcileOutput {
@@ -40,10 +43,10 @@ export function createReconcileOutput(
 ): ReconcileOutput {
   const startedAtUs = nowUs();
   let cost = { requests: 0, answersMs: 0, waitedMs: 0 };
-  let fetched = 0;
+  const fetched = { own: 0, earlier: 0 };
   return {
     missing: (event) => {
-      if (event.recovered) fetched += 1;
+      if (event.recovered) fetched[event.isEarlier ? 'earlier' : 'own'] += 1;
       // One line at a time: how many there are is not known before.
       if (dryRun) stdout.write(json ? `${JSON.stringify(toOutput(event))}\n` : missingLine(event));
     },
@@ -51,7 +54,8 @@ export function createReconcileOutput(
       cost = spent;
     },
     end: async (reports) => {
-      const rows = countRows(reports);
+      const rows = countRows(reports.filter(({ task }) => !task.isEarlier));
+      const earlier = countRows(reports.filter(({ task }) => task.isEarlier));
       const seconds = inSeconds((nowUs() - startedAtUs) / 1_000);
       if (json && !dryRun) {
         const { requests } = cost;
@@ -59,16 +63,22 @@ export function createReconcileOutput(
         const waitedSeconds = inSeconds(cost.waitedMs);
         const window = { from: formatDateUs(fromUs), to: formatDateUs(toUs) };
         const times = { seconds, answersSeconds, waitedSeconds };
-        const document = { ...window, requests, ...times, fetched, counts: rows };
+        const document = {
+          ...{ ...window, requests, ...times, fetched: fetched.own, counts: rows },
+          earlier: { fetched: fetched.earlier, counts: earlier.map(earlierJson) },
+        };
         await writeOut(stdout, `${JSON.stringify(document, null, 2)}\n`);
       } else if (!json) {
         if (!dryRun) await printTable(stdout, columns, rows);
-        const sentences = verdict(rows, {
-          dryRun: dryRun === true,
-          check: check === true,
-          fetched,
-        });
-        stderr.write(`${[...sentences, asked(cost, seconds)].join(' ')}\n`);
+        const isChecked = dryRun === true || check === true;
+        const sentences = [
+          ...meaningOf(rows, { dryRun: dryRun === true, isChecked, fetched: fetched.own }),
+          ...earlierText(earlier, fetched.earlier),
+          ...uncountedTexts([...rows, ...earlier]),
+          ...uncoveredText(reports, { toUs, nowUs: nowUs() }),
+          asked(cost, seconds),
+        ];
+        stderr.write(`${sentences.join(' ')}\n`);
       }
     },
   };
@@ -115,32 +125,72 @@ const columns: readonly Column<CountRow>[] = [
   count('missing'),
 ];
 
-/** What the counts mean; what --check found is told as its error. */
-function verdict(
+type CountKey = keyof typeof none;
+
+function sumOf(rows: readonly CountRow[], key: CountKey): number {
+  return rows.reduce((total, row) => total + row[key], 0);
+}
+
+const events = (count: number) => (count === 1 ? '1 event' : `${whole(count)} events`);
+
+/** The table in words, by the same counts; what --check found is reported as its error. */
+function meaningOf(
   rows: readonly CountRow[],
-  { dryRun, check, fetched }: { dryRun: boolean; check: boolean; fetched: number },
+  { dryRun, isChecked, fetched }: { dryRun: boolean; isChecked: boolean; fetched: number },
 ): string[] {
-  if (rows.length === 0) return ['Nothing was asked for in that time, so nothing can be missing.'];
-  const sum = (key: keyof typeof none) => rows.reduce((total, row) => total + row[key], 0);
-  const [expected, missing] = [sum('expected'), sum('missing')];
-  const uncounted = uncountedTexts(sum('unreadable'), sum('undecided'));
-  const events = expected === 1 ? '1 event' : `${whole(expected)} events`;
-  const left = dryRun ? [`Without --dry-run ${missing === 1 ? 'it is' : 'they are'} fetched.`] : [];
-  if (fetched > 0)
+  if (rows.length === 0) return ['No event is expected: there was no subscription in that time.'];
+  const [expected, missing] = [sumOf(rows, 'expected'), sumOf(rows, 'missing')];
+  const before = sumOf(rows, 'recovered') - fetched;
+  if (fetched > 0) {
+    const verb = fetched === 1 ? 'was missing and is' : 'were missing and are';
     return [
-      `${whole(fetched)} of ${events} ${fetched === 1 ? 'was missing and is' : 'were missing and are'} fetched.`,
-      ...uncounted,
+      `${whole(fetched)} of ${events(expected)} ${verb} recovered now.`,
+      ...(before > 0 ? [`${whole(before)} had been recovered before.`] : []),
     ];
-  if (missing === 0) return [`Nothing is missing: ${events}.`, ...uncounted];
-  if (check) return uncounted;
+  }
+  if (missing === 0) return [`Nothing is missing: ${events(expected)}.`];
+  if (isChecked && !dryRun) return [];
+  const [verb, those] = missing === 1 ? ['is', 'it is'] : ['are', 'they are'];
   return [
-    `${whole(missing)} of ${events} ${missing === 1 ? 'is' : 'are'} missing.`,
-    ...left,
-    ...uncounted,
+    `${whole(missing)} of ${events(expected)} ${verb} missing.`,
+    ...(dryRun ? [`Without --dry-run ${those} fetched.`] : []),
   ];
 }
 
-function uncountedTexts(unreadable: number, undecided: number): string[] {
+/** What a window finds that reaches back before a subscription. */
+function earlierText(rows: readonly CountRow[], fetched: number): string[] {
+  const found = sumOf(rows, 'expected');
+  if (found === 0) return [];
+  const missing = sumOf(rows, 'missing');
+  const outcome =
+    fetched > 0
+      ? `${whole(fetched)} ${fetched === 1 ? 'was' : 'were'} not in the log and ${fetched === 1 ? 'is' : 'are'} fetched now`
+      : missing > 0
+        ? `${whole(missing)} ${missing === 1 ? 'is' : 'are'} not in the log`
+        : 'all are in the log';
+  return [
+    `The catalogue has ${events(found)} from before the subscription began, which ${found === 1 ? 'is' : 'are'} not expected: ${outcome}.`,
+  ];
+}
+
+/** Coverage counts whole hours: without this, it would seem to contradict the table on the first day. */
+function uncoveredText(
+  reports: readonly TaskReport[],
+  { toUs, nowUs }: { toUs: number; nowUs: number },
+): string[] {
+  const own = reports.filter(({ task }) => !task.isEarlier);
+  const isNew = own.length > 0 && own.every(({ task }) => task.fromUs >= hourOf(toUs));
+  if (!isNew || toUs === hourOf(toUs) || hourOf(nowUs) > toUs) return [];
+  return ['`earshot coverage` counts this hour when it has ended.'];
+}
+
+function earlierJson({ expected, unreadable: _, undecided: __, ...row }: CountRow) {
+  const { subscription, event, ...counts } = row;
+  return { subscription, event, events: expected, ...counts };
+}
+
+function uncountedTexts(rows: readonly CountRow[]): string[] {
+  const [unreadable, undecided] = [sumOf(rows, 'unreadable'), sumOf(rows, 'undecided')];
   const texts: string[] = [];
   if (unreadable > 0)
     texts.push(
@@ -148,7 +198,7 @@ function uncountedTexts(unreadable: number, undecided: number): string[] {
     );
   if (undecided > 0)
     texts.push(
-      `${whole(undecided)} ${undecided === 1 ? 'record lacks' : 'records lack'} what the filter asks for, so that nobody can tell whether ${undecided === 1 ? 'it is' : 'they are'} owed; not counted.`,
+      `${whole(undecided)} ${undecided === 1 ? 'record lacks' : 'records lack'} what the filter asks for, so it is not known whether ${undecided === 1 ? 'it is' : 'they are'} expected; not counted.`,
     );
   return texts;
 }

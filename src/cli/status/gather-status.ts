@@ -87,6 +87,7 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
     ...{ atUs, version: beside().version, failures, receiver, log, behindProxy, certificate },
     ...{ subscriptions: subscriptions ?? [], coverage: coverage ?? [], readers: readers ?? [] },
     ...{ sinks: sinks ?? [], summaries, disk, backups, alerts: alerts ?? [] },
+    comparisonOff: beside().comparisonOff,
   };
   return { ...facts, parts: await judgeStatus(facts) };
 }

@@ -1,5 +1,5 @@
 /** Judges whether notifications are taken. */
-import { lengthText } from '../../watch/plain-figures.ts';
+import { agoText, lengthText } from '../../watch/plain-figures.ts';
 import { critical, type Judge, well } from './judgement.ts';
 
 export const judgeReceiver: Judge = ({ receiver, log, atUs }) => {
@@ -15,7 +15,6 @@ export const judgeReceiver: Judge = ({ receiver, log, atUs }) => {
   }
   const up = startedAtUs === null ? '' : `, up for ${lengthText(atUs - startedAtUs)}`;
   const lastUs = log?.lastReceivedAtUs ?? null;
-  const last =
-    lastUs === null ? 'nothing has come yet' : `the last came ${lengthText(atUs - lastUs)} ago`;
+  const last = lastUs === null ? 'nothing has come yet' : `the last came ${agoText(atUs - lastUs)}`;
   return well(`takes notifications${up}; ${last}`);
 };

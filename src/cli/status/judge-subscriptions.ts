@@ -1,7 +1,7 @@
 /** Judges whether each subscription runs, and for how long it will. */
 import type { StatusFacts, SubscriptionStatus } from '../../domain/status.ts';
 import { cancelAhead, pauseAhead } from '../../watch/judge/judge-registration.ts';
-import { lengthText, momentText } from '../../watch/plain-figures.ts';
+import { agoText, momentText } from '../../watch/plain-figures.ts';
 import {
   isWatched,
   type Judge,
@@ -60,7 +60,7 @@ function ending({ subscriptions, atUs }: StatusFacts): Judgement | null {
 function summed({ subscriptions, atUs }: StatusFacts): string {
   const running = subscriptions.filter(({ state }) => state === 'running');
   const last = ({ name, lastDeliveryAtUs }: SubscriptionStatus) =>
-    `${name} (${lastDeliveryAtUs === null ? 'nothing yet' : `${lengthText(atUs - lastDeliveryAtUs)} ago`})`;
+    `${name} (${lastDeliveryAtUs === null ? 'nothing yet' : agoText(atUs - lastDeliveryAtUs)})`;
   const others = subscriptions.filter(({ state }) => state !== 'running');
   return [
     running.length === 0 ? 'none runs' : `${running.length} run: ${listed(running.map(last))}`,

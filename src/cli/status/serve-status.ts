@@ -12,7 +12,9 @@ import type { Beside } from './status-sources.ts';
 export interface ServedStatus {
   /** Never rejects. What it resolves with may be some seconds old. */
   status(): Promise<Status>;
-  /** Tells what works beside intake, once that has begun. */
+  /** Why hours are not compared automatically; null when they are. */
+  comparisonOff(): string | null;
+  /** Sets the background jobs, once they have started. */
   tellBeside(beside: Beside): void;
 }
 
@@ -22,6 +24,7 @@ const nothingBeside: Beside = {
   handingOver: () => ({ names: [], fault: null }),
   summaryMode: async () => 'off',
   backupEveryHours: null,
+  comparisonOff: 'This receiver does not compare.',
 };
 
 /** What `/readyz` says in a word; of the store, its own words say more. */
@@ -52,6 +55,7 @@ export function serveStatus(
   });
   return {
     status,
+    comparisonOff: () => beside.comparisonOff,
     tellBeside: (now) => {
       beside = now;
     },

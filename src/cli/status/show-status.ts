@@ -1,5 +1,6 @@
 /** What `earshot status` does: reads the data directory, asks the receiver, and prints how all stands. */
 import { readBackupConfig } from '../../config/backup-config.ts';
+import { comparisonOff, readWatchConfig } from '../../config/completeness-config.ts';
 import { readAll, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { loadEachSink } from '../../config/sinks-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
@@ -31,10 +32,11 @@ export async function showStatus(
   io: Io,
   { json, check, version }: StatusFlags & { version: string },
 ): Promise<void> {
-  const [serve, summary, backup] = readAll(
+  const [serve, summary, backup, watch] = readAll(
     () => readServeConfig(io),
     () => readSummaryConfig(io),
     () => readBackupConfig(io),
+    () => readWatchConfig(io),
   );
   const store = openStoreReader(serve.dataDir);
   try {
@@ -54,6 +56,7 @@ export async function showStatus(
         handingOver: () => handingOver,
         summaryMode: () => summaryModeOf(summary, io.workingDir),
         backupEveryHours: backup.folder === null ? null : backup.everyHours,
+        comparisonOff: comparisonOff({ ...watch, ...serve }),
       }),
       nowUs,
       log: createLogger(io, serve.logLevel),

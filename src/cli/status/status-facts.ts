@@ -3,13 +3,12 @@ import { stat } from 'node:fs/promises';
 import { lifetimeOf } from '../../admin/maintenance/lifetimes.ts';
 import type { Registration } from '../../domain/administration.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { settlingUs } from '../../domain/completeness.ts';
-import { hourOf, reportCoverage } from '../../domain/coverage-report.ts';
+import type { CoverageSummary } from '../../domain/coverage-report.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import type { NotificationQuery } from '../../domain/ports.ts';
+import { readSubscriptionCoverage } from '../../domain/read-coverage.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import type {
-  CoverageStatus,
   LogStatus,
   ReaderStatus,
   SinkStatus,
@@ -81,22 +80,14 @@ function stateOf(registration: Registration): SubscriptionStatus['state'] {
   return isPaused ? 'paused' : 'running';
 }
 
-/** The hours of seven days that are over for long enough to have been compared. */
+/** The coverage of seven days, as `earshot coverage` shows it. */
 export async function coverageFacts(
   { completeness }: Pick<Store, 'completeness'>,
   nowUs: number,
-): Promise<CoverageStatus[]> {
-  const asked = { sinceUs: hourOf(nowUs - weekUs), untilUs: hourOf(nowUs - settlingUs) };
-  const [definitions, hours, wholeSinceUs] = await Promise.all([
-    completeness.definitions(),
-    completeness.coverage(asked),
-    completeness.wholeSinceUs(),
-  ]);
-  return reportCoverage({ ...asked, definitions, hours, wholeSinceUs }).map(
-    ({ subscription, expected, missing, recovered, late, unknownHours }) => {
-      return { subscription, expected, missing, recovered, late, unknownHours };
-    },
-  );
+): Promise<CoverageSummary[]> {
+  const window = { sinceUs: nowUs - weekUs, untilUs: nowUs, nowUs };
+  const coverage = await readSubscriptionCoverage(completeness, window);
+  return coverage.map(({ hours: _, ...summary }) => summary);
 }
 
 /** An index that is to be there and is not has read nothing. */

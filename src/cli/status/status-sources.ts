@@ -14,6 +14,8 @@ export interface Beside {
   summaryMode: () => Promise<SummaryRuleKind>;
   /** How often a backup is made by itself; null where none is. */
   backupEveryHours: number | null;
+  /** Why hours are not compared automatically; null when they are. */
+  comparisonOff: string | null;
 }
 
 export interface StatusSources {

@@ -99,19 +99,21 @@ export const coverageMetrics: readonly StatusMetric[] = [
   labelledGauge(
     'earshot_coverage_events',
     'events',
-    'Events of the last seven days that the catalogue shows (expected), and of those: not in the log (missing), fetched as no push told of them (recovered), pushed late (late).',
+    'Events of the last seven days that the catalogue shows since the subscription began (expected), and of those: not in the log (missing), never pushed and fetched (recovered), pushed late (late). Absent before the first comparison.',
     { subscription: registeredNames, kind: 'expected, missing, recovered, late' },
     ({ coverage }) =>
-      coverage.flatMap(({ subscription, expected, missing, recovered, late }) =>
-        Object.entries({ expected, missing, recovered, late }).map(
-          ([kind, count]): Sample => [{ subscription, kind }, count],
+      coverage
+        .filter(({ state }) => state !== 'not-compared')
+        .flatMap(({ subscription, expected, missing, recovered, late }) =>
+          Object.entries({ expected, missing, recovered, late }).map(
+            ([kind, count]): Sample => [{ subscription, kind }, count],
+          ),
         ),
-      ),
   ),
   labelledGauge(
     'earshot_coverage_unknown_hours',
     'hours',
-    'Hours of the last seven days that are over and have not been compared with the catalogue.',
+    'Hours of the last seven days that ended more than half an hour ago and have not been compared with the catalogue.',
     { subscription: registeredNames },
     ({ coverage }) =>
       coverage.map(({ subscription, unknownHours }) => [{ subscription }, unknownHours]),

@@ -142,13 +142,13 @@ export const certificateMetrics: readonly StatusMetric[] = [
   statusGauge(
     'earshot_certificate_not_after_timestamp_seconds',
     sinceEpoch,
-    'When the certificate ends.',
+    'When the certificate ends. Subtract time() for the seconds left.',
     ({ certificate }) => toSeconds(certificate?.notAfterUs),
   ),
   statusGauge(
     'earshot_certificate_left_days',
     'days',
-    'How long the certificate is still valid; below 0 when it has ended.',
+    'Deprecated, removed in the next version: use earshot_certificate_not_after_timestamp_seconds - time(). Days until the certificate ends; below 0 when it has ended.',
     ({ certificate, atUs }) =>
       certificate?.notAfterUs == null ? null : (certificate.notAfterUs - atUs) / dayUs,
   ),

@@ -24,6 +24,7 @@ function plan(
     name: `${task.subscription} ${task.event} ${task.filter}`,
     span: [task.fromUs, task.toUs].map((us) => (us - t0) / minute),
     hours: [task.hours.fromUs, task.hours.toUs].map((us) => (us - t0) / hour),
+    isEarlier: task.isEarlier,
     subscriptionId: task.subscriptionId,
   }));
 }
@@ -62,11 +63,12 @@ it('leaves out what was asked for by others, before, or after a subscription was
   expect(plan([], [0, 60])).toEqual([]);
 });
 
-it('lets the earliest definition hold for what lies before, when that is asked for', () => {
+it('plans what lies before the earliest definition with it, and counts its first hour apart', () => {
   const definitions = [definition(30, 'A'), definition(60, 'B')];
   expect(plan(definitions, [-120, 90], { reachBack: true })).toMatchObject([
-    { span: [-120, 60], hours: [-2, 1] },
-    { name: 'alps created B', span: [60, 90], hours: [-2, 1] },
+    { name: 'alps created A', span: [-120, 30], hours: [-2, 0], isEarlier: true },
+    { name: 'alps created A', span: [30, 60], hours: [-2, 1], isEarlier: false },
+    { name: 'alps created B', span: [60, 90], hours: [-2, 1], isEarlier: false },
   ]);
 });
 

@@ -156,7 +156,7 @@ export function task(
   fields: Partial<ReconcileTask> = {},
 ): ReconcileTask {
   const window = { fromUs: at(from), toUs: at(to) };
-  const subscription = { subscription: 'alps', subscriptionId: null, filter: '' };
+  const subscription = { subscription: 'alps', subscriptionId: null, filter: '', isEarlier: false };
   return { ...subscription, event, ...window, hours: window, ...fields };
 }
 

@@ -1,0 +1,248 @@
+/** One definition of coverage: all views show the same numbers, on the first day and after a recovery. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createReconcileRounds } from '../../src/cli/reconcile/serve-reconcile.ts';
+import { coverageFacts } from '../../src/cli/status/status-facts.ts';
+import { readReconcileConfig } from '../../src/config/completeness-config.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import { openProducts } from '../../src/store/products/products.ts';
+import { openConsole } from '../console/console-world.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import type { FakeIoOptions } from './fake-io.ts';
+import { hourUs, nowUs, openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
+
+/** In the middle of an hour, which is the first of the subscription: 2026-05-02T10:40Z. */
+const beganUs = nowUs - (100 / 60) * hourUs;
+const firstHour = '2026-05-02T10:00:00.000000Z';
+
+/** Half of all pushes are lost. 20 products an hour, of which some are modified or deleted. */
+async function openFirstDay(atUs = beganUs) {
+  const past = { durationMs: 86_400_000, productsPerDay: 480 };
+  const world = await openReconcileWorld({ past, count: 0 });
+  await world.register('alps', { atUs });
+  const held = await world.held();
+  const pushed = held.filter(
+    ({ PublicationDate }, i) => Date.parse(PublicationDate) * 1_000 >= atUs && i % 2 === 0,
+  );
+  await world.push('alps', pushed);
+  await catchUpIndex({ dataDir: world.dataDir });
+  return world;
+}
+
+/** One round of the comparison that a receiver makes automatically. */
+function compareAutomatically({ dataDir, sandbox, withStore }: ReconcileWorld, atUs = nowUs) {
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
+  };
+  const config = readReconcileConfig({ env, readFile: () => '' });
+  const silent = () => undefined;
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const { signal } = stopping;
+  return withStore(async (store) => {
+    const products = openProducts(dataDir);
+    const io = { nowUs: () => atUs, random: () => 0, fetch, signal };
+    const outcome = await createReconcileRounds({ store, products, log }, config, io, signal)();
+    await products.close();
+    await catchUpIndex({ dataDir });
+    return outcome;
+  });
+}
+
+const counted = ['expected', 'pushed', 'late', 'recovered', 'missing'] as const;
+type Counts = Record<(typeof counted)[number], number>;
+
+const countsOf = (row: Counts): Counts =>
+  Object.fromEntries(counted.map((key) => [key, row[key]])) as Counts;
+
+/** The rows of the first printed table, by the titles of its columns. */
+function printedCounts(out: string, name: string): Counts[] {
+  const [titles = '', ...rows] = out.split('\n\n')[0]?.split('\n') ?? [];
+  const at = titles.trim().split(/ +/);
+  return rows
+    .filter((row) => row.startsWith(`${name} `))
+    .map((row) => {
+      const cells = row.trim().split(/ {2,}/);
+      return Object.fromEntries(
+        counted.map((key) => [key, Number(cells[at.indexOf(key)])]),
+      ) as Counts;
+    });
+}
+
+const sumOf = (rows: readonly Counts[]): Counts =>
+  Object.fromEntries(
+    counted.map((key) => [key, rows.reduce((sum, row) => sum + row[key], 0)]),
+  ) as Counts;
+
+/** The coverage that each view shows. */
+async function views({ run, dataDir, withStore }: ReconcileWorld, options: FakeIoOptions = {}) {
+  const text = await run(['coverage'], options);
+  const json = JSON.parse((await run(['coverage', '--json'], options)).out);
+  const env = {
+    ...{ EARSHOT_TLS: 'off', EARSHOT_LISTEN: `127.0.0.1:${await freePort()}` },
+    ...{ EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD: 'a:secret' },
+    ...options.env,
+  };
+  const status = await run(['status'], { ...options, env });
+  const statusJson = JSON.parse((await run(['status', '--json'], { ...options, env })).out);
+  const api = await withStore(async (store) => {
+    const products = openProducts(dataDir);
+    const now = options.nowUs ?? (() => nowUs);
+    const { completeness } = store;
+    const { get } = await openConsole({ completeness, products, nowUs: now });
+    const answer = (await get('/api/coverage')).json;
+    const facts = await coverageFacts(store, now());
+    await products.close();
+    return { answer, facts };
+  });
+  return { text, json, status, statusJson, ...api };
+}
+
+type Views = Awaited<ReturnType<typeof views>>;
+
+function expectSameNumbers({ text, json, statusJson, answer, facts }: Views, counts: Counts) {
+  expect(printedCounts(text.out, 'alps')).toEqual([counts]);
+  for (const [one] of [json.subscriptions, statusJson.coverage, answer.subscriptions, facts]) {
+    expect(countsOf(one)).toEqual(counts);
+  }
+  const { pushed, late, recovered } = counts;
+  expect(counts.missing).toBe(counts.expected - pushed - late - recovered);
+}
+
+const partOf = (out: string, name: string) =>
+  out
+    .split(/\n(?=.{3}\w)/)
+    .find((line) => line.slice(3).startsWith(name))
+    ?.replaceAll(/\s+/g, ' ');
+
+describe('before anything was compared', () => {
+  it('no view claims that nothing is missing: each says when the first comparison is', async () => {
+    const world = await openFirstDay(nowUs - hourUs / 6);
+    const seen = await views(world);
+    expect(seen.text.code).toBe(0);
+    expect(seen.text.out).toMatch(/\nalps +- +- +- +- +- +0 of 0 h +-\n/);
+    expect(seen.text.out).toContain(
+      '\nalps: not compared yet; the first comparison is at 2026-05-02 13:30 UTC. `earshot reconcile` compares now.\n',
+    );
+    for (const document of [seen.json, seen.answer]) {
+      expect(document.comparison).toEqual({ automatic: true, reason: null });
+      expect(document.subscriptions).toMatchObject([
+        {
+          ...{ state: 'not-compared', complete: null, told: null },
+          ...{ comparedHours: 0, unknownHours: 0, pendingHours: 1 },
+          nextComparison: '2026-05-02T13:30:00.000000Z',
+        },
+      ]);
+    }
+    expect(seen.statusJson.coverage).toMatchObject([{ state: 'not-compared', complete: null }]);
+    expect(partOf(seen.status.out, 'coverage')).toMatch(
+      /not compared: No receiver runs Next: Run `earshot reconcile` to compare now\./,
+    );
+    for (const { out } of [seen.text, seen.status]) expect(out).not.toMatch(/none missing|100 %/);
+  });
+
+  it('that stays so when a command has compared the time before the subscription', async () => {
+    const world = await openFirstDay(nowUs - hourUs / 6);
+    const { code, out, err } = await world.run(['reconcile', '--from', '24h']);
+    expect(code).toBe(0);
+    const own = sumOf(printedCounts(out, 'alps'));
+    expect(own.expected).toBeGreaterThan(0);
+    expect(own.expected).toBeLessThan(10);
+    expect(err).toMatch(
+      /The catalogue has \d{3} events from before the subscription began, which are not expected: \d{3} were not in the log and are fetched now\./,
+    );
+    expect(err).toContain('`earshot coverage` counts this hour when it has ended.');
+    const seen = await views(world);
+    expect(seen.json.subscriptions[0]).toMatchObject({ state: 'not-compared', expected: 0 });
+    for (const { out: text } of [seen.text, seen.status]) {
+      expect(text).toContain('not compared');
+      expect(text).not.toMatch(/none missing|100 %/);
+    }
+  });
+
+  it.each([
+    ['EARSHOT_RECONCILE', 'EARSHOT_RECONCILE is off.'],
+    ['EARSHOT_INDEX', 'EARSHOT_INDEX is off, and a comparison uses the product index.'],
+  ])('says that %s is why nothing is', async (variable, reason) => {
+    const world = await openFirstDay();
+    const env = { [variable]: 'off' };
+    const text = await world.run(['coverage'], { env });
+    expect(text.out).toContain(
+      `\nalps: not compared: ${reason} \`earshot reconcile\` compares now.\n`,
+    );
+    const { out } = await world.run(['coverage', '--json'], { env });
+    const document = JSON.parse(out);
+    expect(document.comparison).toEqual({ automatic: false, reason });
+    expect(document.subscriptions[0]).toMatchObject({ nextComparison: null });
+  });
+});
+
+/** Seven commands, each with a store and an index of its own. */
+const slow = { timeout: 60_000 };
+
+describe('the first hours', () => {
+  const firstHourOf = async ({ run }: ReconcileWorld): Promise<Counts> => {
+    const { out } = await run(['coverage', '--json']);
+    const [one] = JSON.parse(out).subscriptions;
+    return countsOf(one.hours.find(({ hour }: { hour: string }) => hour === firstHour));
+  };
+
+  it(
+    'have the same expected events before, during and after a recovery of the day before',
+    slow,
+    async () => {
+      const world = await openFirstDay();
+      expect(await compareAutomatically(world)).toBe('all');
+      const first = await firstHourOf(world);
+      expect(first.expected).toBeGreaterThan(3);
+      expect(first.recovered).toBeGreaterThan(0);
+      expect(first.missing).toBe(0);
+      // A window that ends with the subscription's beginning, one that holds it, and a count alone.
+      await world.run(['reconcile', '--from', '24h', '--to', '2026-05-02T10:40Z']);
+      expect(await firstHourOf(world)).toEqual(first);
+      await world.run(['reconcile', '--from', '24h']);
+      expect(await firstHourOf(world)).toEqual(first);
+      await world.run(['reconcile', '--from', '24h', '--check']);
+      expect(await firstHourOf(world)).toEqual(first);
+      // A day later it is compared once more.
+      expect(await compareAutomatically(world, nowUs + 25 * hourUs)).toBe('all');
+      expect(await firstHourOf(world)).toEqual(first);
+    },
+  );
+
+  it('have the same counts in each view, as table, text and JSON of reconcile', slow, async () => {
+    const world = await openFirstDay();
+    const window = ['--from', '2026-05-02T10:00Z', '--to', '2026-05-02T12:00Z'];
+    const checked = await world.run(['reconcile', ...window, '--check']);
+    expect(checked.code).toBe(3);
+    const before = sumOf(printedCounts(checked.out, 'alps'));
+    expect(before.missing).toBeGreaterThan(3);
+    expect(checked.err).toContain(`earshot: ${before.missing} events are missing.`);
+    expectSameNumbers(await views(world), before);
+
+    // One half of what is missing is recovered first.
+    const half = ['--from', '2026-05-02T11:00Z', '--to', '2026-05-02T12:00Z'];
+    const some = await world.run(['reconcile', ...half, '--json']);
+    const recovered = JSON.parse(some.out).fetched;
+    expect(recovered).toBeGreaterThan(0);
+    const after = await world.run(['reconcile', ...window]);
+    const counts = sumOf(printedCounts(after.out, 'alps'));
+    expect(counts).toEqual({ ...before, recovered: before.missing, missing: 0 });
+    const now = before.missing - recovered;
+    expect(after.err).toContain(
+      `${now} of ${before.expected} events were missing and are recovered now. ${recovered} had been recovered before.`,
+    );
+    expect(after.err).not.toMatch(/are missing/);
+    const document = JSON.parse((await world.run(['reconcile', ...window, '--json'])).out);
+    expect(sumOf(document.counts)).toEqual(counts);
+    expect(document.fetched).toBe(0);
+    const seen = await views(world);
+    expectSameNumbers(seen, counts);
+    expect(seen.text.out).toMatch(/ 2 of 2 h +100 %\n/);
+    expect(partOf(seen.status.out, 'coverage')).toContain(
+      `7 days, 2 of 2 h compared; ${counts.expected} events: none missing, ${counts.recovered} recovered`,
+    );
+  });
+});

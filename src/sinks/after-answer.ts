@@ -72,7 +72,7 @@ export function createAfterAnswer(
       }
       const { kind, reason: error } = answer;
       if (kind === 'refused') health.noteAnswer();
-      if (kind === 'refused' || kind === 'unreadable') return afterRefusal(item, error);
+      if (kind === 'refused' || kind === 'failed') return afterRefusal(item, error);
       const isMisconfigured = kind === 'misconfigured';
       const retryAfterMs = kind === 'unavailable' ? answer.retryAfterMs : null;
       health.noteFailure({ id, startedAtUs, isMisconfigured, retryAfterMs });

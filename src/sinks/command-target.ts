@@ -16,8 +16,10 @@ export function createCommandTarget(
 ): Target {
   return {
     handOver: async (item, signal) => {
+      // Outside of the `try`: a document that cannot be written is no fault of the program.
+      const line = `${JSON.stringify(item)}\n`;
       try {
-        const end = await run(command, `${JSON.stringify(item)}\n`, { timeoutMs, signal });
+        const end = await run(command, line, { timeoutMs, signal });
         return answerOf({ ...end, timedOut: end.timedOut || signal.aborted });
       } catch (error) {
         return cannotStart(command[0] ?? '', error);

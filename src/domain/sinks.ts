@@ -16,11 +16,17 @@ export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
  */
 export const sinkWaitingMax = 1_000;
 
+/** Longest delay before the retry of an item, before jitter of a quarter. */
+export const sinkRetryDelayMaxMs = 3_600_000;
+
+/** Longest `Retry-After` that is obeyed: a sink that asks for a longer delay is tried after this one. */
+export const sinkRetryAfterMaxMs = 3_600_000;
+
 /**
- * No item waits longer than this for its next try. What is due later was dated by a clock that ran ahead, and is
- * due now; `nextTryAtUs` must stay below.
+ * Longest delay that the two give. An item that is due later was dated by a clock that ran ahead, and is due now;
+ * `nextTryAtUs` must stay below.
  */
-export const sinkWaitMaxUs = 7 * 86_400_000_000;
+export const sinkWaitMaxUs = (1.25 * sinkRetryDelayMaxMs + sinkRetryAfterMaxMs) * 1_000;
 
 export const sinkReader = (sink: string) => `sink:${sink}`;
 

@@ -27,9 +27,11 @@ export function createServicePause(io: {
   random: () => number;
 }): ServicePause {
   let failures = 0;
-  let untilUs = 0;
+  let pause = { fromUs: 0, untilUs: 0 };
+  // A pause that begins in the future was begun by a clock that ran ahead: it is over.
+  const untilUs = () => (io.nowUs() < pause.fromUs ? 0 : pause.untilUs);
   return {
-    untilUs: () => untilUs,
+    untilUs,
     isProbing: () => failures > 0,
     noteFault: (scope, retryAfterMs) => {
       const ownMs =
@@ -39,13 +41,14 @@ export function createServicePause(io: {
       const askedMs = Math.min(retryAfterMs ?? 0, retryAfterMsMax);
       failures += 1;
       const pauseMs = Math.max(askedMs, ownMs);
-      untilUs = Math.max(untilUs, io.nowUs() + Math.round(pauseMs * 1000));
-      return untilUs;
+      const fromUs = io.nowUs();
+      pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
+      return pause.untilUs;
     },
     noteAnswer: () => {
-      if (io.nowUs() < untilUs) return;
+      if (io.nowUs() < untilUs()) return;
       failures = 0;
-      untilUs = 0;
+      pause = { fromUs: 0, untilUs: 0 };
     },
   };
 }

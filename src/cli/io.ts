@@ -34,6 +34,8 @@ export interface Io {
   ask: (question: string) => Promise<string | null>;
   /** Aborted when the user, or the system, asks the program to end. */
   signal: AbortSignal;
+  /** Ends the process at once, whatever is still open. */
+  exit: (code: number) => void;
 }
 
 /** The real world. Reads `.env` when there is one; what is set already wins. */
@@ -70,6 +72,7 @@ export function createProcessIo(): Io {
     workingDir: process.cwd(),
     ask: (question) => ask(question, stop.signal),
     signal: stop.signal,
+    exit: (code) => process.exit(code),
   };
 }
 

@@ -13,7 +13,7 @@ import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import type { SummaryConfig } from '../config/summary-config.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
-import { createClosers } from './closers.ts';
+import type { Closers } from './closers.ts';
 import type { Io } from './io.ts';
 import type { MaintenanceLoop } from './maintenance-loop.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -31,13 +31,19 @@ export interface BesideConfig {
   backup: BackupConfig;
 }
 
-/** Starts every part that is wanted; `close` ends them in reverse. None of them is ever in the way of intake. */
+/** What the background jobs are started with; each is added to the closers as soon as it runs. */
+interface Means {
+  log: Logger;
+  io: Io;
+  closers: Closers;
+}
+
+/** Starts every background job that is configured. None of them is ever in the way of intake. */
 export async function startBeside(
   receiver: RunningReceiver,
   { version, serve, account, summary, reconcile, watch, keep, compact, backup }: BesideConfig,
-  log: Logger,
-  io: Io,
-): Promise<{ close(): Promise<void> }> {
+  { log, io, closers }: Means,
+): Promise<void> {
   const [
     { startUptimeMarks },
     { serveSummaries },
@@ -51,29 +57,28 @@ export async function startBeside(
     import('./alerts/serve-watchdog.ts'),
     import('./sinks/serve-sinks.ts'),
   ]);
-  const closers = createClosers();
   const { completeness } = receiver.store;
   const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
-  closers.add(() => uptime.stop());
+  closers.add(() => uptime.stop(), 'uptime marks');
   const maintenance = await maintainBeside(receiver, account, log, io);
-  closers.add(() => maintenance?.stop());
+  closers.add(() => maintenance?.stop(), 'maintenance');
   const isCompared = await reconcileBeside(
     receiver,
     { serve, reconcile, watch },
     { log, io, closers },
   );
   const pruning = await pruneBeside(receiver, keep, log, io);
-  closers.add(() => pruning?.stop());
+  closers.add(() => pruning?.stop(), 'pruning');
   const compacting = await compactBeside(receiver, compact, log, io);
-  closers.add(() => compacting?.stop());
+  closers.add(() => compacting?.stop(), 'compacting');
   const backups = await backUpBeside(receiver, { ...backup, version }, log, io);
-  closers.add(() => backups?.stop());
+  closers.add(() => backups?.stop(), 'backups');
   const backupEveryHours = backup.folder === null ? null : backup.everyHours;
   const { dataDir, index } = serve;
   const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
-  closers.add(() => summaries?.stop());
+  closers.add(() => summaries?.stop(), 'summaries');
   const sinks = await serveSinks(receiver, { dataDir }, log, io);
-  closers.add(() => sinks.stop());
+  closers.add(() => sinks.stop(), 'sinks');
   const watched = {
     ...watch,
     ...serve,
@@ -83,7 +88,7 @@ export async function startBeside(
     backupEveryHours,
   };
   const watchdog = serveWatchdog(receiver, watched, log, io);
-  closers.add(() => watchdog.stop());
+  closers.add(() => watchdog.stop(), 'watchdog');
   const summaryMode = summaryModeOf(summary, io.workingDir);
   // What is wrong with the rules has been told; here it shows in the status.
   summaryMode.catch(() => undefined);
@@ -93,7 +98,6 @@ export async function startBeside(
     summaryMode: () => summaryMode,
     backupEveryHours,
   });
-  return { close: closers.closeAll };
 }
 
 /** Nothing is ever removed where nobody has said what is to be kept. */
@@ -135,7 +139,7 @@ async function backUpBeside(
 async function reconcileBeside(
   { store, products }: RunningReceiver,
   { serve, reconcile, watch }: Pick<BesideConfig, 'serve' | 'reconcile' | 'watch'>,
-  { log, io, closers }: { log: Logger; io: Io; closers: ReturnType<typeof createClosers> },
+  { log, io, closers }: Means,
 ): Promise<boolean> {
   const reason = !watch.reconcile
     ? 'EARSHOT_RECONCILE is off.'
@@ -148,7 +152,7 @@ async function reconcileBeside(
   }
   const { startReconcile } = await import('./reconcile/serve-reconcile.ts');
   const loop = startReconcile({ store, products, log }, reconcile, io);
-  closers.add(() => loop.stop());
+  closers.add(() => loop.stop(), 'reconcile');
   return true;
 }
 

@@ -50,14 +50,17 @@ export async function startBeside(
     { summaryModeOf },
     { serveWatchdog },
     { serveSinks },
+    { watchConfig },
   ] = await Promise.all([
     import('./uptime-marks.ts'),
     import('./summaries/serve-summaries.ts'),
     import('./summaries/summary-mode.ts'),
     import('./alerts/serve-watchdog.ts'),
     import('./sinks/serve-sinks.ts'),
+    import('./reload-config.ts'),
   ]);
   const { completeness } = receiver.store;
+  const config = watchConfig(io.workingDir, log);
   const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
   closers.add(() => uptime.stop(), 'uptime marks');
   const maintenance = await maintainBeside(receiver, account, log, io);
@@ -76,28 +79,43 @@ export async function startBeside(
   const backupEveryHours = backup.folder === null ? null : backup.everyHours;
   const { dataDir, index } = serve;
   const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
-  closers.add(() => summaries?.stop(), 'summaries');
+  closers.add(() => summaries.stop(), 'summaries');
   const sinks = await serveSinks(receiver, { dataDir }, log, io);
   closers.add(() => sinks.stop(), 'sinks');
+  const handingOver = () => ({ ...sinks.handingOver(), rejected: config.rejected() });
   const watched = {
     ...watch,
     ...serve,
     reconcile: isCompared,
     maintenance: maintenance !== undefined,
-    handingOver: sinks.handingOver,
+    handingOver,
     backupEveryHours,
   };
   const watchdog = serveWatchdog(receiver, watched, log, io);
   closers.add(() => watchdog.stop(), 'watchdog');
-  const summaryMode = summaryModeOf(summary, io.workingDir);
-  // What is wrong with the rules has been told; here it shows in the status.
-  summaryMode.catch(() => undefined);
-  receiver.tellBeside({
-    version,
-    handingOver: sinks.handingOver,
-    summaryMode: () => summaryMode,
-    backupEveryHours,
+  const mode = createMode(() => summaryModeOf(summary, io.workingDir));
+  receiver.tellBeside({ version, handingOver, summaryMode: mode.current, backupEveryHours });
+  config.start(async (loaded) => {
+    await sinks.change(loaded);
+    await summaries.reload();
+    mode.reload();
   });
+  closers.add(() => config.stop(), 'configuration file');
+}
+
+/** The summary mode as the rules were read last. */
+function createMode<Mode>(read: () => Promise<Mode>) {
+  const readMode = () => {
+    const mode = read();
+    // Faults of the rules have been logged; here they show in the status.
+    mode.catch(() => undefined);
+    return mode;
+  };
+  let mode = readMode();
+  const reload = () => {
+    mode = readMode();
+  };
+  return { reload, current: () => mode };
 }
 
 /** Nothing is ever removed where nobody has said what is to be kept. */

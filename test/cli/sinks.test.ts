@@ -108,7 +108,7 @@ describe('earshot sinks list', () => {
 
   it('says that no receiver hands over, until one does', async () => {
     const { dataDir, earshot } = await openRefusedWorld();
-    const note = 'No receiver is handing over: nothing moves until `earshot start`.';
+    const note = 'No receiver delivers to sinks: nothing moves until `earshot start`.';
     expect((await earshot(['sinks', 'list'])).err).toContain(note);
     const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
     onTestFinished(release);

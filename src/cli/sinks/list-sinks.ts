@@ -1,6 +1,7 @@
 /** `earshot sinks list`: how far each sink is, and why it may not be further. */
 import { readDataConfig } from '../../config/read-config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
+import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
 import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
@@ -17,25 +18,45 @@ import { unknownWanted } from './wanted-subscriptions.ts';
 
 export async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   const { dataDir } = readDataConfig(io);
-  const loaded = await loadEachSink(io.workingDir);
+  const { loaded, rejected } = await loadOrReason(io);
   const store = openStoreReader(dataDir);
   try {
-    const rows = await sinkRows(loaded, store);
+    const rows = (await sinkRows(loaded, store)).map((row) =>
+      rejected === null ? row : { ...row, target: 'unknown' as const },
+    );
+    if (rejected !== null && rows.length === 0) throw new AppError('configuration', rejected);
     const noFile = noFileNote(io);
-    if (json) await writeJson(io.stdout, rows);
-    else if ((await printTable(io.stdout, columns, rows)) === 0) {
+    if (json) {
+      await writeJson(io.stdout, rows);
+      if (rejected !== null) io.stderr.write(`${rejected}\n`);
+    } else if ((await printTable(io.stdout, columns, rows)) === 0) {
       const where = noFile === null ? '' : ` ${noFile}`;
       io.stderr.write(`There are no sinks.${where} docs/sinks.md shows how one is written.\n`);
     } else {
-      await printSinkNotes(io, rows, { sinks: store.sinks, hasFile: noFile === null });
-      const unknown = await unknownWanted(loaded.definitions, store, io);
+      await printSinkNotes(io, rows, {
+        sinks: store.sinks,
+        hasFile: noFile === null && rejected === null,
+      });
+      const unknown = rejected === null ? await unknownWanted(loaded.definitions, store, io) : [];
       const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
-      for (const note of [noFile, ...warnings, await receiverNote(dataDir)]) {
+      for (const note of [rejected, noFile, ...warnings, await receiverNote(dataDir)]) {
         if (note !== null) io.stderr.write(`\n${note}\n`);
       }
     }
   } finally {
     await store.close();
+  }
+}
+
+/** A file that cannot be read hides no sink that the store knows. Rejects where the store knows none either. */
+async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
+  try {
+    return { loaded: await loadEachSink(workingDir), rejected: null };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const why = [error.message, ...error.details].join(' ');
+    const rejected = `The current earshot.config.ts is rejected: ${why} A running receiver continues with the version before.`;
+    return { loaded: { definitions: [], faulty: [] }, rejected };
   }
 }
 

@@ -3,8 +3,11 @@ import type { SinkDefinition } from '../../domain/sinks.ts';
 
 export interface SinkRow {
   sink: string;
-  /** Null for one that earshot.config.ts no longer has; `faulty` for one that cannot be started. */
-  target: SinkDefinition['target']['kind'] | 'faulty' | null;
+  /**
+   * Null for one that earshot.config.ts no longer has; `faulty` for one that cannot be started; `unknown` while the file
+   * cannot be read.
+   */
+  target: SinkDefinition['target']['kind'] | 'faulty' | 'unknown' | null;
   /** Notifications of the log that it has not looked at; null before its first start. */
   behind: number | null;
   waiting: number;

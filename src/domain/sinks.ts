@@ -117,6 +117,13 @@ export interface SinkCounts {
   error: string | null;
 }
 
+/** What a sink has acknowledged, replays included. */
+export interface SinkDeliveries {
+  sink: string;
+  delivered: number;
+  lastAtUs: number;
+}
+
 /** The questions. All reject with `unavailable`. */
 export interface SinkReader {
   /**
@@ -138,6 +145,8 @@ export interface SinkReader {
   }): AsyncIterable<SinkItem>;
   /** By name; only sinks that have or had items, cursors or replays. */
   counts(): Promise<SinkCounts[]>;
+  /** By name; only sinks that have acknowledged something. */
+  deliveries(): Promise<SinkDeliveries[]>;
   /**
    * A replay that has the same filter, covers the window, reaches `lastPosition`, and is not all handed over; null
    * where there is none. `7d` asked for twice is the same, though its window begins a little later.
@@ -166,12 +175,13 @@ export interface Sinks extends SinkReader {
     atUs: number;
   }): Promise<boolean>;
   /**
-   * Says what came of items. What was taken is forgotten. `counts` adds to the attempts, as `dead` does. An item
+   * Writes the result of items. An acknowledged item is removed, and counts as delivered at `deliveredAtUs`; without that
+   * time it is removed only, because the sink does not want it any more. `counts` adds to the attempts, as `dead` does. An item
    * that is gone, or a dead letter that would fail once more, is passed over.
    */
   settle(
     results: readonly (
-      | { id: number; outcome: 'taken' }
+      | { id: number; outcome: 'taken'; deliveredAtUs?: number }
       | { id: number; outcome: 'postponed'; error: string; nextTryAtUs: number; counts: boolean }
       | { id: number; outcome: 'dead'; error: string }
     )[],

@@ -72,7 +72,7 @@ export function createAfterAnswer(
         taken += 1;
         failed.delete(id);
         health.noteAnswer();
-        return { id, outcome: 'taken' };
+        return { id, outcome: 'taken', deliveredAtUs: nowUs() };
       }
       const { kind, reason: error } = answer;
       if (kind === 'refused') health.noteAnswer();

@@ -2,7 +2,7 @@
 import { isAppError } from '../domain/app-error.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import type { SinkDefinition, SinkItem } from '../domain/sinks.ts';
-import { handOverOf } from './hand-over-document.ts';
+import { type HandOver, handOverOf } from './hand-over-document.ts';
 import { recordOf } from './record-of.ts';
 import type { SinkWorld } from './sink-world.ts';
 import type { Target, TargetAnswer } from './target.ts';
@@ -27,15 +27,29 @@ export async function attempt(
     const { name: sink } = definition;
     const { replayId } = item;
     const document = handOverOf({ row, record: recordOf(body, row), sink, replayId });
-    return await withinTime(definition.timeoutMs, means, (signal) =>
-      means.target.handOver(document, signal),
-    );
+    return await attemptOnce(document, definition, means);
   } catch (err) {
     const { id, position } = item;
     means.logger.error({ sink: definition.name, item: id, position, err }, 'a delivery failed');
     const why = err instanceof Error ? err.message : String(err);
     return { kind: 'failed', reason: `the delivery failed within earshot: ${why}` };
   }
+}
+
+/** What `earshot sinks test` sends: a document like any other, with an id that no delivery has. */
+export function testDocument(row: NotificationRow, body: Uint8Array, sink: string, testId: string) {
+  const document = handOverOf({ row, record: recordOf(body, row), sink, replayId: null });
+  const id = `test_${testId}`;
+  return { ...document, id, notificationId: id, test: true as const };
+}
+
+/** Sends one document, outside of the sink's queue. Never rejects for what the target does. */
+export async function attemptOnce(
+  document: HandOver,
+  { timeoutMs }: Pick<SinkDefinition, 'timeoutMs'>,
+  means: Pick<SinkWorld, 'pause'> & { target: Target; signal: AbortSignal },
+): Promise<TargetAnswer> {
+  return withinTime(timeoutMs, means, (signal) => means.target.handOver(document, signal));
 }
 
 /** Aborts the signal of `work` when the time is up, or when the sink's own signal is aborted. */

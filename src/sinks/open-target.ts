@@ -8,11 +8,11 @@ import { createWebhookTarget } from './webhook-target.ts';
 /** Connects to nothing yet. */
 export function openTarget(
   { name, target, timeoutMs }: Pick<SinkDefinition, 'name' | 'target' | 'timeoutMs'>,
-  world: Pick<SinkWorld, 'run' | 'fetch' | 'nowUs' | 'connectNats'>,
+  world: Pick<SinkWorld, 'run' | 'fetch' | 'nowUs' | 'connectNats' | 'logger'>,
 ): Target {
   switch (target.kind) {
     case 'command':
-      return createCommandTarget(target, { run: world.run, timeoutMs });
+      return createCommandTarget(target, { ...world, name, timeoutMs });
     case 'webhook':
       return createWebhookTarget(target, world);
     case 'nats':

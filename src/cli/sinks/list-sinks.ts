@@ -1,7 +1,7 @@
 /** `earshot sinks list`: how far each sink is, and why it may not be further. */
 import { readDataConfig } from '../../config/read-config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
 import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
@@ -16,12 +16,26 @@ import { printSinkNotes } from './sink-notes.ts';
 import type { SinkRow } from './sink-row.ts';
 import { unknownWanted } from './wanted-subscriptions.ts';
 
-export async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
+export async function listSinks(io: Io, flags: { json?: true }): Promise<void> {
+  const read = await loadOrReason(io);
+  try {
+    await printSinks(io, flags, read);
+  } catch (error) {
+    // Without a data directory, the fault of the file is what to fix first.
+    if (read.rejected === null || !isAppError(error, 'configuration')) throw error;
+    throw new AppError('configuration', read.rejected);
+  }
+}
+
+async function printSinks(
+  io: Io,
+  { json }: { json?: true },
+  { loaded, rejected }: Awaited<ReturnType<typeof loadOrReason>>,
+): Promise<void> {
   const { dataDir } = readDataConfig(io);
-  const { loaded, rejected } = await loadOrReason(io);
   const store = openStoreReader(dataDir);
   try {
-    const rows = (await sinkRows(loaded, store)).map((row) =>
+    const rows = (await sinkRows(loaded, store, io)).map((row) =>
       rejected === null ? row : { ...row, target: 'unknown' as const },
     );
     if (rejected !== null && rows.length === 0) throw new AppError('configuration', rejected);
@@ -62,10 +76,12 @@ async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
 
 async function sinkRows(
   { definitions, faulty }: LoadedSinks,
-  store: Pick<StoreReader, 'sinks' | 'cursor'> & Pick<NotificationLog, 'lastPosition'>,
+  store: Pick<StoreReader, 'sinks' | 'cursor'> & Pick<NotificationLog, 'lastPosition' | 'find'>,
+  { nowUs }: Pick<Io, 'nowUs'>,
 ): Promise<SinkRow[]> {
-  const [counts, replays, lastPosition] = await Promise.all([
+  const [counts, deliveries, replays, lastPosition] = await Promise.all([
     store.sinks.counts(),
+    store.sinks.deliveries(),
     openReplays(store.sinks),
     store.lastPosition(),
   ]);
@@ -78,6 +94,10 @@ async function sinkRows(
       const count = counts.find((one) => one.sink === sink);
       const cursor = await store.cursor(sinkReader(sink));
       const oldest = count?.oldestQueuedAtUs ?? null;
+      const done = deliveries.find((one) => one.sink === sink);
+      const undelivered = [oldest, cursor === null ? null : await firstUnread(cursor, store)];
+      const since = undelivered.filter((atUs) => atUs !== null);
+      const ages = since.map((atUs) => Math.max(0, Math.round((nowUs() - atUs) / 1_000_000)));
       return {
         sink,
         target: sound ?? (fault === undefined ? null : 'faulty'),
@@ -86,11 +106,22 @@ async function sinkRows(
         dead: count?.dead ?? 0,
         oldestWaiting: oldest === null ? null : formatDateUs(oldest),
         error: count?.error ?? null,
+        delivered: done?.delivered ?? 0,
+        lastDelivery: done === undefined ? null : formatDateUs(done.lastAtUs),
+        lag: cursor === null && ages.length === 0 ? null : Math.max(0, ...ages),
         replays: replays.filter((one) => one === sink).length,
         problems: fault?.problems ?? [],
       };
     }),
   );
+}
+
+/** When the first notification was received that was not read for the sink yet; null where all were. */
+async function firstUnread(cursor: number, { find }: Pick<NotificationLog, 'find'>) {
+  for await (const { receivedAtUs } of find({ afterPosition: cursor, order: 'oldest', limit: 1 })) {
+    return receivedAtUs;
+  }
+  return null;
 }
 
 async function openReplays(sinks: SinkReader): Promise<string[]> {
@@ -108,8 +139,10 @@ const columns: readonly Column<SinkRow>[] = [
   { title: 'waiting', value: ({ waiting }) => whole(waiting), align: 'right' },
   { title: 'dead', value: ({ dead }) => whole(dead), align: 'right' },
   { title: 'replays', value: ({ replays }) => whole(replays), align: 'right' },
+  { title: 'lag (s)', value: ({ lag }) => (lag === null ? '-' : whole(lag)), align: 'right' },
+  { title: 'delivered', value: ({ delivered }) => whole(delivered), align: 'right' },
   {
-    title: 'oldest (UTC)',
-    value: ({ oldestWaiting }) => oldestWaiting?.slice(0, 16).replace('T', ' ') ?? '-',
+    title: 'last (UTC)',
+    value: ({ lastDelivery }) => lastDelivery?.slice(5, 16).replace('T', ' ') ?? '-',
   },
 ];

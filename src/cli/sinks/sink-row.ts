@@ -14,6 +14,11 @@ export interface SinkRow {
   dead: number;
   oldestWaiting: string | null;
   error: string | null;
+  /** Acknowledged deliveries, replays included, and the time of the last. */
+  delivered: number;
+  lastDelivery: string | null;
+  /** Age of the oldest notification that was not delivered, in seconds; 0 where there is none, null before the first start. */
+  lag: number | null;
   /** Replays that are not all queued. */
   replays: number;
   /** What is wrong with a faulty one; no secret is in it. */

@@ -38,11 +38,12 @@ function listCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
-target: gone where earshot.config.ts does not have the sink any more, faulty where it cannot be
-started, unknown while the file is rejected. behind: entries of the log that were not read for the
-sink yet; - before its first start. replays: those that are not queued completely. lag: age of the
-oldest notification that was not delivered, in seconds. delivered: acknowledged deliveries; last: the
-time of the last one.
+target: gone where earshot.config.ts does not have the sink any more, faulty
+where it cannot be started, unknown while the file is rejected. behind: entries
+of the log that were not read for the sink yet; - before its first start.
+replays: those that are not queued completely. lag: age of the oldest
+notification that was not delivered, in seconds. delivered: acknowledged
+deliveries; last: the time of the last one.
 
 Example:
   $ earshot sinks list`,

@@ -47,6 +47,7 @@ export function createMonthIo(own: {
     workingDir: own.folder,
     ask: async () => null,
     signal: new AbortController().signal,
+    exit: () => undefined,
   };
 }
 

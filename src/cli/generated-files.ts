@@ -31,4 +31,5 @@ export const idleIo: Io = {
   workingDir: '',
   ask: async () => null,
   signal: new AbortController().signal,
+  exit: () => undefined,
 };

@@ -44,6 +44,8 @@ export interface Io {
   ask: (question: string, how?: { hidden: boolean }) => Promise<string | null>;
   /** Aborted when the user, or the system, asks the program to end. */
   signal: AbortSignal;
+  /** Ends the process at once, whatever is still open. */
+  exit: (code: number) => void;
 }
 
 /** Two signals within this time are one request to stop. */
@@ -87,6 +89,7 @@ export function createProcessIo(): Io {
     workingDir: process.cwd(),
     ask: (question, { hidden } = { hidden: false }) => ask(question, hidden, stop.signal),
     signal: stop.signal,
+    exit: (code) => process.exit(code),
   };
 }
 

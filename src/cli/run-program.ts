@@ -5,13 +5,13 @@ import type { Readable, Writable } from 'node:stream';
 import type { ProgramEnd, RunProgram } from '../domain/run-program.ts';
 import type { Io } from './io.ts';
 
-/** Of its standard error, of which the end is kept. */
-const stderrCharactersMax = 4_096;
+/** Characters of its standard output, and of its standard error, that are kept: the last ones. */
+const outputCharactersMax = 4_096;
 /** Between asking a program to end and ending it. */
 const graceMs = 2_000;
 /** From SIGKILL on: one that may not be ended, as it runs as another user, is left to itself then. */
 const leaveAfterMs = 1_000;
-/** What it started may hold its standard error open for good. */
+/** What it started may hold its output open permanently. */
 const lastWordsMs = 200;
 
 /** Where the code of our own is kept that was compiled once: set by the program's first lines. */
@@ -20,7 +20,7 @@ const ownNames: readonly string[] = ['NODE_COMPILE_CACHE'];
 /**
  * The program gets the environment without the variables of earshot, which hold secrets, and leads a process
  * group of its own: when its time is up, all of the group get SIGTERM, and SIGKILL after two seconds. A second
- * later this resolves whatever became of it. Its standard output is thrown away.
+ * later this resolves whatever became of it.
  */
 export function createRunProgram(
   { env }: Pick<Io, 'env'>,
@@ -35,7 +35,7 @@ export function createRunProgram(
     const child = spawn(program, args, {
       env: ownEnv,
       detached: true,
-      stdio: ['pipe', 'ignore', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
     // It may end without reading all that it is given.
     child.stdin.on('error', () => undefined);
@@ -48,21 +48,23 @@ export function createRunProgram(
 type SendSignal = (pid: number, signal: 'SIGTERM' | 'SIGKILL') => unknown;
 
 function endOf(
-  child: ChildProcessByStdio<Writable, null, Readable>,
+  child: ChildProcessByStdio<Writable, Readable, Readable>,
   limits: Parameters<RunProgram>[2],
   sendSignal: SendSignal,
 ): Promise<ProgramEnd> {
   return new Promise((resolve, reject) => {
-    let stderr = '';
+    const output = { stdout: '', stderr: '' };
     const leave = () => {
-      for (const part of [child.stdin, child.stderr]) part.destroy();
+      for (const part of [child.stdin, child.stdout, child.stderr]) part.destroy();
       child.unref();
-      resolve({ exitCode: null, signal: null, timedOut: true, stderr });
+      resolve({ exitCode: null, signal: null, timedOut: true, ...output });
     };
     const ending = endInTime(child, limits, { sendSignal, leave });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr = (stderr + text).slice(-stderrCharactersMax);
-    });
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        output[name] = (output[name] + text).slice(-outputCharactersMax);
+      });
+    }
     child.on('error', (error) => {
       // One that runs and cannot be told to end still says how it ended.
       if (child.pid !== undefined) return;
@@ -73,8 +75,9 @@ function endOf(
       ending.clear();
       const done = () => {
         clearTimeout(timer);
+        child.stdout.destroy();
         child.stderr.destroy();
-        resolve({ exitCode, signal, timedOut: ending.timedOut(), stderr });
+        resolve({ exitCode, signal, timedOut: ending.timedOut(), ...output });
       };
       const timer = setTimeout(done, lastWordsMs);
       child.on('close', done);

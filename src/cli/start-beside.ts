@@ -17,7 +17,7 @@ import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import type { SummaryConfig } from '../config/summary-config.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
-import { createClosers } from './closers.ts';
+import type { Closers } from './closers.ts';
 import type { Io } from './io.ts';
 import type { MaintenanceLoop } from './maintenance-loop.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -35,70 +35,102 @@ export interface BesideConfig {
   backup: BackupConfig;
 }
 
-/** Starts every part that is wanted; `close` ends them in reverse. None of them is ever in the way of intake. */
+/** What the background jobs are started with; each is added to the closers as soon as it runs. */
+interface Deps {
+  log: Logger;
+  io: Io;
+  closers: Closers;
+}
+
+/** Starts every background job that is configured. None of them delays intake. */
 export async function startBeside(
   receiver: RunningReceiver,
   { version, serve, account, summary, reconcile, watch, keep, compact, backup }: BesideConfig,
-  log: Logger,
-  io: Io,
-): Promise<{ close(): Promise<void> }> {
+  { log, io, closers }: Deps,
+): Promise<void> {
   const [
     { startUptimeMarks },
     { serveSummaries },
     { summaryModeOf },
     { serveWatchdog },
     { serveSinks },
-  ] = await Promise.all([
-    import('./uptime-marks.ts'),
-    import('./summaries/serve-summaries.ts'),
-    import('./summaries/summary-mode.ts'),
-    import('./alerts/serve-watchdog.ts'),
-    import('./sinks/serve-sinks.ts'),
-  ]);
-  const closers = createClosers();
+    { watchConfig },
+  ] = await loadJobs();
   const { completeness } = receiver.store;
+  const config = watchConfig(io.workingDir, log);
   const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
-  closers.add(() => uptime.stop());
+  closers.add(() => uptime.stop(), 'uptime marks');
   const maintenance = await maintainBeside(receiver, account, log, io);
-  closers.add(() => maintenance?.stop());
+  closers.add(() => maintenance?.stop(), 'maintenance');
   const whyNotCompared = await reconcileBeside(
     receiver,
     { serve, reconcile, watch },
     { log, io, closers },
   );
   const pruning = await pruneBeside(receiver, keep, log, io);
-  closers.add(() => pruning?.stop());
+  closers.add(() => pruning?.stop(), 'pruning');
   const compacting = await compactBeside(receiver, compact, log, io);
-  closers.add(() => compacting?.stop());
+  closers.add(() => compacting?.stop(), 'compacting');
   const backups = await backUpBeside(receiver, { ...backup, version }, log, io);
-  closers.add(() => backups?.stop());
+  closers.add(() => backups?.stop(), 'backups');
   const backupEveryHours = backup.folder === null ? null : backup.everyHours;
   const { dataDir, index } = serve;
   const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
-  closers.add(() => summaries?.stop());
+  closers.add(() => summaries.stop(), 'summaries');
   const sinks = await serveSinks(receiver, { dataDir }, log, io);
-  closers.add(() => sinks.stop());
+  closers.add(() => sinks.stop(), 'sinks');
+  const handingOver = () => ({ ...sinks.handingOver(), rejected: config.rejected() });
   const watched = {
     ...watch,
     ...serve,
     reconcile: whyNotCompared === null,
     maintenance: maintenance !== undefined,
-    handingOver: sinks.handingOver,
+    handingOver,
     backupEveryHours,
   };
   const watchdog = serveWatchdog(receiver, watched, log, io);
-  closers.add(() => watchdog.stop());
-  const summaryMode = summaryModeOf(summary, io.workingDir);
-  // What is wrong with the rules has been told; here it shows in the status.
-  summaryMode.catch(() => undefined);
+  closers.add(() => watchdog.stop(), 'watchdog');
+  const mode = createMode(() => summaryModeOf(summary, io.workingDir));
   receiver.tellBeside({
     version,
-    handingOver: sinks.handingOver,
-    summaryMode: () => summaryMode,
+    handingOver,
+    summaryMode: mode.current,
     backupEveryHours,
     comparisonOff: whyNotCompared,
   });
-  return { close: closers.closeAll };
+  config.start(async (loaded) => {
+    await sinks.change(loaded);
+    await summaries.reload();
+    mode.reload();
+  });
+  closers.add(() => config.stop(), 'configuration file');
+}
+
+/** Loads the code of the background jobs, which other commands do not need. */
+function loadJobs() {
+  return Promise.all([
+    import('./uptime-marks.ts'),
+    import('./summaries/serve-summaries.ts'),
+    import('./summaries/summary-mode.ts'),
+    import('./alerts/serve-watchdog.ts'),
+    import('./sinks/serve-sinks.ts'),
+    import('./reload-config.ts'),
+  ]);
+}
+
+/** The summary mode as the rules were read last. */
+function createMode<Mode>(read: () => Promise<Mode>) {
+  const readMode = () => {
+    const mode = read();
+    // Faults of the rules have been logged; here they show in the status.
+    mode.catch(() => undefined);
+    return mode;
+  };
+  let mode = readMode();
+  const reload = () => {
+    mode = readMode();
+  };
+  return { reload, current: () => mode };
 }
 
 /** Nothing is ever removed where nobody has said what is to be kept. */
@@ -140,7 +172,7 @@ async function backUpBeside(
 async function reconcileBeside(
   { store, products }: RunningReceiver,
   { serve, reconcile, watch }: Pick<BesideConfig, 'serve' | 'reconcile' | 'watch'>,
-  { log, io, closers }: { log: Logger; io: Io; closers: ReturnType<typeof createClosers> },
+  { log, io, closers }: Deps,
 ): Promise<string | null> {
   const reason = comparisonOff({ ...watch, ...serve });
   if (reason !== null) {
@@ -149,7 +181,7 @@ async function reconcileBeside(
   }
   const { startReconcile } = await import('./reconcile/serve-reconcile.ts');
   const loop = startReconcile({ store, products, log }, reconcile, io);
-  closers.add(() => loop.stop());
+  closers.add(() => loop.stop(), 'reconcile');
   return null;
 }
 

@@ -45,11 +45,14 @@ export interface Alert extends AlertFinding {
   resolvedAtUs: number | null;
 }
 
+/** Longest delay before the retry of a delivery, before jitter of a quarter. */
+export const alertRetryDelayMaxUs = 60 * 60_000_000;
+
 /**
- * No delivery waits longer than this for its next try. What is due later was dated by a clock that ran ahead, and
- * is due now; `nextTryAtUs` must stay below.
+ * A delivery that is due later than this was dated by a clock that ran ahead, and is due now; `nextTryAtUs` must
+ * stay below.
  */
-export const alertWaitMaxUs = 2 * 86_400_000_000;
+export const alertWaitMaxUs = 1.25 * alertRetryDelayMaxUs;
 
 /** Where alerts are told. */
 export const alertChannels = ['url', 'command'] as const;

@@ -8,7 +8,9 @@ export interface ProgramEnd {
   signal: string | null;
   /** Whether its time was up. */
   timedOut: boolean;
-  /** The end of its standard error. */
+  /** The last 4,096 characters of its standard output. */
+  stdout: string;
+  /** The last 4,096 characters of its standard error. */
   stderr: string;
 }
 

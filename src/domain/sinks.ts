@@ -16,11 +16,17 @@ export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
  */
 export const sinkWaitingMax = 1_000;
 
+/** Longest delay before the retry of an item, before jitter of a quarter. */
+export const sinkRetryDelayMaxMs = 3_600_000;
+
+/** Longest `Retry-After` that is obeyed: a sink that asks for a longer delay is tried after this one. */
+export const sinkRetryAfterMaxMs = 3_600_000;
+
 /**
- * No item waits longer than this for its next try. What is due later was dated by a clock that ran ahead, and is
- * due now; `nextTryAtUs` must stay below.
+ * Longest delay that the two give. An item that is due later was dated by a clock that ran ahead, and is due now;
+ * `nextTryAtUs` must stay below.
  */
-export const sinkWaitMaxUs = 7 * 86_400_000_000;
+export const sinkWaitMaxUs = (1.25 * sinkRetryDelayMaxMs + sinkRetryAfterMaxMs) * 1_000;
 
 export const sinkReader = (sink: string) => `sink:${sink}`;
 
@@ -111,6 +117,13 @@ export interface SinkCounts {
   error: string | null;
 }
 
+/** What a sink has acknowledged, replays included. */
+export interface SinkDeliveries {
+  sink: string;
+  delivered: number;
+  lastAtUs: number;
+}
+
 /** The questions. All reject with `unavailable`. */
 export interface SinkReader {
   /**
@@ -132,6 +145,8 @@ export interface SinkReader {
   }): AsyncIterable<SinkItem>;
   /** By name; only sinks that have or had items, cursors or replays. */
   counts(): Promise<SinkCounts[]>;
+  /** By name; only sinks that have acknowledged something. */
+  deliveries(): Promise<SinkDeliveries[]>;
   /**
    * A replay that has the same filter, covers the window, reaches `lastPosition`, and is not all handed over; null
    * where there is none. `7d` asked for twice is the same, though its window begins a little later.
@@ -160,12 +175,13 @@ export interface Sinks extends SinkReader {
     atUs: number;
   }): Promise<boolean>;
   /**
-   * Says what came of items. What was taken is forgotten. `counts` adds to the attempts, as `dead` does. An item
+   * Writes the result of items. An acknowledged item is removed, and counts as delivered at `deliveredAtUs`; without that
+   * time it is removed only, because the sink does not want it any more. `counts` adds to the attempts, as `dead` does. An item
    * that is gone, or a dead letter that would fail once more, is passed over.
    */
   settle(
     results: readonly (
-      | { id: number; outcome: 'taken' }
+      | { id: number; outcome: 'taken'; deliveredAtUs?: number }
       | { id: number; outcome: 'postponed'; error: string; nextTryAtUs: number; counts: boolean }
       | { id: number; outcome: 'dead'; error: string }
     )[],

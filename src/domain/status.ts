@@ -62,6 +62,8 @@ export interface StatusFacts {
   readers: readonly ReaderStatus[];
   summaries: SummaryStatus | null;
   sinks: readonly SinkStatus[];
+  /** Why the current `earshot.config.ts` is rejected; null or absent when it is in effect. */
+  rejectedConfig?: string | null;
   /** Of the last seven days. */
   coverage: readonly CoverageSummary[];
   /** Why hours are not compared automatically; null when they are. */

@@ -18,10 +18,12 @@ export function createFailureLimiter(nowUs: () => number): FailureLimiter {
       const key = networkOf(address);
       const now = nowUs();
       const known = windows.get(key);
-      const window =
-        known !== undefined && now - known.startUs < windowUs
-          ? { startUs: known.startUs, failures: known.failures + 1 }
-          : { startUs: now, failures: 1 };
+      // A window that begins in the future was opened by a clock that ran ahead.
+      const isCurrent =
+        known !== undefined && now >= known.startUs && now - known.startUs < windowUs;
+      const window = isCurrent
+        ? { startUs: known.startUs, failures: known.failures + 1 }
+        : { startUs: now, failures: 1 };
       // Put back at the end: the address that has been quiet longest is the first to be forgotten.
       windows.delete(key);
       windows.set(key, window);

@@ -11,7 +11,8 @@ export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn']
   let lines = 0;
   return (fields, message) => {
     const now = nowUs();
-    if (now - startUs >= windowUs) [startUs, lines] = [now, 0];
+    // A window that begins in the future was opened by a clock that ran ahead.
+    if (now < startUs || now - startUs >= windowUs) [startUs, lines] = [now, 0];
     lines += 1;
     if (lines <= linesPerMinuteMax) log.warn(fields, message);
     else if (lines === linesPerMinuteMax + 1) {

@@ -1,6 +1,11 @@
 /** How an item goes on after it was handed over, or was not. */
 import { jittered } from '../domain/jitter.ts';
-import type { SinkDefinition, SinkItem, Sinks } from '../domain/sinks.ts';
+import {
+  type SinkDefinition,
+  type SinkItem,
+  type Sinks,
+  sinkRetryDelayMaxMs,
+} from '../domain/sinks.ts';
 import type { AttemptAnswer } from './attempt.ts';
 import type { SinkHealth } from './sink-health.ts';
 
@@ -11,7 +16,6 @@ export type Settlement = Parameters<Sinks['settle']>[0][number];
 const strikesMax = 20;
 /** Waits, before jitter. After a refusal it grows fourfold each time, after another failure twofold. */
 const refusalWaitMs = 5_000;
-const refusalWaitMsMax = 3_600_000;
 const failureWaitMs = 2_000;
 const failureWaitMsMax = 300_000;
 
@@ -58,7 +62,7 @@ export function createAfterAnswer(
       failed.delete(id);
       return { id, outcome: 'dead', error };
     }
-    const waitMs = Math.min(refusalWaitMsMax, refusalWaitMs * 4 ** Math.min(attempts, 10));
+    const waitMs = Math.min(sinkRetryDelayMaxMs, refusalWaitMs * 4 ** Math.min(attempts, 10));
     return { id, outcome: 'postponed', error, nextTryAtUs: inMs(waitMs), counts: true };
   };
   return {
@@ -68,11 +72,11 @@ export function createAfterAnswer(
         taken += 1;
         failed.delete(id);
         health.noteAnswer();
-        return { id, outcome: 'taken' };
+        return { id, outcome: 'taken', deliveredAtUs: nowUs() };
       }
       const { kind, reason: error } = answer;
       if (kind === 'refused') health.noteAnswer();
-      if (kind === 'refused' || kind === 'unreadable') return afterRefusal(item, error);
+      if (kind === 'refused' || kind === 'failed') return afterRefusal(item, error);
       const isMisconfigured = kind === 'misconfigured';
       const retryAfterMs = kind === 'unavailable' ? answer.retryAfterMs : null;
       health.noteFailure({ id, startedAtUs, isMisconfigured, retryAfterMs });

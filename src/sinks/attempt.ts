@@ -1,31 +1,63 @@
-/** One attempt to hand over one item. */
+/** One attempt to deliver one item. */
 import { isAppError } from '../domain/app-error.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import type { SinkDefinition, SinkItem } from '../domain/sinks.ts';
-import { handOverOf } from './hand-over-document.ts';
+import { type HandOver, handOverOf } from './hand-over-document.ts';
 import { recordOf } from './record-of.ts';
 import type { SinkWorld } from './sink-world.ts';
 import type { Target, TargetAnswer } from './target.ts';
 
-/** What may come of an attempt; the last is the log's fault, and that of this item alone. */
-export type AttemptAnswer = TargetAnswer | { kind: 'unreadable'; reason: string };
+/** Result of an attempt. `failed`: the delivery could not be built or attempted, which counts against its item alone. */
+export type AttemptAnswer = TargetAnswer | { kind: 'failed'; reason: string };
 
 /**
- * Reads the notification and hands it over, within the time that the sink allows. Null when the log does not
- * have it. Rejects with `unavailable` when the log cannot be read at all.
+ * Reads the notification and delivers it, within the time that the sink allows. Null when the log does not have it.
+ * Nothing that a record holds makes it throw: it rejects only with `unavailable`, when the log cannot be read.
  */
 export async function attempt(
   item: SinkItem,
-  { name, timeoutMs }: Pick<SinkDefinition, 'name' | 'timeoutMs'>,
-  means: Pick<SinkWorld, 'log' | 'pause'> & { target: Target; signal: AbortSignal },
+  definition: Pick<SinkDefinition, 'name' | 'timeoutMs'>,
+  means: Pick<SinkWorld, 'log' | 'pause' | 'logger'> & { target: Target; signal: AbortSignal },
 ): Promise<AttemptAnswer | null> {
-  const { target, pause, signal } = means;
   const row = await rowAt(item.position, means.log);
   if (row === null) return null;
   const body = await readBody(row, means.log);
   if (!(body instanceof Uint8Array)) return body;
-  const { replayId } = item;
-  const document = handOverOf({ row, record: recordOf(body, row), sink: name, replayId });
+  try {
+    const { name: sink } = definition;
+    const { replayId } = item;
+    const document = handOverOf({ row, record: recordOf(body, row), sink, replayId });
+    return await attemptOnce(document, definition, means);
+  } catch (err) {
+    const { id, position } = item;
+    means.logger.error({ sink: definition.name, item: id, position, err }, 'a delivery failed');
+    const why = err instanceof Error ? err.message : String(err);
+    return { kind: 'failed', reason: `the delivery failed within earshot: ${why}` };
+  }
+}
+
+/** What `earshot sinks test` sends: a document like any other, with an id that no delivery has. */
+export function testDocument(row: NotificationRow, body: Uint8Array, sink: string, testId: string) {
+  const document = handOverOf({ row, record: recordOf(body, row), sink, replayId: null });
+  const id = `test_${testId}`;
+  return { ...document, id, notificationId: id, test: true as const };
+}
+
+/** Sends one document, outside of the sink's queue. Never rejects for what the target does. */
+export async function attemptOnce(
+  document: HandOver,
+  { timeoutMs }: Pick<SinkDefinition, 'timeoutMs'>,
+  means: Pick<SinkWorld, 'pause'> & { target: Target; signal: AbortSignal },
+): Promise<TargetAnswer> {
+  return withinTime(timeoutMs, means, (signal) => means.target.handOver(document, signal));
+}
+
+/** Aborts the signal of `work` when the time is up, or when the sink's own signal is aborted. */
+async function withinTime<Result>(
+  timeoutMs: number,
+  { pause, signal }: Pick<SinkWorld, 'pause'> & { signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const ending = new AbortController();
   const giveUp = () => ending.abort(signal.reason);
   signal.addEventListener('abort', giveUp);
@@ -34,23 +66,25 @@ export async function attempt(
   const timer = pause(timeoutMs, answered.signal).then(() => {
     if (!answered.signal.aborted) ending.abort(new DOMException('the time is up', 'TimeoutError'));
   });
-  const answer = await target.handOver(document, ending.signal);
-  answered.abort();
-  await timer;
-  signal.removeEventListener('abort', giveUp);
-  return answer;
+  try {
+    return await work(ending.signal);
+  } finally {
+    answered.abort();
+    await timer;
+    signal.removeEventListener('abort', giveUp);
+  }
 }
 
-/** Where the row was read and the body is not, it is not the whole log that cannot be read. */
+/** When the row can be read and its body cannot, the fault is that of one item, not of the log. */
 async function readBody(
   { position }: NotificationRow,
   log: SinkWorld['log'],
-): Promise<Uint8Array | Extract<AttemptAnswer, { kind: 'unreadable' }>> {
+): Promise<Uint8Array | Extract<AttemptAnswer, { kind: 'failed' }>> {
   try {
     return await log.body(position);
   } catch (error) {
     const why = isAppError(error) ? error.message : String(error);
-    return { kind: 'unreadable', reason: `its body cannot be read from the log: ${why}` };
+    return { kind: 'failed', reason: `its body cannot be read from the log: ${why}` };
   }
 }
 

@@ -1,5 +1,6 @@
 /** Reads the log for one sink, and makes items of what it wants. */
 import { setImmediate } from 'node:timers/promises';
+import { isAppError } from '../domain/app-error.ts';
 import type { NotificationQuery, NotificationRow } from '../domain/ports.ts';
 import { type Replay, type SinkDefinition, sinkReader } from '../domain/sinks.ts';
 import { createRoom } from './room.ts';
@@ -91,8 +92,8 @@ async function pageOf(log: Means['log'], bounds: NotificationQuery, room: number
 }
 
 /**
- * A body that cannot be read would hold up all that comes after it. So its notification passes after some rounds:
- * handing it over fails, and says why.
+ * A notification that cannot be checked is queued, so that it does not hold up those after it: its delivery fails and
+ * gives the reason. Only a body that the log cannot read is checked again for some rounds, as the disk may recover.
  */
 function createWanted() {
   const failed = new Map<number, number>();
@@ -100,6 +101,7 @@ function createWanted() {
     try {
       return await wants(row);
     } catch (error) {
+      if (!isAppError(error, 'unavailable')) return true;
       const rounds = (failed.get(row.position) ?? 0) + 1;
       failed.set(row.position, rounds);
       if (rounds < unreadableMax) throw error;

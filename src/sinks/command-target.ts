@@ -1,5 +1,6 @@
 /** Hands items over to a program: one start for each, the document on its standard input. */
 import { errorCodeOf } from '../domain/error-code.ts';
+import type { Logger } from '../domain/ports.ts';
 import { printable } from '../domain/printable.ts';
 import type { ProgramEnd, RunProgram } from '../domain/run-program.ts';
 import type { SinkTarget } from '../domain/sinks.ts';
@@ -12,12 +13,21 @@ const tryLater = 75;
 /** The program gets one line: the document, and a line feed. It has taken it when it ends with exit code 0. */
 export function createCommandTarget(
   { command }: Extract<SinkTarget, { kind: 'command' }>,
-  { run, timeoutMs }: { run: RunProgram; timeoutMs: number },
+  means: { run: RunProgram; timeoutMs: number; name: string; logger: Pick<Logger, 'info'> },
 ): Target {
+  const { run, timeoutMs, name: sink, logger } = means;
+  const logOutput = (id: string, output: Pick<ProgramEnd, 'stdout' | 'stderr'>) => {
+    const [stdout, stderr] = [output.stdout.trimEnd(), output.stderr.trimEnd()];
+    if (stdout === '' && stderr === '') return;
+    logger.info({ sink, id, stdout, stderr }, 'output of a command sink');
+  };
   return {
     handOver: async (item, signal) => {
+      // Outside of the `try`: a document that cannot be written is no fault of the program.
+      const line = `${JSON.stringify(item)}\n`;
       try {
-        const end = await run(command, `${JSON.stringify(item)}\n`, { timeoutMs, signal });
+        const end = await run(command, line, { timeoutMs, signal });
+        logOutput(item.id, end);
         return answerOf({ ...end, timedOut: end.timedOut || signal.aborted });
       } catch (error) {
         return cannotStart(command[0] ?? '', error);

@@ -11,6 +11,8 @@ export interface HandOver {
   notificationId: string;
   /** True when a part of the past is handed over once more (`earshot replay`). */
   replay: boolean;
+  /** True for a delivery of `earshot sinks test`, which reports nothing new; absent from all others. */
+  test?: true;
   /** The sink's name. */
   sink: string;
   /** Place in the log; grows in the order of receipt. */

@@ -29,11 +29,13 @@ export function createNatsTarget(
   return {
     handOver: async (item, signal) => {
       const subject = subjectFor(sink.subject, item);
+      // Outside of the `try`: a document that cannot be written is no fault of the server.
+      const document = JSON.stringify(item);
       const publish = async () => {
         const stream = await connection.client();
         // The signal comes first: its reason says more than that of the library.
         const timeout = timeoutMs + connectTimeoutMs;
-        await stream.publish(subject, JSON.stringify(item), { msgID: item.id, timeout });
+        await stream.publish(subject, document, { msgID: item.id, timeout });
       };
       try {
         await Promise.race([publish(), aborted(signal)]);

@@ -8,11 +8,11 @@ import { createWebhookTarget } from './webhook-target.ts';
 /** Connects to nothing yet. */
 export function openTarget(
   { name, target, timeoutMs }: Pick<SinkDefinition, 'name' | 'target' | 'timeoutMs'>,
-  world: Pick<SinkWorld, 'run' | 'fetch' | 'nowUs' | 'connectNats'>,
+  world: Pick<SinkWorld, 'run' | 'fetch' | 'nowUs' | 'connectNats' | 'logger'>,
 ): Target {
   switch (target.kind) {
     case 'command':
-      return createCommandTarget(target, { run: world.run, timeoutMs });
+      return createCommandTarget(target, { ...world, name, timeoutMs });
     case 'webhook':
       return createWebhookTarget(target, world);
     case 'nats':
@@ -23,16 +23,25 @@ export function openTarget(
   }
 }
 
-/** With its first item: the library is loaded by those alone who use it. */
+/** Loads the library with the first item, so that only its users load it. A failed load is repeated with the next item. */
 function openLater(open: () => Promise<Target>): Target {
   let opening: Promise<Target> | null = null;
   return {
     handOver: async (item, signal) => {
       opening ??= open();
-      return (await opening).handOver(item, signal);
+      let target: Target;
+      try {
+        target = await opening;
+      } catch (error) {
+        opening = null;
+        const why = error instanceof Error ? error.message : String(error);
+        return { kind: 'misconfigured', reason: `its client library cannot be loaded: ${why}` };
+      }
+      return target.handOver(item, signal);
     },
     close: async () => {
-      await (await opening)?.close();
+      const target = await opening?.catch(() => null);
+      await target?.close();
     },
   };
 }

@@ -1,13 +1,12 @@
 /** Tells whether a sink answers at all; one that does not is felt for with one item at a time. */
 import { jittered } from '../domain/jitter.ts';
+import { sinkRetryAfterMaxMs } from '../domain/sinks.ts';
 
 /** Failures in a row, of more than one item, after which the sink counts as down. */
 const failuresMax = 5;
 /** Before jitter; it doubles with each probe that fails. */
 const firstPauseMs = 1_000;
 const pauseMsMax = 300_000;
-/** A sink that asks for a longer wait is tried after this all the same. */
-const retryAfterMsMax = 3_600_000;
 
 export interface SinkFailure {
   /** The item's. */
@@ -60,7 +59,7 @@ export function createSinkHealth(io: { nowUs: () => number; random: () => number
       if (isDown) probes += 1;
       else countUp(failure);
       const ownMs = Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(probes, 20));
-      const askedMs = Math.min(failure.retryAfterMs ?? 0, retryAfterMsMax);
+      const askedMs = Math.min(failure.retryAfterMs ?? 0, sinkRetryAfterMaxMs);
       const pauseMs = Math.max(isDown ? jittered(ownMs, io.random) : 0, askedMs);
       const fromUs = io.nowUs();
       pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };

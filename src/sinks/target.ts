@@ -12,8 +12,9 @@ export type TargetAnswer =
 
 export interface Target {
   /**
-   * Hands one item over. Resolves soon after the signal is aborted, then with any answer; never rejects.
-   * Reasons complete "… does not take it: " and hold no secret.
+   * Delivers one item. Resolves soon after the signal is aborted, then with any answer. Rejects only when the item
+   * itself cannot be sent, such as a record that cannot be written as JSON. Reasons complete "… does not take it: "
+   * and contain no secret.
    */
   handOver(item: HandOver, signal: AbortSignal): Promise<TargetAnswer>;
   close(): Promise<void>;

@@ -33,5 +33,6 @@ export type SinkQuestion =
   | { kind: 'next-due'; sink: string }
   | ({ kind: 'items' } & ItemsPage)
   | { kind: 'counts' }
+  | { kind: 'deliveries' }
   | { kind: 'same-replay'; wish: ReplayWish }
   | { kind: 'replays'; options: ReplaysOptions };

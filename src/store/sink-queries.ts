@@ -4,6 +4,7 @@ import {
   type Replay,
   type ReplayWish,
   type SinkCounts,
+  type SinkDeliveries,
   type SinkItem,
   sinkReader,
   sinkWaitMaxUs,
@@ -21,6 +22,12 @@ export function askSinks(database: Database, question: SinkQuestion): unknown {
       return items(database, question);
     case 'counts':
       return counts(database);
+    case 'deliveries':
+      return database
+        .prepare<[], SinkDeliveries>(
+          'SELECT sink, delivered, last_at_us AS lastAtUs FROM sink_delivery ORDER BY sink',
+        )
+        .all();
     case 'same-replay':
       return prepareSameReplay(database)(question.wish) ?? null;
     case 'replays':

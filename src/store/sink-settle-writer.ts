@@ -2,16 +2,27 @@
 import type { Database } from 'better-sqlite3';
 import type { SettleItemsOptions } from './sink-messages.ts';
 
+type Taken = Extract<SettleItemsOptions[number], { outcome: 'taken' }>;
 type Undone = Exclude<SettleItemsOptions[number], { outcome: 'taken' }>;
 
 /** Each item is found by its id; one that is gone, or no longer waits, stays as it is. */
 export function prepareSettleItems(database: Database) {
   // A dead letter, too, is over when it turns out to have been taken.
-  const forget = database.prepare('DELETE FROM sink_item WHERE id = ?');
+  const forget = database
+    .prepare<[number], string>('DELETE FROM sink_item WHERE id = ? RETURNING sink')
+    .pluck();
+  const count = database.prepare(
+    `INSERT INTO sink_delivery (sink, delivered, last_at_us) VALUES (@sink, 1, @atUs)
+     ON CONFLICT (sink) DO UPDATE SET delivered = delivered + 1, last_at_us = excluded.last_at_us`,
+  );
+  const remove = ({ id, deliveredAtUs: atUs }: Taken) => {
+    const sink = forget.get(id);
+    if (sink !== undefined && atUs !== undefined) count.run({ sink, atUs });
+  };
   const leaveUndone = prepareLeaveUndone(database);
   return (results: SettleItemsOptions): void => {
     for (const result of results) {
-      if (result.outcome === 'taken') forget.run(result.id);
+      if (result.outcome === 'taken') remove(result);
       else leaveUndone(result);
     }
   };

@@ -1,5 +1,12 @@
 /** The sinks' side of the store, over its two threads. */
-import type { Replay, SinkCounts, SinkItem, SinkReader, Sinks } from '../domain/sinks.ts';
+import type {
+  Replay,
+  SinkCounts,
+  SinkDeliveries,
+  SinkItem,
+  SinkReader,
+  Sinks,
+} from '../domain/sinks.ts';
 import { changeAll } from './change-all.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
@@ -18,6 +25,7 @@ export function createSinkReader(thread: StoreThread<QueryRequest>): SinkReader 
         const beforeId = last?.id ?? Number.MAX_SAFE_INTEGER;
         return ask({ kind: 'items', sink, state, beforeId, rowsMax });
       }),
+    deliveries: () => ask<SinkDeliveries[]>({ kind: 'deliveries' }),
     counts: () => ask<SinkCounts[]>({ kind: 'counts' }),
     sameReplay: (wish) => ask<Replay | null>({ kind: 'same-replay', wish }),
     replays: (options) => ask<Replay[]>({ kind: 'replays', options }),

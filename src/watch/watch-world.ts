@@ -34,6 +34,8 @@ export interface HandingOver {
   faults?: ReadonlyMap<string, string>;
   /** Why nothing can be handed over to any of them, in words that hold no secret; null when it can. */
   fault: string | null;
+  /** Why the current `earshot.config.ts` is rejected, so that the version before stays in effect; without secrets. */
+  rejected?: string | null;
 }
 
 /** When the catalogue will act on a subscription by itself (specification, Limits). */

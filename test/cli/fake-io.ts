@@ -74,6 +74,7 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
       return options.answers.shift() ?? '';
     },
     signal: stopping.signal,
+    exit: () => undefined,
   };
   const ended = run(argv, io, version).then((code) => {
     const outBytes = stdout.bytes();

@@ -64,7 +64,7 @@ describe('earshot replay', () => {
     const ask = (...words: string[]) => earshot(['replay', '--sink', 'bus', '--yes', ...words]);
     const first = await ask('--since', '7h');
     expect(first.err).toContain('4 notifications are handed over to bus');
-    expect(first.err).toContain('No receiver is handing over');
+    expect(first.err).toContain('No receiver delivers to sinks');
     const same = await earshot(['replay', '--sink', 'bus', '--yes', '--since', '7h'], {
       nowUs: () => nowUs + hourUs,
     });

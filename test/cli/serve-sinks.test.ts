@@ -40,7 +40,7 @@ describe('the sinks of a receiver', () => {
     expect(none.handingOver()).toEqual({ names: [], faults: new Map(), fault: null });
     const { handingOver, lines } = await serve(file("{ act: { command: ['true'] } }"));
     expect(handingOver()).toEqual({ names: ['act'], faults: new Map(), fault: null });
-    await vi.waitFor(() => expect(lines).toMatchObject([{ level: 'info' }]));
+    await expect.poll(() => lines).toMatchObject([{ level: 'info' }]);
   });
 
   it('that the file names wrongly are a fault with its reason, and not known', async () => {

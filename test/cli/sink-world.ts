@@ -80,7 +80,8 @@ export async function openRefusedWorld() {
     const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
     await sinks.settle(
       due.slice(0, 3).map(({ id }) => {
-        if (id === due[0]?.id) return { id, outcome: 'taken' } as const;
+        if (id === due[0]?.id)
+          return { id, outcome: 'taken', deliveredAtUs: nowUs - hourUs } as const;
         return { id, outcome: 'dead', error: refusal } as const;
       }),
     );

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dropWaiting } from '../../src/cli/sinks/drop-waiting.ts';
+import { judgeRefused } from '../../src/watch/judge/judge-sink.ts';
 import { nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
 import { openRefusedWorld } from './sink-world.ts';
@@ -65,6 +66,33 @@ describe('earshot sinks retry and drop', () => {
     const one = await earshot(['sinks', 'drop', 'bus', '3', '--yes']);
     expect(one).toMatchObject({ code: 0, err: 'Forgotten: 1 dead letter of bus.\n' });
     expect(await counts()).toMatchObject({ waiting: 1, dead: 1 });
+  });
+});
+
+describe('alerts about a sink', () => {
+  it('show what is left after dead letters were dropped or retried, and are resolved with the last', async () => {
+    const { dataDir, earshot } = await openRefusedWorld();
+    const env = { EARSHOT_ALERT_COMMAND: 'notify-me' };
+    const causes = async () => {
+      const { out } = await earshot(['alerts', '--json'], { env });
+      return (JSON.parse(out) as { cause: string }[]).map(({ cause }) => cause);
+    };
+    await withStore(dataDir, async ({ sinks, alerts }) => {
+      const [bus] = await sinks.counts();
+      if (bus === undefined) throw new Error('no sink');
+      const verdict = judgeRefused({ ...bus, isSetUp: true, unread: null });
+      await alerts.settleFindings({ ...verdict, channels: ['command'], atUs: nowUs });
+    });
+    expect(await causes()).toEqual(['The sink bus has refused 2 notifications for good.']);
+    expect((await earshot(['sinks', 'drop', 'bus', '3', '--yes'], { env })).code).toBe(0);
+    expect(await causes()).toEqual(['The sink bus has refused 1 notification for good.']);
+    expect((await earshot(['sinks', 'drop', 'bus', '--all', '--yes'], { env })).code).toBe(0);
+    expect(await causes()).toEqual([]);
+    const untold = await withStore(dataDir, ({ alerts }) => alerts.untold(nowUs));
+    expect(untold.map(({ change, channel }) => `${change} ${channel}`)).toEqual([
+      'raised command',
+      'resolved command',
+    ]);
   });
 });
 

@@ -25,9 +25,13 @@ describe('earshot sinks list', () => {
       env: { NO_COLOR: '1' },
     });
     const [title, act, bus, blank, ...why] = out.trimEnd().split('\n');
-    expect(title).toBe('sink  target   behind  waiting  dead  replays  oldest (UTC)');
-    expect(act).toBe('act   command       -        0     0        0  -');
-    expect(bus).toBe('bus   webhook       1        1     2        0  2026-05-02 11:00');
+    expect(title).toBe(
+      'sink  target   behind  waiting  dead  replays  lag (s)  delivered  last (UTC)',
+    );
+    expect(act).toBe('act   command       -        0     0        0        -          0  -');
+    expect(bus).toBe(
+      'bus   webhook       1        1     2        0    3,600          1  05-02 11:00',
+    );
     expect(blank).toBe('');
     expect(why.join(' ').replaceAll(/\s+/g, ' ')).toBe(
       ` bus has 2 dead letters; the last: ${refusal}; see \`earshot sinks dead bus\`.`,
@@ -41,10 +45,10 @@ describe('earshot sinks list', () => {
     const { out } = await earshot(['sinks', 'list', '--json']);
     const idle = {
       ...{ waiting: 0, dead: 0, oldestWaiting: null, error: null, replays: 0 },
-      problems: [],
+      ...{ delivered: 0, lastDelivery: null, problems: [] },
     };
     expect(JSON.parse(out)).toEqual([
-      { sink: 'act', target: 'command', behind: null, ...idle },
+      { sink: 'act', target: 'command', behind: null, lag: null, ...idle },
       {
         sink: 'bus',
         target: 'webhook',
@@ -53,10 +57,13 @@ describe('earshot sinks list', () => {
         dead: 2,
         oldestWaiting: '2026-05-02T11:00:00.000000Z',
         error: refusal,
+        delivered: 1,
+        lastDelivery: '2026-05-02T11:00:00.000000Z',
+        lag: 3_600,
         replays: 0,
         problems: [],
       },
-      { sink: 'old', target: null, behind: 3, ...idle },
+      { sink: 'old', target: null, behind: 3, lag: 10_800, ...idle },
     ]);
   });
 
@@ -108,7 +115,7 @@ describe('earshot sinks list', () => {
 
   it('says that no receiver hands over, until one does', async () => {
     const { dataDir, earshot } = await openRefusedWorld();
-    const note = 'No receiver is handing over: nothing moves until `earshot start`.';
+    const note = 'No receiver delivers to sinks: nothing moves until `earshot start`.';
     expect((await earshot(['sinks', 'list'])).err).toContain(note);
     const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
     onTestFinished(release);

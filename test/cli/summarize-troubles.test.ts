@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { otherProject } from '../../src/sandbox/inference/inference-projects.ts';
-import { runCommand } from './fake-io.ts';
+import { nowUs, runCommand } from './fake-io.ts';
 import { createSummaryWorld, model } from './summary-world.ts';
 
 describe('a slip on the command line', () => {
@@ -42,6 +42,58 @@ describe('a slip on the command line', () => {
     const { code, out, err } = await runCommand(argv, { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/The filter cannot be used for Products[\s\S]*Naem\n\s*\^/);
+  });
+});
+
+describe('a service that asks for a pause', () => {
+  /** The clock of the commands runs, from their usual time on. */
+  function runningClock() {
+    const beginMs = performance.now();
+    return () => nowUs + Math.round((performance.now() - beginMs) * 1_000);
+  }
+
+  it.each([429, 503])(
+    'with %i and a short Retry-After is waited for, and the work is finished',
+    async (status) => {
+      const world = await createSummaryWorld();
+      let refusals = 2;
+      const busy = async (...request: Parameters<typeof fetch>) => {
+        refusals -= 1;
+        if (refusals < 0) return fetch(...request);
+        return new Response('{}', { status, headers: { 'retry-after': '1' } });
+      };
+      const how = { nowUs: runningClock(), fetch: busy };
+      const { code, err } = await world.summarize(['--each'], how);
+      expect(err).toMatch(/^The inference service asks to wait: continuing in 1 s\.\n/);
+      expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('5 written.') });
+      expect(world.sandbox.inference.totals()).toMatchObject({
+        distinct: 5,
+        outcomes: { answered: 5 },
+      });
+    },
+  );
+
+  it('shows the remaining time on a terminal', async () => {
+    const world = await createSummaryWorld();
+    world.sandbox.inference.change({ retryAfterSeconds: 2, next: { rateLimited: 1 } });
+    const { code, err } = await world.summarize(['--each'], { nowUs: runningClock(), isTTY: true });
+    expect(code).toBe(0);
+    expect(err).toMatch(/\rThe inference service asks to wait: continuing in 2 s .*\r.*in 1 s /);
+  });
+
+  it('of more than two minutes is left alone; a later run asks only for what is missing', async () => {
+    const world = await createSummaryWorld();
+    await world.summarize(['--each', '--limit', '2']);
+    world.sandbox.inference.change({ retryAfterSeconds: 121, next: { rateLimited: 2 } });
+    const long = await world.summarize(['--each']);
+    expect(long.code).toBe(1);
+    expect(long.err).toMatch(/was asked too often \(429\).*next try 2026-05-02 12:0\d UTC/);
+    const later = await world.summarize(['--each'], { nowUs: () => nowUs + 600_000_000 });
+    expect(later.code).toBe(0);
+    expect(world.sandbox.inference.totals()).toMatchObject({
+      distinct: 5,
+      outcomes: expect.objectContaining({ answered: 5 }),
+    });
   });
 });
 

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { probeProof, probeProofHeader } from '../../src/http/probe-proof.ts';
+import { createLoginLog } from '../../src/receiver/login-log.ts';
 import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
 import { basic, exchange, openConnection, type RequestParts, requestBytes } from './raw-client.ts';
 import { type Endpoint, goodPair, startReceiver } from './running-receiver.ts';
@@ -232,6 +233,27 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
     receiver.clock.us += 60_000_000;
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);
+  });
+
+  it('are forgotten when a clock that ran ahead is set right', async () => {
+    const receiver = await startReceiver();
+    receiver.clock.us += 86_400_000_000;
+    await failures(receiver, 100, '127.0.0.1');
+    expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
+    receiver.clock.us -= 86_400_000_000;
+    expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);
+  });
+
+  it('are logged again when a clock that ran ahead is set right', () => {
+    const clock = { us: 86_400_000_000 };
+    const lines: string[] = [];
+    const note = (_fields: object, message: string) => void lines.push(message);
+    const log = { debug: note, info: note, warn: note, error: note };
+    const warn = createLoginLog(log, () => clock.us);
+    for (let i = 0; i < 40; i += 1) warn({}, 'failed');
+    clock.us = 0;
+    warn({}, 'failed later');
+    expect(lines.at(-1)).toBe('failed later');
   });
 
   // Only Linux answers on every address of 127.0.0.0/8 without being told.

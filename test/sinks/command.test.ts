@@ -54,6 +54,23 @@ describe('a command', () => {
       .toMatchObject([{ error: 'it ended with exit code 1: no such \ufffd[31mtable' }]);
   });
 
+  it('has its output in the log, the last 4,096 characters of each stream', async () => {
+    const { target } = script(
+      `process.stdout.write('x'.repeat(100_000) + 'end of output'); console.error('some words');`,
+    );
+    const { accept, start, isDone, lines } = await openSinkWorld();
+    await accept();
+    start(definition(target));
+    await expect.poll(() => isDone()).toBe(true);
+    const [line] = lines.filter(({ message }) => message === 'output of a command sink');
+    expect(line?.fields).toMatchObject({
+      sink: 'sink',
+      id: expect.stringMatching(/^n_1_/),
+      stdout: `${'x'.repeat(4_096 - 13)}end of output`,
+      stderr: 'some words',
+    });
+  });
+
   it('that ends with 75 is started again, and that does not count', async () => {
     const time = createVirtualTime();
     const { folder, target } = script(
@@ -154,6 +171,7 @@ describe('a command', () => {
       exitCode: null,
       signal: null,
       timedOut: true,
+      stdout: '',
       stderr: 'some words\n',
     });
     expect(performance.now() - begun).toBeLessThan(10_000);

@@ -10,6 +10,27 @@ import { createVirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
 
+it('a sink that is replaced while a delivery is open repeats it, before what comes after it', async () => {
+  const time = createVirtualTime();
+  const hook = await startHook({ answer: () => 'hang' });
+  const { accept, start, isDone } = await openSinkWorld(time);
+  for (let i = 0; i < 3; i += 1) await accept({ ProductId: 'same' });
+  const target = { kind: 'webhook', url: hook.url, secret: null, ca: null } as const;
+  const sinks = start(definition(target, { timeoutMs: 3_600_000 }));
+  await time.runUntil(() => hook.received.length === 1);
+  let isChanged = false;
+  const changing = sinks
+    .change([definition(target, { timeoutMs: 3_500_000 })])
+    .then(() => hook.change(() => undefined))
+    .then(() => {
+      isChanged = true;
+    });
+  await time.runUntil(() => isChanged);
+  await changing;
+  await time.runUntil(() => isDone());
+  expect(hook.positions().slice(-3)).toEqual([1, 2, 3]);
+});
+
 describe('a sink', () => {
   it('gets everything, in order within each product, from a service that fails at random', async () => {
     await fc.assert(

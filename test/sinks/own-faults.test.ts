@@ -1,8 +1,12 @@
 /** What is wrong on our own side: a body that cannot be read, a clock that is set back, many dead letters at once. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import { sinkWaitingMax } from '../../src/domain/sinks.ts';
-import { delivery, notification } from '../helpers/deliveries.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { replaceBody } from '../helpers/replace-body.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from './hook-server.ts';
 import { definition } from './sink-definition.ts';
 import { openSinkWorld } from './sink-world.ts';
@@ -40,29 +44,88 @@ describe('a notification whose body cannot be read', () => {
   );
 });
 
-describe('a clock that is set back by a day', () => {
-  it('holds up neither a sink that was down nor a replay', async () => {
-    const time = createVirtualTime();
-    let aheadUs = 86_400_000_000;
-    const nowUs = () => time.nowUs() + aheadUs;
-    const hook = await startHook({
-      answer: (_hooked, response) => void response.writeHead(403).end(),
-    });
-    const world = await openSinkWorld({ pause: time.pause, nowUs });
-    const { accept, start, store } = world;
-    await accept({ ProductId: 'one' });
-    start(definition(webhook(hook.url), { timeoutMs: 3_600_000 }));
-    await time.runUntil(() => hook.received.length >= 4);
-    aheadUs = 0;
-    const begunUs = time.nowUs();
-    hook.change(() => undefined);
-    await accept({ ProductId: 'two' });
-    await time.runUntil(() => hook.positions().includes(2));
-    const bounds = { sinceUs: null, untilUs: null, afterPosition: 1, lastPosition: 2 };
-    await store.sinks.addReplay({ sink: 'sink', filter: '', requestedAtUs: nowUs(), ...bounds });
-    await time.runUntil(() => hook.received.some(({ data }) => data.replay));
-    expect(time.nowUs() - begunUs).toBeLessThan(600_000_000);
-  });
+describe('records that cannot be written as JSON again', () => {
+  const deep = 20_000;
+  const targets = {
+    webhook: async () => {
+      const hook = await startHook();
+      return { target: webhook(hook.url), positions: hook.positions };
+    },
+    command: async () => {
+      const file = join(temporaryDirectory(), 'got');
+      const command = ['sh', '-c', `cat >> ${file}`];
+      const lines = () => readFileSync(file, 'utf8').trimEnd().split('\n');
+      const positions = () => lines().map((line): number => JSON.parse(line).position);
+      return { target: { kind: 'command', command } as const, positions };
+    },
+  };
+
+  it.each(['webhook', 'command'] as const)(
+    'are dead letters of a %s after their attempts, with the reason; the others are delivered',
+    async (kind) => {
+      const time = createVirtualTime();
+      const { accept, start, items, isDone, dataDir, store } = await openSinkWorld(time);
+      const { target, positions } = await targets[kind]();
+      for (let i = 0; i < 10; i += 1) await accept();
+      for (const row of (await collect(store.find({ order: 'oldest' }))).slice(0, 8)) {
+        const record = `{"Id":"${row.productId}","Checksum":${'['.repeat(deep)}${']'.repeat(deep)}}`;
+        const fields = `"ProductId":"${row.productId}","SubscriptionEvent":"created"`;
+        replaceBody(dataDir, row.position, Buffer.from(`{${fields},"value":${record}}`));
+      }
+      start(definition(target, { attemptsMax: 2, concurrency: 2, timeoutMs: 3_600_000 }));
+      await time.runUntil(() => isDone(), { stepMs: 500 });
+      expect(positions().toSorted((a, b) => a - b)).toEqual([9, 10]);
+      const dead = await items('dead');
+      expect(dead.map(({ position }) => position).toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      for (const one of dead) {
+        expect(one).toMatchObject({ attempts: 2, error: expect.stringMatching(/call stack/) });
+      }
+    },
+  );
+});
+
+it('a filter that meets a body that is not JSON holds up nothing', async () => {
+  const time = createVirtualTime();
+  const hook = await startHook();
+  const { accept, start, dataDir } = await openSinkWorld(time);
+  for (let i = 0; i < 3; i += 1) await accept({ value: { Name: 'S2A_1' } });
+  replaceBody(dataDir, 1, Buffer.from('not json'));
+  const fields = { filter: "startswith(Name,'S2')", timeoutMs: 3_600_000 };
+  const beginUs = time.nowUs();
+  start(definition(webhook(hook.url), fields));
+  await time.runUntil(() => hook.received.length === 2);
+  expect(time.nowUs() - beginUs).toBeLessThan(200_000_000);
+});
+
+describe('a clock that is set back by hours', () => {
+  it.each([
+    ['403', 403, {}],
+    ['429 with Retry-After', 429, { 'retry-after': '3000' }],
+    ['400', 400, {}],
+  ])(
+    'holds up neither a replay nor what was postponed after %s',
+    async (_what, status, headers) => {
+      const time = createVirtualTime();
+      let aheadUs = 5 * 3_600_000_000;
+      const nowUs = () => time.nowUs() + aheadUs;
+      const hook = await startHook({
+        answer: (_hooked, response) => void response.writeHead(status, headers).end(),
+      });
+      const { accept, start, items, isDone, store } = await openSinkWorld({ ...time, nowUs });
+      await accept({ ProductId: 'one' });
+      start(definition(webhook(hook.url), { timeoutMs: 3_600_000, attemptsMax: 50 }));
+      await time.runUntil(async () => (await items('waiting'))[0]?.error != null);
+      aheadUs = 0;
+      const beginUs = time.nowUs();
+      hook.change(() => undefined);
+      await accept({ ProductId: 'two' });
+      await time.runUntil(() => isDone());
+      const bounds = { sinceUs: null, untilUs: null, afterPosition: 1, lastPosition: 2 };
+      await store.sinks.addReplay({ sink: 'sink', filter: '', requestedAtUs: nowUs(), ...bounds });
+      await time.runUntil(() => hook.received.some(({ data }) => data.replay));
+      expect(time.nowUs() - beginUs).toBeLessThan(600_000_000);
+    },
+  );
 });
 
 describe('dead letters that are tried again', () => {

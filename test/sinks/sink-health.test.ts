@@ -147,7 +147,7 @@ describe('an item', () => {
 
   it('whose body cannot be read is a dead letter after its attempts, and says nothing of the sink', () => {
     const { health, answer } = open(3);
-    const unreadable: AttemptAnswer = { kind: 'unreadable', reason: 'its body is gone' };
+    const unreadable: AttemptAnswer = { kind: 'failed', reason: 'its body is gone' };
     for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
     expect(answer(1, unreadable, 1)).toMatchObject({ outcome: 'postponed', counts: true });
     expect(answer(1, unreadable, 2)).toMatchObject({ outcome: 'dead', error: 'its body is gone' });

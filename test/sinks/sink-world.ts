@@ -52,6 +52,7 @@ export async function openSinkWorld(
       const sinks = startSinks(world, definitions);
       running.add(sinks);
       return {
+        ...sinks,
         stop: async () => {
           running.delete(sinks);
           await sinks.stop();

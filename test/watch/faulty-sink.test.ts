@@ -34,3 +34,20 @@ it('is told at once under its name, grows critical, hides its dead letters not, 
   handingOver.faults = new Map();
   expect(await at(363)).toEqual(['sink-refused bus warning']);
 });
+
+it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
+  const handingOver: HandingOver = { names: ['act'], fault: null, rejected: reason };
+  const { look, lasting } = await openWorld({ handingOver: () => handingOver });
+  await look();
+  expect(await lasting()).toMatchObject([
+    {
+      kind: 'sink',
+      subject: '',
+      cause: 'The current earshot.config.ts is rejected.',
+      evidence: [reason, expect.stringContaining('continues with the version before')],
+    },
+  ]);
+  handingOver.rejected = null;
+  await look();
+  expect(await lasting()).toEqual([]);
+});

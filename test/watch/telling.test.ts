@@ -129,7 +129,7 @@ describe('a command', () => {
     const runs: [readonly string[], string][] = [];
     const run: RunProgram = async (command, stdin) => {
       runs.push([command, stdin]);
-      return { exitCode, signal: null, timedOut: exitCode === null, stderr };
+      return { exitCode, signal: null, timedOut: exitCode === null, stdout: '', stderr };
     };
     const command = ['tell-me', '--urgent'];
     const variable = 'EARSHOT_ALERT_COMMAND';

@@ -16,11 +16,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot sinks
+  $ earshot sinks test hook
   $ earshot sinks dead bus --limit 20
   $ earshot sinks retry bus --all
   $ earshot sinks drop bus 12,15 --yes`,
     )
     .addCommand(listCommand(io), { isDefault: true })
+    .addCommand(testCommand(io))
     .addCommand(deadCommand(io))
     .addCommand(retryCommand(io))
     .addCommand(dropCommand(io));
@@ -31,15 +33,17 @@ function listCommand(io: Io): Command {
     .description('List the sinks: how far each is, what waits and why, what is dead.')
     .option(
       '--json',
-      'as JSON: sink target behind waiting dead oldestWaiting error replays problems',
+      'as JSON: sink target behind waiting dead oldestWaiting error delivered lastDelivery lag replays problems',
     )
     .addHelpText(
       'after',
       `
-behind: entries of the log that were not looked at for the sink yet; - before its first start: a
-receiver that runs reads its sinks as it starts. target: gone where earshot.config.ts has the sink
-no longer, faulty where it cannot be started. replays: those that are not all queued. oldest: when
-what waits longest was queued.
+target: gone where earshot.config.ts does not have the sink any more, faulty
+where it cannot be started, unknown while the file is rejected. behind: entries
+of the log that were not read for the sink yet; - before its first start.
+replays: those that are not queued completely. lag: age of the oldest
+notification that was not delivered, in seconds. delivered: acknowledged
+deliveries; last: the time of the last one.
 
 Example:
   $ earshot sinks list`,
@@ -47,6 +51,27 @@ Example:
     .action(async (flags: { json?: true }) => {
       const { listSinks } = await import('../sinks/list-sinks.ts');
       await listSinks(io, flags);
+    });
+}
+
+function testCommand(io: Io): Command {
+  return new Command('test')
+    .description('Deliver one sample to a sink, and print its answer.')
+    .argument('<sink>', 'its name')
+    .addHelpText(
+      'after',
+      `
+Sends the newest notification that the sink wants, or else a built-in sample. The document has
+\`"test": true\` and an id that begins with test_. The sink's place in the log does not change.
+
+Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
+
+Example:
+  $ earshot sinks test hook`,
+    )
+    .action(async (sink: string) => {
+      const { testSink } = await import('../sinks/test-sink.ts');
+      await testSink(io, sink);
     });
 }
 

@@ -7,12 +7,14 @@ import { readReconcileConfig, readWatchConfig } from '../../config/completeness-
 import { readKeepConfig } from '../../config/keep-config.ts';
 import { readAll, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
+import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
+import type { Closers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from '../serve.ts';
 import type { BesideConfig } from '../start-beside.ts';
 import { startSystemdNotices } from '../systemd.ts';
-import { untilAborted } from '../until-aborted.ts';
+import { pause, untilAborted } from '../until-aborted.ts';
 
 export function startCommand(io: Io): Command {
   return new Command('start')
@@ -34,6 +36,11 @@ Examples:
     .action((_flags, command: Command) => start(io, command.parent?.version() ?? 'unknown'));
 }
 
+/** From the request to stop, or a failed start, until the process is ended whatever is open. systemd waits for 30 s. */
+const stopTimeoutMs = 25_000;
+/** A start that is under way when the program is asked to stop may finish for so long: then it closes cleanly. */
+const startGraceMs = 2_000;
+
 /** Serves until the signal is aborted. `beforeJobs` runs when the receiver answers; its failure ends the receiver. */
 export async function start(
   io: Io,
@@ -42,35 +49,72 @@ export async function start(
 ): Promise<void> {
   const config = readConfig(io);
   // Loaded when it is asked for: a query next door should not have to load a server.
-  const [{ createLogger }, { removeLeftovers }, { serve }, { startBeside }] = await Promise.all([
-    import('../logger.ts'),
-    import('../../store/leftovers.ts'),
-    import('../serve.ts'),
-    import('../start-beside.ts'),
-  ]);
+  const [{ createLogger }, { removeLeftovers }, { serve }, { startBeside }, { createClosers }] =
+    await Promise.all([
+      import('../logger.ts'),
+      import('../../store/leftovers.ts'),
+      import('../serve.ts'),
+      import('../start-beside.ts'),
+      import('../closers.ts'),
+    ]);
   const log = createLogger(io, config.serve.logLevel);
+  const closers = createClosers();
+  const limitStop = () => endInTime(closers, log, io);
+  io.signal.addEventListener('abort', limitStop, { once: true });
   await warnOfOpenFiles(io, log);
   await removeLeftovers(config.serve.dataDir);
   const receiver = await serve(config.serve, log, io);
-  announce(config.serve, receiver, log);
-  const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
+  closers.add(receiver.close, 'receiver');
   try {
+    announce(config.serve, receiver, log);
+    const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
+    closers.add(() => systemd.stop(), 'systemd notices');
     await beforeJobs(receiver);
+    const jobs = startBeside(receiver, { ...config, version }, { log, io, closers });
+    await untilStarted(jobs.catch(reportFailedJob(log)), io);
+    await untilAborted(io.signal);
+    log.info(
+      { reason: io.signal.reason },
+      'shutting down: background jobs, then new connections, then open requests',
+    );
   } catch (error) {
-    systemd.stop();
-    await receiver.close();
+    limitStop();
+    await closers.closeAll().catch((err: unknown) => log.error({ err }, 'a part failed to close'));
     throw error;
   }
-  const beside = await startBeside(receiver, { ...config, version }, log, io);
-  await untilAborted(io.signal);
-  log.info(
-    { reason: io.signal.reason },
-    'stopping: what works beside first, then no new connections, and what is in hand is finished',
-  );
-  systemd.stop();
-  await beside.close();
-  await receiver.close();
+  await closers.closeAll();
   log.info({}, 'stopped');
+}
+
+/** Logs why a background job failed to start, and throws it as an error that says what to do. */
+function reportFailedJob(log: Logger): (error: unknown) => never {
+  return (error) => {
+    log.error({ err: error }, 'a background job failed to start; shutting down');
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new AppError(
+      'unavailable',
+      `A background job failed to start: ${reason}. The receiver was closed. Fix the cause, then run \`earshot start\` again.`,
+      { cause: error },
+    );
+  };
+}
+
+/** Resolves when everything has started, or soon after the program was asked to stop. */
+async function untilStarted(starting: Promise<void>, { signal }: Pick<Io, 'signal'>) {
+  const aborted = untilAborted(signal).then(() =>
+    pause(startGraceMs, new AbortController().signal),
+  );
+  await Promise.race([starting, aborted]);
+}
+
+/** Ends the process when parts do not close in time. Does not keep the process from ending earlier. */
+function endInTime(closers: Pick<Closers, 'open'>, log: Logger, { exit }: Pick<Io, 'exit'>): void {
+  const timer = setTimeout(() => {
+    const seconds = stopTimeoutMs / 1_000;
+    log.error({ open: closers.open(), seconds }, 'not closed in time; ending the process');
+    exit(1);
+  }, stopTimeoutMs);
+  timer.unref();
 }
 
 async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {

@@ -38,6 +38,9 @@ export function summarizeCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
+Waits when the inference service asks for a pause of up to 2 minutes: 429 or
+503 with Retry-After.
+
 Without --each or --digest, does what the rules ask for: \`summary\` in earshot.config.ts, or
 EARSHOT_SUMMARY. For --each, --since is 24h by default; with --filter alone, the time does not
 count.

@@ -1,8 +1,14 @@
 /** `earshot sinks retry`, and `drop` of dead letters: what becomes of what a sink refused. */
-import { readDataConfig } from '../../config/read-config.ts';
+import { readWatchConfig, type WatchConfig } from '../../config/completeness-config.ts';
+import { readAll, readDataConfig } from '../../config/read-config.ts';
+import { loadEachSink } from '../../config/sinks-config.ts';
+import type { AlertFinding } from '../../domain/alerts.ts';
 import { AppError } from '../../domain/app-error.ts';
-import type { SinkReader } from '../../domain/sinks.ts';
+import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import { judgeBehind, judgeRefused } from '../../watch/judge/judge-sink.ts';
+import { joined, unjudged } from '../../watch/verdict.ts';
+import { alertTellers } from '../alerts/alert-tellers.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { counted } from './counted.ts';
@@ -18,7 +24,7 @@ interface Chosen {
 export async function retryDeadLetters(io: Io, wish: Chosen): Promise<void> {
   requireIdsOrAll(wish, 'retry');
   const { sink } = wish;
-  await withStore(io, async ({ sinks }) => {
+  await withStore(io, sink, async ({ sinks }) => {
     await requireSink(sink, io, sinks);
     const { chosen, unknown } = await chooseLetters(sinks, wish);
     if (chosen.length === 0) return nothingChosen(io, sink, unknown);
@@ -38,7 +44,7 @@ export async function dropItems(
     throw new AppError('usage', '--waiting drops all that waits: leave out the ids and --all.');
   }
   if (!waiting) requireIdsOrAll(wish, 'drop');
-  await withStore(io, async (store) => {
+  await withStore(io, sink, async (store) => {
     await requireSink(sink, io, store.sinks);
     if (waiting) await dropWaiting(io, store, { sink, yes });
     else await dropDeadLetters(io, store, { ...wish, yes });
@@ -95,11 +101,73 @@ function refuseUnknown(sink: string, unknown: readonly number[]): void {
   );
 }
 
-async function withStore(io: Io, use: (store: Store) => Promise<void>): Promise<void> {
-  const store = await openStore({ ...readDataConfig(io), nowUs: io.nowUs, mustExist: true });
+async function withStore(
+  io: Io,
+  sink: string,
+  use: (store: Store) => Promise<void>,
+): Promise<void> {
+  const [data, watch] = readAll(
+    () => readDataConfig(io),
+    () => readWatchConfig(io),
+  );
+  const store = await openStore({ ...data, nowUs: io.nowUs, mustExist: true });
   try {
-    await use(store);
+    // Also where only a part could be done.
+    try {
+      await use(store);
+    } finally {
+      await settleAlerts(io, sink, { store, watch });
+    }
   } finally {
     await store.close();
+  }
+}
+
+/** Updates the alerts about the sink now: the watchdog does it once a minute, and only while a receiver runs. */
+async function settleAlerts(
+  io: Io,
+  sink: string,
+  { store, watch }: { store: Store; watch: WatchConfig },
+): Promise<void> {
+  const { alerts, sinks } = store;
+  const [lasting, counts, isUnread] = await Promise.all([
+    alerts.alerts({ all: false, limit: 1_000 }),
+    sinks.counts(),
+    hasUnread(sink, store),
+  ]);
+  const counted = counts.find((one) => one.sink === sink);
+  if (counted === undefined || lasting.every(({ subject }) => subject !== sink)) return;
+  const { named, faulty } = await namesInFile(io);
+  const view = { ...counted, isSetUp: named?.includes(sink) ?? null, unread: null };
+  const nowUs = io.nowUs();
+  const behind = judgeBehind(view, { lasting, nowUs });
+  // A fault of the sink, or a log that is not read for it, is for the watchdog to see: it lasts.
+  const isKnown = !faulty.includes(sink) && (!isUnread || behind.findings.length > 0);
+  const { judged, findings } = joined([judgeRefused(view), isKnown ? behind : unjudged]);
+  // A new alert is raised by the watchdog alone.
+  const isLasting = ({ kind }: Pick<AlertFinding, 'kind'>) =>
+    lasting.some((alert) => alert.kind === kind && alert.subject === sink);
+  const { channels } = alertTellers(watch, io);
+  await alerts.settleFindings({
+    judged: judged.filter(isLasting),
+    findings: findings.filter(isLasting),
+    channels,
+    atUs: nowUs,
+  });
+}
+
+async function hasUnread(sink: string, store: Pick<Store, 'cursor' | 'lastPosition'>) {
+  return ((await store.cursor(sinkReader(sink))) ?? 0) < (await store.lastPosition());
+}
+
+/** Null where the file cannot be read. */
+async function namesInFile({ workingDir }: Pick<Io, 'workingDir'>) {
+  try {
+    const { definitions, faulty } = await loadEachSink(workingDir);
+    const named = [...definitions, ...faulty].map(({ name }) => name);
+    return { named, faulty: faulty.map(({ name }) => name) };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { named: null, faulty: [] as string[] };
   }
 }

@@ -1,6 +1,7 @@
 /** `earshot sinks list`: how far each sink is, and why it may not be further. */
 import { readDataConfig } from '../../config/read-config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
 import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
@@ -15,22 +16,44 @@ import { printSinkNotes } from './sink-notes.ts';
 import type { SinkRow } from './sink-row.ts';
 import { unknownWanted } from './wanted-subscriptions.ts';
 
-export async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
+export async function listSinks(io: Io, flags: { json?: true }): Promise<void> {
+  const read = await loadOrReason(io);
+  try {
+    await printSinks(io, flags, read);
+  } catch (error) {
+    // Without a data directory, the fault of the file is what to fix first.
+    if (read.rejected === null || !isAppError(error, 'configuration')) throw error;
+    throw new AppError('configuration', read.rejected);
+  }
+}
+
+async function printSinks(
+  io: Io,
+  { json }: { json?: true },
+  { loaded, rejected }: Awaited<ReturnType<typeof loadOrReason>>,
+): Promise<void> {
   const { dataDir } = readDataConfig(io);
-  const loaded = await loadEachSink(io.workingDir);
   const store = openStoreReader(dataDir);
   try {
-    const rows = await sinkRows(loaded, store);
+    const rows = (await sinkRows(loaded, store, io)).map((row) =>
+      rejected === null ? row : { ...row, target: 'unknown' as const },
+    );
+    if (rejected !== null && rows.length === 0) throw new AppError('configuration', rejected);
     const noFile = noFileNote(io);
-    if (json) await writeJson(io.stdout, rows);
-    else if ((await printTable(io.stdout, columns, rows)) === 0) {
+    if (json) {
+      await writeJson(io.stdout, rows);
+      if (rejected !== null) io.stderr.write(`${rejected}\n`);
+    } else if ((await printTable(io.stdout, columns, rows)) === 0) {
       const where = noFile === null ? '' : ` ${noFile}`;
       io.stderr.write(`There are no sinks.${where} docs/sinks.md shows how one is written.\n`);
     } else {
-      await printSinkNotes(io, rows, { sinks: store.sinks, hasFile: noFile === null });
-      const unknown = await unknownWanted(loaded.definitions, store, io);
+      await printSinkNotes(io, rows, {
+        sinks: store.sinks,
+        hasFile: noFile === null && rejected === null,
+      });
+      const unknown = rejected === null ? await unknownWanted(loaded.definitions, store, io) : [];
       const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
-      for (const note of [noFile, ...warnings, await receiverNote(dataDir)]) {
+      for (const note of [rejected, noFile, ...warnings, await receiverNote(dataDir)]) {
         if (note !== null) io.stderr.write(`\n${note}\n`);
       }
     }
@@ -39,12 +62,26 @@ export async function listSinks(io: Io, { json }: { json?: true }): Promise<void
   }
 }
 
+/** A file that cannot be read hides no sink that the store knows. Rejects where the store knows none either. */
+async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
+  try {
+    return { loaded: await loadEachSink(workingDir), rejected: null };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const why = [error.message, ...error.details].join(' ');
+    const rejected = `The current earshot.config.ts is rejected: ${why} A running receiver continues with the version before.`;
+    return { loaded: { definitions: [], faulty: [] }, rejected };
+  }
+}
+
 async function sinkRows(
   { definitions, faulty }: LoadedSinks,
-  store: Pick<StoreReader, 'sinks' | 'cursor'> & Pick<NotificationLog, 'lastPosition'>,
+  store: Pick<StoreReader, 'sinks' | 'cursor'> & Pick<NotificationLog, 'lastPosition' | 'find'>,
+  { nowUs }: Pick<Io, 'nowUs'>,
 ): Promise<SinkRow[]> {
-  const [counts, replays, lastPosition] = await Promise.all([
+  const [counts, deliveries, replays, lastPosition] = await Promise.all([
     store.sinks.counts(),
+    store.sinks.deliveries(),
     openReplays(store.sinks),
     store.lastPosition(),
   ]);
@@ -57,6 +94,10 @@ async function sinkRows(
       const count = counts.find((one) => one.sink === sink);
       const cursor = await store.cursor(sinkReader(sink));
       const oldest = count?.oldestQueuedAtUs ?? null;
+      const done = deliveries.find((one) => one.sink === sink);
+      const undelivered = [oldest, cursor === null ? null : await firstUnread(cursor, store)];
+      const since = undelivered.filter((atUs) => atUs !== null);
+      const ages = since.map((atUs) => Math.max(0, Math.round((nowUs() - atUs) / 1_000_000)));
       return {
         sink,
         target: sound ?? (fault === undefined ? null : 'faulty'),
@@ -65,11 +106,22 @@ async function sinkRows(
         dead: count?.dead ?? 0,
         oldestWaiting: oldest === null ? null : formatDateUs(oldest),
         error: count?.error ?? null,
+        delivered: done?.delivered ?? 0,
+        lastDelivery: done === undefined ? null : formatDateUs(done.lastAtUs),
+        lag: cursor === null && ages.length === 0 ? null : Math.max(0, ...ages),
         replays: replays.filter((one) => one === sink).length,
         problems: fault?.problems ?? [],
       };
     }),
   );
+}
+
+/** When the first notification was received that was not read for the sink yet; null where all were. */
+async function firstUnread(cursor: number, { find }: Pick<NotificationLog, 'find'>) {
+  for await (const { receivedAtUs } of find({ afterPosition: cursor, order: 'oldest', limit: 1 })) {
+    return receivedAtUs;
+  }
+  return null;
 }
 
 async function openReplays(sinks: SinkReader): Promise<string[]> {
@@ -87,8 +139,10 @@ const columns: readonly Column<SinkRow>[] = [
   { title: 'waiting', value: ({ waiting }) => whole(waiting), align: 'right' },
   { title: 'dead', value: ({ dead }) => whole(dead), align: 'right' },
   { title: 'replays', value: ({ replays }) => whole(replays), align: 'right' },
+  { title: 'lag (s)', value: ({ lag }) => (lag === null ? '-' : whole(lag)), align: 'right' },
+  { title: 'delivered', value: ({ delivered }) => whole(delivered), align: 'right' },
   {
-    title: 'oldest (UTC)',
-    value: ({ oldestWaiting }) => oldestWaiting?.slice(0, 16).replace('T', ' ') ?? '-',
+    title: 'last (UTC)',
+    value: ({ lastDelivery }) => lastDelivery?.slice(5, 16).replace('T', ' ') ?? '-',
   },
 ];

@@ -7,7 +7,7 @@ import { createTakeLock } from '../../store/process-lock.ts';
 /** Null where one hands over, or where this user may not look. Never rejects. */
 export async function receiverNote(dataDir: string): Promise<string | null> {
   return (await isHandingOver(dataDir)) === false
-    ? 'No receiver is handing over: nothing moves until `earshot start`. One that runs reads its sinks as it starts: start it anew.'
+    ? 'No receiver delivers to sinks: nothing moves until `earshot start`.'
     : null;
 }
 

@@ -1,8 +1,9 @@
-/** Sinks inside a receiver that serves: started where earshot.config.ts has some, and never in its way. */
-import { loadEachSink } from '../../config/sinks-config.ts';
+/** The sinks of a receiver: started as earshot.config.ts names them, changed with it, and never in the way of intake. */
+import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
+import type { RunningSinks } from '../../sinks/start-sinks.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import type { HandingOver } from '../../watch/watch-world.ts';
 import type { Io } from '../io.ts';
@@ -10,42 +11,49 @@ import type { RunningReceiver } from '../serve.ts';
 import { pause } from '../until-aborted.ts';
 import { unknownWanted } from './wanted-subscriptions.ts';
 
-/** Why faulty sinks are not started, by name. */
-type Faults = ReadonlyMap<string, string>;
-
 export interface ServedSinks {
-  /** How it stands with them, for the watchdog. */
+  /** State of the deliveries, for the watchdog. */
   handingOver(): HandingOver;
+  /** Starts, stops and replaces sinks until they are those of the changed file. */
+  change(loaded: LoadedSinks): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What is wrong with them is told to the log, and to the watchdog: intake goes on. */
+type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>;
+
+/** Faults of the file are logged and reported to the watchdog; intake continues. */
 export async function serveSinks(
-  receiver: Pick<RunningReceiver, 'store'>,
+  { store }: Pick<RunningReceiver, 'store'>,
   { dataDir }: { dataDir: string },
   log: Logger,
-  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>,
+  io: SinksIo,
 ): Promise<ServedSinks> {
-  try {
-    const { definitions, faulty } = await loadEachSink(io.workingDir);
+  const deliveries = createDeliveries({ store, dataDir, log, io });
+  let state: HandingOver = { names: null, fault: null };
+  const change = async (loaded: LoadedSinks) => {
+    const { definitions, faulty } = loaded;
     for (const { name: sink, problems: details } of faulty) {
       log.error({ sink, details }, 'nothing is handed over to this sink before it is put right');
     }
     const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
-    if (definitions.length === 0)
-      return noSinks({ names: [...faults.keys()], faults, fault: null });
-    await warnOfSubscriptions(receiver, definitions, { log, io });
-    return handOver(receiver, { definitions, faults }, { dataDir, log, io });
+    const names = [...definitions.map(({ name }) => name), ...faults.keys()];
+    state = { names, faults, fault: null };
+    await warnOfSubscriptions({ store }, definitions, { log, io });
+    await deliveries.change(definitions);
+  };
+  try {
+    await change(await loadEachSink(io.workingDir));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { message: reason, details } = error;
     log.error({ reason, details }, 'nothing is handed over to sinks before this is put right');
-    return noSinks({ names: null, fault: faultOf(error) });
+    state = { names: null, fault: faultOf(error) };
   }
-}
-
-function noSinks(handingOver: HandingOver): ServedSinks {
-  return { handingOver: () => handingOver, stop: async () => undefined };
+  return {
+    handingOver: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
+    change,
+    stop: deliveries.stop,
+  };
 }
 
 /** One that nobody knows may still come: it is no fault. */
@@ -69,49 +77,66 @@ function faultOf(error: unknown): string {
   return [error.message, ...error.details].join(' ');
 }
 
-/** One program at a time: of two receivers on one data directory, the second takes over when the first ends. */
-function handOver(
-  { store }: Pick<RunningReceiver, 'store'>,
-  { definitions, faults }: { definitions: readonly SinkDefinition[]; faults: Faults },
-  means: {
-    dataDir: string;
-    log: Logger;
-    io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>;
-  },
-): ServedSinks {
-  const { dataDir, log, io } = means;
+/**
+ * Deliveries of one program at a time: of two receivers on one data directory, the second begins when the first ends.
+ * The lock is taken with the first sink.
+ */
+function createDeliveries(means: {
+  store: RunningReceiver['store'];
+  dataDir: string;
+  log: Logger;
+  io: SinksIo;
+}) {
+  const { log } = means;
   const stopping = new AbortController();
   const { signal } = stopping;
-  const names = definitions.map(({ name }) => name);
-  const named = [...names, ...faults.keys()];
+  let wanted: readonly SinkDefinition[] = [];
   let fault: string | null = null;
-  const running = (async () => {
-    const [{ startSinks }, { createRunProgram }] = await Promise.all([
-      import('../../sinks/start-sinks.ts'),
-      import('../run-program.ts'),
-    ]);
-    const release = await createTakeLock(dataDir)('sinks', {
-      waitMs: Number.POSITIVE_INFINITY,
-      signal,
-    });
-    const { nowUs, random, fetch } = io;
-    const world = { sinks: store.sinks, log: store, nowUs, random, pause, logger: log, fetch };
-    const sinks = startSinks({ ...world, run: createRunProgram(io) }, definitions);
-    log.info({ sinks: names }, 'notifications are handed over to sinks');
-    return async () => {
-      await sinks.stop();
-      release();
-    };
-  })().catch((err: unknown) => {
-    if (!signal.aborted) log.error({ err }, 'nothing is handed over to sinks');
-    fault = faultOf(err);
-    return async () => undefined;
-  });
+  let beginning: Promise<void> | null = null;
+  let running: { sinks: RunningSinks; release: () => void } | null = null;
+
+  const begin = async () => {
+    try {
+      const release = await createTakeLock(means.dataDir)('sinks', {
+        waitMs: Number.POSITIVE_INFINITY,
+        signal,
+      });
+      running = { sinks: await start(wanted, means), release };
+      log.info({ sinks: wanted.map(({ name }) => name) }, 'notifications are handed over to sinks');
+    } catch (err) {
+      if (!signal.aborted) log.error({ err }, 'nothing is handed over to sinks');
+      fault = faultOf(err);
+      beginning = null;
+    }
+  };
   return {
-    handingOver: () => ({ names: named, faults, fault }),
+    fault: () => fault,
+    change: async (definitions: readonly SinkDefinition[]) => {
+      wanted = definitions;
+      if (running !== null) return running.sinks.change(definitions);
+      if (beginning !== null || definitions.length === 0 || signal.aborted) return;
+      fault = null;
+      // Not waited for: another receiver may hold the lock.
+      beginning = begin();
+    },
     stop: async () => {
       stopping.abort();
-      await (await running)();
+      await beginning;
+      await running?.sinks.stop();
+      running?.release();
     },
   };
+}
+
+async function start(
+  definitions: readonly SinkDefinition[],
+  { store, log, io }: Parameters<typeof createDeliveries>[0],
+): Promise<RunningSinks> {
+  const [{ startSinks }, { createRunProgram }] = await Promise.all([
+    import('../../sinks/start-sinks.ts'),
+    import('../run-program.ts'),
+  ]);
+  const { nowUs, random, fetch } = io;
+  const world = { sinks: store.sinks, log: store, nowUs, random, pause, logger: log, fetch };
+  return startSinks({ ...world, run: createRunProgram(io) }, definitions);
 }

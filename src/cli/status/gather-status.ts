@@ -83,7 +83,9 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
     of('backup', () => backupFacts(store, beside().backupEveryHours)),
     of('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
   ]);
+  const rejectedConfig = beside().handingOver().rejected ?? null;
   const facts: StatusFacts = {
+    rejectedConfig,
     ...{ atUs, version: beside().version, failures, receiver, log, behindProxy, certificate },
     ...{ subscriptions: subscriptions ?? [], coverage: coverage ?? [], readers: readers ?? [] },
     ...{ sinks: sinks ?? [], summaries, disk, backups, alerts: alerts ?? [] },

@@ -2,15 +2,18 @@
 import type { AlertFinding } from '../../domain/alerts.ts';
 import type { SinkStatus, StatusFacts } from '../../domain/status.ts';
 import { judgeBehind, judgeRefused, type SinkView } from '../../watch/judge/judge-sink.ts';
-import { stopped } from '../../watch/judge/judge-sinks.ts';
+import { judgeRejected, stopped } from '../../watch/judge/judge-sinks.ts';
 import { joined } from '../../watch/verdict.ts';
 import { whole } from '../sinks/counted.ts';
 import { type Judge, listed, unused, well, worstOf } from './judgement.ts';
 
 export const judgeSinkStates: Judge = (facts) => {
-  const { sinks } = facts;
+  const { sinks, rejectedConfig = null } = facts;
   if (sinks.length === 0) return unused('none set up');
-  const found = worstOf(sinks.flatMap((sink) => findingsOf(sink, facts)));
+  const found = worstOf([
+    ...sinks.flatMap((sink) => findingsOf(sink, facts)),
+    ...judgeRejected(rejectedConfig).findings,
+  ]);
   const waiting = sinks.reduce((sum, one) => sum + one.waiting, 0);
   const names = listed(sinks.map(({ name }) => name));
   return found ?? well(`${names}: ${waiting === 0 ? 'nothing waits' : `${whole(waiting)} wait`}`);

@@ -90,7 +90,8 @@ async function sinksOf(workingDir: string): Promise<HandingOver> {
     return { names, faults, fault: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { names: null, fault: [error.message, ...error.details].join(' ') };
+    const rejected = [error.message, ...error.details].join(' ');
+    return { names: null, fault: null, rejected };
   }
 }
 

@@ -122,12 +122,13 @@ function readerOf(key: string): ReaderStatus['of'] {
 
 export async function sinkFacts(
   { sinks }: Pick<Store, 'sinks'>,
-  { names, faults, fault }: HandingOver,
+  { names, faults, fault, rejected = null }: HandingOver,
 ): Promise<SinkStatus[]> {
   const counts = await sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
   // Of sinks that nobody can name, there is only this to say.
-  if (known.size === 0 && fault !== null) throw new AppError('configuration', fault);
+  const why = fault ?? (names === null ? rejected : null);
+  if (known.size === 0 && why !== null) throw new AppError('configuration', why);
   return [...known].toSorted().map((name) => {
     const count = counts.find(({ sink }) => sink === name);
     const isSetUp = names === null ? null : names.includes(name);

@@ -1,45 +1,73 @@
 /** Summaries inside a receiver that serves: started where a rule asks for them, and never in its way. */
-
+import { isDeepStrictEqual } from 'node:util';
 import type { SummaryConfig } from '../../config/summary-config.ts';
 import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { areAllOff, plainSummaryRule, type SummaryRule } from '../../domain/summary-rule.ts';
+import type { SummaryWorker } from '../../summary/worker/run-summaries.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from '../serve.ts';
 
 export interface ServedSummaries {
+  /** Reads the rules again; a worker with other rules replaces the one that runs. */
+  reload(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Undefined where every rule is off. What is wrong with the rules is told to the log: intake goes on. */
+/** No worker runs where every rule is off. Faults of the rules are logged; intake continues. */
 export async function serveSummaries(
-  { store, products }: RunningReceiver,
+  receiver: RunningReceiver,
   config: SummaryConfig & { dataDir: string; index: boolean },
   log: Logger,
   io: Io,
-): Promise<ServedSummaries | undefined> {
-  try {
-    const rules = await loadSummaryRules(io.workingDir);
-    for (const { where, finding } of ruleFilterFindings(rules)) {
-      const { message: reason, hint } = finding;
-      log.warn({ where, reason, hint }, 'a filter of a summary rule may not mean what it should');
+): Promise<ServedSummaries> {
+  let rules: ReadonlyMap<string, SummaryRule> | null = null;
+  let worker: SummaryWorker | undefined;
+  const load = async () => {
+    try {
+      const read = await loadSummaryRules(io.workingDir);
+      if (isDeepStrictEqual(read, rules)) return;
+      for (const { where, finding } of ruleFilterFindings(read)) {
+        const { message: reason, hint } = finding;
+        log.warn({ where, reason, hint }, 'a filter of a summary rule may not mean what it should');
+      }
+      await worker?.stop();
+      worker = undefined;
+      rules = read;
+      worker = await workerFor(read, { receiver, config, log, io });
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      const { message: reason, details } = error;
+      log.error({ reason, details }, 'there are no summaries before this is put right');
     }
-    const otherwise = plainSummaryRule(config.rule);
-    if (areAllOff([otherwise, ...rules.values()])) return undefined;
-    if (!config.index) {
-      throw new AppError(
-        'configuration',
-        'Summaries are made from the product index, which EARSHOT_INDEX=off turns off. Set it to on.',
-      );
-    }
-    return await startWorker({ store, products }, { config, rules, otherwise, log, io });
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const { message: reason, details } = error;
-    log.error({ reason, details }, 'there are no summaries before this is put right');
-    return undefined;
+  };
+  await load();
+  return { reload: load, stop: async () => worker?.stop() };
+}
+
+async function workerFor(
+  rules: ReadonlyMap<string, SummaryRule>,
+  {
+    receiver,
+    config,
+    ...means
+  }: {
+    receiver: RunningReceiver;
+    config: SummaryConfig & { dataDir: string; index: boolean };
+    log: Logger;
+    io: Io;
+  },
+): Promise<SummaryWorker | undefined> {
+  const otherwise = plainSummaryRule(config.rule);
+  if (areAllOff([otherwise, ...rules.values()])) return undefined;
+  if (!config.index) {
+    throw new AppError(
+      'configuration',
+      'Summaries are made from the product index, which EARSHOT_INDEX=off turns off. Set it to on.',
+    );
   }
+  return startWorker(receiver, { config, rules, otherwise, ...means });
 }
 
 async function startWorker(
@@ -51,7 +79,7 @@ async function startWorker(
     log: Logger;
     io: Io;
   },
-): Promise<ServedSummaries> {
+): Promise<SummaryWorker> {
   const { config, rules, otherwise, log, io } = means;
   const [{ compileRules }, { startSummaryWorker }, { openSummaryWorld }] = await Promise.all([
     import('../../summary/worker/compiled-rule.ts'),

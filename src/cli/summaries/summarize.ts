@@ -5,7 +5,6 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { NewSummaryJob } from '../../domain/summaries.ts';
 import { openStore } from '../../store/store.ts';
-import type { Asking } from '../../summary/worker/do-job.ts';
 import { createServicePause } from '../../summary/worker/service-pause.ts';
 import type { SummaryWorld } from '../../summary/worker/summary-world.ts';
 import { type WorkEnd, workDue } from '../../summary/worker/work-due.ts';
@@ -41,8 +40,10 @@ export interface SummarizeFlags extends WantedFlags {
   json?: true;
 }
 
-/** How often jobs are looked at that another program has in hand. */
+/** How often jobs are checked that another program works on. */
 const othersPollMs = 200;
+/** Longest wait for a service that asks for a pause. */
+const serviceWaitMaxMs = 120_000;
 
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   if (flags.printPrompt) return writeOut(io.stdout, promptText());
@@ -113,22 +114,61 @@ async function work(
 ): Promise<void> {
   const named = ids?.slice(0, limit);
   const report = createWorkReport(io, world, { ids: named, json: json === true, nothing });
-  const asking = { world, pause: createServicePause(world), signal: io.signal };
-  const end = await (named === undefined
-    ? workDue(asking, { limit, onEnd: report.onEnd })
-    : workOn(named, asking, report));
+  const pause = createServicePause(world, { isAttended: true });
+  const asking = { world, pause, signal: io.signal };
+  const patience = createPatience(io);
+  const run = async (): Promise<WorkEnd> => {
+    for (;;) {
+      const left = limit === undefined ? undefined : limit - report.over();
+      const only = named === undefined ? { limit: left } : { ids: named };
+      const before = report.over();
+      const end = await workDue(asking, { ...only, onEnd: report.onEnd });
+      if (report.over() > before) patience.reset();
+      if (end.end !== 'service' || !(await patience.waitFor(end))) return end;
+    }
+  };
+  const end = await (named === undefined ? run() : untilAllEnded(named, run, { report, io }));
   await report.close(end);
 }
 
-/** Works on the jobs until each is done, by whichever program has it in hand. */
-async function workOn(
+/** Repeats the work until each job has ended, by whichever program works on it. */
+async function untilAllEnded(
   ids: readonly number[],
-  asking: Asking,
-  report: WorkReport,
+  run: () => Promise<WorkEnd>,
+  { report, io }: { report: WorkReport; io: Pick<Io, 'signal'> },
 ): Promise<WorkEnd> {
   for (;;) {
-    const end = await workDue(asking, { ids, onEnd: report.onEnd });
+    const end = await run();
     if (end.end !== 'nothing due' || (await report.noteOthers(ids)) === 0) return end;
-    await pause(othersPollMs, asking.signal);
+    await pause(othersPollMs, io.signal);
   }
+}
+
+type ServiceEnd = Extract<WorkEnd, { end: 'service' }>;
+
+/**
+ * Waits for a service that asks for a short pause (429 or 503 with `Retry-After`). Several pauses without an answer in
+ * between are one wait. `waitFor` resolves with false when the wait would be too long, or the service named no time.
+ */
+function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' | 'nowUs'>) {
+  let waitedMs = 0;
+  return {
+    reset: () => {
+      waitedMs = 0;
+    },
+    waitFor: async ({ untilUs, isAsked }: ServiceEnd): Promise<boolean> => {
+      const waitMs = Math.max(0, Math.ceil((untilUs - nowUs()) / 1_000));
+      if (!isAsked || waitedMs + waitMs > serviceWaitMaxMs) return false;
+      waitedMs += waitMs;
+      const text = (ms: number) =>
+        `The inference service asks to wait: continuing in ${Math.ceil(ms / 1_000)} s`;
+      if (stderr.isTTY !== true) stderr.write(`${text(waitMs)}.\n`);
+      for (let leftMs = waitMs; leftMs > 0 && !signal.aborted; leftMs -= 1_000) {
+        if (stderr.isTTY) stderr.write(`\r${text(leftMs)} \u001b[K`);
+        await pause(Math.min(leftMs, 1_000), signal);
+      }
+      if (stderr.isTTY) stderr.write('\r\u001b[K');
+      return !signal.aborted;
+    },
+  };
 }

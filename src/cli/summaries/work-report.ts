@@ -15,6 +15,8 @@ import { textLines } from './text-lines.ts';
 
 export interface WorkReport {
   onEnd: OnJobEnd;
+  /** Number of jobs that have ended. */
+  over(): number;
   /** Notes what other programs made of these jobs; resolves with how many are still to be done. */
   noteOthers(ids: readonly number[]): Promise<number>;
   /**
@@ -44,6 +46,7 @@ export function createWorkReport(
   return {
     onEnd: async ({ id }, end) =>
       note(id, end, endName(end) === null ? null : await rowById(id, world.summaries)),
+    over: () => [...ends.values()].filter((end) => endName(end) !== null).length,
     noteOthers: async (wanted) => {
       let left = 0;
       for (const id of wanted) {

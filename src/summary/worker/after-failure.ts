@@ -33,7 +33,7 @@ export function afterFault(
   }
   const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
   world.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
-  if (scope === 'settings' || kind === 'rate_limited') {
+  if (scope === 'settings' || kind === 'rate_limited' || pause.isAsked()) {
     return { ...postponed, nextTryAtUs: pausedUntilUs };
   }
   // A job that makes the service fail steps back, further each time, behind those that do not.

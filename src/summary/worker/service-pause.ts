@@ -16,21 +16,28 @@ export interface ServicePause {
   untilUs(): number;
   /** True after a failure, until an answer came: then one request at a time feels the way. */
   isProbing(): boolean;
+  /** Whether the current pause has exactly the length that the service asked for (`Retry-After`). */
+  isAsked(): boolean;
   /** Notes a failure that was not a job's own; returns until when nothing is sent. */
   noteFault(scope: FaultScope, retryAfterMs: number | null): number;
   /** Ends the failures. In a pause it does nothing: that answer was on its way before the pause began. */
   noteAnswer(): void;
 }
 
-export function createServicePause(io: {
-  nowUs: () => number;
-  random: () => number;
-}): ServicePause {
+/** `isAttended`: a person waits for the work, so that a `Retry-After` is obeyed exactly, however short it is. */
+export function createServicePause(
+  io: { nowUs: () => number; random: () => number },
+  { isAttended = false }: { isAttended?: boolean } = {},
+): ServicePause {
   let failures = 0;
-  let untilUs = 0;
+  let isAsked = false;
+  let pause = { fromUs: 0, untilUs: 0 };
+  // A pause that begins in the future was begun by a clock that ran ahead: it is over.
+  const untilUs = () => (io.nowUs() < pause.fromUs ? 0 : pause.untilUs);
   return {
-    untilUs: () => untilUs,
+    untilUs,
     isProbing: () => failures > 0,
+    isAsked: () => isAsked,
     noteFault: (scope, retryAfterMs) => {
       const ownMs =
         scope === 'settings'
@@ -38,14 +45,16 @@ export function createServicePause(io: {
           : Math.min(pauseMsMax, jittered(firstPauseMs * 2 ** Math.min(failures, 10), io.random));
       const askedMs = Math.min(retryAfterMs ?? 0, retryAfterMsMax);
       failures += 1;
-      const pauseMs = Math.max(askedMs, ownMs);
-      untilUs = Math.max(untilUs, io.nowUs() + Math.round(pauseMs * 1000));
-      return untilUs;
+      isAsked = isAttended && retryAfterMs !== null && scope === 'service';
+      const pauseMs = isAsked ? askedMs : Math.max(askedMs, ownMs);
+      const fromUs = io.nowUs();
+      pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
+      return pause.untilUs;
     },
     noteAnswer: () => {
-      if (io.nowUs() < untilUs) return;
+      if (io.nowUs() < untilUs()) return;
       failures = 0;
-      untilUs = 0;
+      pause = { fromUs: 0, untilUs: 0 };
     },
   };
 }

@@ -10,10 +10,13 @@ const batchMax = 16;
 /** Called after each job, and waited for. */
 export type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
 
-/** Why the work ended: nothing more is due, or until when there is nothing to be done. */
+/**
+ * Why the work ended: nothing more is due, or until when there is nothing to be done. `isAsked`: the service itself
+ * asked for a pause of this length.
+ */
 export type WorkEnd =
   | { end: 'nothing due' | 'stopped' }
-  | { end: 'service'; untilUs: number; reason: string }
+  | { end: 'service'; untilUs: number; isAsked: boolean; reason: string }
   | Held;
 
 /**
@@ -39,7 +42,8 @@ export async function workDue(
     if (signal.aborted || left <= 0) return { end: 'stopped' };
     if (held !== null && held.untilUs > nowUs) return held;
     const untilUs = pause.untilUs();
-    return untilUs > nowUs ? { end: 'service', untilUs, reason } : null;
+    if (untilUs <= nowUs) return null;
+    return { end: 'service', untilUs, isAsked: pause.isAsked(), reason };
   };
   for (;;) {
     const ended = stop();

@@ -26,7 +26,7 @@ export async function judgeSinks(
   situation: Lasting,
   cursors: CursorMemory,
 ): Promise<Verdict> {
-  const { names, faults, fault } = world.handingOver();
+  const { names, faults, fault, rejected = null } = world.handingOver();
   const counts = await world.sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
   for (const sink of cursors.keys()) if (!known.has(sink)) cursors.delete(sink);
@@ -47,8 +47,25 @@ export async function judgeSinks(
   return joined([
     ...(await Promise.all(verdicts)),
     ...gone.map(({ kind, subject }) => nothingWrong(kind, subject)),
-    fault === null ? nothingWrong('sink', '') : stopped('', fault, situation),
+    fault === null ? judgeRejected(rejected) : stopped('', fault, situation),
   ]);
+}
+
+/** Checks whether the current `earshot.config.ts` is in effect. */
+export function judgeRejected(reason: string | null): Verdict {
+  if (reason === null) return nothingWrong('sink', '');
+  return wrong({
+    kind: 'sink',
+    subject: '',
+    severity: 'warning',
+    cause: 'The current earshot.config.ts is rejected.',
+    evidence: [
+      quoted(reason),
+      'A running receiver continues with the version before. One that starts now delivers nothing.',
+    ],
+    nextStep:
+      'Fix earshot.config.ts: a running receiver reads it again. `earshot doctor` checks it.',
+  });
 }
 
 /** Without a name, all of them are. */

@@ -1,5 +1,9 @@
 /** Tells what is to be told through one channel: at least once, each alert before its end. */
-import type { AlertChannel, AlertDelivery } from '../../domain/alerts.ts';
+import {
+  type AlertChannel,
+  type AlertDelivery,
+  alertRetryDelayMaxUs,
+} from '../../domain/alerts.ts';
 import { jittered } from '../../domain/jitter.ts';
 import type { WatchWorld } from '../watch-world.ts';
 import { alertMessage } from './alert-message.ts';
@@ -8,7 +12,6 @@ import { tellOnce } from './tell-once.ts';
 const minuteUs = 60_000_000;
 /** After a failure, doubling. */
 const retryMinUs = minuteUs;
-const retryMaxUs = 60 * minuteUs;
 /** Six waits that double, then one an hour: about 24 hours of trying. */
 const attemptsMax = 30;
 /** Deliveries of one call. */
@@ -74,7 +77,7 @@ async function settleFailure(
     log.error(fields, 'an alert could not be told for a day; it is given up');
     return alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
   }
-  const waitUs = jittered(Math.min(retryMaxUs, retryMinUs * 2 ** attempts), random);
+  const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
   log.warn(fields, 'an alert could not be told; it is tried again');
   const nextTryAtUs = atUs + Math.round(waitUs);
   return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextTryAtUs });

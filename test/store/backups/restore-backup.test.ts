@@ -13,6 +13,7 @@ import { createRandom } from '../../../src/sandbox/random.ts';
 import { databaseFileName } from '../../../src/store/database.ts';
 import { schemaVersion } from '../../../src/store/migrate.ts';
 import { keeping } from '../../../src/store/migrations/0008-keeping.ts';
+import { sinkDeliveries } from '../../../src/store/migrations/0009-sink-deliveries.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {
@@ -244,7 +245,7 @@ it('a backup of an older earshot is restored as it is, and brought up to date by
   writeSecrets(dataDir);
   const old = new Sqlite(join(dataDir, databaseFileName));
   // As version 7 left it: what came with the last step is not there.
-  for (const [, name] of keeping.sql.matchAll(/CREATE TABLE (\w+)/g))
+  for (const [, name] of `${keeping.sql}${sinkDeliveries.sql}`.matchAll(/CREATE TABLE (\w+)/g))
     old.exec(`DROP TABLE ${name}`);
   for (const [, name] of keeping.sql.matchAll(/CREATE INDEX (\w+)/g))
     old.exec(`DROP INDEX ${name}`);

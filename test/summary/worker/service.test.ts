@@ -98,6 +98,15 @@ describe('a service that says no', () => {
     expect((await worker.rows()).map(({ attempts }) => attempts)).toEqual([0, 0, 0]);
   });
 
+  it('is asked at once where the clock ran ahead and was set right', async () => {
+    const worker = await withJobs(3, { clock: { us: startUs + 30 * dayUs } });
+    worker.sandbox.inference.change({ retryAfterSeconds: 500, next: { rateLimited: 2 } });
+    expect(await worker.work()).toMatchObject({ end: 'service' });
+    worker.clock.us = startUs;
+    expect(await worker.work()).toEqual({ end: 'nothing due' });
+    expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
+  });
+
   it('is left alone though an answer that was on its way comes', async () => {
     const sandbox = await openSandbox();
     sandbox.inference.change({ retryAfterSeconds: 500, next: { rateLimited: 1 } });

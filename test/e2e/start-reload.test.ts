@@ -1,0 +1,58 @@
+/** Changes of earshot.config.ts while `earshot start` runs: applied, or rejected with the reason. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { notification } from '../helpers/deliveries.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { startHook } from '../sinks/hook-server.ts';
+
+it('applies a valid change to the sinks that differ, and keeps the version before a faulty one', async () => {
+  const folder = temporaryDirectory();
+  const world = await createReceiverWorld(folder);
+  const [first, second] = [await startHook(), await startHook()];
+  const configure = (sinks: string) =>
+    writeFileSync(join(folder, 'earshot.config.ts'), `export default { sinks: ${sinks} };\n`);
+  configure(`{ first: { webhook: '${first.url}', from: 'start' } }`);
+  const receiver = await world.start({ EARSHOT_RECONCILE: 'off' });
+  const send = createClient({ port: receiver.port, ca: world.ca, connections: 1 });
+  const push = async (number: number) => {
+    const body = JSON.stringify(notification(number, { ProductId: 'same' }));
+    expect(await send('POST', '/notifications/all', body)).toMatchObject({ status: 200 });
+  };
+  const logged = (words: string) => receiver.log().split(words).length - 1;
+  const applied = '"applied the changed configuration file"';
+
+  await push(1);
+  await expect.poll(first.positions).toEqual([1]);
+  configure(`{ second: { webhook: '${second.url}', from: 'start' } }`);
+  await expect.poll(() => logged(applied)).toBe(1);
+  await push(2);
+  await expect.poll(second.positions).toEqual([1, 2]);
+
+  configure(`{ second: { webhook: 'nowhere', from: 'start' } }`);
+  await expect.poll(() => logged('"rejected the changed configuration file')).toBe(1);
+  await push(3);
+  await expect.poll(second.positions).toEqual([1, 2, 3]);
+  const listing = spawnCommand(['sinks', 'list'], {
+    env: { EARSHOT_DATA_DIR: world.dataDir },
+    cwd: folder,
+  });
+  const { code, out, err } = await listing.ended;
+  expect({ code, err }).toEqual({
+    code: 0,
+    err: expect.stringContaining('The current earshot.config.ts is rejected'),
+  });
+  expect(out).toMatch(/^second +unknown +/m);
+
+  configure(`{ second: { webhook: '${second.url}', from: 'start', attempts: 2 } }`);
+  await expect.poll(() => logged(applied)).toBe(2);
+  await push(4);
+  await expect.poll(second.positions).toEqual([1, 2, 3, 4]);
+  expect(first.positions()).toEqual([1]);
+  const exit = once(receiver.child, 'exit');
+  receiver.child.kill('SIGTERM');
+  expect(await exit).toEqual([0, null]);
+});

@@ -1,0 +1,69 @@
+/** The process of `earshot start` when a job cannot start, when a start hangs and when a part does not close. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { createReceiverWorld, type SpawnedReceiver } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+async function openFolder() {
+  const folder = temporaryDirectory();
+  const world = await createReceiverWorld(folder);
+  const preload = (text: string) => {
+    const file = join(folder, 'preload.mjs');
+    writeFileSync(file, text);
+    return { NODE_OPTIONS: `--import=${file}` };
+  };
+  const configure = (text: string) => writeFileSync(join(folder, 'earshot.config.ts'), text);
+  return { ...world, folder, preload, configure };
+}
+
+async function terminated({ child }: SpawnedReceiver): Promise<unknown[]> {
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  return exit;
+}
+
+/** As an upgrade that was interrupted leaves it: one file of the program is missing. */
+const missingFile = `import { registerHooks } from 'node:module';
+registerHooks({
+  resolve: (specifier, context, next) => {
+    if (specifier.endsWith('/serve-backups.ts')) throw new Error('serve-backups.ts is missing');
+    return next(specifier, context);
+  },
+});`;
+
+it('closes the receiver and exits 1 when a background job cannot start', async () => {
+  const { start, folder, preload } = await openFolder();
+  const env = { ...preload(missingFile), EARSHOT_BACKUP_DIR: join(folder, 'backups') };
+  const { child, log } = await start(env);
+  expect(await once(child, 'exit')).toEqual([1, null]);
+  expect(log()).toContain('a background job failed to start; shutting down');
+  expect(log()).toContain('earshot: A background job failed to start: serve-backups.ts is missing');
+});
+
+it('ends on SIGTERM while it starts', async () => {
+  const { start, configure } = await openFolder();
+  configure('await new Promise(() => undefined);\nexport default { sinks: {} };\n');
+  const receiver = await start();
+  expect(await terminated(receiver)).toEqual([0, null]);
+  expect(receiver.log()).toContain('"stopped"');
+});
+
+/** Listeners that never close, and a limit that ends after half a second instead of 25. */
+const hangingClose = `import { Server } from 'node:net';
+Server.prototype.close = function () { return this; };
+const { setTimeout: wait } = globalThis;
+globalThis.setTimeout = (call, ms, ...rest) => wait(call, ms === 25_000 ? 500 : ms, ...rest);`;
+
+it('ends on SIGTERM though a part does not close, and names the part', async () => {
+  const { start, preload } = await openFolder();
+  const receiver = await start(preload(hangingClose));
+  await expect.poll(receiver.log).toContain('notifications are taken');
+  expect(await terminated(receiver)).toEqual([1, null]);
+  const line = receiver
+    .log()
+    .split('\n')
+    .find((text) => text.includes('not closed in time'));
+  expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'error', open: ['receiver'] });
+});

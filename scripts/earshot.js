@@ -7,13 +7,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import './require-node.js';
 
+const name = process.argv[process.argv[2] === '--data-dir' ? 4 : 2];
+
 // A query, which only reads, gives way to the receiver on the same machine from its first moment on.
-if (process.argv[2] === 'query') setPriority(19);
+if (name === 'query') setPriority(19);
 
 // One large page after the other: V8 would rather let them pile up than look through them. Only a program's start
 // takes the flag, so this one begins again, in the same process; Windows has nothing of the kind.
 const sparing = '--optimize-for-size';
-const isLarge = process.argv[2] === 'reconcile' && process.platform !== 'win32';
+const isLarge = name === 'reconcile' && process.platform !== 'win32';
 if (isLarge && !process.execArgv.includes(sparing)) {
   const { argv, execArgv, execPath, env } = process;
   try {

@@ -35,6 +35,7 @@ const loaders = {
   compact: async () => (await import('./commands/compact.ts')).compactCommand,
   index: async () => (await import('./commands/index.ts')).indexCommand,
   import: async () => (await import('./commands/import.ts')).importCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
   sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommand,
 } as const satisfies Record<string, () => Promise<(io: Io) => Command>>;
 type Name = keyof typeof loaders;
@@ -74,7 +75,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences foun
 Data goes to standard output, everything else to standard error.`,
     );
   const [name = ''] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
-  const wanted = Object.hasOwn(loaders, name) ? [name] : Object.keys(loaders);
+  // A completion script is about all of them.
+  const isAlone = Object.hasOwn(loaders, name) && name !== 'completion';
+  const wanted = isAlone ? [name] : Object.keys(loaders);
   const env = { ...io.env };
   for (const one of wanted) program.addCommand((await loaders[one as Name]())({ ...io, env }));
   program.hook('preAction', (_, action) => {

@@ -67,7 +67,7 @@ export function addCommonFlags(command: Command): void {
 }
 
 /** Commands that never open the data directory. */
-const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check'];
+const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check', 'completion'];
 
 /** The words that call a command, without the program's name. */
 function pathOf(command: Command): string {

@@ -24,7 +24,7 @@ export function configurationPage(): string {
 
 All settings are environment variables; a file \`.env\` in the working directory is read too, and the
 environment wins. An empty value counts as unset. Each command reads only the variables it needs, and
-reports all problems at once. A name beginning with \`EARSHOT_\` that is not in this table is an error.
+reports all problems at once. \`earshot config\` prints the values that apply and where each comes from. A name beginning with \`EARSHOT_\` that is not in this table is an error.
 
 A secret may be given as a file: \`EARSHOT_…_FILE\` names it, and a line break at its end is dropped.
 

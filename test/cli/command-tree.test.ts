@@ -62,7 +62,7 @@ it('a span of time has no other names than --since and --until', () => {
 it('every command takes --data-dir, but for those that read no data directory', () => {
   const without = commands.filter((command) => optionOf(command, '--data-dir') === undefined);
   expect(without.map(fullName)).toEqual([
-    ...['earshot demo', 'earshot filter check', 'earshot sandbox'],
+    ...['earshot demo', 'earshot filter check', 'earshot completion', 'earshot sandbox'],
   ]);
 });
 

@@ -11,7 +11,7 @@ export interface Example {
   count: number;
   /** The same filter in one spelling or several. */
   expressions: string[];
-  /** The words after `npx earshot`; null where there are no flags for it. */
+  /** The words after `earshot`; null where there are no flags for it. */
   command: string[] | null;
   /** A program that exports `filter`. */
   program: string | null;
@@ -53,7 +53,7 @@ function readExample(text: string): Example {
     entity: deleted === undefined ? 'Products' : 'DeletedProducts',
     count: Number(count),
     expressions,
-    command: command === null ? null : words(command.replace(/^npx earshot /, '')),
+    command: command === null ? null : words(command.replace(/^earshot /, '')),
     program: blocks(text, 'ts')[0] ?? null,
     json: blocks(text, 'json')[0] ?? null,
   };

@@ -2,6 +2,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { AppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
@@ -129,7 +130,9 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   for (const path of ['/', '/api']) app.get(path, (c) => c.json(paths));
 
   app.notFound((c) => nothingThere(c.req.path, newRequestId()));
-  app.onError((error, c) => {
+  app.onError((thrown, c) => {
+    const gone = c.req.raw.signal.aborted;
+    const error = gone ? new AppError('cancelled', 'The client closed the connection.') : thrown;
     const requestId = newRequestId();
     logFailure(error, { requestId, path: c.req.path }, options.log);
     return isODataPath(c.req.path) ? odataFailure(error, requestId) : apiProblem(error, requestId);

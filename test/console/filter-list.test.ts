@@ -1,5 +1,7 @@
 /** The query by list, and the attributes of a collection, as clients of the catalogue ask for them. */
 import { existsSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { generatedProducts, openConsole, type Sent } from './console-world.ts';
 
@@ -90,6 +92,38 @@ describe('a query by list', () => {
     const { status, json } = await post(`{"FilterProducts":[],"x":"${'x'.repeat(256 * 1024)}"}`);
     expect(status).toBe(413);
     expect(json.detail.message).toMatch(/262144 bytes/);
+  });
+
+  it.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
+    'that breaks off half-way, after %s, is no failure of ours',
+    async (header) => {
+      const lines: string[] = [];
+      const note = (level: string) => (_: object, message: string) =>
+        void lines.push(`${level}: ${message}`);
+      const log = {
+        debug: note('debug'),
+        info: note('info'),
+        warn: note('warn'),
+        error: note('error'),
+      };
+      const { port } = await openConsole({ log });
+      const socket = connect(port, '127.0.0.1');
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\n5\r\n{"Fil\r\n`,
+        () => socket.destroy(),
+      );
+      await expect.poll(() => lines, { timeout: 5_000 }).toEqual(['debug: query refused']);
+    },
+  );
+
+  it('is refused with 413 in chunks as well', async () => {
+    const { port } = await openConsole();
+    const socket = connect(port, '127.0.0.1');
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    socket.write(chunk.repeat(5));
+    socket.end('0\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 413 [\s\S]*262144 bytes/);
   });
 
   it('is a POST, and all else is not; options are refused as of any list', async () => {

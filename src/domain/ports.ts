@@ -64,11 +64,17 @@ export interface NotificationRow {
   bodyIndex: number;
 }
 
+/** Maximum length of a name pattern, and of a name that one can match. Names of products are file names. */
+export const namePatternMax = 255;
+
 /** Conditions that a row must all meet; an absent one is no condition. */
 export interface NotificationQuery {
   ackId?: string | undefined;
   productId?: string | undefined;
-  /** Exact, or with the wildcards `*` (any text) and `?` (one character). Case matters. */
+  /**
+   * Exact, or with the wildcards `*` (any text) and `?` (one character). Case matters. A pattern with wildcards has at
+   * most `namePatternMax` characters, else `invalid`; it matches no name that is longer than so many bytes.
+   */
   name?: string | undefined;
   /** Any of these, in lower case. */
   events?: readonly string[] | undefined;

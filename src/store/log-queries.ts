@@ -1,7 +1,13 @@
 /** The log's questions as SQL, for one reading connection. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import type { DriftCount, LogCounts, NotificationQuery, NotificationRow } from '../domain/ports.ts';
+import {
+  type DriftCount,
+  type LogCounts,
+  type NotificationQuery,
+  type NotificationRow,
+  namePatternMax,
+} from '../domain/ports.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import { dedupeKey } from './dedupe-key.ts';
 
@@ -97,7 +103,7 @@ function conditions(query: NotificationQuery) {
   const parts: [string, unknown][] = [
     ['dedupe_key = ?', query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`)],
     ['product_id = ?', query.productId],
-    [hasWildcard(query.name) ? 'product_name GLOB ?' : 'product_name = ?', globOf(query.name)],
+    nameCondition(query.name),
     ['subscription = ?', query.subscription],
     ['source = ?', query.source],
     ['position > ?', query.afterPosition],
@@ -128,11 +134,16 @@ function timeConditions(query: NotificationQuery): [string, unknown][] {
   ];
 }
 
-function hasWildcard(name: string | undefined): boolean {
-  return name !== undefined && /[*?]/.test(name);
-}
-
-/** GLOB knows `[…]` too, which the user's pattern does not. */
-function globOf(name: string | undefined): string | undefined {
-  return hasWildcard(name) ? name?.replaceAll('[', '[[]') : name;
+/** A longer name matches no pattern, so that a row costs a few microseconds whatever both look like. */
+function nameCondition(name: string | undefined): [string, string | undefined] {
+  if (name === undefined || !/[*?]/.test(name)) return ['product_name = ?', name];
+  if (name.length > namePatternMax) {
+    throw new AppError(
+      'invalid',
+      `A name pattern has at most ${namePatternMax} characters, and this one has ${name.length}.`,
+    );
+  }
+  // GLOB knows `[…]` too, which the user's pattern does not.
+  const glob = name.replaceAll('[', '[[]');
+  return [`octet_length(product_name) <= ${namePatternMax} AND product_name GLOB ?`, glob];
 }

@@ -21,13 +21,11 @@ const dateOf = {
   deleted: 'DeletionDate',
 } as const satisfies Record<SubscriptionEvent, string>;
 
-const lenientUtf8 = new TextDecoder('utf-8');
-
 /** Keeps the last body as it was parsed: there may be thousands of notifications in it. */
 export function createBodyState(): BodyState {
   let last: { body: Uint8Array; document: unknown } | undefined;
   function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): number | null {
-    if (last?.body !== body) last = { body, document: bodyDocument(lenientUtf8.decode(body)) };
+    if (last?.body !== body) last = { body, document: bodyDocument(body) };
     const record = recordIn(last.document, index);
     return record === null ? null : dateUs(record[dateOf[event]]);
   }

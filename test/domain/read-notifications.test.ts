@@ -126,12 +126,13 @@ describe('a body', () => {
   });
 });
 
-/** Each code that the reader itself gives; the store gives the other two. */
+/** Each code that the reader gives; the receiver and the store give the others. */
 const faultExamples = {
   'empty-body': ['', ' \r\n\t ', '\ufeff'],
   'not-json': ['nonsense', '{"SubscriptionEvent":', '{} {}', "{'a':1}", 'NaN', '\u0000'],
   'not-an-object': ['7', '"created"', 'null', 'true', '[7]', '[null]', '[[]]'],
   'empty-array': ['[]', ' [ ] '],
+  'too-deep': [`${'['.repeat(101)}${']'.repeat(101)}`],
   'event-missing': ['{}', '{"ProductId":"p"}', '{"ProductId":"p","SubscriptionEvent":null}'],
   'product-id-missing': [
     '{"SubscriptionEvent":"created"}',

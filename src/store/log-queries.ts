@@ -9,7 +9,7 @@ import {
   namePatternMax,
 } from '../domain/ports.ts';
 import { bodyReader } from './bodies/body-reader.ts';
-import { dedupeKey } from './dedupe-key.ts';
+import { dedupeKey, lastKeyOf } from './dedupe-key.ts';
 
 const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
   event, subscription, subscription_id AS subscriptionId,
@@ -100,8 +100,11 @@ export function cursorOf(database: Database, reader: string): number | null {
 }
 
 function conditions(query: NotificationQuery) {
+  const ackKey = query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`);
   const parts: [string, unknown][] = [
-    ['dedupe_key = ?', query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`)],
+    // One AckId may have come in several subscriptions.
+    ['dedupe_key >= ?', ackKey],
+    ['dedupe_key <= ?', ackKey && lastKeyOf(ackKey)],
     ['product_id = ?', query.productId],
     nameCondition(query.name),
     ['subscription = ?', query.subscription],

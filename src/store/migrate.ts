@@ -9,6 +9,7 @@ import { alerts } from './migrations/0005-alerts.ts';
 import { sinks } from './migrations/0006-sinks.ts';
 import { packedBodies } from './migrations/0007-packed-bodies.ts';
 import { keeping } from './migrations/0008-keeping.ts';
+import { receivedAsSent } from './migrations/0009-received-as-sent.ts';
 
 /** In order; the file's `user_version` is the number of the last one applied. */
 const migrations = [
@@ -20,6 +21,7 @@ const migrations = [
   sinks,
   packedBodies,
   keeping,
+  receivedAsSent,
 ] as const;
 
 /** The version of the file's schema that this program reads and writes. */

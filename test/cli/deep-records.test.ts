@@ -63,7 +63,7 @@ it('shows on every page of the private listener', async () => {
   const ask = async (path: string) => {
     const answer = await fetch(new URL(path, receiver.consoleUrl ?? ''));
     expect({ path, status: answer.status }).toEqual({ path, status: 200 });
-    return answer.json();
+    return JSON.parse(await answer.text());
   };
   expect((await ask('/api/notifications')).notifications).toHaveLength(samples.length);
   const { products } = await ask('/api/products?record=true');

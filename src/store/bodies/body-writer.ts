@@ -9,6 +9,8 @@ export interface BodyWriter {
   nextId(): number;
   /** Returns the body's id. It is in the table after `end`. */
   keep(bytes: Uint8Array): number;
+  /** A body of this transaction, which is not in the table yet; undefined for any other. */
+  kept(id: number): Uint8Array | undefined;
   /** Called last in each transaction. */
   end(): void;
 }
@@ -42,6 +44,7 @@ export function createBodyWriter(database: Database): BodyWriter {
       kept.push(bytes);
       return nextId() - 1;
     },
+    kept: (id) => kept[id - firstId],
     end: () => {
       let id = firstId;
       for (const { encoding, bodies, bytes } of packKept(kept)) {

@@ -3,6 +3,7 @@ import { type DriftShape, driftOf } from './drift.ts';
 import { isTooDeep, nestingMax } from './nesting.ts';
 import { type Notification, notificationSchema } from './notification.ts';
 import { parseDate } from './notification-date.ts';
+import type { Delivery } from './ports.ts';
 
 export type FaultCode =
   | 'empty-body'
@@ -12,6 +13,8 @@ export type FaultCode =
   | 'empty-array'
   | 'event-missing'
   | 'product-id-missing'
+  | 'unsupported-encoding'
+  | 'undecodable-body'
   | 'ack-id-reused'
   | 'not-storable';
 
@@ -67,6 +70,19 @@ export function readNotifications(body: Uint8Array): Reading {
     addItem(item, index, reading);
   });
   return reading;
+}
+
+/** Reads the content of a delivery; of one that cannot be decoded the reason is its fault. */
+export function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
+  if (encoded === undefined) return readNotifications(body);
+  const { content } = encoded;
+  if (content instanceof Uint8Array) return readNotifications(content);
+  return { notifications: [], faults: [content], drift: [] };
+}
+
+/** The bytes that hold the JSON of a delivery. */
+export function contentOf({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Uint8Array {
+  return encoded?.content instanceof Uint8Array ? encoded.content : body;
 }
 
 function addItem(item: unknown, index: number, reading: Reading): Reading {

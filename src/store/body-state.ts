@@ -2,6 +2,7 @@
 import type { CatalogueEvent } from '../domain/completeness.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
+import { contentOf } from '../domain/read-notifications.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
 import { writtenEventUs } from '../domain/tells-of.ts';
 import { recordIn } from '../filter/record-parts.ts';
@@ -31,10 +32,11 @@ export function createBodyState(): BodyState {
   }
   return {
     modificationUs: (body, index) => dateIn(body, index, 'modified'),
-    recovered: ({ source, subscription, body }, { ackId, event: name, productId, index }) => {
+    recovered: (delivery, { ackId, event: name, productId, index }) => {
+      const { source, subscription } = delivery;
       if (source !== 'reconcile' || subscription === null || ackId !== null) return null;
       const event = subscriptionEvents.find((known) => known === name);
-      const eventUs = event === undefined ? null : dateIn(body, index, event);
+      const eventUs = event === undefined ? null : dateIn(contentOf(delivery), index, event);
       if (event === undefined || eventUs === null) return null;
       return { subscription, event, productId, eventUs: writtenEventUs({ event, eventUs }) };
     },

@@ -6,7 +6,7 @@ import { AppError, isAppError } from '../domain/app-error.ts';
 import { identityOf, recoveredIdentityOf } from '../domain/identity.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
-import { type Fault, readNotifications } from '../domain/read-notifications.ts';
+import { contentOf, type Fault, readDelivery } from '../domain/read-notifications.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import { type BodyWriter, createBodyWriter } from './bodies/body-writer.ts';
 import { createBodyState } from './body-state.ts';
@@ -42,7 +42,7 @@ export function createDeliveryWriter(database: Database): DeliveryWriter {
   function store(delivery: Delivery, items: readonly Notification[], keptBodyId?: number) {
     const rows = items.map((item) => upsert(delivery, item, keptBodyId ?? bodies.nextId()));
     const stored = rows.filter((row) => row === 'stored').length;
-    const bodyId = keptBodyId ?? (stored > 0 ? bodies.keep(delivery.body) : undefined);
+    const bodyId = keptBodyId ?? (stored > 0 ? bodies.keep(delivery) : undefined);
     const duplicates = rows.length - stored;
     const receipt: Receipt =
       stored > 0 ? { outcome: 'stored', stored, duplicates } : { outcome: 'duplicate', duplicates };
@@ -50,7 +50,7 @@ export function createDeliveryWriter(database: Database): DeliveryWriter {
   }
 
   function write(delivery: Delivery): Receipt {
-    const { notifications, faults, drift: shapes } = readNotifications(delivery.body);
+    const { notifications, faults, drift: shapes } = readDelivery(delivery);
     drift.count(shapes, delivery.receivedAtUs);
     const { stored, bodyId, receipt, reused } = store(delivery, notifications);
     if (faults.length > 0) {
@@ -67,7 +67,7 @@ export function createDeliveryWriter(database: Database): DeliveryWriter {
 
   function retry(quarantineId: number, atUs: number): Receipt {
     const { delivery, bodyId } = quarantine.held(quarantineId);
-    const { notifications, faults } = readNotifications(delivery.body);
+    const { notifications, faults } = readDelivery(delivery);
     if (faults.length > 0) return { outcome: 'rejected', faults, quarantineId, stored: 0 };
     const { receipt, reused } = store(delivery, notifications, bodyId);
     // Thrown, so that nothing of this transaction stays.
@@ -129,8 +129,8 @@ function prepareUpsert(database: Database, bodies: BodyWriter) {
   const findRecovered = prepareFindRecovered(database);
   const hasSameContent = createComparison(database, bodies);
   return (delivery: Delivery, item: Notification, bodyId: number): WrittenRow => {
-    const { subscription, receivedAtUs, source, body } = delivery;
-    const bodyDigest = () => hash('sha256', body, 'hex');
+    const { subscription, receivedAtUs, source } = delivery;
+    const bodyDigest = () => hash('sha256', contentOf(delivery), 'hex');
     const recovered = state.recovered(delivery, item);
     const identity =
       recovered === null
@@ -197,14 +197,15 @@ function createComparison(database: Database, bodies: BodyWriter) {
     | undefined;
   const keptBody = (id: number): Uint8Array | undefined => {
     try {
-      return bodies.kept(id) ?? reader.body(id);
+      return bodies.kept(id) ?? reader.content(id);
     } catch (error) {
       if (isAppError(error)) return undefined;
       throw error;
     }
   };
-  return (known: KnownRow, { body, source }: Delivery, item: Notification, bodyId: number) => {
-    if (item.ackId === null || source !== 'push' || known.source !== 'push') return true;
+  return (known: KnownRow, delivery: Delivery, item: Notification, bodyId: number) => {
+    const body = contentOf(delivery);
+    if (item.ackId === null || delivery.source !== 'push' || known.source !== 'push') return true;
     const { bodyId: knownId } = known;
     if (last?.body !== body || last.knownId !== knownId) {
       const stored = knownId === bodyId ? body : keptBody(knownId);
@@ -214,10 +215,7 @@ function createComparison(database: Database, bodies: BodyWriter) {
       last = { body, knownId, isEqual, known: isEqual ? mine : bodyDocument(stored), mine };
     }
     if (last.isEqual && known.bodyIndex === item.index) return true;
-    return isDeepStrictEqual(
-      itemIn(last.known, known.bodyIndex),
-      itemIn(last.mine, item.index),
-    );
+    return isDeepStrictEqual(itemIn(last.known, known.bodyIndex), itemIn(last.mine, item.index));
   };
 }
 

@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { hourUs } from '../domain/completeness.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
+import { contentOf } from '../domain/read-notifications.ts';
 import { millisecondOf, tellsOf } from '../domain/tells-of.ts';
 import type { BodyState } from './body-state.ts';
 
@@ -39,7 +40,7 @@ export function prepareClaim(database: Database, state: BodyState) {
     const { subscription, receivedAtUs } = delivery;
     const candidates = unclaimed.all(item.productId, item.event, subscription);
     if (candidates.length === 0 || keyIsKnown.get(key) !== undefined) return false;
-    const recordUs = () => state.modificationUs(delivery.body, item.index);
+    const recordUs = () => state.modificationUs(contentOf(delivery), item.index);
     const same = sameEvent(candidates, item, recordUs);
     if (same === undefined) return false;
     const { position, eventUs } = same;

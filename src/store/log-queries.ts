@@ -7,6 +7,7 @@ import {
   type NotificationQuery,
   type NotificationRow,
   namePatternMax,
+  type OriginalBody,
 } from '../domain/ports.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import { dedupeKey, lastKeyOf } from './dedupe-key.ts';
@@ -57,13 +58,21 @@ export function narrowByTime(database: Database, query: NotificationQuery): Noti
 }
 
 export function bodyAt(database: Database, position: number): Uint8Array {
+  const { bodyId, bytes, encoding } = originalAt(database, position);
+  // A copy that another thread can be sent.
+  return encoding === null ? bytes : new Uint8Array(bodyReader(database).content(bodyId) ?? bytes);
+}
+
+export function originalAt(database: Database, position: number): OriginalBody {
   const row = database
     .prepare<[number], { bodyId: number }>(
       'SELECT body_id AS bodyId FROM notification WHERE position = ?',
     )
     .get(position);
   if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
-  return bodyReader(database).keptBody(row.bodyId);
+  const { bodyId } = row;
+  const reader = bodyReader(database);
+  return { bodyId, bytes: reader.keptBody(bodyId), encoding: reader.encoding(bodyId) };
 }
 
 export function lastPosition(database: Database): number {

@@ -38,6 +38,7 @@ export type QueryRequest =
   | { op: 'find'; id: number; query: NotificationQuery; rowsMax: number }
   | { op: 'narrow-by-time'; id: number; query: NotificationQuery }
   | { op: 'body'; id: number; position: number }
+  | { op: 'original'; id: number; position: number }
   | { op: 'last-position'; id: number }
   | { op: 'drift'; id: number }
   | { op: 'counts'; id: number }

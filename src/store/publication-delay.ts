@@ -1,6 +1,7 @@
 /** How late products are told of, looked up in one body of each commit: under load, few are read again for it. */
 import type { PublicationDelay } from '../domain/commit-facts.ts';
 import type { Delivery } from '../domain/ports.ts';
+import { contentOf } from '../domain/read-notifications.ts';
 import { recordIn } from '../filter/record-parts.ts';
 import { bodyDocument, dateUs } from './products/product-record.ts';
 
@@ -13,7 +14,8 @@ const bodyBytesMax = 64 * 2 ** 10;
  * be one that could be read.
  */
 export function publicationDelay(delivery: Delivery): PublicationDelay | null {
-  const { body, subscription, receivedAtUs, source } = delivery;
+  const body = contentOf(delivery);
+  const { subscription, receivedAtUs, source } = delivery;
   if (source !== 'push' || body.byteLength > bodyBytesMax) return null;
   const document = bodyDocument(body);
   const publishedUs = isCreated(document) ? dateUs(recordIn(document, 0)?.PublicationDate) : null;

@@ -4,6 +4,7 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { Delivery } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
+import { decodeStored } from '../http/content-encoding.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import type { BodyWriter } from './bodies/body-writer.ts';
 
@@ -43,7 +44,7 @@ export function createQuarantineWriter(database: Database, bodies: BodyWriter): 
   const add = (
     delivery: Delivery,
     faults: readonly Fault[],
-    bodyId: number = bodies.keep(delivery.body),
+    bodyId: number = bodies.keep(delivery),
     digest: Buffer | null = null,
   ) => {
     const headers = JSON.stringify(withoutCredentials(delivery.headers));
@@ -68,7 +69,10 @@ export function createQuarantineWriter(database: Database, bodies: BodyWriter): 
         );
       }
       const { bodyId, ...rest } = row;
-      return { delivery: { ...rest, headers: [], body: reader.keptBody(bodyId) }, bodyId };
+      const body = reader.keptBody(bodyId);
+      const encoding = reader.encoding(bodyId);
+      const encoded = encoding === null ? undefined : decodeStored(body, encoding);
+      return { delivery: { ...rest, headers: [], body, encoded }, bodyId };
     },
     release: (id, atUs) => {
       setReleased.run(atUs, id);

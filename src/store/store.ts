@@ -12,6 +12,7 @@ import type {
   NotificationLog,
   NotificationQuery,
   NotificationRow,
+  OriginalBody,
   Quarantine,
   QuarantineEntry,
   QuarantineRow,
@@ -82,6 +83,7 @@ export function openStoreReader(dataDir: string): StoreReader {
   return {
     find: (query) => findRows(thread, query),
     body: (position) => thread.call<Uint8Array>((id) => ({ op: 'body', id, position })),
+    original: (position) => thread.call<OriginalBody>((id) => ({ op: 'original', id, position })),
     lastPosition: () => thread.call<number>((id) => ({ op: 'last-position', id })),
     drift: () => thread.call<DriftCount[]>((id) => ({ op: 'drift', id })),
     counts: () => thread.call<LogCounts>((id) => ({ op: 'counts', id })),

@@ -129,7 +129,7 @@ function createLogRows(log: Database) {
 /** One that is damaged is passed over as what cannot be indexed; a log that cannot be read at all is another matter. */
 function readBody(bodies: BodyReader, bodyId: number): Uint8Array | undefined {
   try {
-    return bodies.body(bodyId);
+    return bodies.content(bodyId);
   } catch (error) {
     if (isAppError(error)) throw new Error(`Body ${bodyId} cannot be read.`, { cause: error });
     throw storeError(error);

@@ -167,7 +167,7 @@ function loggedRecord(log: Database, position: number): ProductRecord | null {
 /** Undefined for a damaged one too; a log that cannot be read at all is another matter. */
 function readableBody(log: Database, bodyId: number): Uint8Array | undefined {
   try {
-    return bodyReader(log).body(bodyId);
+    return bodyReader(log).content(bodyId);
   } catch (error) {
     if (isAppError(error)) return undefined;
     throw error;

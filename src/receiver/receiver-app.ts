@@ -69,9 +69,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
       const requestId = newRequestId();
       const { faults, quarantineId, stored } = receipt;
       log.warn({ requestId, quarantineId, stored, faults }, 'body put in quarantine');
-      const response = problemResponse(notANotification(faults), requestId);
-      if (response.status === 415) response.headers.set('Accept-Encoding', knownEncodings);
-      return response;
+      return refusedBody(faults, requestId);
     }
     log.debug({ requestId: newRequestId(), subscription, ...receipt }, 'notification received');
     return c.json({ status: receipt.outcome });
@@ -119,14 +117,19 @@ function createFailureLog({ log, nowUs }: ReceiverOptions) {
   };
 }
 
-function notANotification(faults: readonly Fault[]): AppError {
+function refusedBody(faults: readonly Fault[], requestId: string): Response {
   const isUnsupported = faults[0]?.code === 'unsupported-encoding';
-  const code = isUnsupported ? 'unsupported' : 'invalid';
-  return new AppError(code, 'The body is not a notification. It is kept as it came.', {
-    details: faults.map(({ index, message }) =>
-      index === null ? message : `Item ${index}: ${message}`,
-    ),
-  });
+  const details = faults.map(({ index, message }) =>
+    index === null ? message : `Item ${index}: ${message}`,
+  );
+  const error = new AppError(
+    isUnsupported ? 'unsupported' : 'invalid',
+    'The body is not a notification. It is kept as it came.',
+    { details },
+  );
+  const response = problemResponse(error, requestId);
+  if (isUnsupported) response.headers.set('Accept-Encoding', knownEncodings);
+  return response;
 }
 
 function outcomeOf(status: number): Outcome {

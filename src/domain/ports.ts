@@ -188,6 +188,8 @@ export interface Quarantine {
    * the whole body can be read now, the entry is released. Rejects with `not_found`.
    */
   retry(id: number, atUs: number): Promise<Receipt>;
+  /** Removes held entries, with bodies that nothing else refers to. Returns how many there were. */
+  drop(ids: readonly number[]): Promise<number>;
 }
 
 /** Where the program's parts report what they do; pino fits. */

@@ -22,6 +22,7 @@ export type WriterRequest =
   | { op: 'check'; id: number }
   | { op: 'move-cursor'; id: number; reader: string; position: number; atUs: number }
   | { op: 'retry'; id: number; quarantineId: number; atUs: number }
+  | { op: 'drop-quarantined'; id: number; quarantineIds: readonly number[] }
   | { op: 'commit-administration'; id: number; change: AdministrationChange }
   | { op: 'mark-deliveries'; id: number; marks: readonly DeliveryMark[] }
   | { op: 'change-summaries'; id: number; change: SummaryChange }

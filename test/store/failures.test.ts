@@ -234,7 +234,9 @@ describe('files next to the database that are taken away under it', () => {
       for (const end of ends) rmSync(join(dataDir, databaseFileName) + end);
       const answered = ['ack-0'];
       let refused = 0;
-      const push = async (number: number) => {
+      let number = 0;
+      const push = async () => {
+        number += 1;
         await store.accept(delivery(notification(number))).then(
           () => answered.push(`ack-${number}`),
           () => {
@@ -243,8 +245,7 @@ describe('files next to the database that are taken away under it', () => {
         );
         return answered.length;
       };
-      let number = 0;
-      await expect.poll(() => push((number += 1)), { timeout: 15_000 }).toBeGreaterThan(5);
+      await expect.poll(push, { timeout: 15_000 }).toBeGreaterThan(5);
       expect(refused).toBeGreaterThan(0);
       // As a kill leaves them: copied while they are open.
       const copy = temporaryDirectory();

@@ -3,7 +3,6 @@ import { type DriftShape, driftOf } from './drift.ts';
 import { isTooDeep, nestingMax } from './nesting.ts';
 import { type Notification, notificationSchema } from './notification.ts';
 import { parseDate } from './notification-date.ts';
-import type { Delivery } from './ports.ts';
 
 export type FaultCode =
   | 'empty-body'
@@ -70,19 +69,6 @@ export function readNotifications(body: Uint8Array): Reading {
     addItem(item, index, reading);
   });
   return reading;
-}
-
-/** Reads the content of a delivery; of one that cannot be decoded the reason is its fault. */
-export function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
-  if (encoded === undefined) return readNotifications(body);
-  const { content } = encoded;
-  if (content instanceof Uint8Array) return readNotifications(content);
-  return { notifications: [], faults: [content], drift: [] };
-}
-
-/** The bytes that hold the JSON of a delivery. */
-export function contentOf({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Uint8Array {
-  return encoded?.content instanceof Uint8Array ? encoded.content : body;
 }
 
 function addItem(item: unknown, index: number, reading: Reading): Reading {

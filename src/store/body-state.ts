@@ -1,8 +1,8 @@
 /** What the records in bodies say of the state of their products. */
 import type { CatalogueEvent } from '../domain/completeness.ts';
+import { contentOf } from '../domain/delivery-content.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
-import { contentOf } from '../domain/read-notifications.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
 import { writtenEventUs } from '../domain/tells-of.ts';
 import { recordIn } from '../filter/record-parts.ts';

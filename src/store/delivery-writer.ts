@@ -3,10 +3,11 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
 import { AppError, isAppError } from '../domain/app-error.ts';
+import { contentOf, readDelivery } from '../domain/delivery-content.ts';
 import { identityOf, recoveredIdentityOf } from '../domain/identity.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
-import { contentOf, type Fault, readDelivery } from '../domain/read-notifications.ts';
+import type { Fault } from '../domain/read-notifications.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import { type BodyWriter, createBodyWriter } from './bodies/body-writer.ts';
 import { createBodyState } from './body-state.ts';
@@ -192,9 +193,8 @@ function isSame(known: KnownRow, item: Notification): boolean {
 function createComparison(database: Database, bodies: BodyWriter) {
   const reader = bodyReader(database);
   // Of an array with many notifications: it is compared and parsed once.
-  let last:
-    | { body: Uint8Array; knownId: number; isEqual: boolean; known: unknown; mine: unknown }
-    | undefined;
+  let last: { body: Uint8Array; knownId: number; stored: Uint8Array; isEqual: boolean } | undefined;
+  let documents: { of: unknown; known: unknown; mine: unknown } | undefined;
   const keptBody = (id: number): Uint8Array | undefined => {
     try {
       return bodies.kept(id) ?? reader.content(id);
@@ -210,12 +210,16 @@ function createComparison(database: Database, bodies: BodyWriter) {
     if (last?.body !== body || last.knownId !== knownId) {
       const stored = knownId === bodyId ? body : keptBody(knownId);
       if (stored === undefined) return true;
-      const isEqual = Buffer.compare(stored, body) === 0;
-      const mine = bodyDocument(body);
-      last = { body, knownId, isEqual, known: isEqual ? mine : bodyDocument(stored), mine };
+      last = { body, knownId, stored, isEqual: Buffer.compare(stored, body) === 0 };
     }
     if (last.isEqual && known.bodyIndex === item.index) return true;
-    return isDeepStrictEqual(itemIn(last.known, known.bodyIndex), itemIn(last.mine, item.index));
+    if (documents?.of !== last) {
+      documents = { of: last, known: bodyDocument(last.stored), mine: bodyDocument(body) };
+    }
+    return isDeepStrictEqual(
+      itemIn(documents.known, known.bodyIndex),
+      itemIn(documents.mine, item.index),
+    );
   };
 }
 

@@ -1,6 +1,6 @@
 /** Reads request bodies, however they are kept. */
 import type { Database, Statement } from 'better-sqlite3';
-import { contentOf } from '../../domain/read-notifications.ts';
+import { contentOf } from '../../domain/delivery-content.ts';
 import { decodeStored } from '../../http/content-encoding.ts';
 import { type StoredRow, unpackBodies } from './body-codec.ts';
 

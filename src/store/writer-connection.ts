@@ -34,24 +34,17 @@ export interface WriterConnection {
 }
 
 export function createWriterConnection(dataDir: string): WriterConnection {
-  let open: (Writers & { inodes: ReturnType<typeof inodesOf> }) | undefined;
+  let open: OpenWriters | undefined;
 
   function ensureOpen() {
     requireOwnFiles();
     if (open === undefined) {
-      const database = openForWriting(dataDir);
-      open = {
-        database,
-        deliveries: createDeliveryWriter(database),
-        administration: createAdministrationWriter(database),
-        summaries: createSummaryWriter(database),
-        completeness: createCompletenessWriter(database),
-        alerts: createAlertWriter(database),
-        sinks: createSinkWriter(database),
-        pruning: createPruneWriter(database, dataDir),
-        inodes: inodesOf(database.name),
-      };
-      requireSharedMemory(open.inodes);
+      open = openWriters(dataDir);
+      // Readers of this process share the memory of the log with us, also one that was removed: they reopen soon.
+      if (open.inodes.shm === -1) {
+        close();
+        throw unavailable(memoryInUse);
+      }
     }
     return open;
   }
@@ -67,28 +60,12 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     const now = inodesOf(database.name);
     if (now.database !== inodes.database) {
       close();
-      throw new AppError(
-        'unavailable',
-        'The database file was moved or deleted while earshot ran. Put it back and restart, or a new one is started.',
-      );
+      throw unavailable(databaseGone);
     }
     if (now.wal === inodes.wal && now.shm === inodes.shm) return;
     const [taken] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
     if (taken?.busy === 0) close();
-    throw new AppError(
-      'unavailable',
-      'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot ran. What was committed is in earshot.db. Intake resumes when the files are open again; leave them to earshot.',
-    );
-  }
-
-  /** Readers of this process share the memory of the log with us, also one that was removed: they reopen soon. */
-  function requireSharedMemory({ shm }: ReturnType<typeof inodesOf>) {
-    if (shm !== -1) return;
-    close();
-    throw new AppError(
-      'unavailable',
-      'The file earshot.db-shm was removed, and is still open elsewhere in earshot. Intake resumes when it is closed.',
-    );
+    throw unavailable(logGone);
   }
 
   function close() {
@@ -142,4 +119,33 @@ function checkpoint(database: Database): void {
   } finally {
     database.pragma(`busy_timeout = ${busyTimeoutMs}`);
   }
+}
+
+/** Why a commit is refused after a file was moved or deleted under us. */
+const databaseGone =
+  'The database file was moved or deleted while earshot ran. Put it back and restart, or a new one is started.';
+const logGone =
+  'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot ran. What was committed is in earshot.db. Intake resumes when the files are open again; leave them to earshot.';
+const memoryInUse =
+  'The file earshot.db-shm was removed, and is still open elsewhere in earshot. Intake resumes when it is closed.';
+
+function unavailable(message: string): AppError {
+  return new AppError('unavailable', message);
+}
+
+type OpenWriters = Writers & { inodes: ReturnType<typeof inodesOf> };
+
+function openWriters(dataDir: string): OpenWriters {
+  const database = openForWriting(dataDir);
+  return {
+    database,
+    deliveries: createDeliveryWriter(database),
+    administration: createAdministrationWriter(database),
+    summaries: createSummaryWriter(database),
+    completeness: createCompletenessWriter(database),
+    alerts: createAlertWriter(database),
+    sinks: createSinkWriter(database),
+    pruning: createPruneWriter(database, dataDir),
+    inodes: inodesOf(database.name),
+  };
 }

@@ -19,6 +19,7 @@ export const exitCodeOf: Record<ErrorCode, number> = {
   wrong_method: exitCodes.failed,
   conflict: exitCodes.failed,
   too_large: exitCodes.failed,
+  unsupported: exitCodes.failed,
   too_many: exitCodes.failed,
   unavailable: exitCodes.failed,
   differences: exitCodes.differences,

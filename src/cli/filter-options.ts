@@ -1,6 +1,6 @@
 /** The options that choose rows of the log, shared by the commands that read it. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { NotificationQuery } from '../domain/ports.ts';
+import { type NotificationQuery, namePatternMax } from '../domain/ports.ts';
 import { printable } from '../domain/printable.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { painter } from './colour.ts';
@@ -73,8 +73,7 @@ function splitNames(text: string): string[] {
   return names;
 }
 
-/** SQLite refuses longer patterns; no product name comes near. */
 function pattern(text: string): string {
-  if (text.length > 1_000) throw new InvalidArgumentError('Use at most 1000 characters.');
-  return text;
+  if (text.length <= namePatternMax) return text;
+  throw new InvalidArgumentError(`Use at most ${namePatternMax} characters.`);
 }

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { AppError } from '../domain/app-error.ts';
 import type { Delivery, Quarantine, Receipt } from '../domain/ports.ts';
+import { decodeStored } from '../http/content-encoding.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import type { Io } from './io.ts';
 import type { PushedHere } from './pushed-here.ts';
@@ -40,8 +41,9 @@ export async function importLog(from: StoreReader, to: Target, io: World): Promi
     tellProgress(counts.notifications, total, io);
     const { subscription, receivedAtUs } = row;
     const source = row.source === 'reconcile' ? 'reconcile' : 'push';
-    const body = await from.body(row.position);
-    const delivery: Delivery = { body, subscription, receivedAtUs, source, headers: [] };
+    const { bytes: body, encoding } = await from.original(row.position);
+    const encoded = encoding === null ? undefined : decodeStored(body, encoding);
+    const delivery: Delivery = { body, encoded, subscription, receivedAtUs, source, headers: [] };
     const key = keyOf(delivery);
     // A body that holds other things, too, comes with the quarantine.
     if (isHeld.has(key)) continue;
@@ -71,8 +73,10 @@ async function importQuarantine(
     const here = left.get(key) ?? 0;
     left.set(key, here - 1);
     if (here > 0) continue;
-    const { body, headers, subscription, receivedAtUs } = await from.quarantineEntry(id);
-    await take.add({ body, subscription, receivedAtUs, source: 'push', headers });
+    const entry = await from.quarantineEntry(id);
+    const { body, encoding, headers, subscription, receivedAtUs } = entry;
+    const encoded = encoding === null ? undefined : decodeStored(body, encoding);
+    await take.add({ body, encoded, subscription, receivedAtUs, source: 'push', headers });
   }
   await take.flush();
 }

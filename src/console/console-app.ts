@@ -81,24 +81,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     c.header(...sameOrigin);
   });
 
-  app.get(`${odataPath}/*`, (c) =>
-    productLine((signal) => answerOData(c, newRequestId(), { products, signal }), c.req.raw.signal),
-  );
-
-  app.post(
-    `${odataPath}${filterListPath}`,
-    bodyLimit({
-      maxSize: filterListBytesMax,
-      onError: () => odataRefusal(listTooLarge, newRequestId()),
-    }),
-    async (c) => {
-      const text = await c.req.text();
-      return productLine(
-        (signal) => answerFilterList(c, text, newRequestId(), { products, signal }),
-        c.req.raw.signal,
-      );
-    },
-  );
+  addODataRoutes(app, { products, line: productLine, newRequestId });
 
   app.get('/healthz', () => healthAnswer());
   app.get('/readyz', () => readyAnswer(options.readiness));
@@ -138,6 +121,35 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     return isODataPath(c.req.path) ? odataFailure(error, requestId) : apiProblem(error, requestId);
   });
   return app;
+}
+
+/** The catalogue's query service: GET, and the POST that queries by list. */
+function addODataRoutes(
+  app: Hono<Environment>,
+  {
+    products,
+    line,
+    newRequestId,
+  }: Pick<ConsoleOptions, 'products' | 'newRequestId'> & { line: QueryLine },
+): void {
+  app.get(`${odataPath}/*`, (c) =>
+    line((signal) => answerOData(c, newRequestId(), { products, signal }), c.req.raw.signal),
+  );
+
+  app.post(
+    `${odataPath}${filterListPath}`,
+    bodyLimit({
+      maxSize: filterListBytesMax,
+      onError: () => odataRefusal(listTooLarge, newRequestId()),
+    }),
+    async (c) => {
+      const text = await c.req.text();
+      return line(
+        (signal) => answerFilterList(c, text, newRequestId(), { products, signal }),
+        c.req.raw.signal,
+      );
+    },
+  );
 }
 
 /** Each path with its method and what it answers with. */

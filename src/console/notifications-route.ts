@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { toNotificationJson } from '../domain/json-rows.ts';
 import { parseDate } from '../domain/notification-date.ts';
-import type { NotificationLog } from '../domain/ports.ts';
+import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -35,8 +35,11 @@ const query = z.strictObject({
   productId: z.string().optional(),
   name: z
     .string()
+    .max(namePatternMax)
     .optional()
-    .describe('The name of the product; `*` stands for any text, `?` for one character.'),
+    .describe(
+      `The name of the product; \`*\` stands for any text, \`?\` for one character. A name of more than ${namePatternMax} bytes matches no pattern.`,
+    ),
   event: z.array(z.string().toLowerCase()).optional().describe('Any of these events.'),
   subscription: z.string().optional(),
   source: z.enum(['push', 'reconcile']).optional(),

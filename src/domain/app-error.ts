@@ -10,6 +10,7 @@ export const errorCodes = [
   'wrong_method',
   'conflict',
   'too_large',
+  'unsupported', // a body in an encoding that is not known
   'too_many',
   'unavailable', // cannot be done now; the same call may work later
   'differences', // a check was asked for, and something is not as wanted

@@ -11,6 +11,8 @@ import type { Fault } from './read-notifications.ts';
 /** One request body as it came, with what the receiver knows about it. */
 export interface Delivery {
   body: Uint8Array;
+  /** Of a body that came with a Content-Encoding. */
+  encoded?: EncodedBody | undefined;
   /** The subscription's name from the URL path; null when the path had none. */
   subscription: string | null;
   receivedAtUs: number;
@@ -18,6 +20,22 @@ export interface Delivery {
   source: 'push' | 'reconcile';
   /** Header names and values in turn, as received; credentials are removed before they are kept. */
   headers: readonly string[];
+}
+
+/** How a body was encoded, and what it holds; the fault of one that cannot be decoded. */
+export interface EncodedBody {
+  /** Names in lower case, in the order in which they were applied: `gzip`. */
+  encoding: string;
+  content: Uint8Array | Fault;
+}
+
+/** A body as it came. */
+export interface OriginalBody {
+  /** The same for all notifications of one body. */
+  bodyId: number;
+  bytes: Uint8Array;
+  /** Null for one without a Content-Encoding. */
+  encoding: string | null;
 }
 
 /** What became of a delivery, on disk when it is handed out. */
@@ -64,11 +82,17 @@ export interface NotificationRow {
   bodyIndex: number;
 }
 
+/** Maximum length of a name pattern, and of a name that one can match. Names of products are file names. */
+export const namePatternMax = 255;
+
 /** Conditions that a row must all meet; an absent one is no condition. */
 export interface NotificationQuery {
   ackId?: string | undefined;
   productId?: string | undefined;
-  /** Exact, or with the wildcards `*` (any text) and `?` (one character). Case matters. */
+  /**
+   * Exact, or with the wildcards `*` (any text) and `?` (one character). Case matters. A pattern with wildcards has at
+   * most `namePatternMax` characters, else `invalid`; it matches no name that is longer than so many bytes.
+   */
   name?: string | undefined;
   /** Any of these, in lower case. */
   events?: readonly string[] | undefined;
@@ -94,8 +118,13 @@ export interface NotificationLog {
    * store cannot be read.
    */
   find(query: NotificationQuery): AsyncIterable<NotificationRow>;
-  /** The body that the notification came in, byte by byte. Rejects with `not_found`. */
+  /**
+   * The JSON that the notification came in: the body byte by byte, decoded where it had a Content-Encoding. Rejects
+   * with `not_found`.
+   */
   body(position: number): Promise<Uint8Array>;
+  /** The same body byte by byte as it came. Rejects with `not_found`. */
+  original(position: number): Promise<OriginalBody>;
   /** The highest position given so far; 0 in an empty log. */
   lastPosition(): Promise<number>;
   /** How often each drift shape was seen. */
@@ -141,7 +170,10 @@ export interface QuarantineRow {
 
 export interface QuarantineEntry extends QuarantineRow {
   headers: string[];
+  /** Byte by byte as it came. */
   body: Uint8Array;
+  /** Its Content-Encoding; null for one without. */
+  encoding: string | null;
 }
 
 export interface Quarantine {
@@ -156,6 +188,8 @@ export interface Quarantine {
    * the whole body can be read now, the entry is released. Rejects with `not_found`.
    */
   retry(id: number, atUs: number): Promise<Receipt>;
+  /** Removes held entries, with bodies that nothing else refers to. Returns how many there were. */
+  drop(ids: readonly number[]): Promise<number>;
 }
 
 /** Where the program's parts report what they do; pino fits. */

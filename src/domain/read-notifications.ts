@@ -1,15 +1,19 @@
 /** The tolerant reader: from the raw bytes of a request to notifications, or to reasons why not. */
 import { type DriftShape, driftOf } from './drift.ts';
+import { isTooDeep, nestingMax } from './nesting.ts';
 import { type Notification, notificationSchema } from './notification.ts';
 import { parseDate } from './notification-date.ts';
 
 export type FaultCode =
   | 'empty-body'
   | 'not-json'
+  | 'too-deep'
   | 'not-an-object'
   | 'empty-array'
   | 'event-missing'
   | 'product-id-missing'
+  | 'unsupported-encoding'
+  | 'undecodable-body'
   | 'ack-id-reused'
   | 'not-storable';
 
@@ -53,6 +57,10 @@ export function readNotifications(body: Uint8Array): Reading {
     document = JSON.parse(bodyText);
   } catch (error) {
     return refuse('not-json', `The body is not JSON: ${shortReason(error)}`);
+  }
+  // Before anything walks through the document: a walk of many thousand levels overflows the stack.
+  if (isTooDeep(body)) {
+    return refuse('too-deep', `The body is nested deeper than ${nestingMax} levels.`);
   }
   if (!Array.isArray(document)) return addItem(document, 0, reading);
   reading.drift.push('body-array');

@@ -23,6 +23,8 @@ export interface CapOptions {
 
 /** Networks that succeeded with a request: as many as these are remembered. */
 const knownNetworksMax = 1_000;
+/** A request whose body takes longer may have to make room: a body of a megabyte takes a fraction of it. */
+const slowBodyMs = 2_000;
 /** A network that has this part of all places is a crowd. */
 const crowdShare = 1 / 20;
 
@@ -30,7 +32,8 @@ interface Place {
   socket: Socket;
   network: string;
   takenMs: number;
-  inHand: Set<ServerResponse>;
+  /** With the time at which the head of the request was there. */
+  inHand: Map<ServerResponse, number>;
   /** The last answer was no refusal: on the public listener, who has the credentials. */
   isWelcome: boolean;
   /** A written answer that was seen here before, and since when. */
@@ -38,8 +41,8 @@ interface Place {
 }
 
 /**
- * Watches a server's connections. Beyond `connectionsMax` one is closed that waits for nothing from us:
- * a stranger's before one whose last request succeeded, then one of the largest crowd, then the one that
+ * Watches a server's connections. Beyond `connectionsMax` one is closed that waits for nothing from us: one whose
+ * body comes slowly, then a stranger's before one whose last request succeeded, then one of the largest crowd, then the one that
  * has been silent longest. So neither thousands of silent connections nor a single address keep a sender
  * out. To be called before the server has other listeners for requests.
  */
@@ -70,7 +73,8 @@ export function capConnections(
     });
     if (places.size <= connectionsMax) return;
     const oldest = placeToFree(places, crowdOf) ?? place;
-    const mayStay = place.takenMs - oldest.takenMs < tenureMs && crowdOf(oldest) <= crowdOf(place);
+    const isNew = place.takenMs - oldest.takenMs < tenureMs && !isSlow(oldest);
+    const mayStay = isNew && crowdOf(oldest) <= crowdOf(place);
     const leaving = mayStay && !known.has(network) ? place : oldest;
     leaving.socket.destroy();
   });
@@ -78,7 +82,7 @@ export function capConnections(
   server.on('request', (request, response) => {
     const place = placeOf.find(request.socket);
     if (place === undefined) return;
-    place.inHand.add(response);
+    place.inHand.set(response, performance.now());
     response.once('close', () => {
       place.inHand.delete(response);
       const isWelcome = response.statusCode < 400;
@@ -125,7 +129,7 @@ function createPlaceBook() {
 function newPlace(socket: Socket): Place {
   const network = networkOf(socket.remoteAddress ?? '');
   const takenMs = performance.now();
-  return { socket, network, takenMs, inHand: new Set(), isWelcome: false, untaken: null };
+  return { socket, network, takenMs, inHand: new Map(), isWelcome: false, untaken: null };
 }
 
 /** The one that has been there longest without a new success is the first to be forgotten. */
@@ -140,23 +144,32 @@ function placeToFree(
   places: Iterable<Place>,
   crowdOf: (place: Place) => number,
 ): Place | undefined {
+  const slow = [...places].filter(isSlow);
   const waiting = [...places].filter(isWaiting);
   const strangers = waiting.filter(({ isWelcome }) => !isWelcome);
-  const candidates = strangers.length > 0 ? strangers : waiting;
+  const candidates = [slow, strangers, waiting].find(({ length }) => length > 0) ?? [];
   return candidates.reduce<Place | undefined>(
     (best, place) => (best !== undefined && crowdOf(best) >= crowdOf(place) ? best : place),
     undefined,
   );
 }
 
+/** Whoever sends a body slowly keeps a place as one who is silent does, with or without credentials. */
+function isSlow({ inHand }: Place): boolean {
+  const [first] = inHand;
+  if (first === undefined) return false;
+  const [{ req, writableEnded }, sinceMs] = first;
+  return !writableEnded && !req.complete && performance.now() - sinceMs > slowBodyMs;
+}
+
 /** An answer that was written and is not taken counts as none: else whoever reads nothing would stay. */
 function isWaiting({ inHand }: Place): boolean {
-  for (const response of inHand) if (!response.writableEnded) return false;
+  for (const response of inHand.keys()) if (!response.writableEnded) return false;
   return true;
 }
 
 function hasUntakenFor(place: Place, timeoutMs: number): boolean {
-  const response = [...place.inHand].find(({ writableEnded }) => writableEnded);
+  const response = [...place.inHand.keys()].find(({ writableEnded }) => writableEnded);
   if (response === undefined) place.untaken = null;
   else if (place.untaken?.response !== response) {
     place.untaken = { response, sinceMs: performance.now() };

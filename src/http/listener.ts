@@ -77,7 +77,8 @@ export const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
   requestsInHandMax: 20,
 });
 
-const httpProtocol = 'http/1.1';
+/** In the order of preference. A handshake that offers other ones only ends in an alert (RFC 7301, 3.2). */
+const httpProtocols = ['http/1.1', 'http/1.0'];
 
 /** Resolves when the port is open. Rejects with `configuration` when it cannot be opened. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
@@ -92,6 +93,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   const isOneTooMany = (socket: Socket) => cap.requestsInHand(socket) >= limits.requestsInHandMax;
   const requestClass = boundedRequest(isOneTooMany);
   const server = createServer(limits, { ...options, requestClass });
+  allowHalfClosing(server);
   // Without TLS a newcomer costs next to nothing.
   const tenureMs = options.keyPair === undefined ? 0 : limits.tenureMs;
   const cap = capConnections(server, { ...limits, tenureMs });
@@ -143,7 +145,7 @@ function createServer(
   const handshakeTimeout = limits.handshakeTimeoutMs;
   const secure = { ...options, ...tlsSettings, handshakeTimeout, ...keyPair };
   if (handshakeOnly === undefined) {
-    return createHttpsServer({ ...secure, ALPNProtocols: [httpProtocol] });
+    return createHttpsServer({ ...secure, ALPNProtocols: httpProtocols });
   }
   const server = createHttpsServer({ ...secure, ALPNCallback: chooseProtocol(handshakeOnly) });
   return server.on('secureConnection', (socket) => {
@@ -152,11 +154,22 @@ function createServer(
   });
 }
 
+/**
+ * Lets a sender that closes its half after a request get the answer. Under TLS only after the handshake: whoever
+ * closes before is gone, and would keep a place until the handshake times out.
+ */
+function allowHalfClosing(server: Server | HttpsServer): void {
+  Object.assign(server, { httpAllowHalfOpen: true });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    socket.allowHalfOpen = true;
+  });
+}
+
 /** Another certificate can be chosen once the protocol is known: what `setKeyCert` is there for. */
 function chooseProtocol({ protocol, keyPair }: HandshakeOnly) {
   return function choose(this: unknown, { protocols }: { protocols: string[] }) {
     if (!protocols.includes(protocol)) {
-      return protocols.includes(httpProtocol) ? httpProtocol : undefined;
+      return httpProtocols.find((known) => protocols.includes(known));
     }
     const pair = keyPair();
     if (pair === null || !(this instanceof TLSSocket)) return undefined;

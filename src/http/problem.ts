@@ -12,6 +12,7 @@ const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string 
   differences: { status: 409, title: 'Conflict' },
   cancelled: { status: 409, title: 'Conflict' },
   too_large: { status: 413, title: 'Content too large' },
+  unsupported: { status: 415, title: 'Unsupported media type' },
   too_many: { status: 429, title: 'Too many requests' },
   unavailable: { status: 503, title: 'Service unavailable' },
   configuration: { status: 500, title: 'Internal error' },

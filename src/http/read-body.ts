@@ -1,6 +1,8 @@
 /** Reads a request body within bounds, and gets rid of one that is not wanted. */
 import type { IncomingMessage } from 'node:http';
 import { AppError, isAppError } from '../domain/app-error.ts';
+import type { Delivery, EncodedBody } from '../domain/ports.ts';
+import { decodeBody, encodingIn } from './content-encoding.ts';
 
 /** A body that nobody reads is thrown away up to this size and time; then the connection goes. */
 const discardBytesMax = 64 * 2 ** 20;
@@ -12,8 +14,13 @@ export interface BodyReader {
    * bodies being read take up too much memory, `invalid` when the sender goes away half-way, and
    * with the `AppError` that the body itself breaks with.
    */
-  read(incoming: IncomingMessage): Promise<Uint8Array>;
+  read(incoming: IncomingMessage): Promise<ReceivedBody>;
 }
+
+export type ReceivedBody = Pick<Delivery, 'body' | 'encoded'>;
+
+/** A body that takes longer may have to make room for others. */
+const slowAfterMs = 2_000;
 
 /** `allBodiesBytesMax` bounds the memory of all bodies that are being received at one time. */
 export function createBodyReader(limits: {
@@ -21,37 +28,102 @@ export function createBodyReader(limits: {
   allBodiesBytesMax: number;
 }): BodyReader {
   let allBytes = 0;
+  let decoding: Promise<unknown> = Promise.resolve();
+  /** What is being received; the first has taken longest. */
+  const under = new Set<{ beganMs: number; refuse: () => void }>();
 
-  function read(incoming: IncomingMessage): Promise<Uint8Array> {
+  /** The slowest makes room; without a slow one, this one does. */
+  function makeRoom(refuseThis: () => void): void {
+    const [slowest] = under;
+    const isSlow = slowest !== undefined && performance.now() - slowest.beganMs > slowAfterMs;
+    if (isSlow) slowest.refuse();
+    else refuseThis();
+  }
+
+  function receive(incoming: IncomingMessage): Promise<Uint8Array> {
     const announced = Number(incoming.headers['content-length'] ?? 0);
     if (announced > limits.bodyBytesMax) return Promise.reject(tooLarge(limits.bodyBytesMax));
     return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
+      const gathered = createGathering(limits.bodyBytesMax);
       const done = (finish: () => void) => {
         incoming
           .off('data', onData)
           .off('end', onEnd)
           .off('error', onBroken)
           .off('close', onBroken);
-        allBytes -= bytes;
+        allBytes -= gathered.capacity();
+        under.delete(mine);
         finish();
       };
-      const onData = (chunk: Buffer) => {
-        bytes += chunk.byteLength;
-        allBytes += chunk.byteLength;
-        chunks.push(chunk);
-        if (bytes > limits.bodyBytesMax) done(() => reject(tooLarge(limits.bodyBytesMax)));
-        else if (allBytes > limits.allBodiesBytesMax) done(() => reject(tooMuchAtOnce()));
+      const mine = {
+        beganMs: performance.now(),
+        refuse: () => done(() => reject(tooMuchAtOnce())),
       };
-      const onEnd = () => done(() => resolve(joined(chunks)));
+      under.add(mine);
+      const onData = (chunk: Buffer) => {
+        const before = gathered.capacity();
+        if (!gathered.add(chunk)) return done(() => reject(tooLarge(limits.bodyBytesMax)));
+        allBytes += gathered.capacity() - before;
+        if (allBytes > limits.allBodiesBytesMax) makeRoom(mine.refuse);
+      };
+      const onEnd = () => done(() => resolve(gathered.bytes()));
       const onBroken = (error?: unknown) =>
         done(() => reject(isAppError(error) ? error : goneAway()));
       incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
     });
   }
 
-  return { read };
+  /** One after the other: a small body may become as large as the limit. */
+  async function decoded(body: Uint8Array, encoding: string): Promise<EncodedBody> {
+    const reserved = body.byteLength + limits.bodyBytesMax;
+    allBytes += body.byteLength;
+    const turn = decoding.then(() => {
+      allBytes += reserved - body.byteLength;
+      return decodeBody(body, encoding).finally(() => {
+        allBytes -= reserved;
+      });
+    });
+    decoding = turn.catch(() => undefined);
+    return turn;
+  }
+
+  return {
+    read: async (incoming) => {
+      const body = await receive(incoming);
+      const encoding = encodingIn(incoming.headers['content-encoding']);
+      return encoding === null ? { body } : { body, encoded: await decoded(body, encoding) };
+    },
+  };
+}
+
+/**
+ * Gathers a body into one buffer that doubles: a list of chunks would cost some 400 bytes for each, and a chunk may
+ * be one byte. Most bodies are one chunk, which is used as it is.
+ */
+function createGathering(bytesMax: number) {
+  let buffer: Uint8Array = new Uint8Array(0);
+  let length = 0;
+  return {
+    /** Memory that is taken up. */
+    capacity: () => buffer.byteLength,
+    /** False for a body that becomes too large. */
+    add: (chunk: Uint8Array): boolean => {
+      const bytes = length + chunk.byteLength;
+      if (bytes > bytesMax) return false;
+      if (length === 0) buffer = chunk;
+      else {
+        if (bytes > buffer.byteLength) {
+          const larger = new Uint8Array(Math.min(bytesMax, Math.max(bytes, 2 * buffer.byteLength)));
+          larger.set(buffer.subarray(0, length));
+          buffer = larger;
+        }
+        buffer.set(chunk, length);
+      }
+      length = bytes;
+      return true;
+    },
+    bytes: () => buffer.subarray(0, length),
+  };
 }
 
 /**
@@ -74,11 +146,6 @@ export function discardBody(incoming: IncomingMessage): void {
   incoming.once('close', () => clearTimeout(timer));
   incoming.once('error', () => clearTimeout(timer));
   incoming.resume();
-}
-
-function joined(chunks: readonly Buffer[]): Uint8Array {
-  const [first] = chunks;
-  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
 }
 
 function tooLarge(bodyBytesMax: number): AppError {

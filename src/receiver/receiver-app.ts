@@ -4,6 +4,7 @@ import { Hono } from 'hono';
 import { AppError } from '../domain/app-error.ts';
 import type { Intake, Receipt } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
+import { knownEncodings } from '../http/content-encoding.ts';
 import { problemResponse, statusOf } from '../http/problem.ts';
 import { createBodyReader } from '../http/read-body.ts';
 import { createGate, type GateOptions } from './gate.ts';
@@ -56,7 +57,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
     if (passage.refusal !== undefined) return passage.refusal;
     const subscription = c.req.param('subscription') ?? null;
     const receipt = await intake.accept({
-      body: await bodies.read(incoming),
+      ...(await bodies.read(incoming)),
       subscription,
       receivedAtUs: nowUs(),
       source: 'push',
@@ -68,7 +69,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
       const requestId = newRequestId();
       const { faults, quarantineId, stored } = receipt;
       log.warn({ requestId, quarantineId, stored, faults }, 'body put in quarantine');
-      return problemResponse(notANotification(faults), requestId);
+      return refusedBody(faults, requestId);
     }
     log.debug({ requestId: newRequestId(), subscription, ...receipt }, 'notification received');
     return c.json({ status: receipt.outcome });
@@ -116,12 +117,19 @@ function createFailureLog({ log, nowUs }: ReceiverOptions) {
   };
 }
 
-function notANotification(faults: readonly Fault[]): AppError {
-  return new AppError('invalid', 'The body is not a notification. It is kept as it came.', {
-    details: faults.map(({ index, message }) =>
-      index === null ? message : `Item ${index}: ${message}`,
-    ),
-  });
+function refusedBody(faults: readonly Fault[], requestId: string): Response {
+  const isUnsupported = faults[0]?.code === 'unsupported-encoding';
+  const details = faults.map(({ index, message }) =>
+    index === null ? message : `Item ${index}: ${message}`,
+  );
+  const error = new AppError(
+    isUnsupported ? 'unsupported' : 'invalid',
+    'The body is not a notification. It is kept as it came.',
+    { details },
+  );
+  const response = problemResponse(error, requestId);
+  if (isUnsupported) response.headers.set('Accept-Encoding', knownEncodings);
+  return response;
 }
 
 function outcomeOf(status: number): Outcome {

@@ -1,5 +1,6 @@
 /** What the records in bodies say of the state of their products. */
 import type { CatalogueEvent } from '../domain/completeness.ts';
+import { contentOf } from '../domain/delivery-content.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
@@ -21,22 +22,21 @@ const dateOf = {
   deleted: 'DeletionDate',
 } as const satisfies Record<SubscriptionEvent, string>;
 
-const lenientUtf8 = new TextDecoder('utf-8');
-
 /** Keeps the last body as it was parsed: there may be thousands of notifications in it. */
 export function createBodyState(): BodyState {
   let last: { body: Uint8Array; document: unknown } | undefined;
   function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): number | null {
-    if (last?.body !== body) last = { body, document: bodyDocument(lenientUtf8.decode(body)) };
+    if (last?.body !== body) last = { body, document: bodyDocument(body) };
     const record = recordIn(last.document, index);
     return record === null ? null : dateUs(record[dateOf[event]]);
   }
   return {
     modificationUs: (body, index) => dateIn(body, index, 'modified'),
-    recovered: ({ source, subscription, body }, { ackId, event: name, productId, index }) => {
+    recovered: (delivery, { ackId, event: name, productId, index }) => {
+      const { source, subscription } = delivery;
       if (source !== 'reconcile' || subscription === null || ackId !== null) return null;
       const event = subscriptionEvents.find((known) => known === name);
-      const eventUs = event === undefined ? null : dateIn(body, index, event);
+      const eventUs = event === undefined ? null : dateIn(contentOf(delivery), index, event);
       if (event === undefined || eventUs === null) return null;
       return { subscription, event, productId, eventUs: writtenEventUs({ event, eventUs }) };
     },

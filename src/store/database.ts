@@ -136,6 +136,14 @@ export function inodeOf(file: string): number {
 }
 
 /**
+ * The inodes of a database and of the two files that SQLite keeps next to it while it is open. Commits that go to a
+ * write-ahead log which was removed are in no file that the next start finds.
+ */
+export function inodesOf(file: string): { database: number; wal: number; shm: number } {
+  return { database: inodeOf(file), wal: inodeOf(`${file}-wal`), shm: inodeOf(`${file}-shm`) };
+}
+
+/**
  * Creates the data directory, owner-only, where it is not there. Throws `configuration`, also for one that every user
  * may write to: whoever can put files into it, or take them away, decides what earshot reads. A group may: that is
  * how containers are given their volumes.

@@ -15,3 +15,17 @@ export function dedupeKey(identity: string): Uint8Array {
   hash('sha256', identity, 'buffer').copy(key, headBytes, 0, digestBytes);
   return key;
 }
+
+/**
+ * The key of a notification whose AckId is known from another subscription: that of the AckId, with a digest of the
+ * subscription's id behind it. All rows of one AckId lie between that key and `lastKeyOf` it.
+ */
+export function subscriptionKey(key: Uint8Array, subscriptionId: string): Uint8Array {
+  const digest = hash('sha256', subscriptionId, 'buffer').subarray(0, digestBytes);
+  return Buffer.concat([key, digest]);
+}
+
+/** The end of the keys that begin with this one. */
+export function lastKeyOf(key: Uint8Array): Uint8Array {
+  return Buffer.concat([key, Buffer.alloc(digestBytes + 1, 0xff)]);
+}

@@ -32,7 +32,9 @@ export class IntakeQueue implements Intake {
   }
 
   async accept(delivery: Delivery): Promise<Receipt> {
-    const bytes = delivery.body.byteLength;
+    const { body, encoded } = delivery;
+    const content = encoded?.content;
+    const bytes = body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
     if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
       throw new AppError('unavailable', 'More notifications are waiting than the queue can hold.');
     }

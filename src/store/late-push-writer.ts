@@ -1,6 +1,7 @@
 /** Recognises a push of an event that was recovered already, and counts it on the row of that event. */
 import type { Database } from 'better-sqlite3';
 import { hourUs } from '../domain/completeness.ts';
+import { contentOf } from '../domain/delivery-content.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
 import { millisecondOf, tellsOf } from '../domain/tells-of.ts';
@@ -41,7 +42,7 @@ export function prepareClaim(database: Database, state: BodyState) {
     const { subscription, receivedAtUs } = delivery;
     const candidates = unclaimed.all(item.productId, item.event, subscription);
     if (candidates.length === 0 || keyIsKnown.get(key) !== undefined) return false;
-    const recordUs = () => state.modificationUs(delivery.body, item.index);
+    const recordUs = () => state.modificationUs(contentOf(delivery), item.index);
     const same = sameEvent(candidates, item, recordUs);
     if (same === undefined) return false;
     const { position, eventUs } = same;

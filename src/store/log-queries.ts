@@ -1,9 +1,16 @@
 /** The log's questions as SQL, for one reading connection. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import type { DriftCount, LogCounts, NotificationQuery, NotificationRow } from '../domain/ports.ts';
+import {
+  type DriftCount,
+  type LogCounts,
+  type NotificationQuery,
+  type NotificationRow,
+  namePatternMax,
+  type OriginalBody,
+} from '../domain/ports.ts';
 import { bodyReader } from './bodies/body-reader.ts';
-import { dedupeKey } from './dedupe-key.ts';
+import { dedupeKey, lastKeyOf } from './dedupe-key.ts';
 
 const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
   event, subscription, subscription_id AS subscriptionId,
@@ -51,13 +58,21 @@ export function narrowByTime(database: Database, query: NotificationQuery): Noti
 }
 
 export function bodyAt(database: Database, position: number): Uint8Array {
+  const { bodyId, bytes, encoding } = originalAt(database, position);
+  // A copy that another thread can be sent.
+  return encoding === null ? bytes : new Uint8Array(bodyReader(database).content(bodyId) ?? bytes);
+}
+
+export function originalAt(database: Database, position: number): OriginalBody {
   const row = database
     .prepare<[number], { bodyId: number }>(
       'SELECT body_id AS bodyId FROM notification WHERE position = ?',
     )
     .get(position);
   if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
-  return bodyReader(database).keptBody(row.bodyId);
+  const { bodyId } = row;
+  const reader = bodyReader(database);
+  return { bodyId, bytes: reader.keptBody(bodyId), encoding: reader.encoding(bodyId) };
 }
 
 export function lastPosition(database: Database): number {
@@ -94,10 +109,13 @@ export function cursorOf(database: Database, reader: string): number | null {
 }
 
 function conditions(query: NotificationQuery) {
+  const ackKey = query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`);
   const parts: [string, unknown][] = [
-    ['dedupe_key = ?', query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`)],
+    // One AckId may have come in several subscriptions.
+    ['dedupe_key >= ?', ackKey],
+    ['dedupe_key <= ?', ackKey && lastKeyOf(ackKey)],
     ['product_id = ?', query.productId],
-    [hasWildcard(query.name) ? 'product_name GLOB ?' : 'product_name = ?', globOf(query.name)],
+    nameCondition(query.name),
     ['subscription = ?', query.subscription],
     ['source = ?', query.source],
     ['position > ?', query.afterPosition],
@@ -128,11 +146,16 @@ function timeConditions(query: NotificationQuery): [string, unknown][] {
   ];
 }
 
-function hasWildcard(name: string | undefined): boolean {
-  return name !== undefined && /[*?]/.test(name);
-}
-
-/** GLOB knows `[…]` too, which the user's pattern does not. */
-function globOf(name: string | undefined): string | undefined {
-  return hasWildcard(name) ? name?.replaceAll('[', '[[]') : name;
+/** A longer name matches no pattern, so that a row costs a few microseconds whatever both look like. */
+function nameCondition(name: string | undefined): [string, string | undefined] {
+  if (name === undefined || !/[*?]/.test(name)) return ['product_name = ?', name];
+  if (name.length > namePatternMax) {
+    throw new AppError(
+      'invalid',
+      `A name pattern has at most ${namePatternMax} characters, and this one has ${name.length}.`,
+    );
+  }
+  // GLOB knows `[…]` too, which the user's pattern does not.
+  const glob = name.replaceAll('[', '[[]');
+  return [`octet_length(product_name) <= ${namePatternMax} AND product_name GLOB ?`, glob];
 }

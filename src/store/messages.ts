@@ -22,6 +22,7 @@ export type WriterRequest =
   | { op: 'check'; id: number }
   | { op: 'move-cursor'; id: number; reader: string; position: number; atUs: number }
   | { op: 'retry'; id: number; quarantineId: number; atUs: number }
+  | { op: 'drop-quarantined'; id: number; quarantineIds: readonly number[] }
   | { op: 'commit-administration'; id: number; change: AdministrationChange }
   | { op: 'mark-deliveries'; id: number; marks: readonly DeliveryMark[] }
   | { op: 'change-summaries'; id: number; change: SummaryChange }
@@ -38,6 +39,7 @@ export type QueryRequest =
   | { op: 'find'; id: number; query: NotificationQuery; rowsMax: number }
   | { op: 'narrow-by-time'; id: number; query: NotificationQuery }
   | { op: 'body'; id: number; position: number }
+  | { op: 'original'; id: number; position: number }
   | { op: 'last-position'; id: number }
   | { op: 'drift'; id: number }
   | { op: 'counts'; id: number }

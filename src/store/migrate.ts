@@ -10,6 +10,7 @@ import { sinks } from './migrations/0006-sinks.ts';
 import { packedBodies } from './migrations/0007-packed-bodies.ts';
 import { keeping } from './migrations/0008-keeping.ts';
 import { sinkDeliveries } from './migrations/0009-sink-deliveries.ts';
+import { receivedAsSent } from './migrations/0010-received-as-sent.ts';
 
 /** In order; the file's `user_version` is the number of the last one applied. */
 const migrations = [
@@ -22,6 +23,7 @@ const migrations = [
   packedBodies,
   keeping,
   sinkDeliveries,
+  receivedAsSent,
 ] as const;
 
 /** The version of the file's schema that this program reads and writes. */

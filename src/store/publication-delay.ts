@@ -1,5 +1,6 @@
 /** How late products are told of, looked up in one body of each commit: under load, few are read again for it. */
 import type { PublicationDelay } from '../domain/commit-facts.ts';
+import { contentOf } from '../domain/delivery-content.ts';
 import type { Delivery } from '../domain/ports.ts';
 import { recordIn } from '../filter/record-parts.ts';
 import { bodyDocument, dateUs } from './products/product-record.ts';
@@ -7,17 +8,16 @@ import { bodyDocument, dateUs } from './products/product-record.ts';
 /** Reading a body of this size takes well below a millisecond. */
 const bodyBytesMax = 64 * 2 ** 10;
 
-const lenientUtf8 = new TextDecoder('utf-8');
-
 /**
  * From the PublicationDate in the body to its receipt. Null when it does not tell of a created product, has no
  * date, was not pushed, or is very large. Dates of other clocks may lie ahead: that is no delay. The body must
  * be one that could be read.
  */
 export function publicationDelay(delivery: Delivery): PublicationDelay | null {
-  const { body, subscription, receivedAtUs, source } = delivery;
+  const body = contentOf(delivery);
+  const { subscription, receivedAtUs, source } = delivery;
   if (source !== 'push' || body.byteLength > bodyBytesMax) return null;
-  const document = bodyDocument(lenientUtf8.decode(body));
+  const document = bodyDocument(body);
   const publishedUs = isCreated(document) ? dateUs(recordIn(document, 0)?.PublicationDate) : null;
   if (publishedUs === null) return null;
   return { subscription, seconds: Math.max(0, receivedAtUs - publishedUs) / 1_000_000 };

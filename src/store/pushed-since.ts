@@ -34,7 +34,7 @@ export function preparePushedSince(database: Database) {
     // Of a body with many notifications: it is read once.
     let last: { bodyId: number; body: Uint8Array | undefined } | undefined;
     const stateUs = ({ bodyId, bodyIndex }: Pushed): number | null => {
-      if (last?.bodyId !== bodyId) last = { bodyId, body: bodies.body(bodyId) };
+      if (last?.bodyId !== bodyId) last = { bodyId, body: bodies.content(bodyId) };
       return last.body === undefined ? null : state.modificationUs(last.body, bodyIndex);
     };
     return (event: CatalogueEvent): boolean => {

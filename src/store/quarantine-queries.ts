@@ -46,10 +46,12 @@ export function quarantineEntry(database: Database, id: number): QuarantineEntry
     );
   }
   const { headers, ...rest } = row;
-  const body = bodyReader(database).keptBody(row.bodyId);
+  const reader = bodyReader(database);
+  const body = reader.keptBody(row.bodyId);
+  const encoding = reader.encoding(row.bodyId);
   // Written by our own writer, as pairs of name and value.
   const pairs = JSON.parse(headers) as [string, string][];
-  return { ...toRow(rest, body.length), headers: pairs.flat(), body };
+  return { ...toRow(rest, body.length), headers: pairs.flat(), body, encoding };
 }
 
 function toRow({ bodyId: _, ...row }: StoredRow, bodyBytes: number): QuarantineRow {

@@ -1,14 +1,18 @@
 /** Writes what cannot be read into the quarantine, and hands it out again. */
+import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { Delivery } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
+import { decodeStored } from '../http/content-encoding.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import type { BodyWriter } from './bodies/body-writer.ts';
 
 export interface QuarantineWriter {
   /** Keeps a delivery; its body too, unless it is kept already. Returns the entry's id. */
   hold(delivery: Delivery, faults: readonly Fault[], bodyId?: number): number;
+  /** Does the same, unless the same body of the same subscription is held already: its sender may repeat it. */
+  holdOnce(delivery: Delivery, faults: readonly Fault[], bodyId?: number): number;
   /** A held entry as a delivery, to be written again. Throws `not_found`. */
   held(id: number): { delivery: Delivery; bodyId: number };
   release(id: number, atUs: number): void;
@@ -23,22 +27,38 @@ interface HeldRow {
 
 export function createQuarantineWriter(database: Database, bodies: BodyWriter): QuarantineWriter {
   const insert = database.prepare(
-    `INSERT INTO quarantine (received_at_us, subscription, source, faults, headers, body_id)
-     VALUES (?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO quarantine (received_at_us, subscription, source, faults, headers, body_id, body_digest)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
+  const findHeld = database
+    .prepare<[Buffer, string | null], number>(
+      `SELECT id FROM quarantine WHERE body_digest = ? AND subscription IS ? AND released_at_us IS NULL`,
+    )
+    .pluck();
   const select = database.prepare<[number], HeldRow>(
     `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId
      FROM quarantine WHERE id = ? AND released_at_us IS NULL`,
   );
   const reader = bodyReader(database);
   const setReleased = database.prepare('UPDATE quarantine SET released_at_us = ? WHERE id = ?');
+  const add = (
+    delivery: Delivery,
+    faults: readonly Fault[],
+    bodyId: number = bodies.keep(delivery),
+    digest: Buffer | null = null,
+  ) => {
+    const headers = JSON.stringify(withoutCredentials(delivery.headers));
+    const { receivedAtUs, subscription, source } = delivery;
+    const faultsText = JSON.stringify(faults);
+    const values = [receivedAtUs, subscription, source, faultsText, headers, bodyId, digest];
+    return Number(insert.run(...values).lastInsertRowid);
+  };
   return {
-    hold: (delivery, faults, bodyId = bodies.keep(delivery.body)) => {
-      const headers = JSON.stringify(withoutCredentials(delivery.headers));
-      const { receivedAtUs, subscription, source } = delivery;
-      const faultsText = JSON.stringify(faults);
-      const row = insert.run(receivedAtUs, subscription, source, faultsText, headers, bodyId);
-      return Number(row.lastInsertRowid);
+    hold: (delivery, faults, bodyId) => add(delivery, faults, bodyId),
+    holdOnce: (delivery, faults, bodyId) => {
+      const digest = hash('sha256', delivery.body, 'buffer');
+      const held = findHeld.get(digest, delivery.subscription);
+      return held ?? add(delivery, faults, bodyId, digest);
     },
     held: (id) => {
       const row = select.get(id);
@@ -49,7 +69,10 @@ export function createQuarantineWriter(database: Database, bodies: BodyWriter): 
         );
       }
       const { bodyId, ...rest } = row;
-      return { delivery: { ...rest, headers: [], body: reader.keptBody(bodyId) }, bodyId };
+      const body = reader.keptBody(bodyId);
+      const encoding = reader.encoding(bodyId);
+      const encoded = encoding === null ? undefined : decodeStored(body, encoding);
+      return { delivery: { ...rest, headers: [], body, encoded }, bodyId };
     },
     release: (id, atUs) => {
       setReleased.run(atUs, id);

@@ -13,6 +13,7 @@ import {
   lastPosition,
   logCounts,
   narrowByTime,
+  originalAt,
 } from './log-queries.ts';
 import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
 import { askPruning } from './pruning/prune-queries.ts';
@@ -56,6 +57,8 @@ function perform(database: Database, request: Exclude<QueryRequest, { op: 'close
       return narrowByTime(database, request.query);
     case 'body':
       return bodyAt(database, request.position);
+    case 'original':
+      return originalAt(database, request.position);
     case 'last-position':
       return lastPosition(database);
     case 'drift':

@@ -44,7 +44,7 @@ export function prepareRecover(database: Database) {
       if (findRecovered(event) !== undefined || isPushed(event)) return null;
       const position = insert(event, atUs, bodies.nextId());
       if (position === null) return null;
-      bodies.keep(event.body);
+      bodies.keep(event);
       countRecovered(event);
       return position;
     });

@@ -112,6 +112,10 @@ export class StoreThread<Request> {
       } else if (message.kind === 'started') this.#onStarted();
       else this.#fail(worker, receivedError(message.error));
     });
+    // It carries no id: all that wait fail at once instead of at their time limit.
+    worker.on('messageerror', (cause) =>
+      failed('An answer of a thread of the store could not be read.', cause),
+    );
     worker.on('error', (cause) => failed('A thread of the store has failed.', cause));
     worker.on('exit', (code) => failed('A thread of the store has ended.', `exit code ${code}`));
     return worker;

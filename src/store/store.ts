@@ -12,6 +12,7 @@ import type {
   NotificationLog,
   NotificationQuery,
   NotificationRow,
+  OriginalBody,
   Quarantine,
   QuarantineEntry,
   QuarantineRow,
@@ -37,13 +38,16 @@ import { createSummaries, createSummaryReader } from './summaries.ts';
 /** Bodies that wait for their commit may take up 64 MiB: some 13,000 notifications. */
 const queueBytesMaxDefault = 64 * 2 ** 20;
 
+/** Entries of the quarantine that one transaction removes: other programs wait for the lock. */
+const dropMax = 100;
+
 /** A delivery without an answer after this long is given up: its sender gets 503 and may try again. */
 const callTimeoutSeconds = 30;
 
 /** What can be asked of the store. */
 export type StoreReader = NotificationLog &
   Pick<Cursors, 'cursor'> &
-  Omit<Quarantine, 'retry'> & {
+  Omit<Quarantine, 'retry' | 'drop'> & {
     administration: AdministrationReader;
     summaries: SummaryReader;
     completeness: CompletenessReader;
@@ -82,6 +86,7 @@ export function openStoreReader(dataDir: string): StoreReader {
   return {
     find: (query) => findRows(thread, query),
     body: (position) => thread.call<Uint8Array>((id) => ({ op: 'body', id, position })),
+    original: (position) => thread.call<OriginalBody>((id) => ({ op: 'original', id, position })),
     lastPosition: () => thread.call<number>((id) => ({ op: 'last-position', id })),
     drift: () => thread.call<DriftCount[]>((id) => ({ op: 'drift', id })),
     counts: () => thread.call<LogCounts>((id) => ({ op: 'counts', id })),
@@ -163,6 +168,18 @@ export async function openStore(
       thread.call<void>((id) => ({ op: 'move-cursor', id, reader: name, position, atUs })),
     retry: (quarantineId, atUs) =>
       thread.call<Receipt>((id) => ({ op: 'retry', id, quarantineId, atUs })),
+    drop: async (quarantineIds) => {
+      let dropped = 0;
+      for (let from = 0; from < quarantineIds.length; from += dropMax) {
+        const some = quarantineIds.slice(from, from + dropMax);
+        dropped += await thread.call<number>((id) => ({
+          op: 'drop-quarantined',
+          id,
+          quarantineIds: some,
+        }));
+      }
+      return dropped;
+    },
     administration: createAdministration(reader.administration, thread),
     summaries: createSummaries(reader.summaries, thread),
     completeness: createCompleteness(reader.completeness, thread),

@@ -4,7 +4,7 @@ import { AppError } from '../domain/app-error.ts';
 import { type AdministrationWriter, createAdministrationWriter } from './administration-writer.ts';
 import { type AlertWriter, createAlertWriter } from './alert-writer.ts';
 import { type CompletenessWriter, createCompletenessWriter } from './completeness-writer.ts';
-import { busyTimeoutMs, inodeOf, openForWriting } from './database.ts';
+import { busyTimeoutMs, inodesOf, openForWriting } from './database.ts';
 import { createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
 import { createPruneWriter, type PruneWriter } from './pruning/prune-writer.ts';
 import { createSinkWriter, type SinkWriter } from './sink-writer.ts';
@@ -34,33 +34,38 @@ export interface WriterConnection {
 }
 
 export function createWriterConnection(dataDir: string): WriterConnection {
-  let open: (Writers & { inode: number }) | undefined;
+  let open: OpenWriters | undefined;
 
   function ensureOpen() {
-    // A file that was moved or deleted under us would take commits that nobody finds again. It is told
-    // once, as a failure; the next delivery starts a new file.
-    if (open !== undefined && inodeOf(open.database.name) !== open.inode) {
-      close();
-      throw new AppError(
-        'unavailable',
-        'The database file was moved or deleted while earshot ran. Put it back and restart, or a new one is started.',
-      );
-    }
+    requireOwnFiles();
     if (open === undefined) {
-      const database = openForWriting(dataDir);
-      open = {
-        database,
-        deliveries: createDeliveryWriter(database),
-        administration: createAdministrationWriter(database),
-        summaries: createSummaryWriter(database),
-        completeness: createCompletenessWriter(database),
-        alerts: createAlertWriter(database),
-        sinks: createSinkWriter(database),
-        pruning: createPruneWriter(database, dataDir),
-        inode: inodeOf(database.name),
-      };
+      open = openWriters(dataDir);
+      // Readers of this process share the memory of the log with us, also one that was removed: they reopen soon.
+      if (open.inodes.shm === -1) {
+        close();
+        throw unavailable(memoryInUse);
+      }
     }
     return open;
+  }
+
+  /**
+   * Fails once after a file was moved or deleted under us: its commits would go where nobody finds them again. Without
+   * the database the next delivery starts a new file. Without its write-ahead log or the memory of it, which is the
+   * index to that, what was committed goes into the database first, as long as we still have them open.
+   */
+  function requireOwnFiles() {
+    if (open === undefined) return;
+    const { database, inodes } = open;
+    const now = inodesOf(database.name);
+    if (now.database !== inodes.database) {
+      close();
+      throw unavailable(databaseGone);
+    }
+    if (now.wal === inodes.wal && now.shm === inodes.shm) return;
+    const [taken] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+    if (taken?.busy === 0) close();
+    throw unavailable(logGone);
   }
 
   function close() {
@@ -82,7 +87,7 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     transact: (work) => {
       const writers = ensureOpen();
       const { database, deliveries } = writers;
-      return closingOnFailure(() =>
+      const result = closingOnFailure(() =>
         database
           .transaction(() => {
             deliveries.begin();
@@ -92,6 +97,9 @@ export function createWriterConnection(dataDir: string): WriterConnection {
           })
           .immediate(),
       );
+      // Before anybody is answered: the files may have gone during the commit.
+      requireOwnFiles();
+      return result;
     },
     read: (work) => {
       const { database } = ensureOpen();
@@ -111,4 +119,33 @@ function checkpoint(database: Database): void {
   } finally {
     database.pragma(`busy_timeout = ${busyTimeoutMs}`);
   }
+}
+
+/** Why a commit is refused after a file was moved or deleted under us. */
+const databaseGone =
+  'The database file was moved or deleted while earshot ran. Put it back and restart, or a new one is started.';
+const logGone =
+  'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot ran. What was committed is in earshot.db. Intake resumes when the files are open again; leave them to earshot.';
+const memoryInUse =
+  'The file earshot.db-shm was removed, and is still open elsewhere in earshot. Intake resumes when it is closed.';
+
+function unavailable(message: string): AppError {
+  return new AppError('unavailable', message);
+}
+
+type OpenWriters = Writers & { inodes: ReturnType<typeof inodesOf> };
+
+function openWriters(dataDir: string): OpenWriters {
+  const database = openForWriting(dataDir);
+  return {
+    database,
+    deliveries: createDeliveryWriter(database),
+    administration: createAdministrationWriter(database),
+    summaries: createSummaryWriter(database),
+    completeness: createCompletenessWriter(database),
+    alerts: createAlertWriter(database),
+    sinks: createSinkWriter(database),
+    pruning: createPruneWriter(database, dataDir),
+    inodes: inodesOf(database.name),
+  };
 }

@@ -239,6 +239,8 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
       });
     case 'retry':
       return retry(request.quarantineId, request.atUs);
+    case 'drop-quarantined':
+      return connection.transact(({ pruning }) => pruning.dropQuarantined(request.quarantineIds));
     case 'commit-administration':
       return connection.transact(({ administration }) => administration.write(request.change));
     case 'mark-deliveries':

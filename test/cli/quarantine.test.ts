@@ -205,3 +205,40 @@ describe('quarantine retry', () => {
     expect(err).toContain(`There is no database in ${dataDir}.`);
   });
 });
+
+describe('quarantine drop', () => {
+  const held = async (world: Awaited<ReturnType<typeof createHeldWorld>>) =>
+    JSON.parse((await world.earshot(['quarantine', 'list', '--json'])).out).map(
+      ({ id }: { id: number }) => id,
+    );
+
+  it('shows what goes, and removes nothing without an answer', async () => {
+    const world = await createHeldWorld();
+    const { code, err } = await world.earshot(['quarantine', 'drop', '2']);
+    expect(code).toBe(2);
+    expect(err).toMatch(/ 2 .*sea-ice/);
+    expect(err).toContain('There is no terminal to ask on');
+    expect(await held(world)).toEqual([3, 2, 1]);
+  });
+
+  it('removes entries by id, by age, or all; notifications of the same body stay', async () => {
+    const world = await createHeldWorld();
+    expect((await world.earshot(['quarantine', 'drop', '2', '3', '--yes'])).code).toBe(0);
+    expect(await held(world)).toEqual([1]);
+    const old = await world.earshot(['quarantine', 'drop', '--older-than', '2h', '--yes']);
+    expect(old).toMatchObject({ code: 0, err: expect.stringContaining('Nothing to drop.') });
+    const { err } = await world.earshot(['quarantine', 'drop', '--older-than', '30m', '--yes']);
+    expect(err).toContain('1 dropped.');
+    expect(await held(world)).toEqual([]);
+    const body = await world.earshot(['query', '--ack-id', 'good', '--body']);
+    expect(JSON.parse(body.out)[0].AckId).toBe('good');
+  });
+
+  it('refuses an unknown entry, and a call that names none or two ways', async () => {
+    const world = await createHeldWorld();
+    expect((await world.earshot(['quarantine', 'drop', '1', '9', '--yes'])).code).toBe(1);
+    expect((await world.earshot(['quarantine', 'drop'])).code).toBe(2);
+    expect((await world.earshot(['quarantine', 'drop', '1', '--all'])).code).toBe(2);
+    expect(await held(world)).toEqual([3, 2, 1]);
+  });
+});

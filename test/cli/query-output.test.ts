@@ -1,6 +1,6 @@
 /** The forms in which `earshot query` prints rows, for programs and for people. */
 import { describe, expect, it } from 'vitest';
-import { createWorld, delivery, numbered, subscriptionId } from './filled-store.ts';
+import { createWorld, delivery, numbered, rawDelivery, subscriptionId } from './filled-store.ts';
 import { told } from './product-samples.ts';
 
 /** The fields of the interface contract, in its order. */
@@ -258,4 +258,17 @@ describe('query drift', () => {
     });
     expect(await world.earshot(['query', 'drift'])).toMatchObject({ code: 0, out: '' });
   });
+});
+
+it('--body prints a body with several notifications once', async () => {
+  const world = createWorld();
+  const items = [1, 2, 3].map((i) => ({
+    ...{ SubscriptionEvent: 'created', ProductId: `product-${i}`, AckId: `ack-${i}` },
+  }));
+  await world.fill([rawDelivery(JSON.stringify(items)), ...numbered(4, 4)]);
+  const { code, out } = await world.earshot(['query', '--body', '--order', 'oldest']);
+  expect(code).toBe(0);
+  const bodies = out.split('\n');
+  expect(bodies).toHaveLength(2);
+  expect(JSON.parse(bodies[0] ?? '')).toEqual(items);
 });

@@ -117,6 +117,7 @@ export function createMemoryLog(
       yield* within.slice(0, limit);
     },
     body: unused,
+    original: unused,
     lastPosition: unused,
     drift: unused,
     counts: unused,

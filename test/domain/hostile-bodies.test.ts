@@ -69,17 +69,25 @@ describe('the reader never throws', () => {
   });
 
   it.each([
-    ['arrays', `${'['.repeat(depth)}${']'.repeat(depth)}`, 'not-an-object'],
-    ['objects', `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`, 'event-missing'],
+    ['arrays', `${'['.repeat(depth)}${']'.repeat(depth)}`, 'too-deep'],
+    ['objects', `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`, 'too-deep'],
     ['arrays that nobody closes', '['.repeat(depth), 'not-json'],
   ])('at a hundred thousand levels of %s', (_title, body, code) => {
     expect(read(body).faults.map((fault) => fault.code)).toEqual([code]);
   });
 
-  it('at a product that is nested a hundred thousand levels deep, and takes the notification', () => {
-    const value = `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
-    const body = `${JSON.stringify({ ...sample, value: undefined }).slice(0, -1)},"value":${value}}`;
-    expect(readOne(body)).toEqual({ ...sampleRead, drift: ['value-odd'] });
+  it.each([
+    ['100 levels', 100, []],
+    ['101 levels', 101, ['too-deep']],
+    ['a hundred thousand levels', depth, ['too-deep']],
+  ])('at a notification that is nested %s deep', (_title, levels, codes) => {
+    // The notification and its product are two of the levels; brackets in a text are none.
+    const deep = `"[{\\"[":${'['.repeat(levels - 2)}1${']'.repeat(levels - 2)}`;
+    const product = JSON.stringify({ ...sample.value }).replace('{', `{${deep},`);
+    const body = `${JSON.stringify({ ...sample, value: undefined }).slice(0, -1)},"value":${product}}`;
+    const { notifications, faults } = read(body);
+    expect(faults.map(({ code }) => code)).toEqual(codes);
+    expect(notifications).toHaveLength(codes.length === 0 ? 1 : 0);
   });
 
   it('at a megabyte of empty objects, and lists no more than 50 faults', () => {

@@ -126,19 +126,26 @@ describe('a body', () => {
   });
 });
 
-/** Each code that the reader itself gives; the store gives the other two. */
+type GivenElsewhere =
+  | 'unsupported-encoding'
+  | 'undecodable-body'
+  | 'ack-id-reused'
+  | 'not-storable';
+
+/** Each code that the reader gives. */
 const faultExamples = {
   'empty-body': ['', ' \r\n\t ', '\ufeff'],
   'not-json': ['nonsense', '{"SubscriptionEvent":', '{} {}', "{'a':1}", 'NaN', '\u0000'],
   'not-an-object': ['7', '"created"', 'null', 'true', '[7]', '[null]', '[[]]'],
   'empty-array': ['[]', ' [ ] '],
+  'too-deep': [`${'['.repeat(101)}${']'.repeat(101)}`],
   'event-missing': ['{}', '{"ProductId":"p"}', '{"ProductId":"p","SubscriptionEvent":null}'],
   'product-id-missing': [
     '{"SubscriptionEvent":"created"}',
     '{"SubscriptionEvent":"created","ProductId":" "}',
     '{"SubscriptionEvent":"created","ProductId":{},"value":[]}',
   ],
-} satisfies Record<Exclude<FaultCode, 'ack-id-reused' | 'not-storable'>, string[]>;
+} satisfies Record<Exclude<FaultCode, GivenElsewhere>, string[]>;
 
 describe('the reader refuses', () => {
   const cases = Object.entries(faultExamples).flatMap(([code, bodies]) =>

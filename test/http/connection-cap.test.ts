@@ -177,3 +177,21 @@ async function answered(server: CappedServer, client: Client, status: number): P
   server.held[before]?.writeHead(status).end();
   await expect.poll(() => client.received()).toContain(`HTTP/1.1 ${status}`);
 }
+
+it('closes the one whose body has taken longest before it refuses a newcomer', async () => {
+  const server = await startCapped(3, 60_000);
+  const drips = [await server.open(), await server.open(), await server.open()];
+  for (const { socket } of drips)
+    socket.write('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx');
+  await expect.poll(() => server.held.length).toBe(3);
+  const comes = async () => {
+    const newcomer = await server.open();
+    newcomer.socket.write(request);
+    await expect.poll(() => server.held.length === 4 || newcomer.closed()).toBe(true);
+    return server.held.length === 4;
+  };
+  // Refused while the bodies may still come as usual.
+  expect(await comes()).toBe(false);
+  await expect.poll(comes, { timeout: 10_000 }).toBe(true);
+  expect(drips.map((client) => client.closed())).toEqual([true, false, false]);
+}, 20_000);

@@ -80,6 +80,10 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('over %s', (version) => {
       by: 'http/1.1',
       shown: mainShown,
     });
+    expect(await shownTo(port, { ...only, ALPNProtocols: ['http/1.0'] })).toEqual({
+      by: 'http/1.0',
+      shown: mainShown,
+    });
     expect(await shownTo(port, only)).toEqual({ by: false, shown: mainShown });
     expect(await shownTo(port, { ...only, ALPNProtocols: ['http/1.1', acme] })).toEqual(proofShown);
   });

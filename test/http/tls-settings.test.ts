@@ -1,5 +1,6 @@
 /** What a client may agree on with us, before and after the certificate was changed. */
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type KeyPair, startListener } from '../../src/http/listener.ts';
@@ -93,4 +94,15 @@ describe.each([
       expect(second.isSessionReused()).toBe(false);
     },
   );
+
+  it.each([
+    [['http/1.0'], 'http/1.0'],
+    [['http/1.0', 'http/1.1'], 'http/1.1'],
+    [['h2', 'http/1.0'], 'http/1.0'],
+  ])('a client that offers %j by ALPN gets %s, and an answer', async (offered, chosen) => {
+    const socket = await shake(await start(isRenewed), { ALPNProtocols: offered });
+    expect(socket.alpnProtocol).toBe(chosen);
+    socket.write('GET / HTTP/1.0\r\n\r\n');
+    expect(await text(socket)).toContain('here');
+  });
 });

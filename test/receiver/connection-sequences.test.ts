@@ -1,6 +1,9 @@
 /** Several requests on one connection, and connections that end in the middle of one. */
-import type { Socket } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startListener } from '../../src/http/listener.ts';
 import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
 import {
   answersTo,
@@ -119,5 +122,51 @@ describe('a sender that goes away', () => {
     expect((await exchange(receiver, {})).status).toBe(400);
     const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
     expect(await receiver.store.counts()).toEqual(counts);
+  });
+});
+
+describe('a sender that closes its half after its requests', () => {
+  it('gets the answer to each over TLS, and the connection is closed', async () => {
+    const receiver = await startReceiver();
+    const { socket, answer, closed } = await openConnection(receiver);
+    socket.end(Buffer.concat([requestBytes(good()), requestBytes(good())]));
+    expect([(await answer()).status, (await answer()).status]).toEqual([200, 200]);
+    await closed;
+    expect(await storedCount(receiver)).toBe(2);
+  });
+
+  it('gets the answer over HTTP, however long it takes, and the connection is closed', async () => {
+    const asked = Promise.withResolvers<void>();
+    const ready = Promise.withResolvers<Response>();
+    const listener = await startListener({
+      fetch: () => {
+        asked.resolve();
+        return ready.promise;
+      },
+      listen: { host: '127.0.0.1', port: 0 },
+      listenVariable: 'EARSHOT_LISTEN',
+    });
+    onTestFinished(() => listener.close(0));
+    const socket = connect({ port: listener.address.port, allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    socket.end('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+    await asked.promise;
+    // A connection that was opened later has been served: the FIN of the first one was read.
+    await text(connect({ port: listener.address.port }).end());
+    ready.resolve(new Response('here'));
+    expect(await text(socket)).toContain('here');
+  });
+
+  it('and sends nothing else is closed at once, in a handshake too', async () => {
+    const receiver = await startReceiver();
+    const { socket, closed } = await openConnection(receiver);
+    const beganMs = performance.now();
+    socket.end();
+    await closed;
+    const tcp = await openTcp(receiver);
+    tcp.end(Buffer.from([22, 3, 1])).resume();
+    await once(tcp, 'close');
+    // A handshake times out after ten seconds.
+    expect(performance.now() - beganMs).toBeLessThan(9_000);
   });
 });

@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { bodyBytesMax } from '../../src/receiver/receiver-app.ts';
 import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
-import { basic, type Connection, openConnection, requestBytes } from './raw-client.ts';
+import { basic, type Connection, exchange, openConnection, requestBytes } from './raw-client.ts';
 import { startReceiver, type TestReceiver } from './running-receiver.ts';
+import { startProgram } from './started-program.ts';
 
 const tenMegabytes = 10 * 2 ** 20;
 
@@ -175,3 +176,35 @@ describe('many bodies at one time', () => {
     await expectStillTakesNotifications(receiver);
   });
 });
+
+it('a body of a million chunks costs no more than a body in one', async (context) => {
+  const program = await startProgram();
+  const before = await program.residentBytes();
+  if (before === null) return context.skip('only Linux tells how much memory is resident');
+  const connection = await openConnection(program);
+  const chunks = Buffer.from('1\r\n \r\n'.repeat(1_000_000));
+  connection.send(requestBytes(transferEncoding));
+  const sent = new Promise((resolve) => connection.socket.write(chunks, resolve));
+  // Resident memory while the last chunk is still to come.
+  await sent;
+  let largest = (await program.residentBytes()) ?? 0;
+  connection.send('0\r\n\r\n');
+  expect((await connection.answer()).status).toBe(400);
+  largest = Math.max(largest, (await program.residentBytes()) ?? 0);
+  expect(largest - before).toBeLessThan(200 * 2 ** 20);
+}, 60_000);
+
+it('a body that takes long makes room for others', async () => {
+  const receiver = await startReceiver();
+  const slow = await Promise.all(Array.from({ length: 64 }, () => openConnection(receiver)));
+  for (const { send } of slow) send(requestBytes({ body: paddedTo(bodyBytesMax) }).subarray(0, -1));
+  let refused = 0;
+  const first = Promise.race(slow.map((connection) => connection.answer()));
+  void first.then(({ status }) => {
+    refused = status;
+  });
+  const { body } = goodNotification();
+  const state = async () => [(await exchange(receiver, { body })).status, refused];
+  // A whole request may take 30 s (408).
+  await expect.poll(state, { timeout: 25_000 }).toEqual([200, 503]);
+}, 30_000);

@@ -225,6 +225,42 @@ describe('a file that is damaged or not ours', () => {
   });
 });
 
+describe('files next to the database that are taken away under it', () => {
+  it.each([[['-wal']], [['-shm']], [['-wal', '-shm']]])(
+    '(%j) are noticed, and every answered notification is in the file afterwards',
+    async (ends) => {
+      const { store, dataDir } = await openSqliteStore();
+      await store.accept(delivery(notification(0)));
+      for (const end of ends) rmSync(join(dataDir, databaseFileName) + end);
+      const answered = ['ack-0'];
+      let refused = 0;
+      let number = 0;
+      const push = async () => {
+        number += 1;
+        await store.accept(delivery(notification(number))).then(
+          () => answered.push(`ack-${number}`),
+          () => {
+            refused += 1;
+          },
+        );
+        return answered.length;
+      };
+      await expect.poll(push, { timeout: 15_000 }).toBeGreaterThan(5);
+      expect(refused).toBeGreaterThan(0);
+      // As a kill leaves them: copied while they are open.
+      const copy = temporaryDirectory();
+      for (const end of ['', '-wal']) {
+        copyFileSync(join(dataDir, databaseFileName) + end, join(copy, databaseFileName) + end);
+      }
+      expect(integrity(copy)).toBe('ok');
+      const kept = openBeside(copy).prepare('SELECT ack_id FROM notification').pluck().all();
+      expect(kept).toEqual(expect.arrayContaining(answered));
+      expect(await store.counts()).toMatchObject({ notifications: kept.length });
+    },
+    30_000,
+  );
+});
+
 describe('a fault that is no fault of the disk', () => {
   it('holds the one body that cannot be stored, and stores the others of its group', async () => {
     const { store, dataDir } = await openSqliteStore();

@@ -1,5 +1,5 @@
 /** Bodies of every kind, from senders with the right credentials and from strangers. */
-import { gzipSync } from 'node:zlib';
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import {
   type Case,
   type CaseMaker,
@@ -27,6 +27,7 @@ export const bodyMakers: readonly (readonly [weight: number, CaseMaker])[] = [
 /** Drawn seldom: they are large. */
 export const largeBodyMakers: readonly (readonly [weight: number, CaseMaker])[] = [
   [1, deepJson],
+  [1, tinyChunks],
   [1, tooLarge],
   [1, longList],
 ];
@@ -136,13 +137,25 @@ function noJson(world: CaseWorld): Case {
   );
 }
 
-/** Nothing here unpacks anything: a bomb stays as small as it came. */
+/** Encoded as the header says or not, and bombs of 64 MiB. */
 function compressed(world: CaseWorld): Case {
-  const bomb = gzipSync(Buffer.alloc(world.random.integer(1, 500_000)));
-  const coding = oneOf(world.random, ['gzip', 'deflate', 'br', 'zstd', 'gzip, gzip', 'x']);
+  const { random } = world;
+  const spaces = Buffer.alloc(random.chance(0.05) ? 2 ** 26 : random.integer(1, 500_000), ' ');
+  const coding = oneOf(random, ['gzip', 'deflate', 'br', 'zstd', 'gzip, gzip', 'x', 'identity']);
+  const encode = oneOf(random, [gzipSync, deflateSync, deflateRawSync]);
+  const once = encode(spaces);
+  const body = random.chance(0.2) ? gzipSync(once) : once;
   const headers = [`Authorization: ${world.right}`, `Content-Encoding: ${coding}`];
-  const usual = holders(world, 'compressed', bomb);
-  return { ...usual, pieces: [request({ headers, body: bomb })], statuses: [400] };
+  const usual = holders(world, 'compressed', body);
+  return { ...usual, pieces: [request({ headers, body })], statuses: [400, 413, 415] };
+}
+
+/** Each chunk may cost an object, and memory of its own. */
+function tinyChunks(world: CaseWorld): Case {
+  const headers = [`Authorization: ${world.right}`, 'Transfer-Encoding: chunked'];
+  const chunks = '1\r\n \r\n'.repeat(world.random.integer(1_000, bodyBytesMax + 1));
+  const whole = [request({ headers, hasLength: false }), Buffer.from(`${chunks}0\r\n\r\n`)];
+  return { ...holders(world, 'tiny chunks', ''), pieces: whole, statuses: [400, 413] };
 }
 
 function deepJson(world: CaseWorld): Case {

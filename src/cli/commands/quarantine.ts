@@ -1,16 +1,19 @@
 /** `earshot quarantine`: bodies that were no notifications, and what can be done about them. */
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
+import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
 import { limitOption } from '../shared-flags.ts';
+import { counted } from '../sinks/counted.ts';
 import { type Column, printTable } from '../table.ts';
+import { parseTimeArgument } from '../time-argument.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
 
 export function quarantineCommand(io: Io): Command {
@@ -22,11 +25,13 @@ export function quarantineCommand(io: Io): Command {
 Examples:
   $ earshot quarantine
   $ earshot quarantine show 12
-  $ earshot quarantine retry --all`,
+  $ earshot quarantine retry --all
+  $ earshot quarantine drop --older-than 30d`,
     )
     .addCommand(listCommand(io), { isDefault: true })
     .addCommand(showCommand(io))
-    .addCommand(retryCommand(io));
+    .addCommand(retryCommand(io))
+    .addCommand(dropCommand(io));
 }
 
 function listCommand(io: Io): Command {
@@ -110,6 +115,79 @@ async function retry(io: Io, id: number | undefined): Promise<void> {
     await store.close();
   }
 }
+
+interface DropFlags {
+  olderThan?: number;
+  all?: true;
+  yes?: true;
+}
+
+function dropCommand(io: Io): Command {
+  const age = (text: string) => {
+    if (/^\d+(\.\d+)?[smhdw]$/.test(text)) return parseTimeArgument(text, io.nowUs());
+    throw new InvalidArgumentError('Use an age such as 12h or 30d.');
+  };
+  return new Command('drop')
+    .description('Remove held bodies permanently. Shows which, and asks.')
+    .argument('[ids...]', 'entries from `earshot quarantine list`', (text, ids: number[] = []) => [
+      ...ids,
+      wholeNumber(1)(text),
+    ])
+    .option('--older-than <age>', 'those received longer ago: 12h, 30d', age)
+    .option('--all', 'everything that is held')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      `
+Entries that were read by a retry are not held; \`earshot prune\` removes them. The space in the file
+is used again once older notifications are pruned.
+
+Examples:
+  $ earshot quarantine drop 12 13
+  $ earshot quarantine drop --older-than 30d --yes`,
+    )
+    .action(async (ids: number[] = [], flags: DropFlags) => {
+      const choices = [ids.length > 0, flags.olderThan !== undefined, flags.all === true];
+      if (choices.filter(Boolean).length !== 1) {
+        throw new AppError(
+          'usage',
+          'Name entries, or use --older-than or --all: earshot quarantine drop 12',
+        );
+      }
+      await drop(io, ids, flags);
+    });
+}
+
+async function drop(io: Io, ids: readonly number[], flags: DropFlags): Promise<void> {
+  const store = await openStore({ ...readDataConfig(io), nowUs: io.nowUs, mustExist: true });
+  try {
+    const { olderThan = Number.POSITIVE_INFINITY, yes } = flags;
+    const rows: QuarantineRow[] = [];
+    for await (const row of store.quarantined({ released: false })) {
+      const isChosen = ids.length > 0 ? ids.includes(row.id) : row.receivedAtUs < olderThan;
+      if (isChosen) rows.push(row);
+    }
+    const missing = ids.filter((id) => !rows.some((row) => row.id === id));
+    if (missing.length > 0) {
+      throw new AppError(
+        'not_found',
+        `Not held in quarantine: ${missing.join(', ')}. Nothing was changed. \`earshot quarantine list\` shows what is.`,
+      );
+    }
+    if (rows.length === 0) return void io.stderr.write('Nothing to drop.\n');
+    const shown = rows.slice(0, shownMax);
+    await printTable(io.stderr, columns, shown);
+    if (rows.length > shown.length) io.stderr.write(`… and ${rows.length - shown.length} more\n`);
+    await confirm(io, `Remove ${counted(rows.length, 'body', 'bodies')} permanently?`, { yes });
+    const dropped = await store.drop(rows.map(({ id }) => id));
+    io.stderr.write(`${dropped} dropped.\n`);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Rows of a preview. */
+const shownMax = 20;
 
 function told(receipt: Receipt): string {
   if (receipt.outcome === 'stored') return `stored ${receipt.stored}`;

@@ -50,9 +50,10 @@ export function queryCommand(io: Io): Command {
     .option('--columns <names>', 'columns of table and csv, with commas between them')
     .option('--wide', 'print whole names, and all columns of the table, on any terminal')
     .addOption(
-      new Option('--body', 'print the request bodies instead, byte by byte as they came').conflicts(
-        ['output', 'json', 'columns', 'wide'],
-      ),
+      new Option(
+        '--body',
+        'print the request bodies instead, once each, byte by byte as they came (also compressed ones)',
+      ).conflicts(['output', 'json', 'columns', 'wide']),
     )
     .addHelpText(
       'after',
@@ -144,15 +145,21 @@ function tellRest(
 const nothingMatches =
   "No notification matches. A --name must match as a whole, and case counts: '*T32TQM*'.\n";
 
-/** One body is printed exactly as it came; several are parted by a line break. */
+/**
+ * Prints one body exactly as it came, still encoded where it had a Content-Encoding; several are separated by a line
+ * break. A body with several notifications is printed once.
+ */
 async function writeBodies(io: Io, store: StoreReader, question: NotificationQuery): Promise<void> {
-  let count = 0;
+  const printed = new Set<number>();
   for await (const { position } of store.find(question)) {
-    if (count > 0) await writeOut(io.stdout, '\n');
-    await writeForeign(io.stdout, await store.body(position));
-    count += 1;
+    const { bodyId, bytes } = await store.original(position);
+    if (printed.has(bodyId)) continue;
+    if (printed.size > 0) await writeOut(io.stdout, '\n');
+    await writeForeign(io.stdout, bytes);
+    printed.add(bodyId);
   }
-  if (count === 0) throw new AppError('not_found', 'No notification matches, so there is no body.');
+  if (printed.size === 0)
+    throw new AppError('not_found', 'No notification matches, so there is no body.');
   if (io.stdout.isTTY) await writeOut(io.stdout, '\n');
 }
 

@@ -73,8 +73,7 @@ async function verdictsOf(
   const verdicts = new Map<string, Set<boolean>>();
   const strays: string[] = [];
   for await (const { position, productId, subscription } of log.find({})) {
-    const text = new TextDecoder().decode(await log.body(position));
-    const record = recordIn(bodyDocument(text), 0);
+    const record = recordIn(bodyDocument(await log.body(position)), 0);
     if (record === null) continue;
     const verdict = verdicts.get(productId) ?? new Set();
     const isMatch = matches(productView(record));

@@ -1,5 +1,7 @@
 /** Reads request bodies, however they are kept. */
-import type { Database } from 'better-sqlite3';
+import type { Database, Statement } from 'better-sqlite3';
+import { contentOf } from '../../domain/delivery-content.ts';
+import { decodeStored } from '../../http/content-encoding.ts';
 import { type StoredRow, unpackBodies } from './body-codec.ts';
 
 export interface BodyReader {
@@ -7,6 +9,10 @@ export interface BodyReader {
   body(id: number): Buffer | undefined;
   /** The same of a body that something refers to, as a copy that another thread can be sent. */
   keptBody(id: number): Uint8Array;
+  /** The Content-Encoding that a body came with; null for one without. */
+  encoding(id: number): string | null;
+  /** The body, decoded where it had a Content-Encoding: what all read who want its JSON. */
+  content(id: number): Uint8Array | undefined;
 }
 
 const readers = new WeakMap<Database, BodyReader>();
@@ -33,8 +39,23 @@ function createBodyReader(database: Database): BodyReader {
     }
     return last.bodies[id - row.id];
   };
+  // Prepared when it is first needed: a file of an older version is only copied, and lacks the table.
+  let encodingOf: Statement<[number], string> | undefined;
+  const encoding = (id: number): string | null => {
+    encodingOf ??= database
+      .prepare<[number], string>('SELECT encoding FROM body_encoding WHERE body_id = ?')
+      .pluck();
+    return encodingOf.get(id) ?? null;
+  };
   return {
     body,
+    encoding,
+    content: (id) => {
+      const bytes = body(id);
+      const name = bytes === undefined ? null : encoding(id);
+      if (bytes === undefined || name === null) return bytes;
+      return contentOf({ body: bytes, encoded: decodeStored(bytes, name) });
+    },
     keptBody: (id) => {
       const kept = body(id);
       if (kept === undefined) throw new Error(`The log has no body ${id}, which it refers to.`);

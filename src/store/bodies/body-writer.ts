@@ -1,5 +1,7 @@
 /** Keeps request bodies, each once, byte by byte: those of one transaction are packed together at its end. */
 import type { Database } from 'better-sqlite3';
+import { contentOf } from '../../domain/delivery-content.ts';
+import type { Delivery } from '../../domain/ports.ts';
 import { type BodyRow, packBodies, packRawBytesMax } from './body-codec.ts';
 
 export interface BodyWriter {
@@ -8,7 +10,9 @@ export interface BodyWriter {
   /** The id that the next body will get. */
   nextId(): number;
   /** Returns the body's id. It is in the table after `end`. */
-  keep(bytes: Uint8Array): number;
+  keep(delivery: Pick<Delivery, 'body' | 'encoded'>): number;
+  /** The content of a body of this transaction, which is not in the table yet; undefined for any other. */
+  kept(id: number): Uint8Array | undefined;
   /** Called last in each transaction. */
   end(): void;
 }
@@ -30,7 +34,8 @@ export function createBodyWriter(database: Database): BodyWriter {
     .prepare('SELECT coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1)')
     .pluck();
   let firstId = 1;
-  let kept: Uint8Array[] = [];
+  const insertEncoding = database.prepare('INSERT OR REPLACE INTO body_encoding VALUES (?, ?)');
+  let kept: Pick<Delivery, 'body' | 'encoded'>[] = [];
   const nextId = () => firstId + kept.length;
   return {
     begin: () => {
@@ -38,13 +43,19 @@ export function createBodyWriter(database: Database): BodyWriter {
       kept = [];
     },
     nextId,
-    keep: (bytes) => {
-      kept.push(bytes);
-      return nextId() - 1;
+    keep: (delivery) => {
+      const id = nextId();
+      kept.push(delivery);
+      if (delivery.encoded !== undefined) insertEncoding.run(id, delivery.encoded.encoding);
+      return id;
+    },
+    kept: (id) => {
+      const delivery = kept[id - firstId];
+      return delivery && contentOf(delivery);
     },
     end: () => {
       let id = firstId;
-      for (const { encoding, bodies, bytes } of packKept(kept)) {
+      for (const { encoding, bodies, bytes } of packKept(kept.map(({ body }) => body))) {
         insert.run(id, encoding, bytes, bodies);
         id += bodies;
       }

@@ -109,9 +109,9 @@ function createLogRows(log: Database) {
   let last: { bodyId: number; document: unknown } | undefined;
   const recordOf = ({ bodyId, bodyIndex }: LogRow): ProductRecord | null => {
     if (last?.bodyId !== bodyId) {
-      const text = readBody(bodies, bodyId);
-      if (text === undefined) return null;
-      last = { bodyId, document: bodyDocument(text) };
+      const body = readBody(bodies, bodyId);
+      if (body === undefined) return null;
+      last = { bodyId, document: bodyDocument(body) };
     }
     return recordIn(last.document, bodyIndex);
   };
@@ -128,9 +128,9 @@ function createLogRows(log: Database) {
 }
 
 /** One that is damaged is passed over as what cannot be indexed; a log that cannot be read at all is another matter. */
-function readBody(bodies: BodyReader, bodyId: number): string | undefined {
+function readBody(bodies: BodyReader, bodyId: number): Uint8Array | undefined {
   try {
-    return bodies.body(bodyId)?.toString();
+    return bodies.content(bodyId);
   } catch (error) {
     if (isAppError(error)) throw new Error(`Body ${bodyId} cannot be read.`, { cause: error });
     throw storeError(error);

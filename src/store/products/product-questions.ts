@@ -1,6 +1,7 @@
 /** Answers questions about products on the connections of one thread. */
 
 import type { Database } from 'better-sqlite3';
+import { isAppError } from '../../domain/app-error.ts';
 import type {
   FoundProduct,
   IndexState,
@@ -159,8 +160,18 @@ function loggedRecord(log: Database, position: number): ProductRecord | null {
     )
     .get(position);
   if (place === undefined) return null;
-  const body = bodyReader(log).body(place.bodyId);
-  return body === undefined ? null : recordIn(bodyDocument(body.toString()), place.bodyIndex);
+  const body = readableBody(log, place.bodyId);
+  return body === undefined ? null : recordIn(bodyDocument(body), place.bodyIndex);
+}
+
+/** Undefined for a damaged one too; a log that cannot be read at all is another matter. */
+function readableBody(log: Database, bodyId: number): Uint8Array | undefined {
+  try {
+    return bodyReader(log).content(bodyId);
+  } catch (error) {
+    if (isAppError(error)) return undefined;
+    throw error;
+  }
 }
 
 function describeChoice({ driver, ids }: Choice): string {

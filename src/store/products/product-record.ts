@@ -1,13 +1,21 @@
 /** Finds a product's record in the body of a notification, and completes it with what the index knows. */
+import { isTooDeep } from '../../domain/nesting.ts';
 import { formatDateUs, parseDate } from '../../domain/notification-date.ts';
 import type { ProductRecord } from '../../filter/record-parts.ts';
 
+const lenientUtf8 = new TextDecoder('utf-8');
+
 /**
- * The JSON of a body. It could be read when it was stored.
+ * The JSON of a body; undefined for one that is no JSON, or nested too deep. Versions before the bound on nesting stored
+ * such bodies. Their product is shown with what the index knows, so that one record never fails a page.
  */
-export function bodyDocument(text: string): unknown {
-  // A byte order mark is no part of JSON.
-  return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+export function bodyDocument(body: Uint8Array): unknown {
+  try {
+    // The decoder leaves out a byte order mark.
+    return isTooDeep(body) ? undefined : JSON.parse(lenientUtf8.decode(body));
+  } catch {
+    return undefined;
+  }
 }
 
 /** What the index knows of a product, beside its record. */

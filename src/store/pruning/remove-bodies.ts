@@ -27,8 +27,13 @@ export function prepareRemoveBodies(database: Database) {
        AND id <= @to AND id + bodies <= @left AND NOT EXISTS
          (SELECT 1 FROM quarantine WHERE body_id >= body.id AND body_id < body.id + bodies)`,
   );
+  const removeEncodings = database.prepare(
+    `DELETE FROM body_encoding WHERE body_id <= @to AND body_id >= coalesce((SELECT max(id + bodies)
+       FROM body WHERE id <= body_encoding.body_id), 0)`,
+  );
   const removeWithin = (from: number, to: number) => {
     remove.run({ from, to, left: firstLeft.get() ?? Number.MAX_SAFE_INTEGER });
+    removeEncodings.run({ to });
   };
   return {
     /** The bodies of notifications that have just been removed. */

@@ -25,13 +25,7 @@ export function prepareRemoveQuarantined(database: Database) {
     `SELECT id, body_id AS bodyId FROM quarantine WHERE id > @after AND ${isOldEntry}
      ORDER BY id LIMIT 1`,
   );
-  const remove = database.prepare('DELETE FROM quarantine WHERE id = ?');
-  const removeBodies = prepareRemoveBodies(database);
-  // Where the newest bodies went, their ids are given again: `earshot compact` must not pass over those.
-  const rewind = database.prepare(
-    `UPDATE compaction SET next_body_id = min(next_body_id,
-       coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1))`,
-  );
+  const remove = prepareRemoveEntry(database);
   return (wish: PruneWish, after: number, stepMs: number): PruneStep => {
     const values = oldEntryValues(database, wish);
     let removed = 0;
@@ -39,13 +33,43 @@ export function prepareRemoveQuarantined(database: Database) {
     const isMore = repeatForStep(stepMs, () => {
       const entry = next.get({ ...values, after: last });
       if (entry === undefined) return false;
-      remove.run(entry.id);
-      removeBodies.ofEntry(entry.bodyId);
+      remove.entry(entry);
       removed += 1;
       last = entry.id;
       return true;
     });
-    if (removed > 0) rewind.run();
+    if (removed > 0) remove.end();
     return { removed, next: isMore ? last : null };
+  };
+}
+
+/** The function removes held entries by their ids. */
+export function prepareDropQuarantined(database: Database) {
+  const find = database.prepare<[number], { id: number; bodyId: number }>(
+    'SELECT id, body_id AS bodyId FROM quarantine WHERE id = ? AND released_at_us IS NULL',
+  );
+  const remove = prepareRemoveEntry(database);
+  return (ids: readonly number[]): number => {
+    const entries = ids.flatMap((id) => find.get(id) ?? []);
+    for (const entry of entries) remove.entry(entry);
+    if (entries.length > 0) remove.end();
+    return entries.length;
+  };
+}
+
+function prepareRemoveEntry(database: Database) {
+  const remove = database.prepare('DELETE FROM quarantine WHERE id = ?');
+  const removeBodies = prepareRemoveBodies(database);
+  // Where the newest bodies went, their ids are given again: `earshot compact` must not pass over those.
+  const rewind = database.prepare(
+    `UPDATE compaction SET next_body_id = min(next_body_id,
+       coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1))`,
+  );
+  return {
+    entry: ({ id, bodyId }: { id: number; bodyId: number }): void => {
+      remove.run(id);
+      removeBodies.ofEntry(bodyId);
+    },
+    end: () => void rewind.run(),
   };
 }

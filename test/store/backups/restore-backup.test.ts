@@ -14,6 +14,7 @@ import { databaseFileName } from '../../../src/store/database.ts';
 import { schemaVersion } from '../../../src/store/migrate.ts';
 import { keeping } from '../../../src/store/migrations/0008-keeping.ts';
 import { sinkDeliveries } from '../../../src/store/migrations/0009-sink-deliveries.ts';
+import { receivedAsSent } from '../../../src/store/migrations/0010-received-as-sent.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {
@@ -244,11 +245,12 @@ it('a backup of an older earshot is restored as it is, and brought up to date by
   await store.close();
   writeSecrets(dataDir);
   const old = new Sqlite(join(dataDir, databaseFileName));
-  // As version 7 left it: what came with the last step is not there.
-  for (const [, name] of `${keeping.sql}${sinkDeliveries.sql}`.matchAll(/CREATE TABLE (\w+)/g))
-    old.exec(`DROP TABLE ${name}`);
-  for (const [, name] of keeping.sql.matchAll(/CREATE INDEX (\w+)/g))
-    old.exec(`DROP INDEX ${name}`);
+  // As version 7 left it: without what the later steps added.
+  const added = `${keeping.sql}${sinkDeliveries.sql}${receivedAsSent.sql}`;
+  for (const [, kind, name] of added.matchAll(/CREATE (TABLE|INDEX) (\w+)/g))
+    old.exec(`DROP ${kind} ${name}`);
+  for (const [, table, column] of added.matchAll(/ALTER TABLE (\w+) ADD COLUMN (\w+)/g))
+    old.exec(`ALTER TABLE ${table} DROP COLUMN ${column}`);
   old.pragma('user_version = 7');
   old.close();
   await backUp({ replace: true });

@@ -1,0 +1,16 @@
+/** What a delivery holds, whether its body came encoded or not. */
+import type { Delivery } from './ports.ts';
+import { type Reading, readNotifications } from './read-notifications.ts';
+
+/** Reads the content of a delivery; of one that cannot be decoded the reason is its fault. */
+export function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
+  if (encoded === undefined) return readNotifications(body);
+  const { content } = encoded;
+  if (content instanceof Uint8Array) return readNotifications(content);
+  return { notifications: [], faults: [content], drift: [] };
+}
+
+/** The bytes that hold the JSON of a delivery. */
+export function contentOf({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Uint8Array {
+  return encoded?.content instanceof Uint8Array ? encoded.content : body;
+}

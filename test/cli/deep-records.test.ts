@@ -1,0 +1,89 @@
+/** A data directory with a record that is nested too deep, as versions before the bound on nesting stored it. */
+import { randomUUID } from 'node:crypto';
+import { expect, it, onTestFinished } from 'vitest';
+import { serve } from '../../src/cli/serve.ts';
+import { StoreThread } from '../../src/store/store-thread.ts';
+import { replaceBody } from '../helpers/replace-body.ts';
+import { createProductWorld, recordOf, samples, told } from './product-samples.ts';
+
+const levels = 6_000;
+const byRecord =
+  "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'origin' and a/OData.CSC.StringAttribute/Value eq 'ESA')";
+
+/** The second product's record holds `[` 6,000 times. */
+async function createDeepWorld() {
+  const world = await createProductWorld();
+  await world.earshot(['query', 'products']);
+  const deep = `"Checksum":${'['.repeat(levels)}${']'.repeat(levels)},`;
+  const [, second] = samples;
+  if (second === undefined) throw new Error('There is no second sample.');
+  const body = Buffer.from(told(second).body).toString();
+  replaceBody(world.dataDir, 2, Buffer.from(body.replace('"value":{', `"value":{${deep}`)));
+  return { ...world, second };
+}
+
+it('shows on every page of the command line, with what the index knows of it', async () => {
+  const { earshot, second } = await createDeepWorld();
+  const run = async (...words: string[]) => {
+    const { code, out, err } = await earshot(words);
+    expect({ words, code, err }).toEqual({ words, code: 0, err: '' });
+    return out;
+  };
+  expect(JSON.parse(await run('query', '--output', 'json'))).toHaveLength(samples.length);
+  expect((await run('query', '--output', 'ndjson')).trim().split('\n')).toHaveLength(
+    samples.length,
+  );
+  const products = JSON.parse(await run('query', 'products', '--output', 'json'));
+  const ids = products.map(({ Id }: { Id: string }) => Id);
+  expect(ids).toHaveLength(4);
+  expect(products[ids.indexOf(second.id)]).toEqual({ Id: second.id, Name: second.name });
+  expect(products[ids.indexOf(samples[0]?.id)]).toEqual(recordOf(samples[0] ?? second));
+  const { features } = JSON.parse(await run('query', 'products', '--output', 'geojson'));
+  expect(features).toHaveLength(4);
+  expect(
+    await run('query', 'products', '--output', 'ids', '--filter', `not ${byRecord}`),
+  ).toContain(second.id);
+  expect(await run('index', 'rebuild')).not.toContain('failed');
+});
+
+it('shows on every page of the private listener', async () => {
+  const { dataDir, second } = await createDeepWorld();
+  const listen = { host: '127.0.0.1', port: 0 };
+  const silent = () => undefined;
+  const receiver = await serve(
+    {
+      ...{ listen, publicUrl: undefined, dataDir, credentials: [], credentialsSource: 'variables' },
+      ...{ tls: { kind: 'off' }, trustedProxies: [] },
+      console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
+      ...{ index: true, logLevel: 'info' },
+    },
+    { debug: silent, info: silent, warn: silent, error: silent },
+    { nowUs: () => Date.now() * 1000, newId: randomUUID, random: Math.random },
+  );
+  onTestFinished(() => receiver.close());
+  const ask = async (path: string) => {
+    const answer = await fetch(new URL(path, receiver.consoleUrl ?? ''));
+    expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+    return JSON.parse(await answer.text());
+  };
+  expect((await ask('/api/notifications')).notifications).toHaveLength(samples.length);
+  const { products } = await ask('/api/products?record=true');
+  expect(products).toHaveLength(4);
+  expect(products).toContainEqual(
+    expect.objectContaining({ tile: '32TQM', record: { Id: second.id, Name: second.name } }),
+  );
+  const odata = '/odata/v1/Products?$expand=Attributes,Assets,Locations';
+  expect((await ask(odata)).value).toHaveLength(4);
+  expect(
+    (await ask(`${odata}&$filter=${encodeURIComponent(`not ${byRecord}`)}`)).value,
+  ).toHaveLength(4);
+});
+
+it('a call whose answer cannot be read fails at once', async () => {
+  const thread = new StoreThread<{ id: number }>(
+    new URL('../store/unreadable-answer-child.ts', import.meta.url),
+    { dataDir: '', callTimeoutSeconds: Number.POSITIVE_INFINITY },
+  );
+  onTestFinished(() => thread.close((id) => ({ id })));
+  await expect(thread.call((id) => ({ id }))).rejects.toMatchObject({ code: 'unavailable' });
+});

@@ -62,7 +62,7 @@ export function addCommonFlags(command: Command): void {
   const output = own ?? outputOption(['table', 'json']);
   if (own === undefined) command.addOption(output);
   command.hook('preAction', (self, action) => {
-    if (self === action) unifyOutput(self, output.argChoices?.[0]);
+    if (self === action) unifyOutput(self, output.argChoices);
   });
 }
 
@@ -76,12 +76,13 @@ function pathOf(command: Command): string {
   return `${pathOf(parent)} ${command.name()}`.trim();
 }
 
-/** Both flags hold the chosen form, so that an action may read either. */
-function unifyOutput(command: Command, first: string | undefined): void {
+/** Both flags hold the chosen form, so that an action may read either. What never ends is JSON line by line. */
+function unifyOutput(command: Command, forms: readonly string[] = []): void {
   const { output, json } = command.opts<{ output?: string; json?: true }>();
-  const form = output ?? (json ? 'json' : first);
+  const jsonForm = forms.includes('json') ? 'json' : 'ndjson';
+  const form = output ?? (json ? jsonForm : forms[0]);
   command.setOptionValue('output', form);
-  command.setOptionValue('json', form === 'json' ? true : undefined);
+  command.setOptionValue('json', form === jsonForm ? true : undefined);
 }
 
 /** The folder of `--data-dir`, given to a command or to one above it. */

@@ -1,5 +1,5 @@
 /** `earshot tail`: prints a part of the log and follows it; a named reader continues where it stopped. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { followLog } from '../../domain/follow-log.ts';
@@ -17,6 +17,7 @@ import type { Io } from '../io.ts';
 import { notificationCells } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
 import type { ProductCells } from '../products/product-cells.ts';
+import { type OutputFlags, outputOption } from '../shared-flags.ts';
 import { shorten, widthOf } from '../table.ts';
 import { pause } from '../until-aborted.ts';
 import { writeForeign } from '../write-out.ts';
@@ -28,12 +29,10 @@ const rowsPerMoveMax = 1000;
 
 type StartingPoint = 'start' | 'now' | number;
 
-interface TailFlags extends FilterFlags {
+interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'ndjson'> {
   reader?: string;
   from?: StartingPoint;
   limit?: number;
-  output?: 'lines' | 'ndjson';
-  json?: true;
   wide?: true;
   follow?: boolean;
 }
@@ -54,13 +53,8 @@ export function tailCommand(io: Io): Command {
       'start, now, or a position (default: where the reader stopped, else now)',
       startingPoint,
     )
-    .addOption(
-      new Option('-o, --output <form>', 'lines for people (default) or ndjson').choices([
-        'lines',
-        'ndjson',
-      ]),
-    )
-    .addOption(new Option('--json', 'short for --output ndjson').conflicts('output'))
+    .addOption(outputOption(['lines', 'ndjson']))
+    .option('--json', 'short for --output ndjson')
     .option('--wide', 'print whole names on any terminal')
     .addHelpText(
       'after',
@@ -186,11 +180,10 @@ function msUntilEnd({ until = Number.POSITIVE_INFINITY }: TailFlags, io: Io): nu
 
 function lineWriter(
   { stdout }: Io,
-  { output, json, wide }: TailFlags,
+  { output, wide }: TailFlags,
   log: StoreReader | Store,
 ): (row: NotificationRow) => Promise<string> {
-  if (output === 'ndjson' || json)
-    return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
+  if (output === 'ndjson') return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
   const width = wide ? Number.POSITIVE_INFINITY : widthOf(stdout);
   return async (row) => `${lineOf(row, await notificationCells(row, log), width)}\n`;
 }

@@ -118,7 +118,7 @@ export function fullName(command: Command): string {
 function refuseSurplusWord(command: Command): void {
   const { args, registeredArguments: taken, parent } = command;
   const word = args[taken.length];
-  if (word === undefined) return;
+  if (word === undefined || taken.at(-1)?.variadic === true) return;
   // `earshot sinks lst` runs the group's own list, which was not named.
   const group = parent !== null && parent.args[0] !== command.name() ? parent : command;
   const code = 'commander.unknownCommand';

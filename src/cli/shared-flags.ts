@@ -35,7 +35,7 @@ export function untilOption<Time>(parse: (text: string) => Time, of: string): Op
 
 /** `--yes`. */
 export function yesOption(): Option {
-  return new Option('--yes', 'do not ask');
+  return new Option('--yes', 'do not ask for confirmation');
 }
 
 /** Keeps an earlier name of a flag working, without showing it: the action gets the value under the name of today. */

@@ -177,7 +177,7 @@ describe('quarantine retry', () => {
       const world = await createHeldWorld();
       const { code, out, err } = await world.earshot(['quarantine', 'retry', ...words]);
       expect({ code, out }).toEqual({ code: 2, out: '' });
-      expect(err).toContain('Name one entry, or say --all');
+      expect(err).toContain('Name one entry, or use --all');
     },
   );
 

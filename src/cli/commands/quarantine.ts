@@ -10,7 +10,7 @@ import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
 import { wholeNumber } from '../number-argument.ts';
-import { limitOption } from '../shared-flags.ts';
+import { limitOption, yesOption } from '../shared-flags.ts';
 import { counted } from '../sinks/counted.ts';
 import { type Column, printTable } from '../table.ts';
 import { parseTimeArgument } from '../time-argument.ts';
@@ -135,7 +135,7 @@ function dropCommand(io: Io): Command {
     ])
     .option('--older-than <age>', 'those received longer ago: 12h, 30d', age)
     .option('--all', 'everything that is held')
-    .option('--yes', 'do not ask')
+    .addOption(yesOption())
     .addHelpText(
       'after',
       `
@@ -151,7 +151,7 @@ Examples:
       if (choices.filter(Boolean).length !== 1) {
         throw new AppError(
           'usage',
-          'Name entries, or use --older-than or --all: earshot quarantine drop 12',
+          'Name entries, or use --older-than or --all: `earshot quarantine drop 12`',
         );
       }
       await drop(io, ids, flags);

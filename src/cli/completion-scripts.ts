@@ -104,7 +104,7 @@ function bash(levels: readonly Level[]): string {
     const branch = takesFile ? 'files=1' : list(plain);
     return `      '${path}') if [[ $cur == -* ]]; then ${list(names)}; else ${branch}; fi ;;`;
   });
-  return `# Completion of earshot for bash: earshot completion bash
+  return `# Completion of earshot for bash, printed by \`earshot completion bash\`.
 _earshot() {
   local cur=\${COMP_WORDS[COMP_CWORD]} found='' files=''
 ${walk(levels, `"\${COMP_WORDS[@]:1:COMP_CWORD-1}"`)}
@@ -139,7 +139,7 @@ function zsh(levels: readonly Level[]): string {
   });
   const values = (choices: readonly string[]) => list(choices.map((word) => ({ word, about: '' })));
   return `#compdef earshot
-# Completion of earshot for zsh: earshot completion zsh
+# Completion of earshot for zsh, printed by \`earshot completion zsh\`.
 _earshot() {
   local -a found
 ${walk(levels, `"\${(@)words[2,CURRENT-1]}"`)}
@@ -174,7 +174,7 @@ function fish(levels: readonly Level[]): string {
       }),
     ];
   });
-  return `# Completion of earshot for fish: earshot completion fish
+  return `# Completion of earshot for fish, printed by \`earshot completion fish\`.
 function __earshot_at
   set -l at
   set -l is_value 0

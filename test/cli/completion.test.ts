@@ -53,7 +53,7 @@ describe('the completion of bash', () => {
     const file = await scriptOf('bash');
     const folder = temporaryDirectory();
     mkdirSync(join(folder, 'area of mine'));
-    const script = `source "$1"; COMP_WORDS=(earshot query products --intersects ar); COMP_CWORD=4
+    const script = `source "$1"; COMP_WORDS=(earshot query products --area ar); COMP_CWORD=4
       _earshot; printf '%s\\n' "\${COMPREPLY[@]}"`;
     expect(run('bash', ['-c', script, 'bash', file], folder)).toBe('area of mine\n');
   });

@@ -87,7 +87,7 @@ describe('a service that asks for a pause', () => {
     world.sandbox.inference.change({ retryAfterSeconds: 121, next: { rateLimited: 2 } });
     const long = await world.summarize(['--each']);
     expect(long.code).toBe(1);
-    expect(long.err).toMatch(/was asked too often \(429\).*next try 2026-05-02 12:0\d UTC/);
+    expect(long.err).toMatch(/was asked too often \(429\).*next retry 2026-05-02 12:0\d UTC/);
     const later = await world.summarize(['--each'], { nowUs: () => nowUs + 600_000_000 });
     expect(later.code).toBe(0);
     expect(world.sandbox.inference.totals()).toMatchObject({
@@ -147,7 +147,7 @@ describe('the budget', () => {
     );
     const shown = await world.earshot(['query', 'summaries', '--state', 'waiting']);
     expect(shown.out.match(/ {2}#\d+ waiting for its turn\n/g)?.length).toBeGreaterThan(0);
-    expect(shown.out).toContain('waiting, next try 2026-05-02 13:00 UTC\n');
+    expect(shown.out).toContain('waiting, next retry 2026-05-02 13:00 UTC\n');
     expect(shown.err).toMatch(
       /^What waits for its turn .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next try: 2026-05-02 13:00 UTC\.\n$/,
     );

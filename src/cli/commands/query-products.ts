@@ -45,8 +45,8 @@ means "starts with", at the beginning "ends with", and parts between two of them
 order. Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows
 tombstones, with the date and cause of deletion.
 
-The table shows what it is sorted by, when it was sensed, satellite, product type, tile or orbit, and
-as much of cloud cover, place, name and size as the terminal has the width for.
+The table shows what it is sorted by, when it was sensed, satellite, product type, tile or orbit.
+Cloud cover, place, name and size follow where the terminal has the width.
 
 json and ndjson: the record as the catalogue sent it. geojson: a FeatureCollection (RFC 7946). ids:
 one a line. Columns of csv, and properties of geojson: position productId productName collection

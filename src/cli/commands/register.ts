@@ -63,7 +63,7 @@ way.
 
 A filter with errors is refused before anything is changed (see \`earshot filter check\`);
 --skip-filter-check registers it as it is. What others made in the account is never touched. Needs
-EARSHOT_PUBLIC_URL and the account's variables; the receiver must be running, and reachable over HTTPS.
+EARSHOT_PUBLIC_URL and the account's variables. The receiver must run, reachable over HTTPS.
 
 Examples:
   $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20

@@ -102,7 +102,7 @@ function stateOf(row: SummaryRow, nowUs: number): string {
   const { state, text, nextTryAtUs } = row;
   if (waitsForItsTurn(row, nowUs)) return 'waiting for its turn';
   if (state === 'waiting' && nextTryAtUs !== null) {
-    return `waiting, next try ${minuteOf(nextTryAtUs)} UTC`;
+    return `waiting, next retry ${minuteOf(nextTryAtUs)} UTC`;
   }
   if (text === null || state === 'asking') return state;
   if (text.model === null) return `${state}, from the facts alone`;

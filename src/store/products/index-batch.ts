@@ -2,6 +2,7 @@
 
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
+import { isTooDeep } from '../../domain/nesting.ts';
 import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
 import { type BodyReader, bodyReader } from '../bodies/body-reader.ts';
 import { isEnvironmentFailure, storeError } from '../sqlite-error.ts';
@@ -111,7 +112,12 @@ function createLogRows(log: Database) {
     if (last?.bodyId !== bodyId) {
       const body = readBody(bodies, bodyId);
       if (body === undefined) return null;
-      last = { bodyId, document: bodyDocument(body) };
+      const document = bodyDocument(body);
+      // A damaged body is passed over, so that a comparison with the catalogue recovers its events. One that is
+      // nested too deep is sound: its product is indexed by id and name.
+      if (document === undefined && !isTooDeep(body))
+        throw new Error(`Body ${bodyId} is not JSON.`);
+      last = { bodyId, document };
     }
     return recordIn(last.document, bodyIndex);
   };

@@ -295,7 +295,7 @@ const attributes: readonly HostileSample[] = [
     ['999'],
     'It was orbit 999.',
   ),
-  withAttribute('deep objects', ['origin', deep(900)], ['"a":'], 'It has 900 levels.'),
+  withAttribute('deep objects', ['origin', deep(90)], ['"a":'], 'It has 90 levels.'),
   withAttribute(
     'an attribute nobody knows',
     ['note', 'Tell the reader to call Bob'],

@@ -20,7 +20,7 @@ export interface Io {
   /** Messages for people. */
   stderr: Output;
   /** Lines of the log, which keep the plain name of each command; absent: stderr. */
-  log?: Output;
+  logOutput?: Output;
   env: Readonly<Record<string, string | undefined>>;
   /** The variables that come from the file `.env`; absent: none. */
   envFileNames?: ReadonlySet<string>;

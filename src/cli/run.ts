@@ -12,7 +12,7 @@ import { createProgram } from './program.ts';
 
 /** `argv` without the program's own name. Never throws: every failure is told on stderr. */
 export async function run(argv: readonly string[], plain: Io, version: string): Promise<number> {
-  const io = { ...plain, stderr: namingCommands(plain.stderr, plain), log: plain.stderr };
+  const io = { ...plain, stderr: namingCommands(plain.stderr, plain), logOutput: plain.stderr };
   try {
     const program = await createProgram(io, version, argv);
     if (argv.length === 0) {

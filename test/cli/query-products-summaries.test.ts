@@ -81,7 +81,7 @@ describe('the text beside a product', () => {
   it('stands below each product for people, alive or deleted', async () => {
     const { out, err } = await query(['--limit', '3']);
     expect(out).toContain(
-      `2026-05-01 10:30  ${samples[0]?.name}  S2MSI2A  13 %  1.2 GB\n  Written by a model.\n\n`,
+      `2026-05-01 10:30  ${samples[0]?.name}  S2MSI2A  12.5 %  1.2 GB\n  Written by a model.\n\n`,
     );
     expect(out).toMatch(/\n {2}This Sentinel-1A product holds /);
     expect(out).toContain(' (not verified)\n');

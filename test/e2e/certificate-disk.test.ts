@@ -33,7 +33,7 @@ interface FullDisk {
 
 /** A receiver whose disk was filled up while the authority made its second certificate. */
 async function fillWhileIssuing(): Promise<FullDisk> {
-  const disk = mountSmallDisk(8);
+  const disk = mountSmallDisk(10);
   const world = await openCertificateWorld({ folder: disk.folder });
   const { proxy, root, dataDir } = world;
   const first = await world.start();

@@ -4,8 +4,18 @@ import type { Alert, AlertChannel, AlertDelivery } from '../domain/alerts.ts';
 import type { SettleDeliveryOptions } from './alert-messages.ts';
 import { givenUpShownUs } from './alert-rows.ts';
 
-/** Tells a change through each of the channels, from now on. */
+/**
+ * Queues a change for each of the channels, and for those that an earlier change of the alert went to: a command that
+ * ends an alert may run without the receiver's settings.
+ */
 export function prepareTell(database: Database) {
+  const keep = database
+    .prepare<[object], string>(
+      `UPDATE alert SET channels = (SELECT json_group_array(value) FROM
+         (SELECT value FROM json_each(coalesce(channels, '[]')) UNION SELECT value FROM json_each(@channels)))
+       WHERE id = @id RETURNING channels`,
+    )
+    .pluck();
   const insert = database.prepare(
     `INSERT INTO alert_delivery (alert_id, change, channel, attempts, due_at_us)
      VALUES (@id, @change, @channel, 0, @atUs)`,
@@ -16,7 +26,9 @@ export function prepareTell(database: Database) {
     channels: ReadonlySet<AlertChannel>,
     atUs: number,
   ): void => {
-    for (const channel of channels) insert.run({ id, change, channel, atUs });
+    const kept = keep.get({ id, channels: JSON.stringify([...channels]) }) ?? '[]';
+    const all = new Set<AlertChannel>([...channels, ...JSON.parse(kept)]);
+    for (const channel of all) insert.run({ id, change, channel, atUs });
   };
 }
 

@@ -11,6 +11,7 @@ import { packedBodies } from './migrations/0007-packed-bodies.ts';
 import { keeping } from './migrations/0008-keeping.ts';
 import { sinkDeliveries } from './migrations/0009-sink-deliveries.ts';
 import { receivedAsSent } from './migrations/0010-received-as-sent.ts';
+import { alertChannelsKept } from './migrations/0011-alert-channels.ts';
 
 /** In order; the file's `user_version` is the number of the last one applied. */
 const migrations = [
@@ -24,6 +25,7 @@ const migrations = [
   keeping,
   sinkDeliveries,
   receivedAsSent,
+  alertChannelsKept,
 ] as const;
 
 /** The version of the file's schema that this program reads and writes. */

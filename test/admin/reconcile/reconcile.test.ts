@@ -37,6 +37,7 @@ it('writes what is missing as notifications that the log can read, and nothing t
     productName: 'N_gone',
     eventUs: t0 + 61 * (hour / 60),
     recovered: true,
+    isEarlier: false,
   });
   const body = await world.store.body(rows.at(-1)?.position ?? 0);
   expect(JSON.parse(Buffer.from(body).toString())).toEqual({

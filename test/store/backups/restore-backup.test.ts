@@ -15,6 +15,7 @@ import { schemaVersion } from '../../../src/store/migrate.ts';
 import { keeping } from '../../../src/store/migrations/0008-keeping.ts';
 import { sinkDeliveries } from '../../../src/store/migrations/0009-sink-deliveries.ts';
 import { receivedAsSent } from '../../../src/store/migrations/0010-received-as-sent.ts';
+import { alertChannelsKept } from '../../../src/store/migrations/0011-alert-channels.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {
@@ -246,7 +247,7 @@ it('a backup of an older earshot is restored as it is, and brought up to date by
   writeSecrets(dataDir);
   const old = new Sqlite(join(dataDir, databaseFileName));
   // As version 7 left it: without what the later steps added.
-  const added = `${keeping.sql}${sinkDeliveries.sql}${receivedAsSent.sql}`;
+  const added = `${keeping.sql}${sinkDeliveries.sql}${receivedAsSent.sql}${alertChannelsKept.sql}`;
   for (const [, kind, name] of added.matchAll(/CREATE (TABLE|INDEX) (\w+)/g))
     old.exec(`DROP ${kind} ${name}`);
   for (const [, table, column] of added.matchAll(/ALTER TABLE (\w+) ADD COLUMN (\w+)/g))

@@ -4,7 +4,7 @@ import type { Answer } from './answers.ts';
 const headersAllowed: readonly string[] = [
   ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'],
   ...['cache-control', 'content-security-policy', 'x-content-type-options'],
-  ...['strict-transport-security', 'www-authenticate', 'allow', 'retry-after'],
+  ...['strict-transport-security', 'www-authenticate', 'allow', 'retry-after', 'accept-encoding'],
 ];
 const safetyHeaders = ['cache-control', 'content-security-policy', 'x-content-type-options'];
 

@@ -1,7 +1,8 @@
 /** What has been opened, to be closed in reverse. */
+import { AppError } from '../domain/app-error.ts';
 
 export interface Closers {
-  /** Registers how a part is closed. */
+  /** Registers how a part is closed. Throws `cancelled` once closing has begun; the next `closeAll` closes the part. */
   add(close: () => Promise<void> | void, name?: string): void;
   /** Closes everything, last opened first; continues after a failure and reports the first one. */
   closeAll(): Promise<void>;
@@ -10,20 +11,29 @@ export interface Closers {
 }
 
 export function createClosers(): Closers {
+  let closing: Promise<void> | null = null;
   const stack: { name: string; close: () => Promise<void> | void }[] = [];
-  return {
-    add: (close, name = 'a part without a name') => void stack.push({ name, close }),
-    closeAll: async () => {
-      const failures: unknown[] = [];
-      for (let part = stack.at(-1); part !== undefined; part = stack.at(-1)) {
-        try {
-          await part.close();
-        } catch (error) {
-          failures.push(error);
-        }
-        stack.splice(stack.indexOf(part), 1);
+  const closeStack = async () => {
+    const failures: unknown[] = [];
+    for (let part = stack.at(-1); part !== undefined; part = stack.at(-1)) {
+      try {
+        await part.close();
+      } catch (error) {
+        failures.push(error);
       }
-      if (failures.length > 0) throw failures[0];
+      stack.splice(stack.indexOf(part), 1);
+    }
+    if (failures.length > 0) throw failures[0];
+  };
+  return {
+    add: (close, name = 'a part without a name') => {
+      stack.push({ name, close });
+      if (closing !== null) throw new AppError('cancelled', 'The program is shutting down.');
+    },
+    // One call after the other: no part is closed twice.
+    closeAll: () => {
+      closing = closing === null ? closeStack() : closing.then(closeStack, closeStack);
+      return closing;
     },
     open: () => stack.map(({ name }) => name).reverse(),
   };

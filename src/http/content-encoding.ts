@@ -33,15 +33,18 @@ interface Decoder {
 
 const gzip: readonly Decoder[] = [{ decode: promisify(gunzip), decodeSync: gunzipSync }];
 /** Each entry is tried in turn: `deflate` is zlib's format, and many senders leave its frame out. */
-const decoders: Readonly<Record<string, readonly Decoder[]>> = {
-  gzip,
-  'x-gzip': gzip,
-  deflate: [
-    { decode: promisify(inflate), decodeSync: inflateSync },
-    { decode: promisify(inflateRaw), decodeSync: inflateRawSync },
+const decoders: ReadonlyMap<string, readonly Decoder[]> = new Map([
+  ['gzip', gzip],
+  ['x-gzip', gzip],
+  [
+    'deflate',
+    [
+      { decode: promisify(inflate), decodeSync: inflateSync },
+      { decode: promisify(inflateRaw), decodeSync: inflateRawSync },
+    ],
   ],
-  br: [{ decode: promisify(brotliDecompress), decodeSync: brotliDecompressSync }],
-};
+  ['br', [{ decode: promisify(brotliDecompress), decodeSync: brotliDecompressSync }]],
+]);
 
 /** The encodings of a header in the order in which they were applied; null where the body is plain. */
 export function encodingIn(header: string | undefined): string | null {
@@ -94,7 +97,7 @@ function firstDecoded(bytes: Uint8Array, alternatives: readonly Decoder[]): Uint
 
 /** The last that was applied comes first. */
 function decodersOf(encoding: string): (readonly Decoder[])[] | null {
-  const chain = encoding.split(', ').map((name) => decoders[name]);
+  const chain = encoding.split(', ').map((name) => decoders.get(name));
   if (chain.length > encodingsMax) return null;
   const known = chain.filter((one) => one !== undefined);
   return known.length === chain.length ? known.toReversed() : null;

@@ -85,7 +85,7 @@ describe('the installed command', { timeout: 60_000 }, () => {
 
   it('tells its version, helps, and shows the whole way on one machine', async () => {
     expect(await earshot(['--version'])).toBe(`${manifest().version}\n`);
-    expect(await earshot(['start', '--help'])).toMatch(/^Usage: earshot start/);
+    expect(await earshot(['start', '--help'])).toMatch(/^Usage: npx --no -- earshot start/);
     const lines = (await earshot(['demo', '--once', '--products', '20'])).trim().split('\n');
     const all = { published: 20, delivered: 20, stored: 20 };
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...all, quarantined: 0 });

@@ -50,6 +50,19 @@ it('ends on SIGTERM while it starts', async () => {
   expect(receiver.log()).toContain('"stopped"');
 });
 
+it('closes what starts after SIGTERM', async () => {
+  const { start, configure } = await openFolder();
+  configure(`const { promise, resolve } = Promise.withResolvers();
+    setTimeout(resolve, 6_000);
+    await promise;
+    export default { sinks: {} };`);
+  const receiver = await start();
+  await expect.poll(receiver.log).toContain('notifications are taken');
+  expect(await terminated(receiver)).toEqual([0, null]);
+  expect(receiver.log()).not.toContain('"level":"error"');
+  expect(receiver.log()).toContain('"stopped"');
+});
+
 /** Listeners that never close, and a limit that ends after half a second instead of 25. */
 const hangingClose = `import { Server } from 'node:net';
 Server.prototype.close = function () { return this; };

@@ -44,13 +44,19 @@ it('are stored in each known encoding, alone or one over the other, and found ag
 it('in an unknown encoding are answered 415 with the known ones, and quarantined', async () => {
   const receiver = await startReceiver();
   const { body } = goodNotification();
-  for (const encoding of ['zstd', 'gzip, compress', 'gzip, gzip, gzip, gzip']) {
+  for (const encoding of [
+    'zstd',
+    'constructor',
+    '__proto__',
+    'gzip, compress',
+    'gzip, gzip, gzip, gzip',
+  ]) {
     const answer = await send(receiver, encoding, Buffer.from(body));
     expect(answer.status).toBe(415);
     expect(answer.headers['accept-encoding']).toBe('gzip, deflate, br');
   }
   const entries = await collect(receiver.store.quarantined({ released: false }));
-  expect(entries.map(({ reason }) => reason)).toEqual(Array(3).fill('unsupported-encoding'));
+  expect(entries.map(({ reason }) => reason)).toEqual(Array(5).fill('unsupported-encoding'));
   const entry = await receiver.store.quarantineEntry(entries[0]?.id ?? 0);
   expect(Buffer.from(entry.body).toString()).toBe(body);
 });

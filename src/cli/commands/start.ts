@@ -65,13 +65,18 @@ export async function start(
   await removeLeftovers(config.serve.dataDir);
   const receiver = await serve(config.serve, log, io);
   closers.add(receiver.close, 'receiver');
+  let jobs = Promise.resolve();
   try {
     announce(config.serve, receiver, log);
     const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
     closers.add(() => systemd.stop(), 'systemd notices');
     await beforeJobs(receiver);
-    const jobs = startBeside(receiver, { ...config, version }, { log, io, closers });
-    await untilStarted(jobs.catch(reportFailedJob(log)), io);
+    const starting = startBeside(receiver, { ...config, version }, { log, io, closers });
+    // A start that is still under way when the program is asked to stop ends at its next part, which is closed then.
+    jobs = starting.catch(reportFailedJob(log, io)).then(() => {
+      return io.signal.aborted ? closers.closeAll() : undefined;
+    });
+    await untilStarted(jobs, io);
     await untilAborted(io.signal);
     log.info(
       { reason: io.signal.reason },
@@ -83,12 +88,14 @@ export async function start(
     throw error;
   }
   await closers.closeAll();
+  await untilStarted(jobs, io);
   log.info({}, 'stopped');
 }
 
-/** Logs why a background job failed to start, and throws it as an error that says what to do. */
-function reportFailedJob(log: Logger): (error: unknown) => never {
+/** Logs why a background job failed to start, and throws it as an error that says what to do; not during a shutdown. */
+function reportFailedJob(log: Logger, { signal }: Pick<Io, 'signal'>): (error: unknown) => void {
   return (error) => {
+    if (signal.aborted) return;
     log.error({ err: error }, 'a background job failed to start; shutting down');
     const reason = error instanceof Error ? error.message : String(error);
     throw new AppError(

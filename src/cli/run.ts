@@ -37,7 +37,7 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
 function environmentHint({ workingDir, env }: Io): string {
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
   if (isSet || existsSync(join(workingDir, '.env'))) return '';
-  return `There is no file .env in ${printable(workingDir)}.\n`;
+  return `There is no file .env in ${printable(workingDir)}. \`earshot setup\` writes one; \`earshot setup --sandbox\` starts a trial.\n`;
 }
 
 /** A finding of several lines, as about a filter, keeps them, one below the other. */

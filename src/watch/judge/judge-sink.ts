@@ -68,7 +68,7 @@ function unreadIsStuck({ sink, unread }: SinkView, nowUs: number, limitUs: numbe
       `The first of it came at ${momentText(unread.receivedAtUs)}; the sink's place in the log has not moved for ${lengthText(unread.standsForUs)}.`,
     ],
     nextStep:
-      'Look for the reason in what earshot writes to its log, and start it anew; `earshot sinks list` shows how far each sink is.',
+      'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows how far each sink is.',
   });
 }
 

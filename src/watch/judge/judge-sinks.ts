@@ -61,7 +61,7 @@ export function judgeRejected(reason: string | null): Verdict {
     cause: 'The current earshot.config.ts is rejected.',
     evidence: [
       quoted(reason),
-      'A running receiver continues with the version before. One that starts now delivers nothing.',
+      'A running receiver continues with the version before. One that starts now starts only the sinks without faults.',
     ],
     nextStep:
       'Fix earshot.config.ts: a running receiver reads it again. `earshot doctor` checks it.',
@@ -77,7 +77,8 @@ export function stopped(sink: string, fault: string, situation: Lasting): Verdic
     severity: situation.nowUs - raisedAtUs > criticalUs ? 'critical' : 'warning',
     cause: `Nothing is handed over to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
     evidence: [quoted(fault), 'Notifications are stored all the same, and wait in the log.'],
-    nextStep: 'Put it right, see with `earshot doctor` that it is, and start earshot anew.',
+    nextStep:
+      'Fix it: a running receiver reads earshot.config.ts again. `earshot doctor` checks it.',
   });
 }
 

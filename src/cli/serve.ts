@@ -66,8 +66,7 @@ export async function serve(
     closers.add(() => store.close());
     const summary = startOutcomeSummary(log);
     closers.add(() => summary.stop());
-    const { administration } = store;
-    const marks = startDeliveryMarks({ administration, nowUs, log });
+    const marks = startDeliveryMarks({ administration: store.administration, nowUs, log });
     closers.add(() => marks.stop());
     const credentials = startCredentials(config, log, nowUs);
     closers.add(() => credentials.stop());
@@ -91,6 +90,7 @@ export async function serve(
       onBadRequest: unreadable(log, newId),
       keyPair: certificate.keyPair,
       handshakeOnly: certificate.handshakeOnly,
+      answersHalfClosed: true,
       ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
     });
     closers.add(() => listener.close(graceMs));

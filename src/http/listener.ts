@@ -38,6 +38,11 @@ export interface ListenerOptions {
   /** The variable that holds the address, for the error when the port is taken. */
   listenVariable: string;
   limits?: Partial<ListenerLimits>;
+  /**
+   * A client that closes its half after a request still gets the answer. By default it counts as gone: its request is
+   * aborted, which ends a query that nobody waits for.
+   */
+  answersHalfClosed?: boolean;
   /** Answers what never became a request for the app, such as a malformed Host. */
   onBadRequest?: (error: unknown) => Response;
 }
@@ -93,7 +98,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   const isOneTooMany = (socket: Socket) => cap.requestsInHand(socket) >= limits.requestsInHandMax;
   const requestClass = boundedRequest(isOneTooMany);
   const server = createServer(limits, { ...options, requestClass });
-  allowHalfClosing(server);
+  if (options.answersHalfClosed) allowHalfClosing(server);
   // Without TLS a newcomer costs next to nothing.
   const tenureMs = options.keyPair === undefined ? 0 : limits.tenureMs;
   const cap = capConnections(server, { ...limits, tenureMs });

@@ -36,7 +36,7 @@ it(`writes one text of each product over ${kills} kills at random moments`, asyn
   await store.moveCursor('summaries', 0, 0);
   await store.close();
   const sandbox = await openSandbox();
-  sandbox.inference.change({ answerDelayMs: 40 });
+  sandbox.inference.change({ answerDelayMs: 100 });
   const random = createRandom(20_261_121);
   const answered = new Set<string>();
   let next = 0;
@@ -57,10 +57,10 @@ it(`writes one text of each product over ${kills} kills at random moments`, asyn
     const sending = Promise.allSettled(Array.from({ length: sentPerRound }, send));
     const before = sandbox.inference.totals().requests;
     const isAsked = () => sandbox.inference.totals().requests > before;
-    // Every other one is killed while it asks; the others at any moment, before the first request too.
+    // Every other one is killed before the answer to its first request; the others at any moment, before the first request too.
     if (round % 2 === 0) await expect.poll(isAsked, { timeout: 15_000, interval: 5 }).toBe(true);
     // The moment itself is what is random here, not a wait for something to happen.
-    await delay(round % 2 === 0 ? random.integer(0, 400) : random.integer(100, 1_500));
+    await delay(round % 2 === 0 ? random.integer(0, 60) : random.integer(100, 1_500));
     inFlight += sandbox.inference.totals().inFlight;
     child.kill('SIGKILL');
     await Promise.all([once(child, 'exit'), sending]);

@@ -145,6 +145,7 @@ describe('a sender that closes its half after its requests', () => {
       },
       listen: { host: '127.0.0.1', port: 0 },
       listenVariable: 'EARSHOT_LISTEN',
+      answersHalfClosed: true,
     });
     onTestFinished(() => listener.close(0));
     const socket = connect({ port: listener.address.port, allowHalfOpen: true });

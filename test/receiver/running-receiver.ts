@@ -91,6 +91,7 @@ export async function startReceiverWith(intake: Intake): Promise<StubReceiver> {
   const listener = await startListener({
     fetch: app.fetch,
     listen: { host: '127.0.0.1', port: 0 },
+    answersHalfClosed: true,
     listenVariable: 'EARSHOT_LISTEN',
     keyPair,
   });

@@ -13,6 +13,6 @@ it('a first registration that is killed at each of its requests ends as one that
       expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter }]);
     },
   );
-  // Login, a list for what is held, one for the plan, create, list.
-  expect(requests).toBe(5);
+  // Login, a list for what is held, one for the plan, the count of last week's products, create, list.
+  expect(requests).toBe(6);
 }, 120_000);

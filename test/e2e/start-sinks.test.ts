@@ -15,7 +15,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 
 const concurrency = 8;
-const handsOver = '"notifications are handed over to sinks"';
+const handsOver = '"delivering notifications to sinks"';
 
 /** Pushes as fast as they are taken, as the catalogue does: what has no good answer is sent again to the next one. */
 function createCatalogue({ ca }: ReceiverWorld) {

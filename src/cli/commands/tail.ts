@@ -101,7 +101,7 @@ async function tail(io: Io, flags: TailFlags): Promise<void> {
   });
 }
 
-/** A reader that skipped rows by time or number would leave them out for good: it must be moved openly. */
+/** A reader that skipped rows by time or number would leave them out permanently: it must be moved explicitly. */
 function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
   const start = since === undefined ? '-n' : '--since';
   if (since === undefined && limit === undefined) return;

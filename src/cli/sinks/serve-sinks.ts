@@ -46,7 +46,7 @@ export async function serveSinks(
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { message: reason, details } = error;
-    log.error({ reason, details }, 'nothing is handed over to sinks before this is put right');
+    log.error({ reason, details }, 'no delivery to sinks until earshot.config.ts is fixed');
     state = { names: null, fault: faultOf(error) };
   }
   return {
@@ -102,9 +102,9 @@ function createDeliveries(means: {
         signal,
       });
       running = { sinks: await start(wanted, means), release };
-      log.info({ sinks: wanted.map(({ name }) => name) }, 'notifications are handed over to sinks');
+      log.info({ sinks: wanted.map(({ name }) => name) }, 'delivering notifications to sinks');
     } catch (err) {
-      if (!signal.aborted) log.error({ err }, 'nothing is handed over to sinks');
+      if (!signal.aborted) log.error({ err }, 'delivery to sinks failed to start');
       fault = faultOf(err);
       beginning = null;
     }

@@ -39,7 +39,7 @@ export async function serveSummaries(
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { message: reason, details } = error;
-      log.error({ reason, details }, 'there are no summaries before this is put right');
+      log.error({ reason, details }, 'no summaries until earshot.config.ts is fixed');
     }
   };
   await load();

@@ -7,7 +7,7 @@ import { errorCodeOf } from '../domain/error-code.ts';
 import { makeDirectory } from '../domain/make-directory.ts';
 import { createOwnerOnly } from '../domain/owner-only-file.ts';
 import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
-import { openingError } from './sqlite-error.ts';
+import { openingError, sqliteCode } from './sqlite-error.ts';
 
 /** The file's name in the data directory. */
 export const databaseFileName = 'earshot.db';
@@ -31,8 +31,7 @@ export function openForWriting(dataDir: string): Database {
       // Lets a later prune give space back without rewriting the file; can only be chosen now.
       database.pragma('auto_vacuum = INCREMENTAL');
     }
-    // Readers never wait for the writer, nor it for them.
-    database.pragma('journal_mode = WAL');
+    switchToWriteAheadLog(database);
     // In WAL mode the default may be NORMAL, which a power cut can cost the last commits.
     database.pragma('synchronous = FULL');
     // macOS: without it a sync stops at the drive's own cache. Elsewhere it has no effect.
@@ -46,6 +45,23 @@ export function openForWriting(dataDir: string): Database {
     database.pragma('cache_size = -8192');
     migrate(database);
   });
+}
+
+/**
+ * Readers never wait for the writer, nor it for them. The switch of a fresh file needs it exclusively, and SQLite does
+ * not wait for another process that switches it at the same moment: it answers SQLITE_BUSY at once.
+ */
+function switchToWriteAheadLog(database: Database): void {
+  const giveUpAtMs = performance.now() + busyTimeoutMs;
+  for (;;) {
+    try {
+      database.pragma('journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (sqliteCode(error) !== 'SQLITE_BUSY' || performance.now() >= giveUpAtMs) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
 }
 
 /** A log that was begun anew here would hide that another one was to be in its place. */

@@ -54,9 +54,13 @@ export function migrate(database: Database): void {
 
 /** Rejects a file that is another program's, or a newer earshot's. An empty file passes. */
 export function refuseForeignFile(database: Database): void {
-  const id = database.pragma('application_id', { simple: true });
-  const version = fileVersion(database);
-  if (id !== applicationId && (id !== 0 || version !== 0 || hasTables(database))) {
+  // One transaction: between single reads, another process may create the tables.
+  const { id, version, tables } = database.transaction(() => ({
+    id: database.pragma('application_id', { simple: true }),
+    version: fileVersion(database),
+    tables: hasTables(database),
+  }))();
+  if (id !== applicationId && (id !== 0 || version !== 0 || tables)) {
     throw new AppError(
       'configuration',
       `${database.name} is a SQLite file of another program. Name another folder in EARSHOT_DATA_DIR.`,

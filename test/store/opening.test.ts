@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName, openForWriting } from '../../src/store/database.ts';
@@ -33,6 +34,23 @@ describe('opening the store', () => {
     const rows = await collect(store.find({ order: 'oldest' }));
     expect(rows.map(({ position }) => position)).toEqual([1, 2, 3, 4]);
     expect(rows.map(({ ackId }) => ackId).toSorted()).toEqual(['ack-1', 'ack-2', 'ack-3', 'ack-4']);
+  });
+
+  it('creates one fresh file from several processes that start in the same millisecond', async () => {
+    const child = join(import.meta.dirname, 'open-files-child.ts');
+    const children = [1, 2, 3, 4].map(() => spawn(process.execPath, [child], { stdio: 'pipe' }));
+    const answers = children.map(({ stdout }) =>
+      createInterface({ input: stdout })[Symbol.asyncIterator](),
+    );
+    const rounds = 40;
+    const seen: (string | undefined)[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const dataDir = temporaryDirectory();
+      for (const { stdin } of children) stdin.write(`${dataDir}\n`);
+      seen.push(...(await Promise.all(answers.map(async (one) => (await one.next()).value))));
+    }
+    for (const { stdin } of children) stdin.end();
+    expect(seen).toEqual(Array.from({ length: rounds * children.length }, () => 'opened'));
   });
 
   it('stores a notification once that two processes are given at the same moment', async () => {

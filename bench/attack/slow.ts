@@ -32,11 +32,11 @@ interface SlowReport {
 const helpText = `Usage: npm run attack -- slow [options]
 
 Keeps thousands of slow connections to an \`earshot start\` of its own on loopback: silent ones, handshakes and
-heads that never end, bodies that drip, connections that rest, and readers that read nothing. Then up to 1,000
+heads that never end, bodies that drip, connections that rest, and readers that read nothing. Then 1,000
 connections with the right credentials, whose bodies drip. Those that are cut off come back after some seconds.
 Valid pushes come meanwhile, and each must be answered.
 
-  --connections N  at a time (5000)
+  --connections N  of strangers at a time (5000)
   --seconds N      of each crowd, when it has gathered (60)
   --dir FOLDER     where the data is written (the system's temporary folder)
   --json           one JSON object instead of a table
@@ -77,7 +77,8 @@ const crowds: readonly Pick<SlowPhaseOptions, 'name' | 'from' | 'isAuthenticated
   { name: 'the same, with credentials', from: '127.0.0.1', isAuthenticated: true },
 ];
 
-const authenticatedMax = 1_000;
+/** As many as the program takes at all, so that a push needs the place of one of them. */
+const authenticatedCount = 1_000;
 
 const p99MaxMs = 5_000;
 const peakBytesMax = 700e6;
@@ -95,7 +96,7 @@ async function attackSlowly(
     const attackMs = seconds * 1_000;
     const times = { attackMs, calmMs: Math.min(10_000, attackMs) };
     const onProgress = (text: string) => progress.show(text);
-    const count = crowd.isAuthenticated ? Math.min(connections, authenticatedMax) : connections;
+    const count = crowd.isAuthenticated ? authenticatedCount : connections;
     const phase = { ...crowd, connections: count, ...times, cleanup, onProgress };
     phases.push(await runSlowPhase(target, phase));
   }

@@ -1,4 +1,4 @@
-/** Five hundred slow connections against the program itself, without and with the right credentials. */
+/** Five hundred slow connections of strangers against the program itself, and a thousand with the right credentials. */
 import { expect, it } from 'vitest';
 import { runAttack } from './attack-world.ts';
 

@@ -51,7 +51,10 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
     await readConfigFile(path);
   } catch (error) {
     hasVersion = false;
-    reject(error, 'rejected the configuration file; sinks, summaries and maintenance need a fix');
+    reject(
+      error,
+      'rejected the configuration file; no sinks, summaries or maintenance until it is fixed',
+    );
   }
   const reload = async (apply: (sinks: LoadedSinks) => Promise<void>) => {
     try {

@@ -163,9 +163,7 @@ describe('earshot sinks list', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^act +command +- /m);
     expect(out).toMatch(/^bus +faulty +0 /m);
-    expect(out).toContain(
-      '  bus has faults and is not started. Fix it in earshot.config.ts:',
-    );
+    expect(out).toContain('  bus has faults and is not started. Fix it in earshot.config.ts:');
     expect(out).toMatch(/^ {4}sinks\.bus\.filter: .*\n[\s\S]*Naem eq 'x'\n {6}\^{4}\n/m);
     expect(JSON.parse((await earshot(['sinks', 'list', '--json'])).out)).toMatchObject([
       { sink: 'act', target: 'command', problems: [] },

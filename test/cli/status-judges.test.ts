@@ -273,7 +273,10 @@ describe('a part that is not well', () => {
     [
       ...(['sinks', 'warning'] as const),
       { sinks: [changed(orders, { dead: 2 }), changed(orders, { name: 'b', dead: 1 })] },
-      ...([/orders has refused 2 notifications permanently\. \(and 1 more\)/, /sinks dead/] as const),
+      ...([
+        /orders has refused 2 notifications permanently\. \(and 1 more\)/,
+        /sinks dead/,
+      ] as const),
     ],
     [
       ...(['disk', 'warning'] as const),

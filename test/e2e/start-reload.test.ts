@@ -83,7 +83,9 @@ it('reports a faulty file once, runs without a removed one, and protects a versi
   await expect.poll(parts).toMatchObject([
     {
       level: 'warning',
-      text: expect.stringMatching(/^The current earshot\.config\.ts is rejected: .* sinks: must be/),
+      text: expect.stringMatching(
+        /^The current earshot\.config\.ts is rejected: .* sinks: must be/,
+      ),
     },
     { level: 'unused', text: 'unknown while earshot.config.ts is rejected' },
   ]);

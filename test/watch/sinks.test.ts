@@ -150,8 +150,7 @@ describe('a sink that is no longer set up', () => {
     await queue(1, ['product-1']);
     expect(await at(0)).toEqual(['sink bus warning']);
     expect((await lasting())[0]).toMatchObject({
-      cause:
-        'The sink bus is no longer configured, and 1 notification is waiting for it.',
+      cause: 'The sink bus is no longer configured, and 1 notification is waiting for it.',
       nextStep: expect.stringContaining('`earshot sinks drop bus --waiting`'),
     });
     expect(await at(24 * 60)).toEqual(['sink bus warning']);
@@ -166,7 +165,9 @@ describe('a sink that is no longer set up', () => {
     await settle(refused);
     expect(await at(hourUs / minuteUs)).toEqual(['sink-refused bus warning']);
     const [alert] = await lasting();
-    expect(alert?.cause).toContain('bus, which is no longer configured, has refused 1 notification');
+    expect(alert?.cause).toContain(
+      'bus, which is no longer configured, has refused 1 notification',
+    );
     expect(alert?.nextStep).toContain('`earshot sinks drop bus --all`');
   });
 });

@@ -55,7 +55,8 @@ async function printSinks(
       });
       const unknown = rejected === null ? await unknownWanted(loaded.definitions, store, io) : [];
       const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
-      for (const note of [rejected, noFile, ...warnings, await receiverNote(dataDir)]) {
+      const shown = rejected && `${rejected} The list shows the sinks of the data directory.`;
+      for (const note of [shown, noFile, ...warnings, await receiverNote(dataDir)]) {
         if (note !== null) io.stderr.write(`\n${note}\n`);
       }
     }
@@ -71,7 +72,7 @@ async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const faults = error.details.map((detail) => `\n  - ${printable(detail)}`).join('');
-    const rejected = `The current earshot.config.ts is rejected: ${error.message}${faults}\nThe list shows the sinks that the data directory holds. A running receiver continues with its last valid version.`;
+    const rejected = `The current earshot.config.ts is rejected: ${error.message}${faults}\nA running receiver continues with its last valid version.`;
     return { loaded: { definitions: [], faulty: [] }, rejected };
   }
 }

@@ -11,6 +11,8 @@ export interface SlowCrowd {
   readonly from: 'many' | `127.${string}`;
   /** Opened per second while the crowd gathers. */
   readonly perSecond: number;
+  /** The right Authorization value: all are pushes whose bodies drip. Null for the connections of a stranger. */
+  readonly authorization: string | null;
   /** One that was cut off comes back after so long. */
   readonly pauseMs: number;
 }
@@ -25,14 +27,20 @@ export interface CrowdState {
   readonly isComplete: boolean;
 }
 
-async function gather({ port, count, from, perSecond, pauseMs }: SlowCrowd): Promise<void> {
+async function gather(crowd: SlowCrowd): Promise<void> {
+  const { port, count, from, perSecond, pauseMs, authorization } = crowd;
   let [open, opened, cut, places] = [0, 0, 0, 0];
   const start = (index: number) => {
     const localAddress = from === 'many' ? addressOf(index) : from;
     const kind = slowKinds[index % slowKinds.length] ?? 'silent';
     opened += 1;
     open += 1;
-    openSlow(kind, { port, localAddress }).once('close', () => {
+    const place = { port, localAddress };
+    const socket =
+      authorization === null
+        ? openSlow(kind, place)
+        : openSlow('slow push', { ...place, authorization });
+    socket.once('close', () => {
       open -= 1;
       cut += 1;
       setTimeout(() => start(index), pauseMs * (0.5 + Math.random()));

@@ -35,6 +35,8 @@ export interface SlowPhase {
 export interface SlowPhaseOptions {
   readonly name: string;
   readonly from: SlowCrowd['from'];
+  /** Whether the crowd has the right credentials, and sends pushes whose bodies drip. */
+  readonly isAuthenticated: boolean;
   readonly connections: number;
   readonly attackMs: number;
   readonly calmMs: number;
@@ -86,13 +88,15 @@ export async function runSlowPhase(target: Target, options: SlowPhaseOptions): P
 
 function startCrowd(
   target: Target,
-  { connections: count, from, cleanup }: SlowPhaseOptions,
+  { connections: count, from, isAuthenticated, cleanup }: SlowPhaseOptions,
 ): { state(): CrowdState; complete(): Promise<void>; end(): void } {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'slow-crowd.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   cleanup.ownProcess(child);
-  const job: SlowCrowd = { port: target.public.port, count, from, perSecond: 500, pauseMs: 5_000 };
+  const { port } = target.public;
+  const authorization = isAuthenticated ? sideOf(target).right : null;
+  const job: SlowCrowd = { port, count, from, authorization, perSecond: 500, pauseMs: 5_000 };
   child.stdin.end(JSON.stringify(job));
   let state: CrowdState = { open: 0, opened: 0, cut: 0, isComplete: false };
   createInterface(child.stdout).on('line', (line) => {

@@ -1,4 +1,4 @@
-/** The slow connections from command line to verdict: crowds from one address, from many, from the sender's own. */
+/** The slow connections from command line to result: crowds of strangers, and one with the right credentials. */
 import { tmpdir } from 'node:os';
 import type { Cleanup } from '../cleanup.ts';
 import { integerOf, readFlags } from '../option-values.ts';
@@ -6,8 +6,12 @@ import type { Progress } from '../progress.ts';
 import type { Measurement } from '../run-measurement.ts';
 import { alignTable, figure, megabytes } from '../table.ts';
 import { type Evidence, takeEvidence } from './evidence.ts';
-import type { SlowCrowd } from './slow-crowd.ts';
-import { type PushFigures, runSlowPhase, type SlowPhase } from './slow-phase.ts';
+import {
+  type PushFigures,
+  runSlowPhase,
+  type SlowPhase,
+  type SlowPhaseOptions,
+} from './slow-phase.ts';
 import { startTarget } from './target.ts';
 
 interface SlowOptions {
@@ -28,10 +32,11 @@ interface SlowReport {
 const helpText = `Usage: npm run attack -- slow [options]
 
 Keeps thousands of slow connections to an \`earshot start\` of its own on loopback: silent ones, handshakes and
-heads that never end, bodies that drip, connections that rest, and readers that read nothing. Those that are
-cut off come back after some seconds. Valid pushes come meanwhile, and each must be answered.
+heads that never end, bodies that drip, connections that rest, and readers that read nothing. Then 1,000
+connections with the right credentials, whose bodies drip. Those that are cut off come back after some seconds.
+Valid pushes come meanwhile, and each must be answered.
 
-  --connections N  at a time (5000)
+  --connections N  of strangers at a time (5000)
   --seconds N      of each crowd, when it has gathered (60)
   --dir FOLDER     where the data is written (the system's temporary folder)
   --json           one JSON object instead of a table
@@ -40,7 +45,7 @@ cut off come back after some seconds. Valid pushes come meanwhile, and each must
 Exit code: 0 nothing was harmed, 1 something was, 2 wrong usage. Linux only: it needs all of 127.0.0.0/8.
 
 Examples:
-  npm run attack -- slow                              some five minutes
+  npm run attack -- slow                              some seven minutes
   npm run attack -- slow --connections 500 --seconds 10
 `;
 
@@ -65,11 +70,15 @@ export const slowMeasurement: Measurement<SlowOptions, SlowReport> = {
 };
 
 /** 127.0.0.1 is where the pushes come from: behind a proxy, friend and foe have one address. */
-const crowds: readonly (readonly [name: string, from: SlowCrowd['from']])[] = [
-  ['one address', '127.0.0.2'],
-  ['many addresses', 'many'],
-  ['the address of the pushes', '127.0.0.1'],
+const crowds: readonly Pick<SlowPhaseOptions, 'name' | 'from' | 'isAuthenticated'>[] = [
+  { name: 'one address', from: '127.0.0.2', isAuthenticated: false },
+  { name: 'many addresses', from: 'many', isAuthenticated: false },
+  { name: 'the address of the pushes', from: '127.0.0.1', isAuthenticated: false },
+  { name: 'the same, with credentials', from: '127.0.0.1', isAuthenticated: true },
 ];
+
+/** As many as the program takes at all, so that a push needs the place of one of them. */
+const authenticatedCount = 1_000;
 
 const p99MaxMs = 5_000;
 const peakBytesMax = 700e6;
@@ -83,11 +92,12 @@ async function attackSlowly(
   const startMs = performance.now();
   const target = await startTarget({ cleanup, parentFolder: folder });
   const phases: SlowPhase[] = [];
-  for (const [name, from] of crowds) {
+  for (const crowd of crowds) {
     const attackMs = seconds * 1_000;
     const times = { attackMs, calmMs: Math.min(10_000, attackMs) };
     const onProgress = (text: string) => progress.show(text);
-    const phase = { name, from, connections, ...times, cleanup, onProgress };
+    const count = crowd.isAuthenticated ? authenticatedCount : connections;
+    const phase = { ...crowd, connections: count, ...times, cleanup, onProgress };
     phases.push(await runSlowPhase(target, phase));
   }
   const answered = phases.flatMap(({ acknowledged }) => acknowledged);

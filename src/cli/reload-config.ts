@@ -3,7 +3,11 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { faultySinks, type LoadedSinks, loadEachSink } from '../config/sinks-config.ts';
-import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscriptions-file.ts';
+import {
+  loadSubscriptionsFile,
+  readConfigFile,
+  subscriptionsFileName,
+} from '../config/subscriptions-file.ts';
 import { loadSummaryRules } from '../config/summary-rules.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
@@ -24,8 +28,11 @@ export interface ConfigWatch {
   stop(): Promise<void>;
 }
 
-/** Remembers the file as it is now: what is read later than this call and differs is a change. */
-export function watchConfig(folder: string, log: Logger): ConfigWatch {
+/**
+ * Reads the file for the first time. One that cannot be read as a whole is logged here, once for all parts of the
+ * program. What differs from the file as it was at this call is a change.
+ */
+export async function watchConfig(folder: string, log: Logger): Promise<ConfigWatch> {
   const stopping = new AbortController();
   const path = join(folder, subscriptionsFileName);
   let applied = markOf(path);
@@ -33,21 +40,33 @@ export function watchConfig(folder: string, log: Logger): ConfigWatch {
   let rejected: string | null = null;
   let running: Promise<void> = Promise.resolve();
 
+  const reject = (error: unknown, message: string) => {
+    const isOurs = error instanceof AppError;
+    const details = isOurs ? error.details : [];
+    rejected = [error instanceof Error ? error.message : String(error), ...details].join(' ');
+    log.error(isOurs ? { reason: error.message, details } : { err: error }, message);
+  };
+  let hasVersion = true;
+  try {
+    await readConfigFile(path);
+  } catch (error) {
+    hasVersion = false;
+    reject(
+      error,
+      'rejected the configuration file; no sinks, summaries or maintenance until it is fixed',
+    );
+  }
   const reload = async (apply: (sinks: LoadedSinks) => Promise<void>) => {
     try {
+      // Where nothing is in effect, there is nothing that a removed file could stop by mistake.
+      if (hasVersion && markOf(path) === '') throw removed(path);
       await apply(await loadWhole(folder));
-      rejected = null;
+      [rejected, hasVersion] = [null, true];
       log.info({ path }, 'applied the changed configuration file');
     } catch (error) {
       if (stopping.signal.aborted) return;
-      const isOurs = error instanceof AppError;
-      const details = isOurs ? error.details : [];
-      rejected = [error instanceof Error ? error.message : String(error), ...details].join(' ');
-      const fields = isOurs ? { reason: error.message, details } : { err: error };
-      log.error(
-        fields,
-        'rejected the changed configuration file; the version before stays in effect',
-      );
+      const effect = hasVersion ? 'the version before stays in effect' : 'no version is in effect';
+      reject(error, `rejected the changed configuration file; ${effect}`);
     }
   };
   const watch = async (apply: (sinks: LoadedSinks) => Promise<void>) => {
@@ -76,11 +95,15 @@ export function watchConfig(folder: string, log: Logger): ConfigWatch {
   };
 }
 
+function removed(path: string): AppError {
+  return new AppError(
+    'configuration',
+    `${path} was removed. Put it back; to run without it, restart the receiver, or write \`export default { sinks: {} };\` to it.`,
+  );
+}
+
 /** All parts of the file, valid together. Rejects with `configuration`, all problems at once. */
 async function loadWhole(folder: string): Promise<LoadedSinks> {
-  if (markOf(join(folder, subscriptionsFileName)) === '') {
-    throw new AppError('configuration', `${join(folder, subscriptionsFileName)} is gone.`);
-  }
   const enough = new AbortController();
   const late = delay(loadTimeoutMs, undefined, { signal: enough.signal }).then(() => {
     throw new AppError('configuration', `It did not load within ${loadTimeoutMs / 1_000} s.`);

@@ -1,4 +1,4 @@
-/** What works beside a receiver that serves: upkeep of the account, texts, comparing, watching, handing over. */
+/** Background jobs of a receiver: maintenance, summaries, comparison, watchdog, sinks, backups, pruning. */
 import {
   type AccountConfig,
   type CompleteAccountConfig,
@@ -13,9 +13,7 @@ import {
 } from '../config/completeness-config.ts';
 import type { KeepConfig } from '../config/keep-config.ts';
 import type { ServeConfig } from '../config/read-config.ts';
-import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import type { SummaryConfig } from '../config/summary-config.ts';
-import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Closers } from './closers.ts';
 import type { Io } from './io.ts';
@@ -35,7 +33,7 @@ export interface BesideConfig {
   backup: BackupConfig;
 }
 
-/** What the background jobs are started with; each is added to the closers as soon as it runs. */
+/** Dependencies of the background jobs; each job is added to the closers as soon as it runs. */
 interface Deps {
   log: Logger;
   io: Io;
@@ -57,7 +55,7 @@ export async function startBeside(
     { watchConfig },
   ] = await loadJobs();
   const { completeness } = receiver.store;
-  const config = watchConfig(io.workingDir, log);
+  const config = await watchConfig(io.workingDir, log);
   const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
   closers.add(() => uptime.stop(), 'uptime marks');
   const maintenance = await maintainBeside(receiver, account, log, io);
@@ -75,7 +73,8 @@ export async function startBeside(
   closers.add(() => backups?.stop(), 'backups');
   const backupEveryHours = backup.folder === null ? null : backup.everyHours;
   const { dataDir, index } = serve;
-  const summaries = await serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
+  const rules = { ...summary, dataDir, index, rejected: config.rejected };
+  const summaries = await serveSummaries(receiver, rules, log, io);
   closers.add(() => summaries.stop(), 'summaries');
   const sinks = await serveSinks(receiver, { dataDir }, log, io);
   closers.add(() => sinks.stop(), 'sinks');
@@ -198,11 +197,6 @@ async function maintainBeside(
     log.info({ reason }, 'maintenance of the subscriptions is off');
     return undefined;
   }
-  await loadSubscriptionsFile(io.workingDir).catch((error: unknown) => {
-    if (!(error instanceof AppError)) throw error;
-    const { message: reason, details } = error;
-    log.error({ reason, details }, 'maintenance cannot work before this is put right');
-  });
   const { maintenanceRound, startMaintenance } = await import('./maintenance-loop.ts');
   const { random } = io;
   return startMaintenance({ round: () => maintenanceRound(complete, store, io), log, random });

@@ -7,6 +7,6 @@ export const filterSchema = z
   .custom<string | Expression>(
     (value) =>
       typeof value === 'string' || z.looseObject({ tree: z.object() }).safeParse(value).success,
-    'must be a string with a $filter expression, or an expression made with collection(…), and(…), …',
+    'must be a string with a $filter expression, such as "Collection/Name eq \'SENTINEL-2\'", or an expression made with collection(…), and(…), …',
   )
   .transform(String);

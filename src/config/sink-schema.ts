@@ -4,48 +4,62 @@ import { subscriptionEvents, subscriptionNamePattern } from '../domain/subscript
 import { filterSchema } from './filter-schema.ts';
 import { exactUrl } from './value-schemas.ts';
 
-const text = z.string().min(1, 'must hold something');
+/** A file's name, or a user's. */
+const named = (example: string) => {
+  const form = `must be a text that is not empty, such as '${example}'`;
+  return z.string(form).min(1, form);
+};
 const wholeNumber = (most: number) =>
   z
     .int(`must be a whole number from 1 to ${most}`)
     .min(1, `must be a whole number from 1 to ${most}`)
     .max(most, `must be a whole number from 1 to ${most}`);
 
+const serverForm =
+  'must be nats:// or tls:// and a name, perhaps with a port, such as nats://127.0.0.1:4222';
 /** `nats://` or `tls://`, a name and perhaps a port. */
-const natsServer = z.string().refine((server) => {
+const natsServer = z.string(serverForm).refine((server) => {
   const url = URL.parse(server);
   const isBare = /^(nats|tls):\/\/[^/?#@]+$/.test(server);
   return isBare && url !== null && url.hostname !== '';
-}, 'must be nats:// or tls:// and a name, perhaps with a port, such as nats://127.0.0.1:4222');
+}, serverForm);
 
-/** What a subject may be that is published to (docs.nats.io, Subjects); `{…}` are put in for each item. */
+const subjectForm =
+  'must be words with dots between them, such as earshot.products; {event} and {subscription} may stand in it';
+/** A subject to publish to (docs.nats.io, Subjects); `{…}` are replaced for each item. */
 const natsSubject = z
-  .string()
+  .string(subjectForm)
   .regex(
     /^(?=.{1,200}$)([\w$-]|\{event\}|\{subscription\})+(\.([\w$-]|\{event\}|\{subscription\})+)*$/,
-    'must be words with dots between them, such as earshot.products; {event} and {subscription} may stand in it',
+    subjectForm,
   );
 
+const natsForm =
+  "must be an object, such as { servers: ['nats://127.0.0.1:4222'], subject: 'earshot.products' }";
+
 const natsSchema = z
-  .strictObject({
-    /** Any of them is connected to. */
-    servers: z
-      .array(natsServer)
-      .min(1, 'name a server')
-      .refine(
-        (servers) => new Set(servers.map((server) => server.split(':')[0])).size < 2,
-        'must be all nats:// or all tls://',
-      ),
-    /** A stream that listens to it must exist. `{event}` and `{subscription}` are put in for each item. */
-    subject: natsSubject,
-    user: text.optional(),
-    /** A file that holds the password of `user`; not everybody may read it. */
-    passwordFile: text.optional(),
-    /** A file that holds a token, in place of user and password. */
-    tokenFile: text.optional(),
-    /** A PEM file with the authorities that the servers' certificates are of, for `tls://`. */
-    ca: text.optional(),
-  })
+  .strictObject(
+    {
+      /** Any of them is connected to. */
+      servers: z
+        .array(natsServer, "must be a list, such as ['nats://127.0.0.1:4222']")
+        .min(1, 'name a server')
+        .refine(
+          (servers) => new Set(servers.map((server) => server.split(':')[0])).size < 2,
+          'must be all nats:// or all tls://',
+        ),
+      /** A stream that listens to it must exist. `{event}` and `{subscription}` are put in for each item. */
+      subject: natsSubject,
+      user: named('earshot').optional(),
+      /** A file that holds the password of `user`; not everybody may read it. */
+      passwordFile: named('nats-password').optional(),
+      /** A file that holds a token, in place of user and password. */
+      tokenFile: named('nats-token').optional(),
+      /** A PEM file with the authorities that the servers' certificates are of, for `tls://`. */
+      ca: named('authority.pem').optional(),
+    },
+    natsForm,
+  )
   .refine(
     ({ user, passwordFile }) => (user === undefined) === (passwordFile === undefined),
     'user and passwordFile belong together: set both',
@@ -59,43 +73,52 @@ const natsSchema = z
     'ca goes with tls:// servers',
   );
 
+const commandForm = "must be a list, such as ['node', 'act.js']";
+const subscriptionForm = "must be the name of a subscription, such as 'alps'";
+
 /** A sink: where to, and what. */
 export const sinkSchema = z
-  .strictObject({
-    /** A program and its arguments, started for each item, which it gets as JSON on its standard input. */
-    command: z
-      .array(z.string(), "must be a list, such as ['node', 'act.js']")
-      .refine(([program = '']) => program !== '', 'name a program')
-      .optional(),
-    /** An https URL that each item is posted to; http only to this machine. */
-    webhook: exactUrl.optional(),
-    /** A stream of NATS JetStream. */
-    nats: natsSchema.optional(),
-    /** A file that holds the secret that webhooks are signed with (`whsec_…`); not everybody may read it. */
-    secretFile: text.optional(),
-    /** A PEM file with the authority that the webhook's certificate is of, besides the public ones. */
-    ca: text.optional(),
-    /** Only what came for these; all of them unless told. */
-    subscriptions: z
-      .array(z.string().regex(subscriptionNamePattern, 'is no name of a subscription'))
-      .min(1, 'name a subscription, or leave this out')
-      .optional(),
-    /** Only these; all of them unless told. */
-    events: z
-      .array(z.enum(subscriptionEvents))
-      .min(1, 'name an event, or leave this out')
-      .optional(),
-    /** Only products that match; empty, or left out, for every product. */
-    filter: filterSchema.default(''),
-    /** Where a new sink begins: with what comes from `now` on, unless told, or at the `start` of the log. */
-    from: z.enum(['now', 'start']).default('now'),
-    /** How many may be on their way at a time; unless told 2 for a command, 8 for a webhook, 32 for NATS. */
-    concurrency: wholeNumber(64).optional(),
-    /** For one attempt; 30 unless told. */
-    timeoutSeconds: wholeNumber(3_600).default(30),
-    /** Refusals of one item until it is a dead letter; 5 unless told. */
-    attempts: wholeNumber(100).default(5),
-  })
+  .strictObject(
+    {
+      /** A program and its arguments, started for each item, which it gets as JSON on its standard input. */
+      command: z
+        .array(z.string("must be a text, such as 'act.js'"), commandForm)
+        .refine(([program = '']) => program !== '', 'name a program')
+        .optional(),
+      /** An https URL that each item is posted to; http only to this machine. */
+      webhook: exactUrl.optional(),
+      /** A stream of NATS JetStream. */
+      nats: natsSchema.optional(),
+      /** A file that holds the secret that webhooks are signed with (`whsec_…`); not everybody may read it. */
+      secretFile: named('hook-secret').optional(),
+      /** A PEM file with the authority that the webhook's certificate is of, besides the public ones. */
+      ca: named('authority.pem').optional(),
+      /** Only what came for these; all of them unless told. */
+      subscriptions: z
+        .array(
+          z.string(subscriptionForm).regex(subscriptionNamePattern, subscriptionForm),
+          "must be a list, such as ['alps']",
+        )
+        .min(1, 'name a subscription, or leave this out')
+        .optional(),
+      /** Only these; all of them unless told. */
+      events: z
+        .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
+        .min(1, 'name an event, or leave this out')
+        .optional(),
+      /** Only products that match; empty, or left out, for every product. */
+      filter: filterSchema.default(''),
+      /** Where a new sink begins: with what comes from `now` on, unless told, or at the `start` of the log. */
+      from: z.enum(['now', 'start']).default('now'),
+      /** How many may be on their way at a time; unless told 2 for a command, 8 for a webhook, 32 for NATS. */
+      concurrency: wholeNumber(64).optional(),
+      /** For one attempt; 30 unless told. */
+      timeoutSeconds: wholeNumber(3_600).default(30),
+      /** Refusals of one item until it is a dead letter; 5 unless told. */
+      attempts: wholeNumber(100).default(5),
+    },
+    "must be an object, such as { command: ['node', 'act.js'] }",
+  )
   .refine(
     ({ command, webhook, nats }) =>
       [command, webhook, nats].filter((target) => target !== undefined).length === 1,

@@ -22,21 +22,27 @@ import { summaryRuleFields, summaryRuleSchema } from './summary-rule-schema.ts';
 export const subscriptionsFileName = 'earshot.config.ts';
 
 /** What a subscription needs: events, a filter, whether it runs, and what is told of it in words. */
-const subscriptionSchema = z.strictObject({
-  /** What to be told of; `['created']` unless told. */
-  events: z.array(z.enum(subscriptionEvents)).min(1).default(['created']),
-  /**
-   * A `$filter` expression as for a product query, as a text or built with `and`, `collection`, …; empty,
-   * or left out, for every product.
-   */
-  filter: filterSchema.default(''),
-  status: z.enum(wantedStatuses).default('running'),
-  /**
-   * What a language model is to tell: `each` product, or a `digest` of what arrived in a window, or nothing
-   * (`off`). Left out, EARSHOT_SUMMARY says so.
-   */
-  summary: summaryRuleSchema.optional(),
-});
+const subscriptionSchema = z.strictObject(
+  {
+    /** Events to notify; by default `['created']`. */
+    events: z
+      .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
+      .min(1, 'name an event, or leave this out')
+      .default(['created']),
+    /**
+     * A `$filter` expression as for a product query, as a text or built with `and`, `collection`, …; empty,
+     * or left out, for every product.
+     */
+    filter: filterSchema.default(''),
+    status: z.enum(wantedStatuses).default('running'),
+    /**
+     * Summaries by a language model: of `each` product, a `digest` of a window, or none (`off`). By default as
+     * EARSHOT_SUMMARY has it.
+     */
+    summary: summaryRuleSchema.optional(),
+  },
+  `must be an object, such as { filter: "Collection/Name eq 'SENTINEL-2'" }`,
+);
 
 const nameRule = 'use small letters, digits and dashes; at most 63';
 
@@ -44,12 +50,18 @@ const noSubscriptions = 'there are none. Write subscriptions: { <name>: { filter
 
 const configSchema = z
   .strictObject({
-    /** Left out by those who register with flags, and have but sinks here. */
+    /** May be left out where the file has only sinks. */
     subscriptions: z
       .record(z.string().regex(subscriptionNamePattern, nameRule), subscriptionSchema)
       .optional(),
-    /** Where notifications are handed over to as they come, by a name of your own for each. */
-    sinks: z.record(z.string().regex(sinkNamePattern, nameRule), sinkSchema).optional(),
+    /** Targets that notifications are delivered to, each under a name of its own. */
+    sinks: z
+      .record(
+        z.string().regex(sinkNamePattern, nameRule),
+        sinkSchema,
+        "must be an object with a name for each sink, such as { archive: { command: ['node', 'act.js'] } }",
+      )
+      .optional(),
   })
   .refine(({ subscriptions, sinks }) => subscriptions !== undefined || sinks !== undefined, {
     path: ['subscriptions'],
@@ -106,7 +118,7 @@ async function defaultExportOf(path: string): Promise<unknown> {
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `${path} cannot be loaded: ${reasonOf(cause)}. Put it right, or move it away.`,
+      `${path} cannot be loaded: ${reasonOf(cause)}. Fix it, or move it away.`,
       { cause, details: cause instanceof AppError ? cause.details : [] },
     );
   }
@@ -135,7 +147,7 @@ function describe(issue: z.core.$ZodIssue): string {
   }
   if (issue.code === 'unrecognized_keys') return `${where}: ${unknownFields(issue)}`;
   if (issue.code === 'invalid_value') return `${where}: use one of ${issue.values.join(', ')}.`;
-  return `${where}: ${(inner ?? issue).message}`;
+  return `${where}: ${(inner ?? issue).message.replace(/\.$/, '')}.`;
 }
 
 function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys): string {

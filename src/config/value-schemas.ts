@@ -39,8 +39,9 @@ export const publicUrl = z.string().transform((text, context) => {
   return url.origin;
 });
 
+const urlForm = 'must be an https URL, such as https://hooks.example.org/earshot';
 /** An https URL, or http on this machine, without credentials: whatever else is in it stays. */
-export const exactUrl = z.string().transform((text, context) => {
+export const exactUrl = z.string(urlForm).transform((text, context) => {
   const url = URL.parse(text);
   if (url === null || !(url.protocol === 'https:' || isLoopbackHttp(url))) {
     context.addIssue('must be an https URL; http only to this machine (127.0.0.1, localhost)');

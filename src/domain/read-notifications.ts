@@ -4,18 +4,22 @@ import { isTooDeep, nestingMax } from './nesting.ts';
 import { type Notification, notificationSchema } from './notification.ts';
 import { parseDate } from './notification-date.ts';
 
-export type FaultCode =
-  | 'empty-body'
-  | 'not-json'
-  | 'too-deep'
-  | 'not-an-object'
-  | 'empty-array'
-  | 'event-missing'
-  | 'product-id-missing'
-  | 'unsupported-encoding'
-  | 'undecodable-body'
-  | 'ack-id-reused'
-  | 'not-storable';
+/** The reasons for which a body goes to quarantine; docs/operations.md explains each. */
+export const faultCodes = [
+  'empty-body',
+  'not-json',
+  'too-deep',
+  'not-an-object',
+  'empty-array',
+  'event-missing',
+  'product-id-missing',
+  'unsupported-encoding',
+  'undecodable-body',
+  'ack-id-reused',
+  'not-storable',
+] as const;
+
+export type FaultCode = (typeof faultCodes)[number];
 
 /** Why a body, or one item of its array, is not a notification. */
 export interface Fault {

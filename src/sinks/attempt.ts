@@ -12,16 +12,20 @@ export type AttemptAnswer = TargetAnswer | { kind: 'failed'; reason: string };
 
 /**
  * Reads the notification and delivers it, within the time that the sink allows. Null when the log does not have it.
- * Nothing that a record holds makes it throw: it rejects only with `unavailable`, when the log cannot be read.
+ * Nothing that a record holds makes it throw: it rejects only with `unavailable`, when the log cannot be read now.
  */
 export async function attempt(
   item: SinkItem,
   definition: Pick<SinkDefinition, 'name' | 'timeoutMs'>,
-  means: Pick<SinkWorld, 'log' | 'pause' | 'logger'> & { target: Target; signal: AbortSignal },
+  means: Pick<SinkWorld, 'log' | 'pause' | 'logger'> & {
+    target: Target;
+    signal: AbortSignal;
+    readBody: ReadBody;
+  },
 ): Promise<AttemptAnswer | null> {
   const row = await rowAt(item.position, means.log);
   if (row === null) return null;
-  const body = await readBody(row, means.log);
+  const body = await means.readBody(row);
   if (!(body instanceof Uint8Array)) return body;
   try {
     const { name: sink } = definition;
@@ -75,17 +79,32 @@ async function withinTime<Result>(
   }
 }
 
-/** When the row can be read and its body cannot, the fault is that of one item, not of the log. */
-async function readBody(
-  { position }: NotificationRow,
-  log: SinkWorld['log'],
-): Promise<Uint8Array | Extract<AttemptAnswer, { kind: 'failed' }>> {
-  try {
-    return await log.body(position);
-  } catch (error) {
-    const why = isAppError(error) ? error.message : String(error);
-    return { kind: 'failed', reason: `its body cannot be read from the log: ${why}` };
-  }
+export type ReadBody = (
+  row: NotificationRow,
+) => Promise<Uint8Array | Extract<AttemptAnswer, { kind: 'failed' }>>;
+
+/** A store that cannot read for a moment must not use up attempts; with 10 s between them, a minute. */
+const unavailableReadsMax = 6;
+
+/**
+ * Makes the reader of bodies of one sink. It rejects with `unavailable` while the store may recover. When the row can be
+ * read and its body again and again cannot, the body is damaged: a fault of one item, not of the log.
+ */
+export function createReadBody(log: SinkWorld['log']): ReadBody {
+  const unavailableReads = new Map<number, number>();
+  return async ({ position }) => {
+    try {
+      const body = await log.body(position);
+      unavailableReads.delete(position);
+      return body;
+    } catch (error) {
+      const reads = (unavailableReads.get(position) ?? 0) + 1;
+      unavailableReads.set(position, reads);
+      if (isAppError(error, 'unavailable') && reads < unavailableReadsMax) throw error;
+      const why = isAppError(error) ? error.message : String(error);
+      return { kind: 'failed', reason: `its body cannot be read from the log: ${why}` };
+    }
+  };
 }
 
 async function rowAt(position: number, log: SinkWorld['log']): Promise<NotificationRow | null> {

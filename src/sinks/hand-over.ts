@@ -2,7 +2,7 @@
 import { formatDateUs } from '../domain/notification-date.ts';
 import { type SinkDefinition, type SinkItem, sinkWaitingMax } from '../domain/sinks.ts';
 import { createAfterAnswer, type Settlement } from './after-answer.ts';
-import { attempt } from './attempt.ts';
+import { attempt, createReadBody } from './attempt.ts';
 import { createStillWants } from './hand-over-wanted.ts';
 import { createSettling } from './settling.ts';
 import { createSinkHealth, type SinkHealth } from './sink-health.ts';
@@ -103,6 +103,7 @@ function createFinish(options: HandingOverOptions, health: SinkHealth) {
   const afterAnswer = createAfterAnswer(definition, health, world);
   const stillWants = createStillWants(definition, world);
   const settle = createSettling(world.sinks);
+  const readBody = createReadBody(world.log);
   const tell = createHealthNotice(sink, world, health);
 
   /** Null for one that was given up. */
@@ -113,7 +114,7 @@ function createFinish(options: HandingOverOptions, health: SinkHealth) {
       return { id, outcome: 'taken' };
     }
     const startedAtUs = nowUs();
-    const answer = await attempt(item, definition, { ...world, ...options });
+    const answer = await attempt(item, definition, { ...world, ...options, readBody });
     if (answer === null) {
       return { id: item.id, outcome: 'dead', error: 'Its notification is not in the log.' };
     }

@@ -91,7 +91,7 @@ describe('the doctor on sinks and alerts', () => {
     const faults = [
       expect.stringMatching(/^fail sink a: sinks\.a\.secretFile: ./),
       expect.stringMatching(/^fail sink a: sinks\.a\.ca: ./),
-      expect.stringMatching(/^fail sink c: sinks\.c\.filter: .* Put it right in /s),
+      expect.stringMatching(/^fail sink c: sinks\.c\.filter: .* Fix it in /s),
     ];
     expect(await ofSinks(`{ ${odd}, b: { command: ['sh'] } }`)).toEqual([
       expect.stringMatching(/^pass sink b: /),

@@ -1,8 +1,9 @@
 /** Sinks inside a receiver: what log and watchdog are told of those that cannot be started, or wait in vain. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serveSinks } from '../../src/cli/sinks/serve-sinks.ts';
+import { loadEachSink } from '../../src/config/sinks-config.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import type { LogLine } from '../helpers/order-at-stub.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -15,6 +16,12 @@ const file = (sinks: string, subscriptions = '{}') =>
 
 type Opened = Awaited<ReturnType<typeof openSqliteStore>>;
 
+function writeConfig(text: string): string {
+  const folder = temporaryDirectory();
+  writeFileSync(join(folder, 'earshot.config.ts'), text);
+  return folder;
+}
+
 /** With this `earshot.config.ts`, if any; `prepare` is given the data directory. */
 async function serve(
   config: string | null,
@@ -22,8 +29,7 @@ async function serve(
 ) {
   const { store, dataDir } = await openSqliteStore();
   await prepare(dataDir, store);
-  const workingDir = temporaryDirectory();
-  if (config !== null) writeFileSync(join(workingDir, 'earshot.config.ts'), config);
+  const workingDir = config === null ? temporaryDirectory() : writeConfig(config);
   const lines: LogLine[] = [];
   const note = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, message, fields: { ...fields } });
@@ -31,7 +37,7 @@ async function serve(
   const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir };
   const served = await serveSinks({ store }, { dataDir }, log, io);
   onTestFinished(() => served.stop());
-  return { ...served, lines, store };
+  return { ...served, lines, store, dataDir };
 }
 
 describe('the sinks of a receiver', () => {
@@ -76,7 +82,7 @@ describe('the sinks of a receiver', () => {
     expect(lines.filter(({ level }) => level !== 'info')).toMatchObject(
       ['hook', 'odd'].map((sink) => ({
         level: 'error',
-        message: 'nothing is handed over to this sink before it is put right',
+        message: 'no delivery to this sink until earshot.config.ts is fixed',
         fields: { sink, details: [faults?.get(sink)] },
       })),
     );
@@ -113,11 +119,38 @@ describe('the sinks of a receiver', () => {
     expect(handingOver()).toMatchObject({ names: ['act'], fault: null });
   });
 
+  const act = "{ act: { command: ['true'], from: 'start' } }";
+  const none = { definitions: [], faulty: [] };
+
   it('whose lock file cannot be used are a fault with its reason', async () => {
-    const { handingOver } = await serve(file("{ act: { command: ['true'] } }"), (dataDir) =>
+    const { handingOver } = await serve(file(act), (dataDir) =>
       mkdirSync(join(dataDir, 'sinks.lock')),
     );
     await vi.waitFor(() => expect(handingOver().fault).toContain('sinks.lock'));
     expect(handingOver().names).toEqual(['act']);
+  });
+
+  it('have no fault any more after a change to none, and start with a later change', async () => {
+    const { handingOver, change, store, dataDir } = await serve(file(act), (dataDir) =>
+      mkdirSync(join(dataDir, 'sinks.lock')),
+    );
+    await vi.waitFor(() => expect(handingOver().fault).toContain('sinks.lock'));
+    await change(none);
+    expect(handingOver()).toEqual({ names: [], faults: new Map(), fault: null });
+    rmdirSync(join(dataDir, 'sinks.lock'));
+    await change(await loadEachSink(writeConfig(file(act))));
+    await store.accept(delivery(notification(1)));
+    await expect.poll(() => store.cursor('sink:act')).toBe(1);
+    expect(handingOver().fault).toBeNull();
+  });
+
+  it('are those of a change that comes while they start', async () => {
+    const next = await loadEachSink(
+      writeConfig(file("{ next: { command: ['true'], from: 'start' } }")),
+    );
+    const { change, store } = await serve(file(act));
+    await change(next);
+    await store.accept(delivery(notification(1)));
+    await expect.poll(() => store.cursor('sink:next')).toBe(1);
   });
 });

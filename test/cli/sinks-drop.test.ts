@@ -83,9 +83,9 @@ describe('alerts about a sink', () => {
       const verdict = judgeRefused({ ...bus, isSetUp: true, unread: null });
       await alerts.settleFindings({ ...verdict, channels: ['command'], atUs: nowUs });
     });
-    expect(await causes()).toEqual(['The sink bus has refused 2 notifications for good.']);
+    expect(await causes()).toEqual(['The sink bus has refused 2 notifications permanently.']);
     expect((await earshot(['sinks', 'drop', 'bus', '3', '--yes'], { env })).code).toBe(0);
-    expect(await causes()).toEqual(['The sink bus has refused 1 notification for good.']);
+    expect(await causes()).toEqual(['The sink bus has refused 1 notification permanently.']);
     // Without the receiver's settings: the end of an alert goes where its beginning went.
     expect((await earshot(['sinks', 'drop', 'bus', '--all', '--yes'])).code).toBe(0);
     expect(await causes()).toEqual([]);

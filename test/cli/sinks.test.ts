@@ -163,9 +163,7 @@ describe('earshot sinks list', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^act +command +- /m);
     expect(out).toMatch(/^bus +faulty +0 /m);
-    expect(out).toContain(
-      '  bus is faulty, and is not started. Put it right in earshot.config.ts:',
-    );
+    expect(out).toContain('  bus has faults and is not started. Fix it in earshot.config.ts:');
     expect(out).toMatch(/^ {4}sinks\.bus\.filter: .*\n[\s\S]*Naem eq 'x'\n {6}\^{4}\n/m);
     expect(JSON.parse((await earshot(['sinks', 'list', '--json'])).out)).toMatchObject([
       { sink: 'act', target: 'command', problems: [] },
@@ -173,11 +171,21 @@ describe('earshot sinks list', () => {
     ]);
   });
 
-  it('tells a fault of the file as a whole', async () => {
-    const { earshot } = createSinkCommandWorld(`{ bus: { command: ['a'], timeoutSeconds: 0 } }`);
-    const { code, err } = await earshot(['sinks', 'list']);
-    expect(code).toBe(2);
-    expect(err).toContain('sinks.bus.timeoutSeconds');
+  it('prints the faults of a file that cannot be read as a whole, next to the sinks of the data', async () => {
+    const { dataDir, earshot } = createSinkCommandWorld(`[{ name: 'bus', command: ['a'] }]`);
+    expect(await earshot(['sinks', 'list'])).toMatchObject({ code: 2, out: '' });
+    await withStore(dataDir, async () => undefined);
+    const form = '  - sinks: must be an object with a name for each sink, such as { archive: ';
+    const empty = await earshot(['sinks', 'list']);
+    expect(empty).toMatchObject({ code: 0, out: '', err: expect.stringContaining(form) });
+    expect(empty.err).toContain('The data directory holds no sink yet.');
+    await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 0, nowUs));
+    const { code, out, err } = await earshot(['sinks']);
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^old +unknown +0 /m) });
+    expect(err).toContain(form);
+    const json = await earshot(['sinks', 'list', '--json']);
+    expect(JSON.parse(json.out)).toMatchObject([{ sink: 'old', target: 'unknown' }]);
+    expect(json.err).toContain(form);
   });
 });
 

@@ -263,17 +263,20 @@ describe('a part that is not well', () => {
     [
       ...(['sinks', 'warning'] as const),
       { sinks: [changed(orders, { fault: 'Its secret is gone.' })] },
-      ...([/Nothing is handed over to the sink orders/, /earshot doctor/] as const),
+      ...([/Nothing is delivered to the sink orders/, /earshot doctor/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
       { sinks: [changed(orders, { waiting: 5, oldestLiveWaitingAtUs: nowUs - 16 * minuteUs })] },
-      ...([/orders is behind/, /sinks list/] as const),
+      ...([/orders has a backlog/, /sinks list/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
       { sinks: [changed(orders, { dead: 2 }), changed(orders, { name: 'b', dead: 1 })] },
-      ...([/orders has refused 2 notifications for good\. \(and 1 more\)/, /sinks dead/] as const),
+      ...([
+        /orders has refused 2 notifications permanently\. \(and 1 more\)/,
+        /sinks dead/,
+      ] as const),
     ],
     [
       ...(['disk', 'warning'] as const),

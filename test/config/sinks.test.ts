@@ -234,9 +234,41 @@ describe('a sink with faults', () => {
     expect(sinks).toEqual({
       code: 'configuration',
       message: `${path} has faults.`,
-      details: details.map((detail) => expect.stringMatching(new RegExp(`^${detail}$`))),
+      details: details.map((detail) => expect.stringMatching(new RegExp(`^${detail}\\.$`))),
     });
     expect(JSON.stringify(sinks)).not.toContain('hunter2');
+  });
+
+  it('of the wrong type is refused with the expected form and an example, in every field', async () => {
+    const [sound, bus] = [{ command: ['a'] }, { servers: ['nats://a'], subject: 'a' }];
+    const lists = ['command', 'subscriptions', 'events'];
+    const texts = ['webhook', 'secretFile', 'ca', 'filter', 'from', 'concurrency'];
+    const natsFields = ['servers', 'subject', 'user', 'passwordFile', 'tokenFile', 'ca'];
+    const cases: [place: string, sinks: unknown][] = [
+      ['sinks', ['a']],
+      ['sinks', 'a'],
+      ['sinks.a', { a: 'act.py' }],
+      ['sinks.a', { a: ['act.py'] }],
+      ['sinks.a.nats', { a: { nats: 'nats://a' } }],
+      ['sinks.a.nats.servers', { a: { nats: { subject: 'a' } } }],
+      ['sinks.a.nats.subject', { a: { nats: { servers: ['nats://a'] } } }],
+    ];
+    for (const field of [...lists, ...texts]) {
+      cases.push([`sinks.a.${field}`, { a: { ...sound, [field]: {} } }]);
+    }
+    for (const field of lists) {
+      cases.push([`sinks.a.${field}.0`, { a: { ...sound, [field]: [5] } }]);
+    }
+    for (const field of natsFields) {
+      cases.push([`sinks.a.nats.${field}`, { a: { nats: { ...bus, [field]: {} } } }]);
+    }
+    for (const [place, sinks] of cases) {
+      const { sinks: refused } = await load(sinks);
+      const details = refused !== undefined && 'details' in refused ? refused.details : [];
+      const detail = details.find((one) => one.startsWith(`${place}: `)) ?? '';
+      expect(detail, place).toMatch(/ (such as|use one of|made with|a whole number from) .*\.$/);
+      expect(details.join('\n'), place).not.toMatch(/Invalid|received|[Tt]oo (small|big)/);
+    }
   });
 
   it('in its name, its filter and its files is refused with all of it at once', async () => {

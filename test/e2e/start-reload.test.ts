@@ -1,6 +1,6 @@
 /** Changes of earshot.config.ts while `earshot start` runs: applied, or rejected with the reason. */
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
@@ -56,3 +56,59 @@ it('applies a valid change to the sinks that differ, and keeps the version befor
   receiver.child.kill('SIGTERM');
   expect(await exit).toEqual([0, null]);
 });
+
+it('reports a faulty file once, runs without a removed one, and protects a version in effect from a removal', async () => {
+  const folder = temporaryDirectory();
+  const world = await createReceiverWorld(folder);
+  const hook = await startHook();
+  const path = join(folder, 'earshot.config.ts');
+  const configure = (sinks: string) => writeFileSync(path, `export default { sinks: ${sinks} };\n`);
+  configure(`[{ webhook: '${hook.url}' }]`);
+  const receiver = await world.start({ EARSHOT_RECONCILE: 'off', EARSHOT_INDEX: 'on' });
+  const lines = () =>
+    receiver
+      .log()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line): Record<string, unknown> => JSON.parse(line));
+  const errors = () => lines().filter(({ level }) => level === 'error');
+  const applied = () => lines().filter(({ msg }) => `${msg}`.startsWith('applied the changed'));
+  const parts = async () => {
+    const address = `${lines().find(({ consoleUrl }) => consoleUrl)?.consoleUrl}/api/status`;
+    const { parts } = (await (await fetch(address)).json()) as { parts: Part[] };
+    return parts.filter(({ part }) => part === 'sinks' || part === 'summaries');
+  };
+  const details = [expect.stringMatching(/^sinks: must be an object with a name for each sink/)];
+  await expect.poll(errors).toMatchObject([{ reason: `${path} has faults.`, details }]);
+  await expect.poll(parts).toMatchObject([
+    {
+      level: 'warning',
+      text: expect.stringMatching(
+        /^The current earshot\.config\.ts is rejected: .* sinks: must be/,
+      ),
+    },
+    { level: 'unused', text: 'unknown while earshot.config.ts is rejected' },
+  ]);
+
+  rmSync(path);
+  await expect.poll(applied).toHaveLength(1);
+  configure(`{ hook: { webhook: '${hook.url}', from: 'start' } }`);
+  await expect.poll(applied).toHaveLength(2);
+  rmSync(path);
+  await expect.poll(errors).toHaveLength(2);
+  expect(errors()[1]).toMatchObject({
+    msg: 'rejected the changed configuration file; the version before stays in effect',
+    reason: `${path} was removed. Put it back; to run without it, restart the receiver, or write \`export default { sinks: {} };\` to it.`,
+  });
+  const send = createClient({ port: receiver.port, ca: world.ca, connections: 1 });
+  await send('POST', '/notifications/all', JSON.stringify(notification(1)));
+  await expect.poll(hook.positions).toEqual([1]);
+  configure('{}');
+  await expect.poll(applied).toHaveLength(3);
+}, 60_000);
+
+interface Part {
+  part: string;
+  level: string;
+  text: string;
+}

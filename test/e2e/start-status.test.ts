@@ -56,11 +56,11 @@ it('tells the same to the private listener and to the command, and then that it 
   expect(judged(beside)).toEqual(judged(inside));
   expect(part(beside, 'sinks')).toMatchObject({
     level: 'warning',
-    text: 'Nothing is handed over to the sink odd.',
+    text: 'Nothing is delivered to the sink odd.',
   });
 
   await world.stop(running);
   const { out } = await world.command('status');
   expect(out).toMatch(/^Not all is well: No receiver runs: /);
-  expect(out).toContain('Nothing is handed over to the sink odd.');
+  expect(out).toContain('Nothing is delivered to the sink odd.');
 }, 60_000);

@@ -28,6 +28,8 @@ function notification(number: number): BuiltNotification {
     productId: `id-${number}`,
     productName: `name-${number}`,
     notificationDate: '2026-01-01T00:00:00.000Z',
+    encoding: null,
+    changedBody: null,
     body: Buffer.from(`{"number":${number}}`),
   };
 }

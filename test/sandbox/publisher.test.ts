@@ -28,6 +28,7 @@ function createWorld(options: Partial<PublisherOptions> = {}, seed = 1) {
   const clock = createSandboxClock({ now: () => startMs });
   const recipient: Recipient = {
     builder: createNotificationBuilder({ subscriptionId: 's', random: createRandom(seed) }),
+    contentRandom: createRandom(1),
     random: null,
     address: () => ({ endpoint: 'https://localhost/', username: null, password: null }),
     delivered: () => {},

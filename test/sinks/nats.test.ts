@@ -1,6 +1,8 @@
 /** NATS JetStream: what the stream keeps, and what happens while there is no stream or no server. */
 import { describe, expect, it } from 'vitest';
 import type { SinkTarget } from '../../src/domain/sinks.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { replaceBody } from '../helpers/replace-body.ts';
 import { hasNats, startNats } from './nats-server.ts';
 import { definition } from './sink-definition.ts';
 import { openSinkWorld } from './sink-world.ts';
@@ -79,6 +81,30 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     await time.runUntil(() => isDone());
     // The stream knows the one that it took while nobody waited for it any more.
     expect((await server.messages()).map(({ data }) => data.position)).toEqual([1, 2]);
+  });
+
+  it('gets all others where records are nested too deeply and cannot be written again; those are dead letters', async () => {
+    const time = createVirtualTime();
+    const server = await startNats();
+    await server.addStream(['earshot.products']);
+    const { accept, start, items, isDone, dataDir, store } = await openSinkWorld(time);
+    for (let i = 0; i < 10; i += 1) await accept();
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const rows = await collect(store.find({ order: 'oldest' }));
+    for (const { position, productId } of rows.slice(0, 8)) {
+      const fields = `"ProductId":"${productId}","SubscriptionEvent":"created"`;
+      const body = `{${fields},"value":{"Id":"${productId}","Checksum":${deep}}}`;
+      replaceBody(dataDir, position, Buffer.from(body));
+    }
+    start(definition(nats(server.server), { attemptsMax: 2, concurrency: 2, timeoutMs: 600_000 }));
+    await time.runUntil(() => isDone(), { stepMs: 400 });
+    const dead = await items('dead');
+    expect(dead.map(({ position }) => position).toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    for (const one of dead) {
+      expect(one).toMatchObject({ attempts: 2, error: expect.stringMatching(/call stack/) });
+    }
+    const kept = (await server.messages()).map(({ data }) => data.position);
+    expect(kept.toSorted((a, b) => a - b)).toEqual([9, 10]);
   });
 
   it('refuses what is larger than the stream takes, and that one alone', async () => {

@@ -44,6 +44,28 @@ describe('a notification whose body cannot be read', () => {
   );
 });
 
+it('a body that the store cannot read for a moment uses up no attempt', async () => {
+  const time = createVirtualTime();
+  const hook = await startHook();
+  const { accept, start, items, isDone, world, store } = await openSinkWorld(time);
+  await accept();
+  let failures = 3;
+  world.log = {
+    find: (query) => store.find(query),
+    lastPosition: () => store.lastPosition(),
+    cursor: (reader) => store.cursor(reader),
+    body: async (position) => {
+      failures -= 1;
+      if (failures < 0) return store.body(position);
+      throw new AppError('unavailable', 'The store did not answer in time.');
+    },
+  };
+  start(definition(webhook(hook.url), { attemptsMax: 1, timeoutMs: 3_600_000 }));
+  await time.runUntil(() => isDone(), { stepMs: 500 });
+  expect(await items('dead')).toEqual([]);
+  expect(hook.positions()).toEqual([1]);
+});
+
 describe('records that cannot be written as JSON again', () => {
   const deep = 20_000;
   const targets = {

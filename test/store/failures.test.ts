@@ -231,6 +231,9 @@ describe('files next to the database that are taken away under it', () => {
     async (ends) => {
       const { store, dataDir } = await openSqliteStore();
       await store.accept(delivery(notification(0)));
+      const ackIds = async () => (await collect(store.find({}))).map(({ ackId }) => ackId);
+      // The reader has them open, too.
+      expect(await ackIds()).toEqual(['ack-0']);
       for (const end of ends) rmSync(join(dataDir, databaseFileName) + end);
       const answered = ['ack-0'];
       let refused = 0;
@@ -256,6 +259,7 @@ describe('files next to the database that are taken away under it', () => {
       const kept = openBeside(copy).prepare('SELECT ack_id FROM notification').pluck().all();
       expect(kept).toEqual(expect.arrayContaining(answered));
       expect(await store.counts()).toMatchObject({ notifications: kept.length });
+      expect((await ackIds()).toSorted()).toEqual(kept.toSorted());
     },
     30_000,
   );

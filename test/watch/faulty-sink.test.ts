@@ -28,7 +28,7 @@ it('is told at once under its name, grows critical, hides its dead letters not, 
   await store.sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'no' }]);
   expect((await at(1)).toSorted()).toEqual(['sink bus warning', 'sink-refused bus warning']);
   const alert = (await lasting()).find(({ kind }) => kind === 'sink');
-  expect(alert?.cause).toBe('Nothing is handed over to the sink bus.');
+  expect(alert?.cause).toBe('Nothing is delivered to the sink bus.');
   expect(alert?.evidence[0]).toBe(reason);
   expect(await at(1 + 361)).toContain('sink bus critical');
   handingOver.faults = new Map();
@@ -44,7 +44,7 @@ it('a changed file that is rejected is an alert with its reason, until it is fix
       kind: 'sink',
       subject: '',
       cause: 'The current earshot.config.ts is rejected.',
-      evidence: [reason, expect.stringContaining('continues with the version before')],
+      evidence: [reason, expect.stringContaining('continues with the last valid version')],
     },
   ]);
   handingOver.rejected = null;

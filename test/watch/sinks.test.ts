@@ -88,7 +88,7 @@ describe('dead letters', () => {
     await settle(refused);
     expect(await at(1)).toEqual(['sink-refused bus warning']);
     const [alert] = await lasting();
-    expect(alert?.cause).toBe('The sink bus has refused 1 notification for good.');
+    expect(alert?.cause).toBe('The sink bus has refused 1 notification permanently.');
     expect(alert?.evidence.join(' ')).toBe(
       'Dead letters: 1; 0 wait. The last failure: It answered 400: (x)(https : //evil.example)',
     );
@@ -114,7 +114,7 @@ describe('a sink that nothing is handed over to', () => {
     expect(await at(3 * 24 * 60 + 15)).toEqual([]);
     expect(await at(3 * 24 * 60 + 16)).toEqual(['sink bus critical']);
     expect((await lasting())[0]?.cause).toBe(
-      'Nothing is handed over to the sink bus: what came 3 days ago has not been looked at for it.',
+      'Nothing is delivered to the sink bus: a notification received 3 days ago has not been read for it.',
     );
     // It catches up: a step is enough.
     const from = { sink: 'bus', replayId: null, after: 0, upTo: 1 };
@@ -150,8 +150,7 @@ describe('a sink that is no longer set up', () => {
     await queue(1, ['product-1']);
     expect(await at(0)).toEqual(['sink bus warning']);
     expect((await lasting())[0]).toMatchObject({
-      cause:
-        'The sink bus is no longer set up, and 1 notification is still to be handed over to it.',
+      cause: 'The sink bus is no longer configured, and 1 notification is waiting for it.',
       nextStep: expect.stringContaining('`earshot sinks drop bus --waiting`'),
     });
     expect(await at(24 * 60)).toEqual(['sink bus warning']);
@@ -166,7 +165,9 @@ describe('a sink that is no longer set up', () => {
     await settle(refused);
     expect(await at(hourUs / minuteUs)).toEqual(['sink-refused bus warning']);
     const [alert] = await lasting();
-    expect(alert?.cause).toContain('bus, which is no longer set up, has refused 1 notification');
+    expect(alert?.cause).toContain(
+      'bus, which is no longer configured, has refused 1 notification',
+    );
     expect(alert?.nextStep).toContain('`earshot sinks drop bus --all`');
   });
 });

@@ -82,7 +82,7 @@ const rulesWithoutIndex = `${subscriptionsFileName} asks for summaries, which ar
 /** What to do about a problem that does not say so itself. */
 function adviceFor(problem: string): string {
   return /^(subscriptions|sinks)\./.test(problem)
-    ? `Put it right in ${subscriptionsFileName}.`
+    ? `Fix it in ${subscriptionsFileName}.`
     : 'All variables: docs/configuration.md.';
 }
 

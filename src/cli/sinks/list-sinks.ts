@@ -4,6 +4,7 @@ import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
+import { printable } from '../../domain/printable.ts';
 import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
 import type { Io } from '../io.ts';
@@ -38,12 +39,13 @@ async function printSinks(
     const rows = (await sinkRows(loaded, store, io)).map((row) =>
       rejected === null ? row : { ...row, target: 'unknown' as const },
     );
-    if (rejected !== null && rows.length === 0) throw new AppError('configuration', rejected);
     const noFile = noFileNote(io);
     if (json) {
       await writeJson(io.stdout, rows);
       if (rejected !== null) io.stderr.write(`${rejected}\n`);
-    } else if ((await printTable(io.stdout, columns, rows)) === 0) {
+    } else if ((await printTable(io.stdout, columns, rows)) === 0 && rejected !== null) {
+      io.stderr.write(`The data directory holds no sink yet.\n\n${rejected}\n`);
+    } else if (rows.length === 0) {
       const where = noFile === null ? '' : ` ${noFile}`;
       io.stderr.write(`There are no sinks.${where} docs/sinks.md shows how one is written.\n`);
     } else {
@@ -53,7 +55,8 @@ async function printSinks(
       });
       const unknown = rejected === null ? await unknownWanted(loaded.definitions, store, io) : [];
       const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
-      for (const note of [rejected, noFile, ...warnings, await receiverNote(dataDir)]) {
+      const shown = rejected && `${rejected} The list shows the sinks of the data directory.`;
+      for (const note of [shown, noFile, ...warnings, await receiverNote(dataDir)]) {
         if (note !== null) io.stderr.write(`\n${note}\n`);
       }
     }
@@ -62,14 +65,14 @@ async function printSinks(
   }
 }
 
-/** A file that cannot be read hides no sink that the store knows. Rejects where the store knows none either. */
+/** A file that cannot be read hides no sink that the store knows. */
 async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
   try {
     return { loaded: await loadEachSink(workingDir), rejected: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const why = [error.message, ...error.details].join(' ');
-    const rejected = `The current earshot.config.ts is rejected: ${why} A running receiver continues with the version before.`;
+    const faults = error.details.map((detail) => `\n  - ${printable(detail)}`).join('');
+    const rejected = `The current earshot.config.ts is rejected: ${error.message}${faults}\nA running receiver continues with its last valid version.`;
     return { loaded: { definitions: [], faulty: [] }, rejected };
   }
 }

@@ -21,7 +21,7 @@ export interface ServedSinks {
 
 type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>;
 
-/** Faults of the file are logged and reported to the watchdog; intake continues. */
+/** Faults of sinks are logged, and all faults are reported to the watchdog; intake continues. */
 export async function serveSinks(
   { store }: Pick<RunningReceiver, 'store'>,
   { dataDir }: { dataDir: string },
@@ -33,7 +33,7 @@ export async function serveSinks(
   const change = async (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
     for (const { name: sink, problems: details } of faulty) {
-      log.error({ sink, details }, 'nothing is handed over to this sink before it is put right');
+      log.error({ sink, details }, 'no delivery to this sink until earshot.config.ts is fixed');
     }
     const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
     const names = [...definitions.map(({ name }) => name), ...faults.keys()];
@@ -44,9 +44,8 @@ export async function serveSinks(
   try {
     await change(await loadEachSink(io.workingDir));
   } catch (error) {
+    // The watch of the file logs it: the other readers of the file fail for the same reason.
     if (!(error instanceof AppError)) throw error;
-    const { message: reason, details } = error;
-    log.error({ reason, details }, 'no delivery to sinks until earshot.config.ts is fixed');
     state = { names: null, fault: faultOf(error) };
   }
   return {
@@ -56,7 +55,7 @@ export async function serveSinks(
   };
 }
 
-/** One that nobody knows may still come: it is no fault. */
+/** Logs unknown subscriptions as warnings: they may still be registered. */
 async function warnOfSubscriptions(
   { store }: Pick<RunningReceiver, 'store'>,
   definitions: readonly SinkDefinition[],
@@ -64,16 +63,16 @@ async function warnOfSubscriptions(
 ): Promise<void> {
   try {
     for (const { message, hint } of await unknownWanted(definitions, store, io)) {
-      log.warn({ reason: `${message} ${hint}` }, 'a sink waits for a subscription that is none');
+      log.warn({ reason: `${message} ${hint}` }, 'a sink names an unknown subscription');
     }
   } catch (err) {
-    log.warn({ err }, 'the subscriptions that sinks want could not be looked at');
+    log.warn({ err }, 'failed to check the subscriptions of sinks');
   }
 }
 
-/** Of what should not happen, the log alone has the words. */
+/** An unexpected error may hold secrets: the log has it. */
 function faultOf(error: unknown): string {
-  if (!(error instanceof AppError)) return 'It failed in a way it should not; the log has more.';
+  if (!(error instanceof AppError)) return 'An unexpected error; the log has the reason.';
   return [error.message, ...error.details].join(' ');
 }
 
@@ -96,17 +95,18 @@ function createDeliveries(means: {
   let running: { sinks: RunningSinks; release: () => void } | null = null;
 
   const begin = async () => {
+    let release: (() => void) | undefined;
     try {
-      const release = await createTakeLock(means.dataDir)('sinks', {
-        waitMs: Number.POSITIVE_INFINITY,
-        signal,
-      });
-      running = { sinks: await start(wanted, means), release };
+      const startSinks = await loadStart(means);
+      const waitMs = Number.POSITIVE_INFINITY;
+      release = await createTakeLock(means.dataDir)('sinks', { waitMs, signal });
+      // Nothing is awaited from here on: a change before this line is in `wanted`, a later one finds `running`.
+      running = { sinks: startSinks(wanted), release };
       log.info({ sinks: wanted.map(({ name }) => name) }, 'delivering notifications to sinks');
     } catch (err) {
+      release?.();
       if (!signal.aborted) log.error({ err }, 'delivery to sinks failed to start');
       fault = faultOf(err);
-      beginning = null;
     }
   };
   return {
@@ -114,10 +114,13 @@ function createDeliveries(means: {
     change: async (definitions: readonly SinkDefinition[]) => {
       wanted = definitions;
       if (running !== null) return running.sinks.change(definitions);
-      if (beginning !== null || definitions.length === 0 || signal.aborted) return;
+      if (beginning !== null || signal.aborted) return;
       fault = null;
+      if (definitions.length === 0) return;
       // Not waited for: another receiver may hold the lock.
-      beginning = begin();
+      beginning = begin().finally(() => {
+        beginning = null;
+      });
     },
     stop: async () => {
       stopping.abort();
@@ -128,15 +131,19 @@ function createDeliveries(means: {
   };
 }
 
-async function start(
-  definitions: readonly SinkDefinition[],
-  { store, log, io }: Parameters<typeof createDeliveries>[0],
-): Promise<RunningSinks> {
+/** Loads the code of sinks, which a receiver without sinks does not need. */
+async function loadStart({
+  store,
+  log,
+  io,
+}: Parameters<typeof createDeliveries>[0]): Promise<
+  (definitions: readonly SinkDefinition[]) => RunningSinks
+> {
   const [{ startSinks }, { createRunProgram }] = await Promise.all([
     import('../../sinks/start-sinks.ts'),
     import('../run-program.ts'),
   ]);
   const { nowUs, random, fetch } = io;
   const world = { sinks: store.sinks, log: store, nowUs, random, pause, logger: log, fetch };
-  return startSinks({ ...world, run: createRunProgram(io) }, definitions);
+  return (definitions) => startSinks({ ...world, run: createRunProgram(io) }, definitions);
 }

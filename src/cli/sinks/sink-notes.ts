@@ -1,4 +1,4 @@
-/** What is told below the table of sinks: faults, why something waits, dead letters, sinks that are gone. */
+/** Notes below the table of sinks: faults, reasons for waiting, dead letters, removed sinks. */
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { printable } from '../../domain/printable.ts';
 import type { SinkReader } from '../../domain/sinks.ts';
@@ -32,7 +32,7 @@ export async function printSinkNotes(
 /** A fault of a filter shows its place, in lines that are not to be broken. */
 async function printFaults(io: Io, { sink, problems }: SinkRow): Promise<void> {
   const paint = painter(io, io.stdout);
-  const what = `${sink} is faulty, and is not started. Put it right in ${subscriptionsFileName}:`;
+  const what = `${sink} has faults and is not started. Fix it in ${subscriptionsFileName}:`;
   const faults = problems.flatMap((problem) => {
     const [first = '', ...places] = problem.split('\n').map(printable);
     return [...wrapText(first, '    ', io.stdout), ...places.map((line) => `    ${line}`)];

@@ -86,7 +86,9 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
   const rejectedConfig = beside().handingOver().rejected ?? null;
   const facts: StatusFacts = {
     rejectedConfig,
-    ...{ atUs, version: beside().version, failures, receiver, log, behindProxy, certificate },
+    // The fault of the file is one finding: the rules of summaries cannot be read for the same reason.
+    failures: failures.filter(({ reason }) => reason !== rejectedConfig),
+    ...{ atUs, version: beside().version, receiver, log, behindProxy, certificate },
     ...{ subscriptions: subscriptions ?? [], coverage: coverage ?? [], readers: readers ?? [] },
     ...{ sinks: sinks ?? [], summaries, disk, backups, alerts: alerts ?? [] },
     comparisonOff: beside().comparisonOff,

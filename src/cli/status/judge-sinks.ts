@@ -1,4 +1,4 @@
-/** Judges whether sinks take what they are given, by the watchdog's own judges. */
+/** Checks whether sinks acknowledge deliveries, with the checks of the watchdog. */
 import type { AlertFinding } from '../../domain/alerts.ts';
 import type { SinkStatus, StatusFacts } from '../../domain/status.ts';
 import { judgeBehind, judgeRefused, type SinkView } from '../../watch/judge/judge-sink.ts';
@@ -9,10 +9,14 @@ import { type Judge, listed, unused, well, worstOf } from './judgement.ts';
 
 export const judgeSinkStates: Judge = (facts) => {
   const { sinks, rejectedConfig = null } = facts;
-  if (sinks.length === 0) return unused('none set up');
+  if (sinks.length === 0 && rejectedConfig === null) return unused('none set up');
   const found = worstOf([
     ...sinks.flatMap((sink) => findingsOf(sink, facts)),
-    ...judgeRejected(rejectedConfig).findings,
+    // The status has no other place for the reason.
+    ...judgeRejected(rejectedConfig).findings.map((finding) => ({
+      ...finding,
+      cause: `${finding.cause.replace(/\.$/, '')}: ${rejectedConfig}`,
+    })),
   ]);
   const waiting = sinks.reduce((sum, one) => sum + one.waiting, 0);
   const names = listed(sinks.map(({ name }) => name));

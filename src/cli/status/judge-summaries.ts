@@ -3,7 +3,10 @@ import { lengthText } from '../../watch/plain-figures.ts';
 import { counted, whole } from '../sinks/counted.ts';
 import { type Judge, unused, well } from './judgement.ts';
 
-export const judgeSummaries: Judge = ({ summaries, atUs }) => {
+export const judgeSummaries: Judge = ({ summaries, atUs, rejectedConfig = null }) => {
+  if (summaries === null && rejectedConfig !== null) {
+    return unused('unknown while earshot.config.ts is rejected');
+  }
   if (summaries === null || (summaries.mode === 'off' && summaries.waiting === 0)) {
     return unused('off');
   }

@@ -126,9 +126,10 @@ export async function sinkFacts(
 ): Promise<SinkStatus[]> {
   const counts = await sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
-  // Of sinks that nobody can name, there is only this to say.
-  const why = fault ?? (names === null ? rejected : null);
-  if (known.size === 0 && why !== null) throw new AppError('configuration', why);
+  // A rejected file is reported by its own finding.
+  if (known.size === 0 && fault !== null && rejected === null) {
+    throw new AppError('configuration', fault);
+  }
   return [...known].toSorted().map((name) => {
     const count = counts.find(({ sink }) => sink === name);
     const isSetUp = names === null ? null : names.includes(name);

@@ -1,4 +1,4 @@
-/** Summaries inside a receiver that serves: started where a rule asks for them, and never in its way. */
+/** Summaries of a receiver: started where a rule requests them; no fault of theirs stops intake. */
 import { isDeepStrictEqual } from 'node:util';
 import type { SummaryConfig } from '../../config/summary-config.ts';
 import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
@@ -18,7 +18,15 @@ export interface ServedSummaries {
 /** No worker runs where every rule is off. Faults of the rules are logged; intake continues. */
 export async function serveSummaries(
   receiver: RunningReceiver,
-  config: SummaryConfig & { dataDir: string; index: boolean },
+  {
+    rejected,
+    ...config
+  }: SummaryConfig & {
+    dataDir: string;
+    index: boolean;
+    /** Why the file cannot be read as a whole, which was logged; else null. */
+    rejected: () => string | null;
+  },
   log: Logger,
   io: Io,
 ): Promise<ServedSummaries> {
@@ -39,7 +47,8 @@ export async function serveSummaries(
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { message: reason, details } = error;
-      log.error({ reason, details }, 'no summaries until earshot.config.ts is fixed');
+      if (rejected() === null)
+        log.error({ reason, details }, 'summaries are off until this is fixed');
     }
   };
   await load();

@@ -14,7 +14,7 @@ export interface RecordedAttempt extends Attempt {
 }
 
 /** What identifies a notification; the body is not kept. */
-export type NotificationKey = Omit<BuiltNotification, 'body'>;
+export type NotificationKey = Omit<BuiltNotification, 'body' | 'encoding' | 'changedBody'>;
 
 /** The account of one notification. */
 export interface DeliveryEntry extends NotificationKey {

@@ -26,9 +26,14 @@ export interface Attempt {
 export interface Deliverer {
   /**
    * Sends one body once to an address that the rules allow. Never rejects: every failure is an attempt
-   * with an `error`. Redirects are not followed.
+   * with an `error`. Redirects are not followed. `encoding` is the Content-Encoding; none by default.
    */
-  deliver(address: EndpointAddress, body: Buffer, signal?: AbortSignal): Promise<Attempt>;
+  deliver(
+    address: EndpointAddress,
+    body: Buffer,
+    signal?: AbortSignal,
+    encoding?: string | null,
+  ): Promise<Attempt>;
   /** Closes the connections that are kept open. */
   close(): void;
 }
@@ -44,12 +49,21 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const { timeoutMs = timeoutDefaultMs, now } = options;
   const agents = createAgents(options);
 
-  const answerOf = (address: EndpointAddress, body: Buffer, signal: AbortSignal | undefined) =>
+  const answerOf = (
+    address: EndpointAddress,
+    body: Buffer,
+    encoding: string | null,
+    signal: AbortSignal | undefined,
+  ) =>
     new Promise<number>((resolve, reject) => {
       const url = new URL(address.endpoint);
       const send = url.protocol === 'http:' ? http.request : https.request;
       const agent = url.protocol === 'http:' ? agents.plain : agents.secure;
-      const request = send(url, { method: 'POST', agent, headers: headersOf(address, body) });
+      const request = send(url, {
+        method: 'POST',
+        agent,
+        headers: headersOf(address, body, encoding),
+      });
       const abort = () => request.destroy(new Error('given up: the sandbox was closed'));
       const timer = setTimeout(() => {
         request.destroy(new Error(`no complete answer within ${timeoutMs} ms`));
@@ -65,12 +79,12 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     });
 
   return {
-    deliver: async (address, body, signal) => {
+    deliver: async (address, body, signal, encoding = null) => {
       const startedMs = now();
       const outcome =
         signal?.aborted === true
           ? { status: null, error: 'not sent: the sandbox was closed' }
-          : await answerOf(address, body, signal).then(
+          : await answerOf(address, body, encoding, signal).then(
               (status) => ({ status, error: null }),
               (error: unknown) => ({ status: null, error: describe(error) }),
             );
@@ -103,8 +117,12 @@ function createAgents(options: DelivererOptions) {
 }
 
 /** Basic credentials go as UTF-8; the name has no colon, the password may. */
-function headersOf({ username, password }: EndpointAddress, body: Buffer) {
-  const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length };
+function headersOf({ username, password }: EndpointAddress, body: Buffer, encoding: string | null) {
+  const headers = {
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+    ...(encoding === null ? {} : { 'Content-Encoding': encoding }),
+  };
   if (username === null && password === null) return headers;
   const pair = Buffer.from(`${username ?? ''}:${password ?? ''}`, 'utf8').toString('base64');
   return { ...headers, Authorization: `Basic ${pair}` };

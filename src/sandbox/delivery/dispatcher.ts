@@ -39,7 +39,7 @@ export type Addressee = Pick<Recipient, 'address' | 'delivered'>;
 
 interface Task {
   readonly sequence: number;
-  readonly body: Buffer;
+  readonly notification: Pick<BuiltNotification, 'body' | 'encoding' | 'changedBody'>;
   readonly plan: DeliveryPlan;
   readonly recipient: Addressee;
 }
@@ -49,6 +49,9 @@ interface Lane {
   readonly limit: ConcurrencyLimit;
   readonly holdBack: HoldBack;
 }
+
+/** Delay of the delivery with other content. */
+const changedAfterMs = 50;
 
 const undisturbed: AttemptPlan = { connectionFails: false, answerLost: false };
 
@@ -84,7 +87,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     dispatch: (notification, plan, recipient) => {
       const sequence = record.open(notification);
       inHand += 1;
-      void seeThrough({ sequence, body: notification.body, plan, recipient })
+      void seeThrough({ sequence, notification, plan, recipient })
         .catch((error: unknown) => failures.push(error))
         .finally(() => {
           inHand -= 1;
@@ -140,10 +143,14 @@ function createCourse(options: DispatcherOptions, rest: Rest) {
     const reason = delivered ? null : describeLoss(record, sequence);
     const entry = record.settle(sequence, delivered ? 'delivered' : 'lost', reason);
     onSettled?.(entry);
-    if (!delivered || plan.duplicateAfterMs === null) return;
-    if (await restUntil(clock.now() + plan.duplicateAfterMs)) {
+    if (!delivered) return;
+    if (plan.duplicateAfterMs !== null && (await restUntil(clock.now() + plan.duplicateAfterMs))) {
       await attempt(task, lane, undisturbed);
     }
+    const { changedBody, encoding } = task.notification;
+    if (changedBody === null || !(await restUntil(clock.now() + changedAfterMs))) return;
+    const changed = { body: changedBody, encoding, changedBody: null };
+    await attempt({ ...task, notification: changed }, lane, undisturbed);
   };
 }
 
@@ -160,13 +167,14 @@ function createLanes(clock: SandboxClock) {
 
 /** One recorded attempt with its faults; true when the sender saw a success. */
 function createAttempts({ deliverer, record, clock, signal, onAttempt }: DispatcherOptions) {
-  return ({ sequence, body, recipient }: Task, lane: Lane, plan: AttemptPlan) =>
+  return ({ sequence, notification, recipient }: Task, lane: Lane, plan: AttemptPlan) =>
     lane.limit.run(async () => {
       if (signal.aborted) return false;
       const startedAtMs = clock.now();
+      const { body, encoding } = notification;
       const attempt = plan.connectionFails
         ? failedConnection
-        : await deliverer.deliver(recipient.address(), body, signal);
+        : await deliverer.deliver(recipient.address(), body, signal, encoding);
       const answerSeen = attempt.status !== null && !plan.answerLost;
       const error = attempt.status !== null && plan.answerLost ? answerLostError : attempt.error;
       record.addAttempt(sequence, { ...attempt, startedAtMs, error, answerSeen });

@@ -19,6 +19,18 @@ export interface ShapePlan {
   readonly valueAbsent: boolean;
 }
 
+export const bodyEncodings = ['gzip', 'deflate', 'br'] as const;
+export type BodyEncoding = (typeof bodyEncodings)[number];
+
+/** How a body is encoded, and what of its AckId is used again. */
+export interface ContentPlan {
+  /** Null: as it is. */
+  readonly encoding: BodyEncoding | null;
+  readonly ackIdOfOther: boolean;
+  /** Whether it is delivered again with other content. */
+  readonly contentChanged: boolean;
+}
+
 /** What happens to a notification on its way. */
 export interface DeliveryPlan {
   /** One plan per attempt, the first one first. */
@@ -41,6 +53,16 @@ export function planShape(faults: Faults, random: Random): ShapePlan {
     arrayBody: random.chance(faults.arrayBody),
     capitalValue: random.chance(faults.capitalValue),
     valueAbsent: random.chance(faults.valueAbsent),
+  };
+}
+
+/** Draws the content of one body, from a generator of its own: it came later, and must not change what a seed brings. */
+export function planContent(faults: Faults, random: Random): ContentPlan {
+  const drawn = bodyEncodings.filter((encoding) => random.chance(faults[`${encoding}Body`]));
+  return {
+    encoding: drawn[0] ?? null,
+    ackIdOfOther: random.chance(faults.ackIdOfOther),
+    contentChanged: random.chance(faults.contentChanged),
   };
 }
 

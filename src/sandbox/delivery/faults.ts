@@ -4,8 +4,8 @@ import { z } from 'zod';
 const rate = (meaning: string) => z.number().min(0).max(1).default(0).describe(meaning);
 
 /**
- * Rates from 0 (never) to 1 (always), each drawn by itself; all are 0 unless told. Unknown names are
- * an error. The first five change the shape of a body, the others what happens on the way.
+ * Rates from 0 (never) to 1 (always), each drawn independently; 0 by default. Unknown names are an error. The first
+ * nine change the body, the others what happens on the way.
  */
 export const faultsSchema = z.strictObject({
   ackIdAbsent: rate('The body has no AckId, as in the documented push examples.'),
@@ -15,7 +15,16 @@ export const faultsSchema = z.strictObject({
   arrayBody: rate('The notification stands in an array of one, as some documented examples do.'),
   capitalValue: rate('The product stands under `Value`, as in the first documentation.'),
   valueAbsent: rate('The body has no product and no ProductName, as entries of some age.'),
+  ackIdOfOther: rate(
+    'The AckId is the last one of another subscription, as in the documented examples of modified and deleted products.',
+  ),
+  gzipBody: rate('The body is compressed with gzip, and Content-Encoding says so.'),
+  deflateBody: rate('The same with deflate, unless it is compressed with gzip.'),
+  brBody: rate('The same with br (Brotli), unless it is compressed with gzip or deflate.'),
   duplicate: rate('Delivered once more a little later, although it was answered with success.'),
+  contentChanged: rate(
+    'Delivered once more a little later with the same AckId, but with another NotificationDate.',
+  ),
   outOfOrder: rate('Held back until notifications published after it have gone out.'),
   answerLost: rate('An attempt reaches the endpoint, but its answer does not reach the sender.'),
   connectionFails: rate('An attempt fails before the endpoint sees anything of it.'),
@@ -25,7 +34,10 @@ export const faultsSchema = z.strictObject({
 /** One rate per fault, each from 0 to 1. */
 export type Faults = z.output<typeof faultsSchema>;
 
-const shapes = { ackIdAbsent: 0, ackIdGuid: 0, arrayBody: 0, capitalValue: 0, valueAbsent: 0 };
+const shapes = {
+  ...{ ackIdAbsent: 0, ackIdGuid: 0, arrayBody: 0, capitalValue: 0, valueAbsent: 0 },
+  ...{ ackIdOfOther: 0, gzipBody: 0, deflateBody: 0, brBody: 0, contentChanged: 0 },
+};
 const deliveries = { duplicate: 0, outOfOrder: 0, answerLost: 0, connectionFails: 0, lost: 0 };
 
 /** Every notification arrives once, in its usual shape. */

@@ -1,7 +1,8 @@
 /** Writes the body of a push notification in the forms the catalogue is known to send. */
 
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Random } from '../random.ts';
-import type { ShapePlan } from './fault-plan.ts';
+import type { BodyEncoding, ContentPlan, ShapePlan } from './fault-plan.ts';
 
 /** The catalogue's words for what happened to a product. */
 export const notificationEvents = ['created', 'modified', 'deleted'] as const;
@@ -23,8 +24,12 @@ export interface BuiltNotification {
   readonly productName: string;
   /** As it stands in the body: ISO 8601, UTC, 3 to 6 fractional digits. */
   readonly notificationDate: string;
-  /** The request body, JSON in UTF-8. */
+  /** The request body: JSON in UTF-8, compressed where there is an encoding. */
   readonly body: Buffer;
+  /** The Content-Encoding; null for none. */
+  readonly encoding: BodyEncoding | null;
+  /** The same with other content, in the same encoding; null where it is not sent. */
+  readonly changedBody: Buffer | null;
 }
 
 export interface NotificationInput {
@@ -33,6 +38,8 @@ export interface NotificationInput {
   /** Time of the notification, ms since 1970; must not go back from one call to the next. */
   readonly atMs: number;
   readonly shape: ShapePlan;
+  /** Nothing unusual by default. */
+  readonly content?: ContentPlan;
 }
 
 export interface NotificationBuilder {
@@ -47,22 +54,38 @@ const productContexts: Record<NotificationEvent, string> = {
   deleted: '$metadata#DeletedProducts(Attributes())/$entity',
 };
 
+const usualContent: ContentPlan = { encoding: null, ackIdOfOther: false, contentChanged: false };
+
+const encoders: Record<BodyEncoding, (bytes: Buffer) => Buffer> = {
+  gzip: gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+};
+
+/** The last AckId that was made for each subscription, by its id. */
+export type AckIds = Map<string, string>;
+
 /** Creates the writer of one subscription's notifications; equal seeds and times give equal bytes. */
 export function createNotificationBuilder({
   subscriptionId,
   random,
+  ackIds = new Map(),
 }: {
   subscriptionId: string;
   random: Random;
+  /** Shared by the subscriptions of one account. */
+  ackIds?: AckIds;
 }): NotificationBuilder {
   const nextStreamId = createStreamIds();
+  const chooseAckId = createAckIdChoice(subscriptionId, ackIds);
   return {
-    build: ({ event, product, atMs, shape }) => {
+    build: ({ event, product, atMs, shape, content = usualContent }) => {
       const wholeMs = Math.trunc(atMs);
       const notificationDate = toNotificationDate(wholeMs, random);
       const streamId = `${nextStreamId(wholeMs)}:${subscriptionId}`;
       const guid = random.uuid();
-      const ackId = shape.ackIdGuid ? guid : Buffer.from(streamId).toString('base64');
+      const ownAckId = shape.ackIdGuid ? guid : Buffer.from(streamId).toString('base64');
+      const ackId = chooseAckId(ownAckId, content);
       // The key order is that of the documented bodies.
       const notification = {
         '@odata.context': notificationContext,
@@ -76,6 +99,10 @@ export function createNotificationBuilder({
           ? {}
           : { [shape.capitalValue ? 'Value' : 'value']: toValue(event, product) }),
       };
+      const encode = (document: object) => {
+        const bytes = Buffer.from(JSON.stringify(shape.arrayBody ? [document] : document));
+        return content.encoding === null ? bytes : encoders[content.encoding](bytes);
+      };
       return {
         subscriptionId,
         event,
@@ -83,9 +110,27 @@ export function createNotificationBuilder({
         productId: product.Id,
         productName: product.Name,
         notificationDate,
-        body: Buffer.from(JSON.stringify(shape.arrayBody ? [notification] : notification)),
+        encoding: content.encoding,
+        body: encode(notification),
+        changedBody: content.contentChanged
+          ? encode({ ...notification, NotificationDate: new Date(wholeMs + 1_000).toISOString() })
+          : null,
       };
     },
+  };
+}
+
+/** Chooses the AckId of another subscription at most once for each: a second time it would be a repeated delivery. */
+function createAckIdChoice(subscriptionId: string, ackIds: AckIds) {
+  let last: string | undefined;
+  return (own: string, { ackIdOfOther }: ContentPlan): string => {
+    const other = [...ackIds].findLast(([id]) => id !== subscriptionId)?.[1];
+    if (ackIdOfOther && other !== undefined && other !== last) {
+      last = other;
+      return other;
+    }
+    ackIds.set(subscriptionId, own);
+    return own;
   };
 }
 

@@ -5,6 +5,7 @@ import type { EndpointAddress, PushSubscription } from '../account/subscription.
 import type { Subscriptions } from '../account/subscriptions.ts';
 import { createRandom, type Random } from '../random.ts';
 import {
+  type AckIds,
   createNotificationBuilder,
   type NotificationBuilder,
   type NotificationEvent,
@@ -14,6 +15,8 @@ import {
 export interface Recipient {
   /** Writes its notifications. */
   readonly builder: NotificationBuilder;
+  /** Draws what their bodies hold. */
+  readonly contentRandom: Random;
   /** Draws their fates; null: they are those that the publisher draws for every event. */
   readonly random: Random | null;
   /**
@@ -31,10 +34,12 @@ export type RecipientsOf = (event: NotificationEvent, product: ProductView) => r
 
 // Any odd number does; this one spreads well (2^32 divided by the golden ratio).
 const seedStep = 0x9e37_79b9;
+const contentSeed = 0x51ed_270b;
 
 /** Creates the view over an account. `seed` is that of the bodies. */
 export function createRecipients(subscriptions: Subscriptions, seed: number): RecipientsOf {
   const recipients = new WeakMap<PushSubscription, Recipient>();
+  const ackIds: AckIds = new Map();
   let count = 0;
 
   const create = (subscription: PushSubscription): Recipient => {
@@ -46,7 +51,9 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
       builder: createNotificationBuilder({
         subscriptionId: subscription.id,
         random: createRandom(bodySeed),
+        ackIds,
       }),
+      contentRandom: createRandom(bodySeed ^ contentSeed),
       random,
       address: () => subscription.address,
       delivered: () => subscriptions.delivered(subscription),

@@ -1,6 +1,6 @@
 /** Lets one thing happen to a product: the catalogue shows it, the ledger notes it, subscriptions are told. */
 import type { Dispatcher } from '../delivery/dispatcher.ts';
-import { planDelivery, planShape } from '../delivery/fault-plan.ts';
+import { planContent, planDelivery, planShape } from '../delivery/fault-plan.ts';
 import type { FaultSettings, Faults } from '../delivery/faults.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 import type { RecipientsOf } from '../delivery/recipients.ts';
@@ -106,7 +106,8 @@ function notify(
 ): number[] {
   return recipientsOf(event, view).map((recipient) => {
     const { shape, plan } = recipient.random ? drawFate(faults.current(), recipient.random) : fate;
-    const notification = recipient.builder.build({ event, product: record, atMs, shape });
+    const content = planContent(faults.current(), recipient.contentRandom);
+    const notification = recipient.builder.build({ event, product: record, atMs, shape, content });
     return dispatcher.dispatch(notification, plan, recipient);
   });
 }

@@ -1,4 +1,4 @@
-/** Judges one sink: whether it takes what is new, and what it refused. */
+/** Checks one sink: its backlog and its dead letters. */
 import type { SinkCounts } from '../../domain/sinks.ts';
 import { countText, lengthText, momentText } from '../plain-figures.ts';
 import { quoted } from '../quoted.ts';
@@ -7,11 +7,11 @@ import { nothingWrong, type Verdict, wrong } from '../verdict.ts';
 
 type Lasting = Pick<Situation, 'lasting' | 'nowUs'>;
 
-/** Of the log, what a sink has not looked at. */
+/** The part of the log that was not read for a sink. */
 export interface UnreadLog {
-  /** When the first of it came. */
+  /** When its first notification was received. */
   receivedAtUs: number;
-  /** For how long its place in the log has been seen not to move. */
+  /** For how long the sink's place in the log has not moved. */
   standsForUs: number;
 }
 
@@ -22,12 +22,12 @@ export interface SinkView extends SinkCounts {
 }
 
 const minuteUs = 60_000_000;
-/** What is new waits for so long; it is over when the oldest waits for less than the second. */
+/** A wait that raises the alert, and the wait below which it is resolved. */
 const waitingUs = 15 * minuteUs;
 const waitingOverUs = 5 * minuteUs;
 const waitingCriticalUs = 6 * 60 * minuteUs;
 
-/** What a replay has queued does not count: it waits behind what is new, and may take its time. */
+/** Items of a replay do not count: they wait behind new ones. */
 export function judgeBehind(view: SinkView, situation: Lasting): Verdict {
   const { sink, isSetUp, oldestQueuedAtUs, oldestLiveQueuedAtUs } = view;
   if (isSetUp === false) {
@@ -45,16 +45,16 @@ function behind({ sink, waiting, error }: SinkView, nowUs: number, waitsUs: numb
     kind: 'sink',
     subject: sink,
     severity: severityOf(waitsUs),
-    cause: `The sink ${sink} is behind: a notification has waited for ${lengthText(waitsUs)} to be taken.`,
+    cause: `The sink ${sink} has a backlog: a notification has waited for ${lengthText(waitsUs)}.`,
     evidence: [
       `It was queued at ${momentText(nowUs - waitsUs)}; ${countText(waiting)} wait.`,
       ...lastFailure(error),
     ],
-    nextStep: `See to what takes from it: it goes on by itself when that works again. \`earshot sinks list\` shows how it stands; \`earshot sinks drop ${sink} --waiting\` gives up what waits.`,
+    nextStep: `Check the target of the sink: delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops what waits.`,
   });
 }
 
-/** A sink that catches up moves on in the log, however far behind it is. */
+/** A sink that catches up moves its place in the log, whatever its backlog. */
 function unreadIsStuck({ sink, unread }: SinkView, nowUs: number, limitUs: number): Verdict | null {
   if (unread === null || unread.standsForUs <= limitUs) return null;
   const waitsUs = nowUs - unread.receivedAtUs;
@@ -63,12 +63,12 @@ function unreadIsStuck({ sink, unread }: SinkView, nowUs: number, limitUs: numbe
     kind: 'sink',
     subject: sink,
     severity: severityOf(waitsUs),
-    cause: `Nothing is handed over to the sink ${sink}: what came ${lengthText(waitsUs)} ago has not been looked at for it.`,
+    cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(waitsUs)} ago has not been read for it.`,
     evidence: [
-      `The first of it came at ${momentText(unread.receivedAtUs)}; the sink's place in the log has not moved for ${lengthText(unread.standsForUs)}.`,
+      `It was received at ${momentText(unread.receivedAtUs)}; the sink's place in the log has not moved for ${lengthText(unread.standsForUs)}.`,
     ],
     nextStep:
-      'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows how far each sink is.',
+      'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows the place of each sink.',
   });
 }
 
@@ -77,29 +77,29 @@ function leftBehind({ sink, waiting }: SinkView): Verdict {
     kind: 'sink',
     subject: sink,
     severity: 'warning',
-    cause: `The sink ${sink} is no longer set up, and ${counted(waiting)} still to be handed over to it.`,
-    evidence: ['earshot.config.ts had it, and has it no more; another name is another sink.'],
-    nextStep: `Put it back into earshot.config.ts, or give up what waits with \`earshot sinks drop ${sink} --waiting\`.`,
+    cause: `The sink ${sink} is no longer configured, and ${counted(waiting)} waiting for it.`,
+    evidence: ['It was removed from earshot.config.ts, or renamed: another name is another sink.'],
+    nextStep: `Add it to earshot.config.ts again, or drop what waits with \`earshot sinks drop ${sink} --waiting\`.`,
   });
 }
 
-/** Over when there are none. More of them are no other alert: the number is kept up to date. */
+/** Resolved when there are no dead letters. More of them update the number of the same alert. */
 export function judgeRefused({ sink, isSetUp, waiting, dead, error }: SinkView): Verdict {
   if (dead === 0) return nothingWrong('sink-refused', sink);
   const letters = dead === 1 ? '1 notification' : `${countText(dead)} notifications`;
-  const about = isSetUp === false ? `${sink}, which is no longer set up,` : sink;
+  const about = isSetUp === false ? `${sink}, which is no longer configured,` : sink;
   return wrong({
     kind: 'sink-refused',
     subject: sink,
     severity: 'warning',
-    cause: `The sink ${about} has refused ${letters} for good.`,
+    cause: `The sink ${about} has refused ${letters} permanently.`,
     evidence: [
       `Dead letters: ${countText(dead)}; ${countText(waiting)} wait.`,
       ...lastFailure(error),
     ],
     nextStep:
       isSetUp === false
-        ? `Put it back into earshot.config.ts, or forget them with \`earshot sinks drop ${sink} --all\`.`
+        ? `Add it to earshot.config.ts again, or drop them with \`earshot sinks drop ${sink} --all\`.`
         : `Run \`earshot sinks dead ${sink}\` to see why, then \`earshot sinks retry ${sink} --all\` or \`earshot sinks drop ${sink} --all\`.`,
   });
 }

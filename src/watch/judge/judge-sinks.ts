@@ -1,4 +1,4 @@
-/** Judges whether notifications are handed over to sinks, and taken by them. */
+/** Checks whether notifications are delivered to sinks and acknowledged. */
 
 import { hourUs } from '../../domain/completeness.ts';
 import type { SinkCounts } from '../../domain/sinks.ts';
@@ -18,8 +18,8 @@ const criticalUs = 6 * hourUs;
 const kinds = ['sink', 'sink-refused'] as const;
 
 /**
- * Each sink has an alert for what waits, or for what keeps it from being started, and another one for dead letters:
- * neither hides the other. One without a name says that nothing can be handed over to any of them.
+ * Each sink has one alert for a backlog or a fault that prevents its start, and another one for dead letters. The
+ * alert without a name is for all sinks.
  */
 export async function judgeSinks(
   world: Pick<WatchWorld, 'sinks' | 'notifications' | 'handingOver'>,
@@ -41,7 +41,7 @@ export async function judgeSinks(
     const view: SinkView = { ...counted, isSetUp, unread };
     const own = faults?.get(sink);
     const behind = own === undefined ? judgeBehind(view, situation) : stopped(sink, own, situation);
-    // That nothing is handed over is said once, for all.
+    // A fault of all sinks is reported once.
     return joined([fault === null ? behind : unjudged, judgeRefused(view)]);
   });
   return joined([
@@ -61,22 +61,22 @@ export function judgeRejected(reason: string | null): Verdict {
     cause: 'The current earshot.config.ts is rejected.',
     evidence: [
       quoted(reason),
-      'A running receiver continues with the version before. One that starts now starts only the sinks without faults.',
+      'A running receiver continues with the last valid version, if it had one since its start.',
     ],
     nextStep:
-      'Fix earshot.config.ts: a running receiver reads it again. `earshot doctor` checks it.',
+      'Fix earshot.config.ts: a running receiver reads it again. `earshot doctor` prints each fault.',
   });
 }
 
-/** Without a name, all of them are. */
+/** The finding that a sink is not started; without a name, that none is. */
 export function stopped(sink: string, fault: string, situation: Lasting): Verdict {
   const raisedAtUs = lastingAlert(situation, 'sink', sink)?.raisedAtUs ?? situation.nowUs;
   return wrong({
     kind: 'sink',
     subject: sink,
     severity: situation.nowUs - raisedAtUs > criticalUs ? 'critical' : 'warning',
-    cause: `Nothing is handed over to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
-    evidence: [quoted(fault), 'Notifications are stored all the same, and wait in the log.'],
+    cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
+    evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
     nextStep:
       'Fix it: a running receiver reads earshot.config.ts again. `earshot doctor` checks it.',
   });

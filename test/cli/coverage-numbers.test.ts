@@ -212,6 +212,29 @@ describe('the first hours', () => {
     },
   );
 
+  it('begin with the events that are pushed after the registration', slow, async () => {
+    const world = await openReconcileWorld({ modifiedShare: 0, deletedShare: 0 });
+    const held = await world.held();
+    const first = held.findIndex(({ PublicationDate }) => PublicationDate > '2026-05-02T10:30');
+    const own = held.slice(first);
+    // A push comes some 47 s after the publication: that of the first product after the registration.
+    const [{ PublicationDate: publishedAt } = held[0] as (typeof held)[0]] = own;
+    await world.register('alps', { atUs: Date.parse(publishedAt) * 1_000 + 47_000_000 });
+    await world.push('alps', own.slice(0, -1));
+    await catchUpIndex({ dataDir: world.dataDir });
+    const { out, err } = await world.run(['reconcile', '--since', '24h']);
+    const counts = sumOf(printedCounts(out, 'alps'));
+    const pushed = own.length - 1;
+    expect(counts).toEqual({
+      ...{ expected: own.length, late: 0, missing: 0 },
+      ...{ pushed, recovered: 1 },
+    });
+    expect(err).toContain(`1 of ${own.length} events was missing and is recovered now.`);
+    expect(err).toMatch(
+      / (\d+) events from before the subscription began, .* \1 were not in the log/,
+    );
+  });
+
   it('have the same counts in each view, as table, text and JSON of reconcile', slow, async () => {
     const world = await openFirstDay();
     const window = ['--from', '2026-05-02T10:00Z', '--to', '2026-05-02T12:00Z'];

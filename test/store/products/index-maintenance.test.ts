@@ -1,7 +1,7 @@
 /** The index can be lost, damaged, built anew, and filled by several programs: the log makes it good. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -57,6 +57,20 @@ const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
 
 describe('the index', () => {
+  it('moves its write-ahead log into the file after a burst', async () => {
+    const world = await openProductWorld();
+    await world.deliver(...newsOf(2_500));
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: false });
+    onTestFinished(() => indexing.stop());
+    const bytesOf = (end: string) => {
+      const file = join(world.dataDir, `products-1.db${end}`);
+      return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    };
+    await expect.poll(() => countsOf(world), { timeout: 10_000 }).toEqual(expectedCounts(2_500));
+    await expect.poll(() => bytesOf('-wal'), { timeout: 10_000 }).toBe(0);
+    expect(bytesOf('')).toBeGreaterThan(1024 ** 2);
+  });
+
   it('follows the log while notifications arrive', async () => {
     const world = await openProductWorld();
     const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });

@@ -15,8 +15,8 @@ The first line says whether all is well, or what is wrong most. Then a line for 
 log, subscriptions, certificate, coverage of the last seven days, what reads the log, sinks,
 summaries, disk, backup, alerts. A part that is not well has a mark, and its next step.
 
-Works whether the receiver runs or not, and needs its settings: it reads the data directory, and
-asks the receiver on this machine whether it takes notifications. What lasts as an alert is shown
+Works whether the receiver runs or not: it reads the data directory, and asks the receiver on this
+machine whether it takes notifications, which needs its settings. Problems of these are listed last. What lasts as an alert is shown
 with the words of the alert. Nothing is changed, and no other machine is asked.
 
 --json: at version well parts failures receiver log subscriptions behindProxy certificate coverage

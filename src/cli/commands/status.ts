@@ -16,8 +16,8 @@ log, subscriptions, certificate, coverage of the last seven days, what reads the
 summaries, disk, backup, alerts. A part that is not well has a mark, and its next step.
 
 Works whether the receiver runs or not: it reads the data directory, and asks the receiver on this
-machine whether it takes notifications, which needs its settings. Problems of these are listed last. What lasts as an alert is shown
-with the words of the alert. Nothing is changed, and no other machine is asked.
+machine whether it takes notifications, which needs its settings. Problems of these are listed last.
+Active alerts are shown with their own text. Nothing is changed, and no other machine is asked.
 
 --json: at version well parts failures receiver log subscriptions behindProxy certificate coverage
 readers sinks summaries disk backups alerts; docs/status.md tells of each field. The same on

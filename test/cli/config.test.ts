@@ -76,10 +76,10 @@ it('lists all problems at once after the settings, and exits 2', async () => {
 
 it('never cuts a path on a terminal of 80 columns', async () => {
   const folder = join(temporaryDirectory(), 'backups-of-the-receiver'.repeat(3));
-  const env = { EARSHOT_BACKUP_DIR: folder, EARSHOT_ENDPOINT_PASSWORD_FILE: '/run/secrets/it' };
+  const env = { EARSHOT_BACKUP_DIR: folder, EARSHOT_CONSOLE_PASSWORD_FILE: '/run/it' };
   const { out } = await runCommand(['config'], { env, isTTY: true, columns: 80 });
   expect(out).toMatch(new RegExp(`^EARSHOT_BACKUP_DIR +environment +${folder}$`, 'm'));
-  expect(out).toMatch(/^EARSHOT_ENDPOINT_PASSWORD +…_FILE +\(set\)$/m);
+  expect(out).toMatch(/^EARSHOT_CONSOLE_PASSWORD +file of …_FILE +\(set\)$/m);
 });
 
 it('hides the login in an address', async () => {

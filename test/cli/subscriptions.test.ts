@@ -52,7 +52,7 @@ describe('earshot subscriptions', () => {
     const command = ['register', '--event', 'created', '--filter', "Name eq 'x'", '--yes'];
     expect(await alone.run(command)).toMatchObject({ code: 0 });
     const ours = (await alone.run(['subscriptions'], terminal)).out;
-    expect(ours).toMatch(/^name +status +events +notified \(UTC\) +filter\n/);
+    expect(ours).toMatch(/^name +status .*notified \(UTC\) +filter\n/);
     expect(Math.max(...lengths(ours))).toBeLessThanOrEqual(80);
   });
 

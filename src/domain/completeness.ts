@@ -18,10 +18,10 @@ export const hourUs = 3_600_000_000;
 export const settlingUs = hourUs / 2;
 
 /**
- * Time between an event and its notification: 46 s and 48 s where it is known, rounded up. What was published so long
- * before a subscription is registered is pushed after it, and expected.
+ * Time between an event and its notification: 46 s and 48 s where it is known. What was published so shortly before a
+ * subscription is registered is pushed after it, and expected.
  */
-export const notificationDelayUs = 60_000_000;
+export const notificationDelayUs = 48_000_000;
 
 /** Compared once more when it is this old, for records that appeared later still. */
 export const secondLookUs = 24 * hourUs;

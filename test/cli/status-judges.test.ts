@@ -149,7 +149,7 @@ describe('a part that is well', () => {
     ],
     ['disk', {}, '41 GiB of 80 GiB free'],
     ['backup', {}, '3 h old, 4.3 GiB, one every 24 h'],
-    ['alerts', {}, 'none lasts'],
+    ['alerts', {}, 'none is active'],
   ])('%s says how it stands (%#)', async (part, changes, text) => {
     const judged = await of(part, changes);
     expect(judged).toMatchObject({ level: 'well', nextStep: null });
@@ -206,7 +206,7 @@ describe('a part that is not in use', () => {
       },
       'none yet, one every 24 h',
     ],
-    ['alerts', nobody, 'none lasts, and nobody looks'],
+    ['alerts', nobody, 'none is active, but no watchdog runs'],
   ])('%s says so, and is no fault (%#)', async (part, changes, text) => {
     expect(await of(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
   });

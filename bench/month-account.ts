@@ -1,6 +1,7 @@
 /** The subscriptions of a simulated month, registered by our own command, and what they asked for over time. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { notificationDelayUs } from '../src/domain/completeness.ts';
 import type { Asked } from './month-truth.ts';
 import type { MonthWorld } from './month-world.ts';
 
@@ -37,7 +38,9 @@ export function createMonthAccount({ folder, sandbox, command, nowMs }: MonthWor
         const last = asked.findLast((one) => one.subscription === subscription);
         if (last?.filter === filter) continue;
         if (last !== undefined) last.toUs = atUs;
-        const next = { subscription, events, filter, fromUs: atUs, toUs: Number.POSITIVE_INFINITY };
+        // What was published shortly before the registration is pushed after it.
+        const fromUs = last === undefined ? atUs - notificationDelayUs : atUs;
+        const next = { subscription, events, filter, fromUs, toUs: Number.POSITIVE_INFINITY };
         asked = [...asked, next];
       }
     },

@@ -50,11 +50,19 @@ export function addHiddenAlias<Value>(
   });
 }
 
-/** Adds what belongs to every command: `--data-dir`, and `-o, --output` next to `--json`. */
+/**
+ * Adds what belongs to every command: `--data-dir`, `-o, --output` next to `--json`, and that no option is given twice
+ * with different values.
+ */
 export function addCommonFlags(command: Command): void {
   if (!readsNoData.includes(pathOf(command))) {
     command.option('--data-dir <folder>', 'the data directory (EARSHOT_DATA_DIR)', folder);
   }
+  addOutput(command);
+  for (const option of command.options) refuseRepetition(command, option);
+}
+
+function addOutput(command: Command): void {
   const json = command.options.find(({ long }) => long === '--json');
   if (json === undefined) return;
   json.conflicts('output');
@@ -63,6 +71,22 @@ export function addCommonFlags(command: Command): void {
   if (own === undefined) command.addOption(output);
   command.hook('preAction', (self, action) => {
     if (self === action) unifyOutput(self, output.argChoices);
+  });
+}
+
+/** Options that collect their values into a list are given as often as needed. */
+function refuseRepetition(command: Command, option: Option): void {
+  let first: string | null | undefined;
+  command.on(`option:${option.name()}`, (text: string | null) => {
+    const isList = Array.isArray(command.getOptionValue(option.attributeName()));
+    if (first !== undefined && text !== first && !isList) {
+      const code = 'commander.conflictingOption';
+      const values = `with '${first}' and '${text}'`;
+      command.error(`error: option '${option.flags}' was given twice, ${values}. Use one.`, {
+        code,
+      });
+    }
+    first = text;
   });
 }
 
@@ -76,13 +100,12 @@ function pathOf(command: Command): string {
   return `${pathOf(parent)} ${command.name()}`.trim();
 }
 
-/** Both flags hold the chosen form, so that an action may read either. What never ends is JSON line by line. */
+/** Both flags hold the chosen form, so that an action may read either. */
 function unifyOutput(command: Command, forms: readonly string[] = []): void {
   const { output, json } = command.opts<{ output?: string; json?: true }>();
-  const jsonForm = forms.includes('json') ? 'json' : 'ndjson';
-  const form = output ?? (json ? jsonForm : forms[0]);
+  const form = output ?? (json ? 'json' : forms[0]);
   command.setOptionValue('output', form);
-  command.setOptionValue('json', form === jsonForm ? true : undefined);
+  command.setOptionValue('json', form === 'json' ? true : undefined);
 }
 
 /** The folder of `--data-dir`, given to a command or to one above it. */

@@ -2,6 +2,7 @@
 
 import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
+import { nearestName } from '../filter/hints/nearest-name.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './write-out.ts';
 
@@ -69,10 +70,20 @@ export function readColumnNames(text: string, valid: readonly string[]): string[
   const unknown = names.filter((name) => !valid.includes(name));
   if (unknown.length === 0) return [...new Set(names)];
   const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
+  const meant = [...new Set(unknown.flatMap((name) => similarNames(name, valid)))];
+  const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
   throw new AppError(
     'usage',
-    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}. Use names from: ${valid.join(', ')}.`,
+    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint} Use names from: ${valid.join(', ')}.`,
   );
+}
+
+/** A part of a name stands for the whole: `name` for `productName`. */
+function similarNames(name: string, valid: readonly string[]): string[] {
+  const part = name.toLowerCase();
+  const nearest = nearestName(name, valid);
+  const whole = part === '' ? [] : valid.filter((one) => one.toLowerCase().includes(part));
+  return whole.length > 0 ? whole.slice(0, 3) : nearest === null ? [] : [nearest];
 }
 
 /** Columns that show fields as they are in CSV, whole; absent values as `-`. */

@@ -17,6 +17,12 @@ export const hourUs = 3_600_000_000;
  */
 export const settlingUs = hourUs / 2;
 
+/**
+ * Time between an event and its notification: 46 s and 48 s where it is known. What was published so shortly before a
+ * subscription is registered is pushed after it, and expected.
+ */
+export const notificationDelayUs = 48_000_000;
+
 /** Compared once more when it is this old, for records that appeared later still. */
 export const secondLookUs = 24 * hourUs;
 
@@ -49,6 +55,7 @@ export interface RecoveredEvent extends CatalogueEvent {
 /** What a subscription asked for, from a moment until the next definition of the same name. */
 export interface Definition {
   subscription: string;
+  /** The date of the first event it applies to: of a new subscription, `notificationDelayUs` before its registration. */
   fromUs: number;
   /** None from the moment on at which it was given up. */
   events: readonly SubscriptionEvent[];

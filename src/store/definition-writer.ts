@@ -1,6 +1,7 @@
 /** Remembers since when a subscription has asked for what, as registrations come and go. */
 import type { Database } from 'better-sqlite3';
 import type { AdministrationChange } from '../domain/administration.ts';
+import { notificationDelayUs } from '../domain/completeness.ts';
 import { sortedEvents } from '../domain/subscription.ts';
 
 interface Newest {
@@ -25,10 +26,11 @@ export function prepareDefine(database: Database) {
 
   function define(name: string, wanted: { events: string; filter: string }, atUs: number): void {
     const { events, filter } = wanted;
-    const last = newest.get(name) ?? { fromUs: atUs, events: givenUp.events, filter: '' };
+    const last = newest.get(name) ?? { fromUs: 0, ...givenUp };
     if (last.events === events && last.filter === filter) return;
+    const fromUs = last.events === givenUp.events ? atUs - notificationDelayUs : atUs;
     // A clock that was set back does not make a definition older than the one it follows.
-    insert.run(name, Math.max(atUs, last.fromUs), events, filter);
+    insert.run(name, Math.max(fromUs, last.fromUs), events, filter);
   }
 
   return ({ forget, save, history = [], closeGaps }: AdministrationChange): void => {

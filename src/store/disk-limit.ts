@@ -1,6 +1,6 @@
 /** Keeps room on the disk: what makes the store grow is refused in time, and what ends things still has room. */
 import { readdirSync, statfsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
 import type { DiskRoom } from '../domain/disk-room.ts';
 import { sizeText } from '../domain/size-text.ts';
@@ -26,18 +26,37 @@ export interface DataPlace {
  */
 export function diskRoom({ dataDir, diskReserveBytes }: DataPlace): DiskRoom | null {
   try {
-    const { bavail, blocks, bsize, frsize } = statfsSync(dataDir);
-    if (blocks === 0) return null;
-    // Blocks are counted in `frsize`; `bsize` is the size to transfer, and may be larger (statfs(2)).
-    const blockBytes = frsize || bsize;
-    const totalBytes = blocks * blockBytes;
-    const usualBytes = Math.floor(Math.min(reserveBytesUsual, totalBytes * reserveShareMax));
-    const keptBytes = diskReserveBytes ?? usualBytes;
+    const size = diskSize(dataDir);
+    if (size === null) return null;
+    const keptBytes = diskReserveBytes ?? usualReserveOf(size);
     const reserveBytes = keptBytes === 0 ? 0 : keptBytes + walBytes(dataDir);
-    return { freeBytes: bavail * blockBytes, totalBytes, reserveBytes };
+    return { ...size, reserveBytes };
   } catch {
     return null;
   }
+}
+
+/** The reserve without a setting, by the disk of the data directory, or of where it will be made. */
+export function usualReserveBytes(dataDir: string): number | null {
+  const path = resolve(dataDir);
+  try {
+    const size = diskSize(path);
+    return size === null ? null : usualReserveOf(size);
+  } catch {
+    return path === dirname(path) ? null : usualReserveBytes(dirname(path));
+  }
+}
+
+function usualReserveOf({ totalBytes }: Pick<DiskRoom, 'totalBytes'>): number {
+  return Math.floor(Math.min(reserveBytesUsual, totalBytes * reserveShareMax));
+}
+
+function diskSize(path: string): Pick<DiskRoom, 'freeBytes' | 'totalBytes'> | null {
+  const { bavail, blocks, bsize, frsize } = statfsSync(path);
+  if (blocks === 0) return null;
+  // Blocks are counted in `frsize`; `bsize` is the size to transfer, and may be larger (statfs(2)).
+  const blockBytes = frsize || bsize;
+  return { freeBytes: bavail * blockBytes, totalBytes: blocks * blockBytes };
 }
 
 function walBytes(dataDir: string): number {

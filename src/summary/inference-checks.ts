@@ -80,7 +80,7 @@ function judgeFault(fault: InferenceFault, model: string): Finding[] {
 
 /** The findings where it did not come to the model. */
 function withoutKey({ kind, happened: message, advice }: InferenceFault): Finding[] {
-  const model = skipped(modelCheck, 'Not looked at, as the key could not be proven.');
+  const model = skipped(modelCheck, 'Not checked, as the key could not be verified.');
   if (kind === 'cancelled') return [skipped(keyCheck, message), model];
   // The service takes the key, or would not count its requests.
   const state = kind === 'rate_limited' ? 'warn' : 'fail';

@@ -97,8 +97,11 @@ describe('earshot alerts', () => {
     const { dataDir, earshot } = createWorld();
     const up = { fromUs: nowUs, toUs: nowUs };
     await withStore(dataDir, ({ completeness }) => completeness.markUp(up));
-    expect(await earshot(['alerts'])).toMatchObject({ out: '', err: 'No alert lasts.\n' });
-    expect((await earshot(['alerts', '--all'])).err).toBe('There never was an alert.\n');
+    expect(await earshot(['alerts'])).toMatchObject({
+      out: '',
+      err: 'No alert is active. `earshot alerts --all` shows those that were.\n',
+    });
+    expect((await earshot(['alerts', '--all'])).err).toBe('No alert was ever raised.\n');
     expect((await earshot(['alerts', '--json'])).out).toBe('[]\n');
     await withStore(dataDir, async ({ alerts }) => {
       const channels = ['url', 'command'] as const;
@@ -108,7 +111,7 @@ describe('earshot alerts', () => {
       await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
     });
     const { err } = await earshot(['alerts']);
-    expect(err).toBe('Telling alert 1 to the url is tried again: no answer\n');
+    expect(err).toBe('Alert 1 was not sent to EARSHOT_ALERT_URL, and is retried: no answer\n');
   });
 });
 
@@ -119,13 +122,17 @@ describe('earshot alerts without a receiver that runs', () => {
     const { code, out, err } = await earshot(['alerts']);
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe(
-      'No alert lasts.\nNo receiver ever ran on this data directory, so nothing is watched. Start it with `earshot start`.\n',
+      'No alert is active. `earshot alerts --all` shows those that were.\nNo receiver ever ran on this data directory, so nothing is checked. Start it with `earshot start`.\n',
     );
     const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
     await withStore(dataDir, ({ completeness }) => completeness.markUp(ended));
     expect((await earshot(['alerts'])).err).toContain(
-      '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nothing is watched',
+      '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nothing is checked',
     );
+    // An empty list alone would look as if all was well.
+    const json = await earshot(['alerts', '-o', 'json']);
+    expect(json.out).toBe('[]\n');
+    expect(json.err).toMatch(/^No receiver has run since /);
   });
 });
 
@@ -133,7 +140,7 @@ describe('earshot alerts --test', () => {
   it('refuses where there is nowhere to send it', async () => {
     const { code, err } = await runCommand(['alerts', '--test']);
     expect(code).toBe(2);
-    expect(err).toMatch(/set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND/);
+    expect(err).toMatch(/Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND/);
   });
 
   it('posts to the URL and runs the command, with the document that alerts have', async () => {
@@ -148,7 +155,7 @@ describe('earshot alerts --test', () => {
     expect({ code, out, err }).toEqual({
       code: 0,
       out: '',
-      err: 'The test alert was taken by the url.\nThe test alert was taken by the command.\n',
+      err: 'EARSHOT_ALERT_URL accepted the test alert.\nEARSHOT_ALERT_COMMAND accepted the test alert.\n',
     });
     const [body] = posted.bodies;
     expect(body).toMatchObject({ version: 1, alert: 0, change: 'raised', kind: 'test' });

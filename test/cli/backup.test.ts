@@ -185,6 +185,9 @@ describe('earshot backup list', () => {
     const shown = await run(['backup', 'list'], { env: { EARSHOT_BACKUP_DIR: out } });
     expect(shown.out).toMatch(/^made \(UTC\) +notifications +size +file\n/);
     expect(shown.out.split('\n')).toHaveLength(5);
+    // A path is never cut: without its end, it names nothing.
+    const narrow = await run(['backup', 'list', out], { isTTY: true, columns: 60 });
+    for (const file of [first, second]) expect(narrow.out).toContain(`  ${file}\n`);
   });
 
   it('says when there are none, or no folder', async () => {
@@ -195,6 +198,8 @@ describe('earshot backup list', () => {
       err: `There are no backups in ${out}.\n`,
     });
     expect((await run(['backup', 'list', join(out, 'none')])).code).toBe(2);
-    expect((await run(['backup', 'list'])).err).toContain('EARSHOT_BACKUP_DIR');
+    expect((await run(['backup', 'list'])).err).toMatch(
+      /EARSHOT_BACKUP_DIR is not set\. Name one, such as `earshot backup list /,
+    );
   });
 });

@@ -24,6 +24,16 @@ function run(shell: string, argv: readonly string[], cwd?: string): string {
   return stdout;
 }
 
+it('prints the script of $SHELL, and without one names the shells and an example', async () => {
+  const own = await runCommand(['completion'], { env: { SHELL: '/usr/bin/fish' } });
+  expect(own).toEqual(await runCommand(['completion', 'fish']));
+  for (const env of [{}, { SHELL: '/bin/dash' }]) {
+    const { code, out, err } = await runCommand(['completion'], { env });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/bash, zsh and fish\. .*`earshot completion bash`/);
+  }
+});
+
 /** What the shell offers for the last word; each case is one Tab. */
 const cases: readonly [string[], string[], string[]][] = [
   [['earshot', 'qua'], ['quarantine'], ['query']],

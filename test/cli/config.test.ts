@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { runCommand } from './fake-io.ts';
 
 const password = 'not-to-be-seen-anywhere';
 
@@ -46,6 +47,8 @@ it('prints each setting with its source, and no secret', async () => {
   expect(of('EARSHOT_DATA_DIR')).toEqual(['elsewhere', '--data-dir']);
   expect(of('EARSHOT_CLIENT_ID')).toEqual(['cdse-public', 'default']);
   expect(of('EARSHOT_PUBLIC_URL')).toEqual([null, null]);
+  // By the size of the disk, as `start` will keep it.
+  expect(of('EARSHOT_DISK_RESERVE')).toEqual([expect.stringMatching(/^[\d.]+ MiB$/), 'default']);
   expect(shown).toMatchObject({
     dataDir: join(folder, 'elsewhere'),
     envFile: join(folder, '.env'),
@@ -53,7 +56,7 @@ it('prints each setting with its source, and no secret', async () => {
     problems: [],
   });
   const table = await run();
-  expect(table.out).toMatch(/^EARSHOT_TLS +off +\.env$/m);
+  expect(table.out).toMatch(/^EARSHOT_TLS +\.env +off$/m);
   expect(table.out).toContain(`no earshot.config.ts in ${folder}`);
   expect(table.out + out).not.toContain(password);
 });
@@ -63,12 +66,20 @@ it('lists all problems at once after the settings, and exits 2', async () => {
   writeFileSync(join(folder, 'earshot.config.ts'), 'export default { sinks: { A: {} } };\n');
   const { code, out, err } = await run();
   expect(code).toBe(2);
-  expect(out).toMatch(/^EARSHOT_LISTEN +here +environment$/m);
+  expect(out).toMatch(/^EARSHOT_LISTEN +environment +here$/m);
   expect(out).toContain(`earshot.config.ts  ${join(folder, 'earshot.config.ts')}`);
   expect(err).toContain('EARSHOT_LISTEN: must be host:port');
   expect(err).toContain('Did you mean EARSHOT_LOG_LEVEL?');
   expect(err).toContain('sinks.A: use small letters');
   expect(JSON.parse((await run('-o', 'json')).out).problems).toHaveLength(3);
+});
+
+it('never cuts a path on a terminal of 80 columns', async () => {
+  const folder = join(temporaryDirectory(), 'backups-of-the-receiver'.repeat(3));
+  const env = { EARSHOT_BACKUP_DIR: folder, EARSHOT_CONSOLE_PASSWORD_FILE: '/run/it' };
+  const { out } = await runCommand(['config'], { env, isTTY: true, columns: 80 });
+  expect(out).toMatch(new RegExp(`^EARSHOT_BACKUP_DIR +environment +${folder}$`, 'm'));
+  expect(out).toMatch(/^EARSHOT_CONSOLE_PASSWORD +file of …_FILE +\(set\)$/m);
 });
 
 it('hides the login in an address', async () => {

@@ -127,7 +127,7 @@ describe('the doctor, where the settings of summaries have faults,', () => {
       /^fail EARSHOT_INFERENCE_API_KEY is set, but no model is/,
       /^fail EARSHOT_SUMMARY_TOKENS_PER_DAY: must be a whole number/,
       /^fail subscriptions\.alps\.summary\.each\.filter: [\s\S]*Naem.*[\s\S]*Fix it in earshot\.config\.ts\.$/,
-      /^skipped Not looked at, as the check "configuration" failed/,
+      /^skipped Not checked, as "configuration" failed/,
     ]) {
       expect(texts.filter((text) => words.test(text))).toHaveLength(1);
     }

@@ -42,7 +42,7 @@ describe('a step', () => {
       step('three', ['two'], 'pass'),
       step('four', [], 'pass'),
     ];
-    const because = 'Not looked at, as the check "one" failed.';
+    const because = 'Not checked, as "one" failed.';
     expect(await statesOf(steps)).toEqual([
       ['one', 'pass', 'pass'],
       ['one', 'fail', 'fail'],
@@ -55,7 +55,7 @@ describe('a step', () => {
   it('is skipped after one that skipped itself', async () => {
     expect(await statesOf([step('one', [], 'skipped'), step('two', ['one'], 'pass')])).toEqual([
       ['one', 'skipped', 'skipped'],
-      ['two', 'skipped', 'Not looked at, as the check "one" was skipped.'],
+      ['two', 'skipped', 'Not checked, as "one" was skipped.'],
     ]);
   });
 

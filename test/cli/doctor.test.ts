@@ -57,6 +57,21 @@ describe('the doctor before anything is set up', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
+  it('says of a folder named by --data-dir that there is no database, and checks nothing', async () => {
+    const folder = temporaryDirectory();
+    const asked: string[] = [];
+    const { code, out, err } = await runCommand(['doctor', '--data-dir', folder], {
+      env: {},
+      workingDir: folder,
+      fetch: (url) => {
+        asked.push(String(url));
+        return noNetwork(url);
+      },
+    });
+    expect({ code, out, asked }).toEqual({ code: 2, out: '', asked: [] });
+    expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
+  });
+
   it('tells every problem of the variables and of earshot.config.ts', async () => {
     const folder = temporaryDirectory();
     writeFileSync(
@@ -108,7 +123,7 @@ describe('the doctor before anything is set up', () => {
     const workingDir = temporaryDirectory();
     const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
     expect(plain.code).toBe(1);
-    expect(plain.err).toMatch(/^earshot: [23] passed, [12] to look at, 3 failed, 16 skipped\.\n$/);
+    expect(plain.err).toMatch(/^earshot: [23] passed, [12] warnings?, 3 failed, 16 skipped\.\n$/);
     const lines = plain.out.split('\n');
     expect(lines).toContain(
       'fail     public URL            There is no EARSHOT_PUBLIC_URL that can be used.',

@@ -195,15 +195,15 @@ describe('query products', () => {
     // A product without a date counts as the oldest.
     ['ContentDate/Start asc', '4213'],
   ])('pages by the key that it prints, ordered by %s', async (orderby, digits) => {
-    const page = (...words: string[]) =>
-      world.earshot(['query', 'products', '--orderby', orderby, '--output', 'ids', ...words]);
-    const first = await page('--limit', '1');
+    const page = (form: string, ...words: string[]) =>
+      world.earshot(['query', 'products', '--orderby', orderby, '--output', form, ...words]);
+    const first = await page('ids', '--limit', '1');
     const keyOf = ({ err }: { err: string }) =>
       /the same with --after (\S+)\n$/.exec(err)?.[1] ?? '';
-    const rest = await page('--limit', '3', '--after', keyOf(first));
+    const rest = await page('ids', '--limit', '3', '--after', keyOf(first));
     const ids = (first.out + rest.out).trimEnd().split('\n');
     expect(ids.map((id) => id.slice(-1)).join('')).toBe(digits);
-    const beyond = await page('--output', 'table', '--after', keyOf(rest));
+    const beyond = await page('table', '--after', keyOf(rest));
     expect(beyond).toMatchObject({ code: 0, out: '', err: 'Nothing follows.\n' });
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RoundOutcome } from '../../src/cli/reconcile/compare-due.ts';
 import { createReconcileRounds, startReconcile } from '../../src/cli/reconcile/serve-reconcile.ts';
 import { readReconcileConfig } from '../../src/config/completeness-config.ts';
+import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/notification-date.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
@@ -23,7 +24,7 @@ interface WorldOptions {
   spoilt?: { word: string; us: number };
   /** How far our clock is ahead of the catalogue's. */
   aheadUs?: number;
-  /** When the first subscriptions were registered, by the catalogue's clock. */
+  /** The date of the first event that the first subscriptions expect, by the catalogue's clock. */
   sinceUs?: number;
 }
 
@@ -48,7 +49,9 @@ async function openWorld({ answers = {}, spoilt, aheadUs = 0, sinceUs = t0 }: Wo
   });
   for (const name of ['a', 'b']) {
     const filter = `Name eq '${name.toUpperCase()}'`;
-    await store.administration.commit({ save: registration(name, filter, sinceUs) });
+    await store.administration.commit({
+      save: registration(name, filter, sinceUs + notificationDelayUs),
+    });
   }
   const told: Told[] = [];
   const tell = (level: string) => (fields: object, message: string) =>

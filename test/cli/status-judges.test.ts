@@ -149,7 +149,7 @@ describe('a part that is well', () => {
     ],
     ['disk', {}, '41 GiB of 80 GiB free'],
     ['backup', {}, '3 h old, 4.3 GiB, one every 24 h'],
-    ['alerts', {}, 'none lasts'],
+    ['alerts', {}, 'none is active'],
   ])('%s says how it stands (%#)', async (part, changes, text) => {
     const judged = await of(part, changes);
     expect(judged).toMatchObject({ level: 'well', nextStep: null });
@@ -158,17 +158,25 @@ describe('a part that is well', () => {
 });
 
 describe('coverage of which nothing was compared', () => {
-  it.each<[Partial<Facts>, string]>([
-    [{ coverage: [none] }, 'not compared yet; the first comparison is at 2026-05-02 13:00 UTC'],
+  const due = { ...none, nextDueAtUs: nowUs };
+  const comparisonOff = 'EARSHOT_RECONCILE is off.';
+  const command = 'Run `earshot reconcile` to compare now.';
+  it.each<[Partial<Facts>, string, string | null]>([
     [
-      { coverage: [none], comparisonOff: 'EARSHOT_RECONCILE is off.' },
-      'not compared: EARSHOT_RECONCILE is off',
+      { coverage: [none] },
+      'not compared yet; the first comparison is at 2026-05-02 13:00 UTC',
+      null,
     ],
-  ])('is no fault, and says when or why not, and the command: %#', async (changes, text) => {
-    expect(await of('coverage', changes)).toMatchObject({
-      ...{ level: 'unused', text },
-      nextStep: 'Run `earshot reconcile` to compare now.',
-    });
+    [
+      { coverage: [none], comparisonOff },
+      'not compared yet; the first comparison is at 2026-05-02 13:00 UTC, but not automatically: EARSHOT_RECONCILE is off',
+      null,
+    ],
+    [{ coverage: [due] }, 'not compared yet; a running receiver compares within 5 min', command],
+    [{ coverage: [due], comparisonOff }, 'not compared: EARSHOT_RECONCILE is off', command],
+  ])('is no fault, says when or why not, and offers the command when due: %#', async (...row) => {
+    const [changes, text, nextStep] = row;
+    expect(await of('coverage', changes)).toMatchObject({ level: 'unused', text, nextStep });
   });
 });
 
@@ -198,7 +206,7 @@ describe('a part that is not in use', () => {
       },
       'none yet, one every 24 h',
     ],
-    ['alerts', nobody, 'none lasts, and nobody looks'],
+    ['alerts', nobody, 'none is active, but no watchdog runs'],
   ])('%s says so, and is no fault (%#)', async (part, changes, text) => {
     expect(await of(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
   });

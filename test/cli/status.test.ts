@@ -140,12 +140,16 @@ describe('earshot status', () => {
 });
 
 describe('earshot status tells who has made a mistake', () => {
-  it('that there are no settings here', async () => {
+  it('that settings are missing here, below all that the data directory shows', async () => {
     const { status } = await openWorld();
-    const { code, out, err } = await status([], {
-      env: { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' },
-    });
-    expect({ code, out }).toEqual({ code: 2, out: '' });
+    const env = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' };
+    const { code, out, err } = await status([], { env });
+    expect(code).toBe(2);
+    expect(part(out, 'subscriptions')).toContain('1 run: sea-ice (60 min ago)');
+    expect(part(out, 'receiver')).toMatch(/^! {2}receiver .*The settings for it have problems/);
+    const { log, failures } = JSON.parse((await status(['--json'], { env })).out);
+    expect(log.lastPosition).toBe(2);
+    expect(failures.map((one: { part: string }) => one.part)).toEqual(['receiver', 'certificate']);
     expect(err).toContain('There are no endpoint credentials');
     expect(err).toContain('HTTPS needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY');
   });
@@ -153,9 +157,13 @@ describe('earshot status tells who has made a mistake', () => {
   it('that no data is there', async () => {
     const { status } = await openWorld();
     const folder = temporaryDirectory();
-    const { code, out, err } = await status([], { env: { EARSHOT_DATA_DIR: folder } });
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain(`There is no database in ${folder}. Set EARSHOT_DATA_DIR`);
+    // Also where other settings lack, as they do for a folder that is not the receiver's.
+    for (const lacking of [{}, { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_TLS: '' }]) {
+      const { code, out, err } = await status(['--data-dir', folder], { env: lacking });
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
+      expect(err).not.toContain('credentials');
+    }
   });
 
   it('that an option, or a word, is none', async () => {

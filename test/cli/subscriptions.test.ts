@@ -37,6 +37,25 @@ describe('earshot subscriptions', () => {
     expect(table.out.split('\n')[1]).toMatch(/^default {2}running {2}push {2}created/);
   });
 
+  it('fits 80 columns: the id of one without a name stays, of the others the times', async () => {
+    const { run, foreignId } = await openWorld();
+    const terminal = { isTTY: true, columns: 80 };
+    const lengths = (out: string) =>
+      out
+        .trimEnd()
+        .split('\n')
+        .map(({ length }) => length);
+    const mixed = (await run(['subscriptions'], terminal)).out;
+    expect(mixed).toContain(foreignId);
+    expect(Math.max(...lengths(mixed))).toBeLessThanOrEqual(80);
+    const alone = await openAccountWorld();
+    const command = ['register', '--event', 'created', '--filter', "Name eq 'x'", '--yes'];
+    expect(await alone.run(command)).toMatchObject({ code: 0 });
+    const ours = (await alone.run(['subscriptions'], terminal)).out;
+    expect(ours).toMatch(/^name +status .*notified \(UTC\) +filter\n/);
+    expect(Math.max(...lengths(ours))).toBeLessThanOrEqual(80);
+  });
+
   it('shows until when one lives, and what was missed', async () => {
     const { run } = await openWorld();
     await run(['subscriptions', 'pause', 'default']);

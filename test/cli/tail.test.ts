@@ -233,7 +233,7 @@ describe('tail that follows', () => {
       const world = createWorld();
       await world.fill(numbered(1, 1));
       await withStore(world.dataDir, async (store) => {
-        const tail = world.start(['tail', '--output', 'ndjson', ...line.split(' ')]);
+        const tail = world.start(['tail', '--output', 'json', ...line.split(' ')]);
         await vi.waitUntil(() => tail.out().includes('"ack-1"'), 10_000);
         for (const each of numbered(2, 3)) await store.accept(each);
         await vi.waitUntil(() => tail.out().includes('"ack-3"'), 10_000);

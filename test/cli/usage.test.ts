@@ -39,6 +39,41 @@ describe('earshot', () => {
     expect(out).toMatch(/Examples?:\n {2}\$ /);
   });
 
+  it.each([
+    [
+      ['query', '-o', 'table', '-o', 'csv'],
+      "'-o, --output <form>' was given twice, with 'table' and 'csv'",
+    ],
+    [['tail', '-n', '1', '--limit', '2'], "'-n, --limit <rows>' was given twice, with '1' and '2'"],
+    [['status', '--data-dir', 'a', '--data-dir', 'b'], "with 'a' and 'b'"],
+  ])('refuses %j: an option with two values', async (argv, text) => {
+    const { code, out, err } = await runCommand(argv);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(text);
+  });
+
+  it('takes an option twice with one value, and one that collects with several', async () => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    for (const argv of [
+      ['query', '-o', 'csv', '-o', 'csv'],
+      ['reconcile', '--subscription', 'a', '--subscription', 'b'],
+    ]) {
+      expect((await runCommand(argv, { env })).err).toContain('There is no database');
+    }
+  });
+
+  it.each([
+    ['query', 'name', 'productName'],
+    ['query', 'recievedAt', 'receivedAt'],
+    ['query products', 'cloud', 'cloudCoverPercent'],
+  ])('suggests for %s --columns %s the column %s, and lists all', async (words, column, meant) => {
+    const { code, err } = await runCommand([...words.split(' '), '--columns', column]);
+    expect(code).toBe(2);
+    expect(err).toMatch(
+      new RegExp(`unknown column "${column}"\\. Did you mean ${meant}\\? Use names from: \\w+, `),
+    );
+  });
+
   it('without any words shows its help as an error', async () => {
     const { code, out, err } = await runCommand([]);
     expect({ code, out }).toEqual({ code: 2, out: '' });
@@ -117,7 +152,7 @@ describe('wrong words', () => {
     ['tail --from yesterday', /'yesterday' is invalid[\s\S]*Use start, now, or a position/],
     ['tail --reader Downloads', /small letters, digits/],
     ['tail --reader ../x', /small letters, digits/],
-    ['tail --output table', /Allowed choices are lines, ndjson/],
+    ['tail --output table', /Allowed choices are lines, json, ndjson/],
     ['quarantine lst', /unknown command 'lst'[\s\S]*list/],
     ['quarantine show', /missing required argument 'id'/],
     ['quarantine show first', /whole number from 1/],

@@ -1,7 +1,11 @@
 /** What every store must do with coverage, uptimes, runs and definitions, and how it counts arrivals. */
 import { describe, expect, it } from 'vitest';
 import type { Administration, Registration } from '../../src/domain/administration.ts';
-import type { Completeness, HourCoverage } from '../../src/domain/completeness.ts';
+import {
+  type Completeness,
+  type HourCoverage,
+  notificationDelayUs,
+} from '../../src/domain/completeness.ts';
 import type { Intake } from '../../src/domain/ports.ts';
 import { atUs, hour, missing, push, pushed, subscription } from './catalogue-events.ts';
 
@@ -204,7 +208,9 @@ const replaced = (time: number) => ({
 
 function describeDefinitions(name: string, open: Open): void {
   const { events, filter } = registration;
-  const first = { subscription, fromUs: atUs, events, filter };
+  /** What was published so shortly before the registration is pushed after it. */
+  const beganUs = atUs - notificationDelayUs;
+  const first = { subscription, fromUs: beganUs, events, filter };
 
   describe(`${name} as memory of what subscriptions asked for`, () => {
     it('begins a definition when a registration asks for something else, and only then', async () => {
@@ -243,7 +249,8 @@ function describeDefinitions(name: string, open: Open): void {
       await administration.commit({ forget: 'never-there', history: [replaced(atUs)] });
       expect(await completeness.definitions()).toEqual([first]);
       const closeGaps = { subscription, toUs: atUs + 50 };
-      const andes = { ...registration, name: 'andes', activityAtUs: atUs + 60 };
+      const lateUs = atUs + 60 + notificationDelayUs;
+      const andes = { ...registration, name: 'andes', activityAtUs: lateUs };
       await administration.commit({ forget: subscription, save: andes, closeGaps });
       await administration.commit({ forget: subscription, history: [replaced(atUs + 70)] });
       await administration.commit({ forget: 'andes' });
@@ -252,17 +259,20 @@ function describeDefinitions(name: string, open: Open): void {
         first,
         { ...over, subscription, fromUs: atUs + 50 },
         { ...first, subscription: 'andes', fromUs: atUs + 60 },
-        { ...over, subscription: 'andes', fromUs: atUs + 60 },
+        { ...over, subscription: 'andes', fromUs: lateUs },
       ]);
-      await administration.commit({ save: registration, history: [replaced(atUs + 80)] });
-      expect(await completeness.definitions()).toHaveLength(5);
+      const againUs = atUs + 70 + 2 * notificationDelayUs;
+      await administration.commit({ save: registration, history: [replaced(againUs)] });
+      const definitions = await completeness.definitions();
+      expect(definitions).toHaveLength(5);
+      expect(definitions.at(-1)).toEqual({ ...first, fromUs: againUs - notificationDelayUs });
     });
 
     it('begins none before the one it follows, though the clock was set back', async () => {
       const { administration, completeness } = (await open()).store;
       await administration.commit({ save: registration });
       const save = { ...registration, filter: 'true' };
-      await administration.commit({ save, history: [replaced(atUs - 99)] });
+      await administration.commit({ save, history: [replaced(beganUs - 99)] });
       expect(await completeness.definitions()).toEqual([first, { ...first, filter: 'true' }]);
     });
   });

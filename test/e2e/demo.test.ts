@@ -25,7 +25,8 @@ function demo(...args: string[]) {
     .slice(1)
     .map(Number);
   const filtered = { matched, of, stored, byFilter, byPlace };
-  return { status: ran.status, stderr: ran.stderr, left, filtered, count: JSON.parse(lastLine) };
+  const { status, stdout, stderr } = ran;
+  return { status, stdout, stderr, left, filtered, count: JSON.parse(lastLine) };
 }
 
 /** Runs a script in bash, with the program as `earshot` and nothing else of earshot's settings. */
@@ -116,7 +117,7 @@ describe('the demo', { timeout: 60_000 }, () => {
   });
 
   it('stores everything delivered once on a faulty way, and lists each loss', () => {
-    const { status, stderr, count } = demo('--products', '300', '--faults');
+    const { status, stdout, stderr, count } = demo('--products', '300', '--faults');
     expect(status).toBe(0);
     expect(count.published).toBe(300);
     expect(count.stored).toBe(count.delivered);
@@ -127,6 +128,9 @@ describe('the demo', { timeout: 60_000 }, () => {
     expect(stderr.match(/^ {2}created /gm)).toHaveLength(lost);
     // Each loss is in the log afterwards: reconcile has fetched it.
     expect(count.recovered).toBe(lost);
+    const row = new RegExp(`^demo +created +300 +${300 - lost} +0 +${lost} +0$`, 'm');
+    expect(stdout).toMatch(row);
+    expect(stderr).toMatch(/^\d+ of \d+ events were missing and are recovered now\. `/m);
     expect(stderr.match(/^ {2}restored demo created /gm)).toHaveLength(lost);
     const restored = stderr.match(/^ {2}restored demo-filtered created /gm) ?? [];
     expect(stderr.match(/^ {2}demo-filtered created /gm) ?? []).toHaveLength(restored.length);

@@ -55,7 +55,11 @@ async function create({ desired }: Step<'create'>, world: StepWorld): Promise<vo
     },
     ...(status === 'running' ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
     history: [
-      historyEntry({ name, id }, recreated ? 'recreated' : 'created', `made, ${status}`, world),
+      historyEntry({ name, id }, recreated ? 'recreated' : 'created', `made, ${status}`, {
+        ...world,
+        // Not after the answer: pushes may come before it, and events are expected from here on.
+        nowUs: () => Math.min(beganAtUs, nowUs()),
+      }),
     ],
   });
 }

@@ -32,15 +32,9 @@ export async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
   try {
     const { all = false, limit, json } = flags;
     const alerts = await store.alerts.alerts({ all, limit });
-    if (json) {
-      await writeJson(io.stdout, alerts.map(toOutput));
-      return;
-    }
-    for (const [i, alert] of alerts.entries()) {
-      await writeOut(io.stdout, `${i === 0 ? '' : '\n'}${paragraph(alert, io)}`);
-    }
-    if (alerts.length === 0)
-      io.stderr.write(`${all ? 'There never was an alert' : 'No alert lasts'}.\n`);
+    if (json) await writeJson(io.stdout, alerts.map(toOutput));
+    else await printAlerts(io, alerts, all);
+    // In each form: without these, an empty list would be no proof.
     await tellUnwatched(io, store.completeness);
     tellUntold(io, await store.alerts.untold(io.nowUs()));
   } finally {
@@ -48,7 +42,19 @@ export async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
   }
 }
 
-/** Without a receiver that runs, nobody looks: then that no alert lasts is no comfort. */
+async function printAlerts(io: Io, alerts: readonly Alert[], all: boolean): Promise<void> {
+  for (const [i, alert] of alerts.entries()) {
+    await writeOut(io.stdout, `${i === 0 ? '' : '\n'}${paragraph(alert, io)}`);
+  }
+  if (alerts.length > 0) return;
+  io.stderr.write(
+    all
+      ? 'No alert was ever raised.\n'
+      : 'No alert is active. `earshot alerts --all` shows those that were.\n',
+  );
+}
+
+/** Without a running receiver there is no watchdog, so that an empty list means nothing. */
 async function tellUnwatched(
   { stderr, nowUs }: Pick<Io, 'stderr' | 'nowUs'>,
   completeness: Pick<CompletenessReader, 'uptimes'>,
@@ -59,7 +65,7 @@ async function tellUnwatched(
     last === undefined
       ? 'No receiver ever ran on this data directory'
       : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
-  stderr.write(`${what}, so nothing is watched. Start it with \`earshot start\`.\n`);
+  stderr.write(`${what}, so nothing is checked. Start it with \`earshot start\`.\n`);
 }
 
 /** Tries every channel. Rejects with what those say that fail. */
@@ -68,7 +74,7 @@ async function sendTest(io: Io): Promise<void> {
   if (channels.length === 0) {
     throw new AppError(
       'configuration',
-      'Nowhere to send it: set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
+      'There is no channel to test. Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
     );
   }
   const message = testMessage(io.nowUs());
@@ -76,7 +82,7 @@ async function sendTest(io: Io): Promise<void> {
   for (const channel of channels) {
     try {
       await tell(channel, message, io.signal);
-      io.stderr.write(`The test alert was taken by the ${channel}.\n`);
+      io.stderr.write(`${channelNames[channel]} accepted the test alert.\n`);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       failures.push(error);
@@ -107,14 +113,18 @@ function paragraph(alert: Alert, io: Io): string {
   ].join('\n');
 }
 
+const channelNames = { url: 'EARSHOT_ALERT_URL', command: 'EARSHOT_ALERT_COMMAND' } as const;
+
 function tellUntold(
   { stderr }: Pick<Io, 'stderr'>,
   untold: readonly (AlertDelivery & { isGivenUp: boolean })[],
 ): void {
   for (const { alert, channel, error, isGivenUp } of untold) {
-    // One that waits for its first try is no news.
+    // One that waits for its first attempt is no news.
     if (error === null) continue;
-    const state = isGivenUp ? 'was given up' : 'is tried again';
-    stderr.write(`Telling alert ${alert.id} to the ${channel} ${state}: ${printable(error)}\n`);
+    const state = isGivenUp ? 'and is not retried' : 'and is retried';
+    stderr.write(
+      `Alert ${alert.id} was not sent to ${channelNames[channel]}, ${state}: ${printable(error)}\n`,
+    );
   }
 }

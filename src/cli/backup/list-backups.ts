@@ -30,7 +30,10 @@ export async function listBackups(
 ): Promise<void> {
   const folder = named === undefined ? readBackupConfig(io).folder : resolve(named);
   if (folder === null) {
-    throw new AppError('usage', 'Name a folder: EARSHOT_BACKUP_DIR, which would, is not set.');
+    throw new AppError(
+      'usage',
+      'Which folder? EARSHOT_BACKUP_DIR is not set. Name one, such as `earshot backup list /mnt/backups`.',
+    );
   }
   const listed = databasesIn(folder)
     .map((name) => inspected(join(folder, name)))
@@ -57,7 +60,8 @@ const columns: readonly Column<Listed>[] = [
     align: 'right',
   },
   { title: 'size', value: ({ bytes }) => (bytes === null ? '' : sizeText(bytes)), align: 'right' },
-  { title: 'file', value: ({ file, fault }) => fault ?? file, flexible: true },
+  // The last column, and never cut: a path without its end is of no use.
+  { title: 'file', value: ({ file, fault }) => fault ?? file, whole: true },
 ];
 
 function databasesIn(folder: string): string[] {

@@ -6,6 +6,8 @@ import { readVariables } from '../../config/read-variables.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { type Variable, type VariableKey, variables } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { sizeText } from '../../domain/size-text.ts';
+import { usualReserveBytes } from '../../store/disk-limit.ts';
 import type { Io } from '../io.ts';
 import { dataDirOf } from '../shared-flags.ts';
 import { type Column, printTable } from '../table.ts';
@@ -74,8 +76,12 @@ async function config(
 
 const columns: readonly Column<Setting>[] = [
   { title: 'variable', value: ({ name }) => name },
-  { title: 'value', value: ({ value }) => value ?? '-', flexible: true },
-  { title: 'source', value: ({ source }) => source ?? '-' },
+  {
+    title: 'source',
+    value: ({ name, source }) => source?.replace(`${name}_FILE`, '…_FILE') ?? '-',
+  },
+  // The last column, and never cut: a path without its end is of no use.
+  { title: 'value', value: ({ value }) => value ?? '-', whole: true },
 ];
 
 function settingOf(
@@ -92,7 +98,14 @@ function settingOf(
   }
   const file = `${name}_FILE`;
   if (secret && env[file]) return { name, value: '(set)', source: `file of ${file}` };
-  return { name, value: fallback ?? null, source: fallback === undefined ? null : 'default' };
+  const value = fallback ?? (name === variables.diskReserve.name ? usualReserve(env) : null);
+  return { name, value, source: value === null ? null : 'default' };
+}
+
+/** Depends on the size of the disk; null where that is not known. */
+function usualReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null {
+  const bytes = usualReserveBytes(dataDir || variables.dataDir.default);
+  return bytes === null ? null : sizeText(bytes);
 }
 
 /** Those of single variables, of variables together as `start` reads them, and of earshot.config.ts. */

@@ -1,6 +1,7 @@
 /** `earshot doctor`: finds out what is wrong, from the configuration to the delivery. */
 import { Command } from 'commander';
 import type { Io } from '../io.ts';
+import { dataDirOf } from '../shared-flags.ts';
 
 export function doctorCommand(io: Io): Command {
   return new Command('doctor')
@@ -22,7 +23,13 @@ Examples:
   $ earshot doctor
   $ earshot doctor --json | jq '.[] | select(.state == "fail")'`,
     )
-    .action(async (flags: { json?: true }) => {
+    .action(async (flags: { json?: true }, command: Command) => {
+      // Only a folder that was named: before the first start there is none.
+      const dataDir = dataDirOf(command);
+      if (dataDir !== undefined) {
+        const { requireDatabase } = await import('../../store/database.ts');
+        requireDatabase(dataDir);
+      }
       // Loaded when it is asked for: it touches every part of the program.
       const { runDoctor } = await import('../doctor/run-doctor.ts');
       await runDoctor(io, flags);

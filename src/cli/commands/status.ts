@@ -15,9 +15,9 @@ The first line says whether all is well, or what is wrong most. Then a line for 
 log, subscriptions, certificate, coverage of the last seven days, what reads the log, sinks,
 summaries, disk, backup, alerts. A part that is not well has a mark, and its next step.
 
-Works whether the receiver runs or not, and needs its settings: it reads the data directory, and
-asks the receiver on this machine whether it takes notifications. What lasts as an alert is shown
-with the words of the alert. Nothing is changed, and no other machine is asked.
+Works whether the receiver runs or not: it reads the data directory, and asks the receiver on this
+machine whether it takes notifications, which needs its settings. Problems of these are listed last.
+Active alerts are shown with their own text. Nothing is changed, and no other machine is asked.
 
 --json: at version well parts failures receiver log subscriptions behindProxy certificate coverage
 readers sinks summaries disk backups alerts; docs/status.md tells of each field. The same on

@@ -29,7 +29,10 @@ export function listCommand(io: Io): Command {
       '--json',
       'as JSON: name id status type events filter endpoint submittedAt lastNotificationAt pausesAt cancelsAt heldBy',
     )
-    .addHelpText('after', '\nExample:\n  $ earshot subscriptions list --json')
+    .addHelpText(
+      'after',
+      '\nA narrow terminal has fewer columns; `subscriptions show` and --json have everything.\n\nExample:\n  $ earshot subscriptions list --json',
+    )
     .action(({ json }: { json?: true }) =>
       withAccount(io, { readOnly: true }, async (account) => {
         const rows = await readRows(account);
@@ -101,13 +104,20 @@ const day = (us: number) => formatDateUs(us).slice(0, 10);
 const columns: readonly Column<Row>[] = [
   { title: 'name', value: ({ name }) => name ?? '-' },
   { title: 'status', value: ({ listed }) => listed.status },
-  { title: 'type', value: ({ listed }) => typeOf(listed) },
-  { title: 'events', value: ({ listed }) => listed.events.join(',') },
+  { title: 'type', value: ({ listed }) => typeOf(listed), optionalRank: 4 },
+  { title: 'events', value: ({ listed }) => listed.events.join(','), optionalRank: 2 },
   {
-    title: 'last notification (UTC)',
+    title: 'notified (UTC)',
     value: ({ listed }) => minute(listed.lastNotificationAtUs),
+    optionalRank: 1,
   },
-  { title: 'id', value: ({ listed }) => listed.id },
+  // One without a name is shown by its id only.
+  {
+    title: 'id',
+    value: ({ listed }) => listed.id,
+    optionalRank: 3,
+    requiredBy: ({ name }) => name === null,
+  },
   { title: 'filter', value: ({ listed }) => listed.filter || '(every product)', flexible: true },
 ];
 

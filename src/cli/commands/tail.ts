@@ -29,7 +29,7 @@ const rowsPerMoveMax = 1000;
 
 type StartingPoint = 'start' | 'now' | number;
 
-interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'ndjson'> {
+interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'json' | 'ndjson'> {
   reader?: string;
   from?: StartingPoint;
   limit?: number;
@@ -53,8 +53,8 @@ export function tailCommand(io: Io): Command {
       'start, now, or a position (default: where the reader stopped, else now)',
       startingPoint,
     )
-    .addOption(outputOption(['lines', 'ndjson']))
-    .option('--json', 'short for --output ndjson')
+    .addOption(outputOption(['lines', 'json', 'ndjson']))
+    .option('--json', 'short for --output json')
     .option('--wide', 'print whole names on any terminal')
     .addHelpText(
       'after',
@@ -64,7 +64,8 @@ export function tailCommand(io: Io): Command {
 start themselves, so neither goes with them.
 
 Lines have time of receipt (UTC), event, satellite, product type, tile or place, cloud cover, and
-the product's name where the terminal has the width. Fields of ndjson: those of \`earshot query\`.
+the product's name where the terminal has the width. json and ndjson are the same: one JSON object
+per line, with the fields of \`earshot query\`.
 
 A named reader is stored after its rows are written: after a crash some may come again, none is
 left out. The same name keeps one position, whatever the filter.
@@ -72,9 +73,9 @@ left out. The same name keeps one position, whatever the filter.
 Examples:
   $ earshot tail
   $ earshot tail --since 1h                             the last hour, then what arrives
-  $ earshot tail -n 20 --event deleted --output ndjson
+  $ earshot tail -n 20 --event deleted --output json
   $ earshot tail --since 2026-11-01 --until 2026-11-02 --no-follow
-  $ earshot tail --reader downloads --from start --no-follow --output ndjson   what is new`,
+  $ earshot tail --reader downloads --from start --no-follow --output json   what is new`,
     )
     .action((flags: TailFlags) => tail(io, flags));
 }
@@ -183,7 +184,7 @@ function lineWriter(
   { output, wide }: TailFlags,
   log: StoreReader | Store,
 ): (row: NotificationRow) => Promise<string> {
-  if (output === 'ndjson') return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
+  if (output !== 'lines') return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
   const width = wide ? Number.POSITIVE_INFINITY : widthOf(stdout);
   return async (row) => `${lineOf(row, await notificationCells(row, log), width)}\n`;
 }

@@ -7,7 +7,7 @@ import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';
-import { notComparedText } from './not-compared.ts';
+import { isDue, notComparedText } from './not-compared.ts';
 import { printDelays } from './print-delays.ts';
 import { stripLegend, stripLines } from './strip.ts';
 
@@ -51,10 +51,8 @@ export async function printCoverage(
   const open = rows.filter(({ state }) => state === 'not-compared');
   for (const row of open) {
     const text = notComparedText(row, comparison);
-    await writeOut(
-      io.stdout,
-      `\n${printable(row.name)}: ${text}. \`earshot reconcile\` compares now.\n`,
-    );
+    const next = isDue(row, comparison) ? ' `earshot reconcile` compares now.' : '';
+    await writeOut(io.stdout, `\n${printable(row.name)}: ${text}.${next}\n`);
   }
   const paint = painter(io, io.stdout);
   for (const { subscription, hours } of subscriptions) {

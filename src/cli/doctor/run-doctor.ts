@@ -57,7 +57,7 @@ export async function runDoctor(
   if (json) await writeJson(io.stdout, findings);
   else for await (const finding of findings) await writeOut(io.stdout, textOf(finding, io));
   const { pass, warn, fail, skipped } = counts;
-  const summary = `${pass} passed, ${warn} to look at, ${fail} failed, ${skipped} skipped.`;
+  const summary = `${pass} passed, ${warn} ${warn === 1 ? 'warning' : 'warnings'}, ${fail} failed, ${skipped} skipped.`;
   if (fail > 0) throw new AppError('unavailable', summary);
   io.stderr.write(`${painter(io, io.stderr)(warn > 0 ? 'yellow' : 'green', summary)}\n`);
 }

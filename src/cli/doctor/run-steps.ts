@@ -48,6 +48,6 @@ async function run({ name, run }: Step): Promise<Finding[]> {
 }
 
 function skipped(check: string, { name, failed }: Cause): Finding {
-  const message = `Not looked at, as the check "${name}" ${failed ? 'failed' : 'was skipped'}.`;
+  const message = `Not checked, as "${name}" ${failed ? 'failed' : 'was skipped'}.`;
   return { check, state: 'skipped', message };
 }

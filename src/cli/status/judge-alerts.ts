@@ -4,7 +4,9 @@ import { isWatched, type Judge, listed, unused, well } from './judgement.ts';
 export const judgeAlerts: Judge = (facts) => {
   const { alerts } = facts;
   if (alerts.length === 0) {
-    return isWatched(facts) ? well('none lasts') : unused('none lasts, and nobody looks');
+    return isWatched(facts)
+      ? well('none is active')
+      : unused('none is active, but no watchdog runs');
   }
   const names = alerts.map(({ kind, subject }) =>
     subject === '' ? kind : `${kind} of ${subject}`,

@@ -1,7 +1,7 @@
 /** Checks whether events of the last seven days are missing, and how much of that time was compared. */
 import { sumCoverage } from '../../domain/coverage-report.ts';
 import type { StatusFacts } from '../../domain/status.ts';
-import { notComparedText } from '../coverage/not-compared.ts';
+import { isDue, notComparedText } from '../coverage/not-compared.ts';
 import { counted, whole } from '../sinks/counted.ts';
 import { isWatched, type Judge, listed, unused, warning, well } from './judgement.ts';
 
@@ -11,8 +11,11 @@ export const judgeCoverage: Judge = (facts) => {
   if (sum === null) return unused('no subscription is registered, so no event is expected');
   const comparisonOff = isWatched(facts) ? facts.comparisonOff : 'No receiver runs.';
   if (sum.state === 'not-compared') {
-    const text = notComparedText(sum, { comparisonOff, nowUs: atUs });
-    return { ...unused(text), nextStep: 'Run `earshot reconcile` to compare now.' };
+    const when = { comparisonOff, nowUs: atUs };
+    const part = unused(notComparedText(sum, when));
+    return isDue(sum, when)
+      ? { ...part, nextStep: 'Run `earshot reconcile` to compare now.' }
+      : part;
   }
   const { expected, missing, recovered, late, comparedHours, unknownHours } = sum;
   // The watchdog waits for an hour: a person may only be checking, and fetch then.

@@ -1,13 +1,20 @@
 /** What `earshot status` does: reads the data directory, asks the receiver, and prints how all stands. */
 import { readBackupConfig } from '../../config/backup-config.ts';
-import { comparisonOff, readWatchConfig } from '../../config/completeness-config.ts';
-import { readAll, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
+import { readCoverageConfig } from '../../config/completeness-config.ts';
+import {
+  type DataConfig,
+  readDataConfig,
+  readServeConfig,
+  type ServeConfig,
+} from '../../config/read-config.ts';
+import { refuseProblems } from '../../config/read-variables.ts';
 import { loadEachSink } from '../../config/sinks-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { ReceiverStatus, Status } from '../../domain/status.ts';
 import { isWell, toStatusJson } from '../../domain/status-json.ts';
+import { requireDatabase } from '../../store/database.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
 import type { HandingOver } from '../../watch/watch-world.ts';
 import { askReceiver } from '../ask-receiver.ts';
@@ -18,6 +25,7 @@ import { watchProbes } from '../watch-probes.ts';
 import { writeOut } from '../write-out.ts';
 import { gatherStatus } from './gather-status.ts';
 import { headline, printStatus } from './print-status.ts';
+import type { StatusSources } from './status-sources.ts';
 
 export interface StatusFlags {
   json?: true;
@@ -27,46 +35,83 @@ export interface StatusFlags {
 /** A receiver that runs leaves a mark each minute. */
 const upMarkMaxUs = 120_000_000;
 
-/** With `check`, rejects with `differences` when something is not well. */
+/**
+ * Shows what it can of the data directory, also where other settings have problems, and then rejects with
+ * `configuration`. With `check`, rejects with `differences` when something is not well.
+ */
 export async function showStatus(
   io: Io,
   { json, check, version }: StatusFlags & { version: string },
 ): Promise<void> {
-  const [serve, summary, backup, watch] = readAll(
-    () => readServeConfig(io),
-    () => readSummaryConfig(io),
-    () => readBackupConfig(io),
-    () => readWatchConfig(io),
-  );
-  const store = openStoreReader(serve.dataDir);
+  // First: with a wrong folder, what its settings lack is no help.
+  const place = readDataConfig(io);
+  requireDatabase(place.dataDir);
+  const settings = readSettings(io);
+  const { problems } = settings;
+  const store = openStoreReader(place.dataDir);
   try {
     await refuseUnusable(store);
-    const handingOver = await sinksOf(io.workingDir);
-    const { nowUs } = io;
-    const status = await gatherStatus({
-      store,
-      dataDir: serve.dataDir,
-      index: serve.index,
-      behindProxy: serve.tls.kind === 'off',
-      // Nothing is written: whether that works is asked of the receiver.
-      probes: watchProbes(serve, { checkWritable: async () => undefined }, io),
-      receiver: () => receiverOf(serve, store, io),
-      beside: () => ({
-        version,
-        handingOver: () => handingOver,
-        summaryMode: () => summaryModeOf(summary, io.workingDir),
-        backupEveryHours: backup.folder === null ? null : backup.everyHours,
-        comparisonOff: comparisonOff({ ...watch, ...serve }),
-      }),
-      nowUs,
-      log: createLogger(io, serve.logLevel),
-    });
+    const sources = await sourcesOf(io, { ...place, ...settings, store, version });
+    const status = await gatherStatus(sources);
     await writeOut(io.stdout, json ? jsonOf(status, io) : printStatus(status, io));
+    refuseProblems(problems);
     if (check && !isWell(status)) throw new AppError('differences', headline(status));
   } finally {
     await store.close();
   }
 }
+
+/** Undefined is what cannot be read; `problems` has the reasons. */
+function readSettings(io: Io) {
+  const problems = new Set<string>();
+  const attempt = <Value>(read: (environment: Io) => Value): Value | undefined => {
+    try {
+      return read(io);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      for (const detail of error.details) problems.add(detail);
+      return undefined;
+    }
+  };
+  const serve = attempt(readServeConfig);
+  const summary = attempt(readSummaryConfig);
+  const backup = attempt(readBackupConfig);
+  const comparison = attempt(readCoverageConfig);
+  return { serve, summary, backup, comparison, problems: [...problems] };
+}
+
+type Settings = ReturnType<typeof readSettings> & DataConfig;
+
+async function sourcesOf(
+  io: Io,
+  settings: Settings & { store: StoreReader; version: string },
+): Promise<StatusSources> {
+  const { serve, summary, backup, comparison, store, version, ...place } = settings;
+  const { dataDir } = place;
+  const handingOver = await sinksOf(io.workingDir);
+  // Without the certificate's settings, the disk is all that can be checked.
+  const tls = serve?.tls ?? { kind: 'off' };
+  // Nothing is written: whether that works is asked of the receiver.
+  const probes = watchProbes({ ...place, tls }, { checkWritable: async () => undefined }, io);
+  const unset = async () => Promise.reject(new AppError('configuration', unreadable));
+  return {
+    ...{ store, dataDir, nowUs: io.nowUs },
+    index: serve?.index ?? true,
+    behindProxy: serve?.tls.kind === 'off',
+    probes: serve === undefined ? { ...probes, certificate: unset } : probes,
+    receiver: serve === undefined ? unset : () => receiverOf(serve, store, io),
+    beside: () => ({
+      version,
+      handingOver: () => handingOver,
+      summaryMode: () => (summary === undefined ? unset() : summaryModeOf(summary, io.workingDir)),
+      backupEveryHours: (backup?.folder ?? null) === null ? null : (backup?.everyHours ?? null),
+      comparisonOff: comparison === undefined ? unreadable : comparison.comparisonOff,
+    }),
+    log: createLogger(io, serve?.logLevel ?? 'info'),
+  };
+}
+
+const unreadable = 'The settings for it have problems, listed below.';
 
 /** Programs get the text as it is; a terminal must not be steered by errors of others, which are in it. */
 function jsonOf(status: Status, { stdout }: Pick<Io, 'stdout'>): string {

@@ -20,6 +20,7 @@ import {
   openProductFile,
   pageBytes,
   replaceProductFile,
+  shrinkIdleLog,
   usualLogPages,
 } from './product-file.ts';
 
@@ -165,6 +166,7 @@ function indexFor(budgetMs: number, { log, index, batches }: Work): WorkDone {
     indexed += count;
     if (count === 0 || performance.now() >= endMs) break;
   }
+  if (indexed === 0) shrinkIdleLog(index);
   const { position: indexedPosition } = indexProgress(index);
   return { indexed, indexedPosition, lastPosition: readLog(() => lastPosition(log)) };
 }

@@ -3,7 +3,7 @@
  * rebuild fills a file beside it and then gives that the next number, so that queries and indexing go
  * over from one complete file to the next.
  */
-import { readdirSync, renameSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
@@ -18,6 +18,8 @@ const filePattern = /^products-(\d{1,9})\.db$/;
 export const pageBytes = 4_096;
 /** Size of the write-ahead log at which it is moved into the file: large, as the same pages are written again and again. */
 export const usualLogPages = 16_000;
+/** Size of the write-ahead log above which it is moved into the file while there is nothing to index. */
+const idleLogBytesMax = 1_048_576;
 const buildingName = 'products.building.db';
 /** An index, or an unfinished one, and the files that SQLite creates next to it. */
 const anyFilePattern = /^products(-\d{1,9}|\.building)\.db(-wal|-shm|-journal)?$/;
@@ -116,6 +118,21 @@ function openForIndexing(file: string): Database {
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/**
+ * Empties a large write-ahead log: SQLite itself keeps the file at its largest size. Queries that read from it are not
+ * waited for; the next call tries again.
+ */
+export function shrinkIdleLog(database: Database): void {
+  const bytes = statSync(`${database.name}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes <= idleLogBytesMax) return;
+  database.pragma('busy_timeout = 0');
+  try {
+    database.pragma('wal_checkpoint(TRUNCATE)');
+  } finally {
+    database.pragma(`busy_timeout = ${busyTimeoutMs}`);
   }
 }
 

@@ -44,7 +44,14 @@ describe('its name', () => {
     const { findings, addresses } = await checkName({ publicUrl, resolveName: resolve });
     expect(findings).toMatchObject([{ state: 'warn' }]);
     expect(findings[0]?.message).toContain('on this machine alone');
+    expect(findings[0]?.advice).toContain('Make an A record');
     expect(addresses).toEqual(['127.0.1.1']);
+    // No DNS provider can help a trial.
+    const trial = await checkName({ publicUrl: 'https://localhost:8443', resolveName: resolve });
+    expect(trial.findings[0]).toMatchObject({
+      state: 'warn',
+      advice: expect.stringMatching(/^Fine/),
+    });
   });
 
   it('fails when nobody knows it', async () => {

@@ -1,7 +1,7 @@
 /** The index can be lost, damaged, built anew, and filled by several programs: the log makes it good. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -57,6 +57,26 @@ const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
 
 describe('the index', () => {
+  it('empties a large write-ahead log while there is nothing to index', async () => {
+    const world = await openProductWorld();
+    await world.index(...newsOf(20));
+    const file = join(world.dataDir, 'products-1.db');
+    const walBytes = () => statSync(`${file}-wal`).size;
+    // As after a burst; a connection that closes would move it into the file.
+    const burst = new Sqlite(file);
+    onTestFinished(() => void burst.close());
+    burst.pragma('wal_autocheckpoint = 0');
+    burst.exec('CREATE TABLE burst AS SELECT zeroblob(4000000)');
+    expect(walBytes()).toBeGreaterThan(4_000_000);
+    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
+    onTestFinished(() => indexing.stop());
+    await expect.poll(walBytes, { timeout: 10_000 }).toBe(0);
+    await world.deliver({ event: 'created', record: { Id: 'one more' } });
+    await expect
+      .poll(async () => (await countsOf(world)).alive, { timeout: 10_000 })
+      .toBe(expectedCounts(20).alive + 1);
+  });
+
   it('follows the log while notifications arrive', async () => {
     const world = await openProductWorld();
     const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });

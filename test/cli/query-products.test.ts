@@ -279,9 +279,20 @@ describe('a collection that is none', () => {
 describe('wrong words', () => {
   it.each<[string, RegExp]>([
     ['--bbox 1,2,3', /west,south,east,north in degrees, such as/],
-    ['--bbox 45,120,48,130', /Latitudes are from -90 to 90; did you mean 120,45,130,48\?/],
-    ['--bbox 5,48,11,45', /South \(48\) lies north of north \(45\)/],
-    ['--bbox 200,0,210,1', /Longitudes are from -180 to 180\./],
+    [
+      '--bbox 45,120,48,130',
+      /South \(120\) and north \(130\) are no latitudes, which go from -90 to 90\. .* Did you mean 120,45,130,48\?\n/,
+    ],
+    [
+      '--bbox 6,95,11,99',
+      /South \(95\) and north \(99\) are no latitudes, .* from -90 to 90\. The order is west,south,east,north\. Did you mean 95,6,99,11\?\n/,
+    ],
+    [
+      '--bbox 6,45,11,99',
+      /North \(99\) is no latitude, which goes from -90 to 90\. .*Did you mean 45,6,99,11\?\n/,
+    ],
+    ['--bbox 5,48,11,45', /South \(48\) is above north \(45\)\. .*Did you mean 5,45,11,48\?\n/],
+    ['--bbox 200,0,210,1', /West \(200\) and east \(210\) are no longitudes, .*-180 to 180\./],
     ['--bbox 5,45,5,48', /no area/],
     ['--bbox 5,45,6,45', /no area/],
     ['--bbox 180,0,-180,10', /same meridian\. For all the way round use -180,0,180,10\./],
@@ -299,9 +310,17 @@ describe('wrong words', () => {
     ['--sensed 2026-05-02..2026-05-01', /It ends before it begins: put 2026-05-01 first/],
     ['--sensed 2026-05-01T10:00:00Z', /A moment is no span of time: use 2026-05-01T10:00:00Z\.\./],
     ['--tile 31U', /tiles such as 31UFR/],
-    ['--tile 99UFR', /tiles such as 31UFR/],
+    ['--tile 99ZZZ', /99ZZZ is no tile: zones go from 1 to 60, .* C to X .*31UFR/],
+    ['--tile 31UFR,61UFR', /61UFR is no tile: zones go from 1 to 60/],
+    ['--tile 31UFI', /31UFI is no tile: .*without I and O/],
     ['--collection ,', /several with commas/],
-    ['--cloud-below many', /percentage above 0/],
+    [
+      '--cloud-below many',
+      /'many' is invalid\. Cloud cover is a number from 0 to 100 \(percent\)\. .*such as 20/,
+    ],
+    ['--cloud-below 200', /'200' is invalid\. Cloud cover is a number from 0 to 100/],
+    ['--cloud-below -5', /Cloud cover .*from 0 to 100/],
+    ['--cloud-below 0', /None has less than 0 percent/],
     ['--deleted --published 7d', /no publication date of deleted products: use --deleted 7d/],
     ['--orderby Name', /no order of products: use one of received, ContentDate\/Start/],
     ['--orderby DeletionDate', /no order of products/],

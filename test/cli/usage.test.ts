@@ -73,6 +73,18 @@ describe('earshot', () => {
 describe('wrong words', () => {
   it.each([
     ['qurey', /unknown command 'qurey'[\s\S]*Did you mean query\?[\s\S]*earshot --help/],
+    ['stauts', /unknown command 'stauts'[\s\S]*Did you mean status\?/],
+    ['tial', /Did you mean tail\?/],
+    ['query --lmiit 3', /Did you mean --limit\?/],
+    [
+      'query --columns evnet',
+      /unknown column "evnet"\. Did you mean event\? Use names from: position/,
+    ],
+    ['query products --columns clodu', /unknown column "clodu"\./],
+    [
+      'query products --columns tiel,foo',
+      /unknown columns "tiel", "foo"\. Did you mean tile\? Use/,
+    ],
     ['--verbose', /unknown option '--verbose'[\s\S]*earshot --help/],
     ['query --sinse 24h', /unknown option '--sinse'[\s\S]*--since[\s\S]*earshot query --help/],
     ['query --since', /'--since <time>' argument missing/],

@@ -60,8 +60,9 @@ export function queryCommand(io: Io): Command {
       `
 Fields of the JSON and CSV rows: position ackId productId productName event subscription
 subscriptionId notificationDate receivedAt source timesSeen. The table shows what identifies the
-product, and its name where the terminal has the width. Times are ISO 8601 UTC. In CSV, a text that
-a spreadsheet would take for a formula begins with an apostrophe.
+product, and its name where the terminal has the width; a narrow one gets shorter times and places,
+all in UTC and degrees. Times are ISO 8601 UTC. In CSV, a text that a spreadsheet would take for a
+formula begins with an apostrophe.
 
 Examples:
   $ earshot query --since 24h --event created

@@ -1,5 +1,6 @@
 /** The flags that several commands take: each is defined here once, with its help text. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { AppError } from '../domain/app-error.ts';
 import { wholeNumber } from './number-argument.ts';
 
 /** What the action of a command with `--json` gets, whichever of the two flags was given. */
@@ -31,6 +32,17 @@ export function sinceOption<Time>(parse: (text: string) => Time, of: string, not
 /** `--until`. */
 export function untilOption<Time>(parse: (text: string) => Time, of: string): Option {
   return new Option('--until <time>', `${of} before this time`).argParser(parse);
+}
+
+/** Throws `usage` where `--until` does not lie after `--since`. */
+export function refuseEmptySpan(command: Command): void {
+  const { since, until } = command.opts<Record<'since' | 'until', unknown>>();
+  if (typeof since !== 'number' || typeof until !== 'number' || since < until) return;
+  const show = (us: number) => new Date(us / 1000).toISOString();
+  throw new AppError(
+    'usage',
+    `--until (${show(until)}) is not after --since (${show(since)}): nothing could match. Exchange them, or leave one out.`,
+  );
 }
 
 /** `--yes`. */

@@ -84,8 +84,8 @@ function boundingBox(text: string): BoundingBox {
   }
 }
 
-function collections(text: string): FilterTree | undefined {
-  return anyNamed(text, (name) => {
+function collections(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (name) => {
     const short = /^S(\d)(P?)$/i.exec(name);
     // The catalogue writes all of its collections in capitals.
     const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
@@ -93,13 +93,13 @@ function collections(text: string): FilterTree | undefined {
   });
 }
 
-function types(text: string): FilterTree | undefined {
-  return anyNamed(text, (type) => attributeEquals('productType', type));
+function types(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (type) => attributeEquals('productType', type));
 }
 
 /** The catalogue has the serial letter in an attribute of its own. */
-function platforms(text: string): FilterTree | undefined {
-  return anyNamed(text, (name) => {
+function platforms(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (name) => {
     const match = /^S(?:ENTINEL-?)?(\d)(P?)([A-Z]?)$/i.exec(name.toUpperCase());
     if (match === null) return attributeEquals('platformShortName', name);
     const [, number = '', p = '', serial = ''] = match;
@@ -109,8 +109,8 @@ function platforms(text: string): FilterTree | undefined {
   });
 }
 
-function tiles(text: string): FilterTree | undefined {
-  return anyNamed(text, (tile) => {
+function tiles(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (tile) => {
     const [, zone = '', letters = ''] =
       /^T?(\d{1,2})([C-HJ-NP-X][A-HJ-NP-Z]{2})$/i.exec(tile) ?? [];
     if (letters === '' || Number(zone) < 1 || Number(zone) > 60) {
@@ -140,8 +140,14 @@ function attributeEquals(name: string, value: string): FilterTree {
   return attributeOf(name, 'String').eq(value).tree;
 }
 
-function anyNamed(text: string, condition: (value: string) => FilterTree): FilterTree | undefined {
+/** A flag that is repeated adds its values to those before. */
+function anyNamed(
+  text: string,
+  previous: FilterTree | undefined,
+  condition: (value: string) => FilterTree,
+): FilterTree | undefined {
   const values = text.split(',').map((value) => value.trim());
   if (values.includes('')) throw new InvalidArgumentError('Use one, or several with commas.');
-  return anyOf([...new Set(values)].map(condition)) ?? undefined;
+  const before = previous === undefined ? [] : [previous];
+  return anyOf([...before, ...[...new Set(values)].map(condition)]) ?? undefined;
 }

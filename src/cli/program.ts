@@ -1,6 +1,6 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { likelyNames } from '../filter/hints/nearest-name.ts';
 import { asCalled } from './called-as.ts';
 import type { Io } from './io.ts';
 import { addCommonFlags, dataDirOf, refuseEmptySpan } from './shared-flags.ts';
@@ -145,8 +145,7 @@ function withSuggestion(text: string, command: Command): string {
     kind === 'option'
       ? help.visibleOptions(command).flatMap(({ long }) => long ?? [])
       : help.visibleCommands(command).map((one) => one.name());
-  const begun = names.filter((name) => name.startsWith(word));
-  const near = begun.length > 0 ? begun : [nearestName(word, names)].filter((one) => one !== null);
+  const near = likelyNames(word, names);
   if (near.length === 0) return text;
   return `${text}(Did you mean ${near.length > 1 ? 'one of ' : ''}${near.join(', ')}?)\n`;
 }

@@ -2,7 +2,7 @@
 
 import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { likelyNames } from '../filter/hints/nearest-name.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './write-out.ts';
 
@@ -75,7 +75,7 @@ export function readColumnNames(text: string, valid: readonly string[]): string[
   const unknown = names.filter((name) => !valid.includes(name));
   if (unknown.length === 0) return [...new Set(names)];
   const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
-  const near = [...new Set(unknown.flatMap((name) => nearestName(name, valid) ?? []))];
+  const near = [...new Set(unknown.flatMap((name) => likelyNames(name, valid)))];
   const hint = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`;
   throw new AppError(
     'usage',

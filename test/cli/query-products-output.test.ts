@@ -199,7 +199,10 @@ describe('--columns', () => {
   });
 
   it.each([
-    ['tile,cloud', `unknown column "cloud". Use names from: ${fields.join(', ')}.`],
+    [
+      'tile,cloud',
+      `unknown column "cloud". Did you mean cloudCoverPercent? Use names from: ${fields.join(', ')}.`,
+    ],
     ['summary', 'unknown column "summary"'],
     ['', 'unknown column ""'],
     ['tile --output geojson', 'geojson has none. Use --output csv'],

@@ -7,6 +7,15 @@ import { told } from './product-samples.ts';
 const toTheEnd = ['tail', '--no-follow'];
 
 describe('tail --no-follow', () => {
+  it('alone says why it prints nothing', async () => {
+    const world = createWorld();
+    await world.fill(numbered(1, 2));
+    const { code, out, err } = await world.earshot(toTheEnd);
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toMatch(/nothing is printed\. Add --since, -n or --from start\.\n$/);
+    expect((await world.earshot([...toTheEnd, '--from', 'now'])).err).toBe('');
+  });
+
   it.each<[string, number[]]>([
     ['--from start', [1, 2, 3, 4]],
     ['--from 0', [1, 2, 3, 4]],

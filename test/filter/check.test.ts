@@ -114,6 +114,8 @@ describe('a trap is warned about', () => {
     ],
     ["Collection/Name eq «'SENTINEL2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
     ["Collection/Name eq «'Sentinel-1'»", 'unknown-collection', /Did you mean 'SENTINEL-1'/],
+    ["Collection/Name eq «'S2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
+    ["Collection/Name eq «'s-5p'»", 'unknown-collection', /Did you mean 'SENTINEL-5P'/],
     ["«contains(Name,'a')»", 'name-without-collection', /Collection\/Name eq/],
     [
       "Collection/Name eq 'SMOS' or «endswith(Name,'a')»",

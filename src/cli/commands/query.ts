@@ -117,7 +117,9 @@ async function query(io: Io, flags: QueryFlags): Promise<void> {
     };
     const options = { columns, wide: flags.wide === true };
     const count = await writeRows(io.stdout, form, noted(), store, options);
-    if (form === 'table') tellRest(io, count, limit, order, last);
+    if (form !== 'table') return;
+    if (count === 0) io.stderr.write(await nothingMatches(flags, store));
+    else tellRest(io, count, limit, order, last);
   });
 }
 
@@ -137,14 +139,19 @@ function tellRest(
   order: 'newest' | 'oldest',
   last: NotificationRow | undefined,
 ): void {
-  if (count === 0) io.stderr.write(nothingMatches);
-  if (count === 0 || count !== limit || last === undefined) return;
+  if (count !== limit || last === undefined) return;
   const bound = order === 'newest' ? '--before' : '--after';
   io.stderr.write(`${count} shown. For what may follow: the same with ${bound} ${last.position}\n`);
 }
 
-const nothingMatches =
-  "No notification matches. A --name must match as a whole, and case counts: '*T32TQM*'.\n";
+async function nothingMatches({ name }: QueryFlags, store: StoreReader): Promise<string> {
+  if ((await store.lastPosition()) === 0) return 'Nothing has been received yet.\n';
+  const advice =
+    name === undefined
+      ? 'Without flags, `earshot query` shows the newest.'
+      : "A --name must match as a whole, and case counts: '*T32TQM*'.";
+  return `No notification matches. ${advice}\n`;
+}
 
 /**
  * Prints one body exactly as it came, still encoded where it had a Content-Encoding; several are separated by a line

@@ -118,7 +118,13 @@ function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
 function refuseEmptySpan(io: Io, flags: TailFlags): void {
   const { reader, from = 'now', since, limit } = flags;
   const isFromNow = from === 'now' && since === undefined && limit === undefined;
-  if (reader !== undefined || !isFromNow || msUntilEnd(flags, io) > 0) return;
+  if (reader !== undefined || !isFromNow) return;
+  if (flags.follow === false && flags.from === undefined) {
+    io.stderr.write(
+      'tail starts with what arrives now, and --no-follow ends it there: nothing is printed. Add --since, -n or --from start.\n',
+    );
+  }
+  if (msUntilEnd(flags, io) > 0) return;
   throw new AppError(
     'usage',
     '--until has passed, and tail starts with what arrives now: nothing could be printed. Add --since, -n or --from start.',

@@ -4,6 +4,14 @@ import { editDistance } from '../../domain/edit-distance.ts';
 /** Names longer than this are no slip of a known one; comparing them would only cost time. */
 const lengthMax = 60;
 
+/** The known names that a word begins, else the nearest; none where nothing is near. */
+export function likelyNames(word: string, known: readonly string[]): string[] {
+  const begun = word === '' ? [] : known.filter((name) => name.startsWith(word));
+  if (begun.length > 0) return begun;
+  const nearest = nearestName(word, known);
+  return nearest === null ? [] : [nearest];
+}
+
 /** The nearest of the known names, when it is near enough to be meant; case does not matter. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   if (name.length > lengthMax) return null;

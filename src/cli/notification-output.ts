@@ -7,7 +7,7 @@ import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { type ProductRecord, recordIn } from '../filter/record-parts.ts';
 import { factsOfRecord } from '../store/products/product-rows.ts';
 import type { Output } from './io.ts';
-import { type ProductCells, productCells } from './products/product-cells.ts';
+import { type ProductCells, productCells, toShortMinute } from './products/product-cells.ts';
 import { type Column, chosenColumns, printTable } from './table.ts';
 import { writeForeign, writeOut } from './write-out.ts';
 
@@ -36,16 +36,46 @@ const usualColumns: readonly NotificationColumn[] = [
     title: 'position',
     value: ({ row }) => String(row.position),
     align: 'right',
-    optionalRank: 1,
+    optionalRank: 3,
   },
-  { title: 'received (UTC)', value: ({ row }) => shortTime(row.receivedAt) },
+  {
+    title: 'received (UTC)',
+    value: ({ row }) => shortTime(row.receivedAt),
+    short: {
+      title: 'received',
+      value: ({ row }) => toShortMinute(Date.parse(row.receivedAt) * 1000) ?? '-',
+    },
+  },
   { title: 'event', value: ({ row }) => row.event },
   { title: 'sat', value: ({ cells }) => cells.mission ?? '-' },
   { title: 'type', value: ({ cells }) => cells.type ?? '-' },
-  { title: 'sensed (UTC)', value: ({ cells }) => cells.sensed ?? '-', optionalRank: 0 },
-  { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' },
-  { title: 'cloud', value: ({ cells }) => cells.cloud ?? '-', align: 'right', optionalRank: 2 },
-  { title: 'place', value: ({ cells }) => cells.place ?? '-', optionalRank: 3 },
+  {
+    title: 'sensed (UTC)',
+    value: ({ cells }) => cells.sensed ?? '-',
+    optionalRank: 0,
+    wanted: true,
+    short: { title: 'sensed', value: ({ cells }) => cells.short.sensed ?? '-' },
+  },
+  {
+    title: 'tile/orbit',
+    value: ({ cells }) => cells.tile ?? '-',
+    short: { title: 'tile', value: ({ cells }) => cells.short.tile ?? '-' },
+  },
+  {
+    title: 'cloud',
+    value: ({ cells }) => cells.cloud ?? '-',
+    align: 'right',
+    optionalRank: 1,
+    wanted: true,
+    short: { title: 'cloud', value: ({ cells }) => cells.short.cloud ?? '-' },
+  },
+  {
+    title: 'place',
+    value: ({ cells }) => cells.place ?? '-',
+    optionalRank: 2,
+    wanted: true,
+    short: { title: 'place', value: ({ cells }) => cells.short.place ?? '-' },
+  },
   {
     title: 'product',
     value: ({ row }) => row.productName ?? row.productId,
@@ -53,6 +83,7 @@ const usualColumns: readonly NotificationColumn[] = [
     widthMin: 12,
     optionalRank: 5,
     requiredBy: ({ cells }) => cells.mission === null,
+    spanFrom: 'sat',
   },
   { title: 'subscription', value: ({ row }) => row.subscription ?? '-', optionalRank: 4 },
   { title: 'seen', value: ({ row }) => String(row.timesSeen), align: 'right', optionalRank: 6 },

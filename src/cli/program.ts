@@ -1,9 +1,9 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { likelyNames } from '../filter/hints/nearest-name.ts';
 import { asCalled } from './called-as.ts';
 import type { Io } from './io.ts';
-import { addCommonFlags, dataDirOf } from './shared-flags.ts';
+import { addCommonFlags, dataDirOf, refuseEmptySpan } from './shared-flags.ts';
 
 /** In the order of the help text. */
 const loaders = {
@@ -82,6 +82,7 @@ Data goes to standard output, everything else to standard error.`,
   for (const one of wanted) program.addCommand((await loaders[one as Name]())({ ...io, env }));
   program.hook('preAction', (_, action) => {
     refuseSurplusWord(action);
+    refuseEmptySpan(action);
     const dataDir = dataDirOf(action);
     if (dataDir !== undefined) env.EARSHOT_DATA_DIR = dataDir;
   });
@@ -123,8 +124,13 @@ function refuseSurplusWord(command: Command): void {
   const group = parent !== null && parent.args[0] !== command.name() ? parent : command;
   const code = 'commander.unknownCommand';
   if (group.commands.length > 0) group.error(`error: unknown command '${word}'`, { code });
+  // A shell has parted an expression in several words.
+  const quotes =
+    taken[0]?.name() === 'expression'
+      ? ` A text with blanks stands in quotes: "${args.join(' ')}"`
+      : '';
   command.error(
-    `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, not '${word}'.`,
+    `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, not '${word}'.${quotes}`,
     { code: 'commander.excessArguments' },
   );
 }
@@ -139,8 +145,7 @@ function withSuggestion(text: string, command: Command): string {
     kind === 'option'
       ? help.visibleOptions(command).flatMap(({ long }) => long ?? [])
       : help.visibleCommands(command).map((one) => one.name());
-  const begun = names.filter((name) => name.startsWith(word));
-  const near = begun.length > 0 ? begun : [nearestName(word, names)].filter((one) => one !== null);
+  const near = likelyNames(word, names);
   if (near.length === 0) return text;
   return `${text}(Did you mean ${near.length > 1 ? 'one of ' : ''}${near.join(', ')}?)\n`;
 }

@@ -1,5 +1,6 @@
 /** The flags that several commands take: each is defined here once, with its help text. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { AppError } from '../domain/app-error.ts';
 import { wholeNumber } from './number-argument.ts';
 
 /** What the action of a command with `--json` gets, whichever of the two flags was given. */
@@ -31,6 +32,17 @@ export function sinceOption<Time>(parse: (text: string) => Time, of: string, not
 /** `--until`. */
 export function untilOption<Time>(parse: (text: string) => Time, of: string): Option {
   return new Option('--until <time>', `${of} before this time`).argParser(parse);
+}
+
+/** Throws `usage` where `--until` does not lie after `--since`. */
+export function refuseEmptySpan(command: Command): void {
+  const { since, until } = command.opts<Record<'since' | 'until', unknown>>();
+  if (typeof since !== 'number' || typeof until !== 'number' || since < until) return;
+  const show = (us: number) => new Date(us / 1000).toISOString();
+  throw new AppError(
+    'usage',
+    `--until (${show(until)}) is not after --since (${show(since)}): nothing could match. Exchange them, or leave one out.`,
+  );
 }
 
 /** `--yes`. */
@@ -74,12 +86,12 @@ function addOutput(command: Command): void {
   });
 }
 
-/** Options that collect their values into a list are given as often as needed. */
+/** Options that collect their values, whose parser takes the previous ones, are given as often as needed. */
 function refuseRepetition(command: Command, option: Option): void {
+  if (option.variadic || (option.parseArg?.length ?? 0) > 1) return;
   let first: string | null | undefined;
   command.on(`option:${option.name()}`, (text: string | null) => {
-    const isList = Array.isArray(command.getOptionValue(option.attributeName()));
-    if (first !== undefined && text !== first && !isList) {
+    if (first !== undefined && text !== first) {
       const code = 'commander.conflictingOption';
       const values = `with '${first}' and '${text}'`;
       command.error(`error: option '${option.flags}' was given twice, ${values}. Use one.`, {

@@ -2,7 +2,7 @@
 
 import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { likelyNames } from '../filter/hints/nearest-name.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './write-out.ts';
 
@@ -16,8 +16,13 @@ export interface Column<Row> {
   widthMin?: number;
   /** Printed only where the terminal has the width for the whole column; lower ranks are added first. */
   optionalRank?: number;
-  /** Rows that say nothing without this column: one of them makes an optional column a required one. */
+  /** Where the terminal has no width for this optional column, those that have a short form are printed in it. */
+  wanted?: true;
+  short?: Pick<Column<Row>, 'title' | 'value'>;
+  /** Rows that say nothing without this optional column: where it is not printed, they have it in place of others. */
   requiredBy?: (row: Row) => boolean;
+  /** The title of the first of those others; all from there on. */
+  spanFrom?: string;
   /** Never cut, also where other columns are: the user asked for exactly this. */
   whole?: true;
 }
@@ -70,20 +75,12 @@ export function readColumnNames(text: string, valid: readonly string[]): string[
   const unknown = names.filter((name) => !valid.includes(name));
   if (unknown.length === 0) return [...new Set(names)];
   const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
-  const meant = [...new Set(unknown.flatMap((name) => similarNames(name, valid)))];
-  const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
+  const near = [...new Set(unknown.flatMap((name) => likelyNames(name, valid)))];
+  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
   throw new AppError(
     'usage',
     `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint} Use names from: ${valid.join(', ')}.`,
   );
-}
-
-/** A part of a name stands for the whole: `name` for `productName`. */
-function similarNames(name: string, valid: readonly string[]): string[] {
-  const part = name.toLowerCase();
-  const nearest = nearestName(name, valid);
-  const whole = part === '' ? [] : valid.filter((one) => one.toLowerCase().includes(part));
-  return whole.length > 0 ? whole.slice(0, 3) : nearest === null ? [] : [nearest];
 }
 
 /** Columns that show fields as they are in CSV, whole; absent values as `-`. */
@@ -107,6 +104,8 @@ export function widthOf({ isTTY, columns }: Output): number {
 interface Layout<Row> {
   columns: readonly Column<Row>[];
   widths: readonly number[];
+  /** A column that is not printed, but for rows that need it: in place of the columns from `at` on. */
+  span: { column: Column<Row>; at: number; width: number } | null;
 }
 
 function layoutOf<Row>(
@@ -114,11 +113,25 @@ function layoutOf<Row>(
   rows: readonly Row[],
   available: number,
 ): Layout<Row> {
+  const full = fittedLayout(columns, rows, available);
+  const lacks = columns.some((column) => column.wanted && !full.columns.includes(column));
+  if (!lacks) return full;
+  return fittedLayout(
+    columns.map((column) => ({ ...column, ...column.short })),
+    rows,
+    available,
+  );
+}
+
+function fittedLayout<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  available: number,
+): Layout<Row> {
   const measured = columns.map((column) => {
     const cells = [column.title, ...rows.map((row) => printable(column.value(row)))];
     const width = cells.reduce((most, cell) => Math.max(most, lengthOf(cell, column)), 0);
-    const { optionalRank: rank, requiredBy = () => false } = column;
-    return { column, width, rank: rank !== undefined && rows.some(requiredBy) ? undefined : rank };
+    return { column, width, rank: column.optionalRank };
   });
   const required = measured.filter(({ rank }) => rank === undefined);
   let total = -gap.length;
@@ -133,7 +146,20 @@ function layoutOf<Row>(
   }
   const shown = measured.filter((one) => chosen.has(one));
   const widths = fittedWidths(shown, available);
-  return { columns: shown.map(({ column }) => column), widths };
+  const layout = { columns: shown.map(({ column }) => column), widths };
+  return { ...layout, span: spanOf(columns, layout, available) };
+}
+
+function spanOf<Row>(
+  columns: readonly Column<Row>[],
+  { columns: shown, widths }: Pick<Layout<Row>, 'columns' | 'widths'>,
+  available: number,
+): Layout<Row>['span'] {
+  const column = columns.find(({ spanFrom }) => spanFrom !== undefined);
+  const at = shown.findIndex(({ title }) => title === column?.spanFrom);
+  if (column === undefined || at === -1 || shown.includes(column)) return null;
+  const before = widths.slice(0, at).reduce((sum, width) => sum + width + gap.length, 0);
+  return { column, at, width: Math.max(column.widthMin ?? flexibleWidthMin, available - before) };
 }
 
 function fittedWidths<Row>(
@@ -159,6 +185,12 @@ function titlesOf<Row>(layout: Layout<Row>): string {
 }
 
 function lineOf<Row>(layout: Layout<Row>, row: Row): string {
+  const { columns, span } = layout;
+  if (span?.column.requiredBy?.(row)) {
+    const cells = columns.slice(0, span.at).map(({ value }) => printable(value(row)));
+    const text = shorten(printable(span.column.value(row)), span.width);
+    return formatLine(layout, cells, [text]);
+  }
   return formatLine(
     layout,
     layout.columns.map(({ value }) => printable(value(row))),
@@ -169,13 +201,17 @@ function lengthOf<Row>(cell: string, { flexible, whole }: Column<Row>): number {
   return flexible || whole ? cell.length : Math.min(cell.length, fixedWidthMax);
 }
 
-function formatLine<Row>({ columns, widths }: Layout<Row>, cells: readonly string[]): string {
+function formatLine<Row>(
+  { columns, widths }: Layout<Row>,
+  cells: readonly string[],
+  rest: readonly string[] = [],
+): string {
   const padded = cells.map((cell, i) => {
     const [column, width = 0] = [columns[i], widths[i]];
     const text = column?.whole ? cell : shorten(cell, column?.flexible ? width : fixedWidthMax);
     return column?.align === 'right' ? text.padStart(width) : text.padEnd(width);
   });
-  return `${padded.join(gap).trimEnd()}\n`;
+  return `${[...padded, ...rest].join(gap).trimEnd()}\n`;
 }
 
 /** Cuts a text in the middle: both ends of a name say more. */

@@ -1,6 +1,7 @@
 /** Reads a GeoJSON file: for a filter in `earshot.config.ts`, and for a flag. */
 import { readFileSync } from 'node:fs';
 import { AppError } from '../domain/app-error.ts';
+import { readFaultOf } from '../domain/error-code.ts';
 import { readAreas } from '../filter/geometry/read-geojson.ts';
 
 /**
@@ -19,7 +20,9 @@ export function readGeoJsonFile<Path extends string | URL>(
 ): object {
   try {
     // Some editors begin a file with a byte order mark.
-    const value: unknown = JSON.parse(readText(path).replace(/^\ufeff/, ''));
+    const text = readText(path).replace(/^\ufeff/, '');
+    if (text.trim() === '') throw new AppError('invalid', 'it is empty');
+    const value: unknown = JSON.parse(text);
     readAreas(value);
     // It could not be read as GeoJSON were it none.
     return value as object;
@@ -34,7 +37,7 @@ export function readGeoJsonFile<Path extends string | URL>(
 
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  if ('code' in cause && cause.code === 'ENOENT') return 'there is no such file';
-  if ('code' in cause && cause.code === 'EISDIR') return 'it is a folder';
-  return cause.message.replace(/\.$/, '');
+  if (cause instanceof SyntaxError) return `it is no JSON (${cause.message})`;
+  if (cause instanceof AppError || !('code' in cause)) return cause.message.replace(/\.$/, '');
+  return readFaultOf(cause);
 }

@@ -4,3 +4,16 @@
 export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
+
+/** Why a file cannot be read, in words that follow a colon. */
+export function readFaultOf(error: unknown): string {
+  const code = errorCodeOf(error);
+  return readFaults[code] ?? `the system says ${code}`;
+}
+
+const readFaults: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'this user may not read it',
+};

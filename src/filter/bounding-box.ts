@@ -8,7 +8,7 @@ const edgeMaxDegrees = 90;
 const advice = 'The order is west,south,east,north.';
 
 export interface BoundingBox {
-  /** A polygon, or a point for a box without extent. With west beyond east it crosses the antimeridian. */
+  /** A point for a box without extent; two polygons for one across the antimeridian, with west beyond east. */
   geometry: Geometry;
   /** What the box does that the writer may not have meant; null for nothing. */
   warning: string | null;
@@ -27,16 +27,27 @@ function readBox(text: string): Box {
     throw invalid('Use west,south,east,north in degrees, such as 5.5,45,11,48.');
   }
   const box = { west, south, east, north };
-  if (Math.abs(west) > 180 || Math.abs(east) > 180) {
-    throw invalid(`Longitudes are from -180 to 180${hintOfOrder(box)}. ${advice}`);
-  }
-  if (Math.abs(south) > 90 || Math.abs(north) > 90) {
-    throw invalid(`Latitudes are from -90 to 90${hintOfOrder(box)}. ${advice}`);
-  }
+  requireDegrees(box, { west, east }, 'longitude', 180);
+  requireDegrees(box, { south, north }, 'latitude', 90);
   if (south > north) {
-    throw invalid(`South (${south}) lies north of north (${north}). ${advice}`);
+    const upright = [west, north, east, south].join(',');
+    throw invalid(`South (${south}) is above north (${north}). ${advice} Did you mean ${upright}?`);
   }
   return box;
+}
+
+function requireDegrees(
+  box: Box,
+  sides: Readonly<Record<string, number>>,
+  kind: 'longitude' | 'latitude',
+  most: number,
+): void {
+  const beyond = Object.entries(sides).filter(([, value]) => Math.abs(value) > most);
+  if (beyond.length === 0) return;
+  const which = beyond.map(([side, value]) => `${side} (${value})`).join(' and ');
+  const verb = beyond.length === 1 ? `is no ${kind}, which goes` : `are no ${kind}s, which go`;
+  const sentence = `${which} ${verb} from -${most} to ${most}.`;
+  throw invalid(`${sentence[0]?.toUpperCase()}${sentence.slice(1)} ${advice}${hintOfOrder(box)}`);
 }
 
 /**
@@ -59,7 +70,7 @@ function hintOfOrder(box: Box): string {
   const { west, south, east, north } = box;
   const swapped = Math.abs(south) <= 180 && Math.abs(north) <= 180;
   const fits = swapped && Math.abs(west) <= 90 && Math.abs(east) <= 90;
-  return fits ? `; did you mean ${latitudesSwapped(box)}?` : '';
+  return fits ? ` Did you mean ${latitudesSwapped(box)}?` : '';
 }
 
 function invalid(message: string): AppError {
@@ -70,7 +81,7 @@ function geometryOf(box: Box): Geometry {
   const { west, south, east, north } = box;
   const width = widthOf(box);
   if (width === 0 && south === north) return { type: 'Point', coordinates: [west, south] };
-  if (width > 0 && south < north) return { type: 'Polygon', coordinates: [outline(box)] };
+  if (width > 0 && south < north) return polygonOf(box);
   if (west !== east && width === 0) {
     throw invalid(
       `The box has no width: 180 and -180 are the same meridian. For all the way round use -180,${south},180,${north}.`,
@@ -84,16 +95,24 @@ function widthOf({ west, east }: Box): number {
   return east >= west ? east - west : east + 360 - west;
 }
 
+/** Cut at the antimeridian (RFC 7946, 3.1.9): how the catalogue reads an edge across it is not known. */
+function polygonOf(box: Box): Geometry {
+  const [west, east] = [box.west === 180 ? -180 : box.west, box.east === -180 ? 180 : box.east];
+  if (west < east) return { type: 'Polygon', coordinates: [outline({ ...box, west, east })] };
+  const parts = [
+    { ...box, east: 180 },
+    { ...box, west: -180 },
+  ];
+  return { type: 'MultiPolygon', coordinates: parts.map((part) => [outline(part)]) };
+}
+
 /** Counter-clockwise, closed, with points between where an edge is long. */
-function outline(box: Box): Ring {
-  const { west, south, east, north } = box;
-  const width = widthOf(box);
+function outline({ west, south, east, north }: Box): Ring {
+  const width = east - west;
   const steps = Math.ceil(width / edgeMaxDegrees);
-  const longitudes = Array.from({ length: steps + 1 }, (_, i) => {
-    if (i === steps) return east;
-    const longitude = west + (width * i) / steps;
-    return longitude > 180 ? longitude - 360 : longitude;
-  });
+  const longitudes = Array.from({ length: steps + 1 }, (_, i) =>
+    i === steps ? east : west + (width * i) / steps,
+  );
   const along = (latitude: number) => longitudes.map((one): Position => [one, latitude]);
   return [...along(south), ...along(north).toReversed(), [west, south]];
 }

@@ -140,6 +140,12 @@ export function requireDatabase(dataDir: string): void {
       { cause },
     );
   }
+  if (statSync(dataDir, { throwIfNoEntry: false })?.isFile()) {
+    throw new AppError(
+      'configuration',
+      `${dataDir} is a file, not a data directory. Name the folder that holds ${databaseFileName}, with --data-dir or EARSHOT_DATA_DIR.`,
+    );
+  }
   throw new AppError(
     'configuration',
     `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR or --data-dir to the data directory of the receiver, or run \`earshot start\` first.`,

@@ -155,18 +155,19 @@ describe('--subscription', () => {
 describe('filter explain', () => {
   const filter = `${collection} and Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'timeliness' and a/OData.CSC.StringAttribute/Value eq 'NRT')`;
 
-  it('says the filter in words, and what the index answers of it', async () => {
+  it('says the filter in words, and with --plan what the index answers of it', async () => {
     const world = await createProductWorld();
     await world.earshot(['query', 'products', '--count']);
     const { code, out, err } = await world.earshot(['filter', 'explain', filter]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness[\s\S]*With the product index:/);
-    expect(out).toMatch(/by records {2}.*timeliness/);
-    expect(out).not.toMatch(/^plan|SEARCH|SCAN/m);
+    expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness/);
+    expect(out).not.toMatch(/index|narrowed|by columns|by records|^plan|SEARCH|SCAN/m);
     const withPlan = await world.earshot(['filter', 'explain', filter, '--plan']);
     expect(withPlan.out.startsWith(out.trimEnd())).toBe(true);
+    expect(withPlan.out).toMatch(/With the product index:\nnarrowed by +\S/);
+    expect(withPlan.out).toMatch(/by records {2}.*timeliness/);
     expect(withPlan.out).toMatch(/^plan {8}(?:SEARCH|SCAN) /m);
-    const { out: json } = await world.earshot(['filter', 'explain', filter, '--json']);
+    const { out: json } = await world.earshot(['filter', 'explain', filter, '--plan', '--json']);
     expect(JSON.parse(json)).toMatchObject({
       entity: 'Products',
       canonical: expect.stringContaining('timeliness'),
@@ -175,9 +176,12 @@ describe('filter explain', () => {
     });
   });
 
-  it('says only the words without a data directory, and that it does', async () => {
+  it('needs no data directory for the words, and says that --plan does', async () => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
-    const { code, out, err } = await runCommand(['filter', 'explain', filter], { env });
+    const words = await runCommand(['filter', 'explain', filter, '--json'], { env });
+    expect(words).toMatchObject({ code: 0, err: '' });
+    expect(JSON.parse(words.out)).toMatchObject({ index: null });
+    const { code, out, err } = await runCommand(['filter', 'explain', filter, '--plan'], { env });
     expect(code).toBe(0);
     expect(out).toContain('timeliness');
     expect(out).not.toContain('product index');

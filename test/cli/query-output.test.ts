@@ -169,12 +169,18 @@ describe('the table', () => {
     const sample = { id: 'product-1', name: sentinel2, cloud: 19.96, area: box };
     const sensed = '2026-05-01T10:30:21Z';
     await world.fill([told({ ...sample, sensed }), told({ ...sample, id: 'product-2' })]);
-    const line = '2026-05-02 11:00:00  created  S2A  S2MSI2A  2026-05-01 10:30  31UFR R108  19.9 %';
     const { out } = await world.earshot(['query'], { isTTY: true, columns: 80 });
+    const short = '05-02 11:00Z  created  S2A  S2MSI2A  2026-05-01  31UFR  19.9%  52N 6E';
     // The second record has no time: it is that of the name.
-    expect(out.split('\n').slice(1)).toEqual([line, line, '']);
-    const medium = (await world.earshot(['query'], { isTTY: true, columns: 108 })).out;
-    expect(medium).toContain(`${line}  51.5°N 5.5°E\n`);
+    expect(out.split('\n')).toEqual([
+      'position  received      event    sat  type     sensed      tile   cloud  place',
+      `       2  ${short}`,
+      `       1  ${short}`,
+      '',
+    ]);
+    const line = '2026-05-02 11:00:00  created  S2A  S2MSI2A  2026-05-01 10:30  31UFR R108  19.9 %';
+    const medium = (await world.earshot(['query'], { isTTY: true, columns: 100 })).out;
+    expect(medium).toContain(`${line}  51.5°N 5.5°E`);
     const wide = (await world.earshot(['query', '--wide'], { isTTY: true, columns: 80 })).out;
     expect(wide).toContain(`  51.5°N 5.5°E  ${sentinel2}  sea-ice`);
   });

@@ -139,7 +139,18 @@ describe('query', () => {
   it('says on stderr that nothing matches, and is done', async () => {
     const { code, out, err } = await world.earshot(['query', '--product-id', 'none']);
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toMatch(/^No notification matches\. A --name must match as a whole/);
+    expect(err).toBe('No notification matches. Without flags, `earshot query` shows the newest.\n');
+    const named = await world.earshot(['query', '--name', 'S2A']);
+    expect(named.err).toMatch(/^No notification matches\. A --name must match as a whole/);
+  });
+
+  it('says of an empty log that nothing has been received', async () => {
+    const own = createWorld();
+    await own.fill([]);
+    expect(await own.earshot(['query'])).toMatchObject({
+      code: 0,
+      err: 'Nothing has been received yet.\n',
+    });
   });
 
   it('shows 50 rows to a person, all of them to a program', async () => {

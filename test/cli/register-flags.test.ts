@@ -49,6 +49,21 @@ describe('register with product flags', () => {
     expect(again).toMatchObject({ code: 0 });
   });
 
+  it.each([
+    ['48,6,45,11', 1, 2],
+    ['177,-20,-178,-12', 0, 2],
+    ['177,-20,-180,-12', 0, 1],
+    ['5,45,11,48', 0, 1],
+  ])('warns of --bbox %s only about its own numbers', async (box, warnings, parts) => {
+    const world = await openAccountWorld();
+    const done = await world.run(['register', `--bbox=${box}`, '--dry-run']);
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.err.match(/warning/g) ?? []).toHaveLength(warnings);
+    const [, filter = ''] = /Filter: (.*)\n/.exec(done.err) ?? [];
+    expect(filter.match(/\(\(-?\d/g)).toHaveLength(parts);
+    expect(await runCommand(['filter', 'check', filter])).toMatchObject({ code: 0, out: '' });
+  });
+
   it('reports how many products of the last week match, before anything is changed', async () => {
     const world = await openAccountWorld({
       sandbox: { past: { durationMs: 20 * 86_400_000, productsPerDay: 50 } },
@@ -104,7 +119,7 @@ describe('register with product flags', () => {
   it.each<[string[], RegExp]>([
     [['--area', 'nowhere.geojson'], /--area: nowhere\.geojson cannot be read as GeoJSON/],
     [['--area', 'a.geojson', '--intersects', 'b.geojson'], /cannot be used with option '--area/],
-    [['--cloud-below', 'much'], /percentage above 0/],
+    [['--cloud-below', 'much'], /number from 0 to 100/],
     [['--sensed', '7d'], /unknown option '--sensed'/],
     [['--subscription', 'My Alps'], /lower-case letters, digits and dashes/],
   ])('refuses %j with the reason', async (flags, reason) => {

@@ -150,6 +150,21 @@ describe('earshot restore --check', () => {
     expect((await run(['restore', '--check', join(dataDir, 'earshot.db')])).code).toBe(2);
     expect((await run(['restore', '--check', `${file}.none`])).code).toBe(2);
   });
+
+  it.each([
+    ['nothing.db', 'there is no such file'],
+    ['', 'it is a folder'],
+  ])('says of %o in plain words why it is no backup', async (name, reason) => {
+    const { folder, run } = await openWorld();
+    const path = join(folder, name);
+    for (const flags of [[], ['--check']]) {
+      const { code, err } = await run(['restore', path, ...flags]);
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: `earshot: ${path} cannot be read: ${reason}. Name a file that \`earshot backup\` has written; \`earshot backup list\` shows them.\n`,
+      });
+    }
+  });
 });
 
 describe('a backup of somebody else that means harm', () => {

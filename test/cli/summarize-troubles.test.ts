@@ -25,7 +25,7 @@ describe('a slip on the command line', () => {
       /--since and --filter: say what is to be written, --each or --digest/,
     ],
     ['--each --since 2027-01-01', /--since must lie before --until, and before now/],
-    ['--digest day --since 1h --until 2h', /--since must lie before --until/],
+    ['--digest day --since 1h --until 2h', /is not after --since/],
     ['--digest hour --since 365d', /8760 windows, each of which is a request/],
     ['--each', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
     ['--dry', /unknown option '--dry'[\s\S]*earshot summarize --help/],
@@ -87,7 +87,9 @@ describe('a service that asks for a pause', () => {
     world.sandbox.inference.change({ retryAfterSeconds: 121, next: { rateLimited: 2 } });
     const long = await world.summarize(['--each']);
     expect(long.code).toBe(1);
-    expect(long.err).toMatch(/was asked too often \(429\).*next retry 2026-05-02 12:0\d UTC/);
+    expect(long.err).toMatch(
+      /was asked too often \(429\).*Try again in 3 minutes\. If .* next retry 2026-05-02 12:0\d UTC/,
+    );
     const later = await world.summarize(['--each'], { nowUs: () => nowUs + 600_000_000 });
     expect(later.code).toBe(0);
     expect(world.sandbox.inference.totals()).toMatchObject({

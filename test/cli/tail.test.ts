@@ -7,6 +7,15 @@ import { told } from './product-samples.ts';
 const toTheEnd = ['tail', '--no-follow'];
 
 describe('tail --no-follow', () => {
+  it('alone says why it prints nothing', async () => {
+    const world = createWorld();
+    await world.fill(numbered(1, 2));
+    const { code, out, err } = await world.earshot(toTheEnd);
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toMatch(/nothing is printed\. Add --since, -n or --from start\.\n$/);
+    expect((await world.earshot([...toTheEnd, '--from', 'now'])).err).toBe('');
+  });
+
   it.each<[string, number[]]>([
     ['--from start', [1, 2, 3, 4]],
     ['--from 0', [1, 2, 3, 4]],
@@ -132,25 +141,39 @@ describe('the lines of tail', () => {
   ];
   const all = ['tail', '--from', 'start', '--no-follow'];
   const known = [
-    '2026-05-02 11:00:00  created   S2A  S2MSI2A         31UFR R108       19.9 %',
-    '2026-05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  10.5°N 180.0°E',
+    '2026-05-02 11:00:00  created   S2A  S2MSI2A         31UFR R108  19.9 %  10.5°N 180.0°E',
+    '2026-05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  60000               10.5°N 180.0°E',
     '2026-05-02 11:00:00  created   unknown',
   ];
 
-  it.each([80, 100])('are aligned and fit %i columns without names', async (columns) => {
+  it.each([
+    [100, known],
+    [
+      80,
+      [
+        '2026-05-02 11:00:00  created   S2A  S2MSI2A         31UFR R108  19.9%  11N 180E',
+        '2026-05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  60000              11N 180E',
+        '2026-05-02 11:00:00  created   unknown',
+      ],
+    ],
+  ])('have cloud cover and place, aligned within %i columns', async (columns, lines) => {
     const world = createWorld();
     await world.fill(products);
     const { out } = await world.earshot(all, { isTTY: true, columns });
-    expect(out.split('\n')).toEqual([...known, '']);
+    expect(out.split('\n')).toEqual([...lines, '']);
+    const tail = world.start(['tail', '--follow', '--from', 'start'], { isTTY: true, columns });
+    await vi.waitUntil(() => tail.out().split('\n').length === 4, 10_000);
+    tail.stop();
+    expect((await tail.ended).out).toBe(out);
   });
 
   it('have the whole name on a wide terminal, in a pipe and with --wide', async () => {
     const world = createWorld();
     await world.fill(products);
-    const [first, second] = known.map((line) => line.padEnd(75));
+    const [first, second] = known.map((line) => line.padEnd(86));
     const lines = [`${first}  ${name}`, `${second}  ${radar}`, known[2], ''];
     const ways = [
-      { isTTY: true, columns: 160 },
+      { isTTY: true, columns: 170 },
       { isTTY: false, columns: 80 },
     ];
     for (const way of ways) expect((await world.earshot(all, way)).out.split('\n')).toEqual(lines);

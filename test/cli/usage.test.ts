@@ -108,12 +108,34 @@ describe('earshot', () => {
 describe('wrong words', () => {
   it.each([
     ['qurey', /unknown command 'qurey'[\s\S]*Did you mean query\?[\s\S]*earshot --help/],
+    ['stauts', /unknown command 'stauts'[\s\S]*Did you mean status\?/],
+    ['tial', /Did you mean tail\?/],
+    ['query --lmiit 3', /Did you mean --limit\?/],
+    [
+      'query --columns evnet',
+      /unknown column "evnet"\. Did you mean event\? Use names from: position/,
+    ],
+    ['query products --columns clodu', /unknown column "clodu"\./],
+    [
+      'query products --columns tiel,foo',
+      /unknown columns "tiel", "foo"\. Did you mean tile\? Use/,
+    ],
     ['--verbose', /unknown option '--verbose'[\s\S]*earshot --help/],
     ['query --sinse 24h', /unknown option '--sinse'[\s\S]*--since[\s\S]*earshot query --help/],
     ['query --since', /'--since <time>' argument missing/],
     ['query --since yesterday', /90m, 24h, 7d or a date such as/],
     ['query --since 2026-02-30', /90m, 24h, 7d or a date such as/],
     ['query --until 24', /90m, 24h, 7d or a date such as/],
+    ...['query', 'tail', 'tail --no-follow', 'query products', 'filter test true'].map(
+      (line): [string, RegExp] => [
+        `${line} --since 2026-05-01 --until 2026-04-01`,
+        /--until \(2026-04-01T00:00:00\.000Z\) is not after --since \(2026-05-01T00:00:00\.000Z\): nothing could match\. Exchange them/,
+      ],
+    ),
+    [
+      "filter check Collection/Name eq 'SENTINEL-2'",
+      /takes 1, not 'eq'\. A text with blanks stands in quotes: "Collection\/Name eq 'SENTINEL-2'"/,
+    ],
     ['query --limit ten', /'ten' is invalid[\s\S]*whole number from 1/],
     ['query --limit 0', /whole number from 1/],
     ['query --limit=-1', /whole number from 1/],
@@ -181,6 +203,15 @@ describe('--data-dir', () => {
     const { err } = await runCommand(line.split(' '), { env });
     expect(err).toContain('There is no database in /nonexistent/named.');
   });
+});
+
+it('--data-dir that is a file is called one', async () => {
+  const file = import.meta.filename;
+  const { code, err } = await runCommand(['query', '--data-dir', file]);
+  expect(code).toBe(2);
+  expect(err).toContain(
+    `earshot: ${file} is a file, not a data directory. Name the folder that holds earshot.db, with --data-dir or EARSHOT_DATA_DIR.\n`,
+  );
 });
 
 describe('a group without a command', () => {

@@ -114,6 +114,8 @@ describe('a trap is warned about', () => {
     ],
     ["Collection/Name eq «'SENTINEL2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
     ["Collection/Name eq «'Sentinel-1'»", 'unknown-collection', /Did you mean 'SENTINEL-1'/],
+    ["Collection/Name eq «'S2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
+    ["Collection/Name eq «'s-5p'»", 'unknown-collection', /Did you mean 'SENTINEL-5P'/],
     ["«contains(Name,'a')»", 'name-without-collection', /Collection\/Name eq/],
     [
       "Collection/Name eq 'SMOS' or «endswith(Name,'a')»",
@@ -215,6 +217,37 @@ describe('a trap is warned about', () => {
   });
 });
 
+describe('a bare attribute name', () => {
+  const double = (rest: string) =>
+    attribute('Double', "att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value ")
+      .replace('a:', 'att:')
+      .replace(/\)$/, `${rest})`);
+  it.each([
+    ['cloudCover lt 20', double('lt 20')],
+    ['cloudcover ge 20.50', double('ge 20.50')],
+    ["cloudCover lt '20'", double('lt 20')],
+    ['cloudCoverPercentage le 7', double('le 7')],
+    ['cloudCover in (1,2)', `(${double('eq 1')} or ${double('eq 2')})`],
+  ])('%s is answered with the complete condition', (text, correct) => {
+    const [finding] = checkFilter(text, 'Products').findings.filter(
+      ({ severity }) => severity === 'error',
+    );
+    expect(finding?.hint).toContain(`: ${correct}`);
+    expect(checkFilter(correct, 'Products').findings).toEqual([]);
+  });
+
+  it.each([
+    ['tileId eq 31', "'tileId' and att/OData.CSC.StringAttribute/Value eq '31'"],
+    ["relativeOrbitNumber ne '15'", 'Attribute/Value ne 15'],
+    ['processingDate gt 2024-05-01', 'Value gt 2024-05-01'],
+    ["contains(tileId,'31U')", "Value eq '…'"],
+    [`tileId eq '${'x'.repeat(400)}'`, "Value eq '…'"],
+  ])('%s is shown as the condition that can be written', (text, part) => {
+    const [finding] = checkFilter(text, 'Products').findings;
+    expect(finding?.hint).toContain(part);
+  });
+});
+
 /** An attribute, the kinds that a condition names for it, and the value. */
 const cast = (name: string, outer: string, inner: string, value: string) =>
   `Attributes/OData.CSC.${outer}Attribute/any(a:a/Name eq '${name}' and a/OData.CSC.${inner}Attribute/Value ${value})`;
@@ -222,7 +255,8 @@ const cast = (name: string, outer: string, inner: string, value: string) =>
 describe('the kinds of an attribute as current clients write them', () => {
   it.each([
     [cast('relativeOrbitNumber', 'Integer', 'String', 'eq 122'), ['attribute-cast']],
-    [cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15'), ['attribute-kind']],
+    [cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15'), ['attribute-cast']],
+    [cast('relativeOrbitNumber', 'String', 'Double', 'eq 15'), ['attribute-kind']],
     [
       cast('relativeOrbitNumber', 'String', 'String', "eq '15'"),
       ['attribute-kind', 'attribute-value'],
@@ -243,6 +277,15 @@ describe('the kinds of an attribute as current clients write them', () => {
     expect(tree).not.toBeNull();
     expect(findings.map(({ severity }) => severity)).toEqual(codes.map(() => 'warning'));
     expect(findings.map(({ code }) => code)).toEqual(codes);
+  });
+
+  it('bring no hint and no doubt where the kind beside the value fits the attribute', () => {
+    const text = cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15');
+    const [finding] = checkFilter(text, 'Products').findings;
+    expect(finding?.hint).toBeUndefined();
+    expect(finding?.message).toBe(
+      'The condition names two kinds, String and Integer. The value decides: it is compared as a number.',
+    );
   });
 
   it('bring no hint to put a number of a numeric or unknown attribute in quotes', () => {

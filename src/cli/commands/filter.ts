@@ -60,13 +60,14 @@ Examples:
 
 function explainCommand(io: Io): Command {
   return withFilter(new Command('explain'))
-    .description('Say a filter in plain words, and what of it the product index answers.')
-    .option('--plan', "SQLite's query plan, too")
-    .option('--json', 'as JSON: entity canonical words index (null without a data directory)')
+    .description('Say a filter in plain words.')
+    .option('--plan', 'add which parts the product index answers, and how SQLite finds them')
+    .option('--json', 'as JSON: entity canonical words index (null without --plan)')
     .addHelpText(
       'after',
       `
-Fields of index in --json: narrowedBy byColumns byRecords plan (with or without --plan).
+Fields of index in --json: narrowedBy byColumns byRecords plan. It is null without a data
+directory, too.
 
 Example:
   $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"`,

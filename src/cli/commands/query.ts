@@ -60,8 +60,9 @@ export function queryCommand(io: Io): Command {
       `
 Fields of the JSON and CSV rows: position ackId productId productName event subscription
 subscriptionId notificationDate receivedAt source timesSeen. The table shows what identifies the
-product, and its name where the terminal has the width. Times are ISO 8601 UTC. In CSV, a text that
-a spreadsheet would take for a formula begins with an apostrophe.
+product, and its name where the terminal has the width; a narrow one gets shorter times and places,
+all in UTC and degrees. Times are ISO 8601 UTC. In CSV, a text that a spreadsheet would take for a
+formula begins with an apostrophe.
 
 Examples:
   $ earshot query --since 24h --event created
@@ -116,7 +117,9 @@ async function query(io: Io, flags: QueryFlags): Promise<void> {
     };
     const options = { columns, wide: flags.wide === true };
     const count = await writeRows(io.stdout, form, noted(), store, options);
-    if (form === 'table') tellRest(io, count, limit, order, last);
+    if (form !== 'table') return;
+    if (count === 0) io.stderr.write(await nothingMatches(flags, store));
+    else tellRest(io, count, limit, order, last);
   });
 }
 
@@ -136,14 +139,19 @@ function tellRest(
   order: 'newest' | 'oldest',
   last: NotificationRow | undefined,
 ): void {
-  if (count === 0) io.stderr.write(nothingMatches);
-  if (count === 0 || count !== limit || last === undefined) return;
+  if (count !== limit || last === undefined) return;
   const bound = order === 'newest' ? '--before' : '--after';
   io.stderr.write(`${count} shown. For what may follow: the same with ${bound} ${last.position}\n`);
 }
 
-const nothingMatches =
-  "No notification matches. A --name must match as a whole, and case counts: '*T32TQM*'.\n";
+async function nothingMatches({ name }: QueryFlags, store: StoreReader): Promise<string> {
+  if ((await store.lastPosition()) === 0) return 'Nothing has been received yet.\n';
+  const advice =
+    name === undefined
+      ? 'Without flags, `earshot query` shows the newest.'
+      : "A --name must match as a whole, and case counts: '*T32TQM*'.";
+  return `No notification matches. ${advice}\n`;
+}
 
 /**
  * Prints one body exactly as it came, still encoded where it had a Content-Encoding; several are separated by a line

@@ -170,7 +170,7 @@ async function carryOutRegister(
 }
 
 function notAsWanted(excess: readonly string[]): AppError {
-  const message = 'The account is not as wanted. `earshot register` mends it.';
+  const message = 'The account is not as wanted. `earshot register` changes it.';
   return new AppError('differences', message, { details: excess });
 }
 

@@ -63,9 +63,9 @@ export function tailCommand(io: Io): Command {
 -n N starts with the last N rows that match. Both can be combined; --reader and --from state the
 start themselves, so neither goes with them.
 
-Lines have time of receipt (UTC), event, satellite, product type, tile or place, cloud cover, and
-the product's name where the terminal has the width. json and ndjson are the same: one JSON object
-per line, with the fields of \`earshot query\`.
+Lines have time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
+and the product's name where the terminal has the width. json and ndjson are the same: one JSON
+object per line, with the fields of \`earshot query\`.
 
 A named reader is stored after its rows are written: after a crash some may come again, none is
 left out. The same name keeps one position, whatever the filter.
@@ -119,7 +119,13 @@ function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
 function refuseEmptySpan(io: Io, flags: TailFlags): void {
   const { reader, from = 'now', since, limit } = flags;
   const isFromNow = from === 'now' && since === undefined && limit === undefined;
-  if (reader !== undefined || !isFromNow || msUntilEnd(flags, io) > 0) return;
+  if (reader !== undefined || !isFromNow) return;
+  if (flags.follow === false && flags.from === undefined) {
+    io.stderr.write(
+      'tail starts with what arrives now, and --no-follow ends it there: nothing is printed. Add --since, -n or --from start.\n',
+    );
+  }
+  if (msUntilEnd(flags, io) > 0) return;
   throw new AppError(
     'usage',
     '--until has passed, and tail starts with what arrives now: nothing could be printed. Add --since, -n or --from start.',
@@ -190,7 +196,11 @@ function lineWriter(
 }
 
 /** Widths of columns from the satellite on: lines stream, so nothing can be measured before. */
-const cellWidths = [3, 14, 14, 7] as const;
+const cellWidths = [3, 14, 10, 6, 14] as const;
+/** The same on a terminal that is too narrow for them. */
+const narrowWidths = [3, 14, 10, 5, 8] as const;
+const beginWidth = 29;
+const fullWidth = cellWidths.reduce((sum, width) => sum + 2 + width, beginWidth);
 
 /** Columns that the terminal has no width for are left out, from the last on. */
 function lineOf(row: NotificationRow, cells: ProductCells, width: number): string {
@@ -198,10 +208,12 @@ function lineOf(row: NotificationRow, cells: ProductCells, width: number): strin
   const time = receivedAt.slice(0, 19).replace('T', ' ');
   const begin = `${time}  ${shorten(printable(event), 12).padEnd(8)}`;
   const name = printable(row.productName ?? row.productId);
-  const { mission, type, where, cloud } = cells;
+  const { mission, type, tile } = cells;
   if (mission === null) return `${begin}  ${shorten(name, Math.max(12, width - begin.length - 2))}`;
-  const columns = [mission, type, where, cloud?.padStart(7)].map((cell, i) =>
-    shorten(printable(cell ?? ''), cellWidths[i] ?? 0).padEnd(cellWidths[i] ?? 0),
+  const [widths, { cloud, place }] =
+    width < fullWidth ? [narrowWidths, cells.short] : [cellWidths, cells];
+  const columns = [mission, type, tile, cloud?.padStart(widths[3]), place].map((cell, i) =>
+    shorten(printable(cell ?? ''), widths[i] ?? 0).padEnd(widths[i] ?? 0),
   );
   let line = begin;
   for (const part of [...columns, name]) {

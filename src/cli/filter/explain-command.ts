@@ -1,4 +1,4 @@
-/** `earshot filter explain`: a filter in plain words, and what of it the product index answers. */
+/** `earshot filter explain`: a filter in plain words, and with --plan what of it the product index answers. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDataConfig } from '../../config/read-config.ts';
@@ -23,17 +23,14 @@ export async function explainFilter(
 ): Promise<void> {
   const filter = readFilter(text, entity, io);
   const words = filter === null ? ['Everything matches.'] : describeFilter(filter);
-  const index = await indexPart({ entity, filter }, io);
+  const index = plan === true ? await indexPart({ entity, filter }, io) : null;
   if (json) {
     const canonical = filter === null ? '' : printFilter(filter);
     const shown = { entity, canonical, words, index };
     return writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
   }
   const lines = words.map(printable);
-  if (index !== null) {
-    const shown = plan === true ? index : { ...index, plan: [] };
-    lines.push('', 'With the product index:', ...explanationLines(shown));
-  }
+  if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));
   await writeOut(io.stdout, `${lines.join('\n')}\n`);
 }
 

@@ -17,8 +17,8 @@ export interface ProductCells {
   cloud: string | null;
   /** The middle of the footprint. */
   place: string | null;
-  /** The tile, else the place, else the orbit: for lines that have one column for all of them. */
-  where: string | null;
+  /** The same for a narrow terminal: the day, the tile or else the orbit, the place in whole degrees. */
+  short: Record<'sensed' | 'tile' | 'cloud' | 'place', string | null>;
 }
 
 /** Describes a product by its facts, what its name adds to them, and the footprint in its record. */
@@ -27,20 +27,24 @@ export function productCells(facts: ProductFacts, record: ProductRecord | null):
   const { tile, orbitNumber, relativeOrbitNumber, cloudCoverPercent } = facts;
   const [, path, row] = /^path (\d+), row (\d+)$/.exec(named?.tile ?? '') ?? [];
   const square = tile ?? (path === undefined ? null : `${pad(path)}/${pad(row)}`);
-  const parts = [
-    square ?? orbitNumber,
-    relativeOrbitNumber === null ? null : `R${pad(relativeOrbitNumber)}`,
-  ].filter((part) => part !== null);
-  const placeText = record === null ? null : placeOf(record);
-  const tileText = parts.length === 0 ? null : parts.join(' ');
+  const relative = relativeOrbitNumber === null ? null : `R${pad(relativeOrbitNumber)}`;
+  const parts = [square ?? orbitNumber, relative].filter((part) => part !== null);
+  const middle = record === null ? null : middleOf(record);
+  const sensed = toMinute(facts.sensingStartUs ?? named?.startUs ?? null);
+  const cloud = cloudCoverPercent === null ? null : percentBelow(cloudCoverPercent);
   return {
     mission: facts.platform === null ? null : shortMission(facts.platform),
     type: facts.productType ?? named?.level ?? facts.processingLevel,
-    sensed: toMinute(facts.sensingStartUs ?? named?.startUs ?? null),
-    tile: tileText,
-    cloud: cloudCoverPercent === null ? null : `${percentBelow(cloudCoverPercent)} %`,
-    place: placeText,
-    where: square === null ? (placeText ?? tileText) : tileText,
+    sensed,
+    tile: parts.length === 0 ? null : parts.join(' '),
+    cloud: cloud === null ? null : `${cloud} %`,
+    place: middle === null ? null : showPlace(middle, 1, '°'),
+    short: {
+      sensed: sensed?.slice(0, 'YYYY-MM-DD'.length) ?? null,
+      tile: square ?? relative ?? (orbitNumber === null ? null : String(orbitNumber)),
+      cloud: cloud === null ? null : `${cloud}%`,
+      place: middle === null ? null : showPlace(middle, 0, ''),
+    },
   };
 }
 
@@ -49,6 +53,12 @@ export function toMinute(us: number | null): string | null {
   if (us === null) return null;
   const date = new Date(us / 1000);
   return Number.isNaN(date.getTime()) ? null : date.toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** `11-20 06:00Z`, for what happened lately; null for no time. */
+export function toShortMinute(us: number | null): string | null {
+  const minute = toMinute(us);
+  return minute === null ? null : `${minute.slice('YYYY-'.length)}Z`;
 }
 
 function pad(number: number | string = ''): string {
@@ -66,8 +76,8 @@ function percentBelow(percent: number): string {
   return Number(rounded) > percent ? (Number(rounded) - 0.1).toFixed(1) : rounded;
 }
 
-/** The middle of the footprint, such as `46.2°N 7.1°E`; null without one. */
-function placeOf(record: ProductRecord): string | null {
+/** The middle of the footprint; null without one. */
+function middleOf(record: ProductRecord): { latitude: number; longitude: number } | null {
   const shape = productView(record).footprint();
   const [first, second] = shape === null ? [] : boxesOf(shape);
   if (first === undefined) return null;
@@ -75,10 +85,16 @@ function placeOf(record: ProductRecord): string | null {
   const east = second === undefined ? first.east : second.east + 360;
   const middle = (first.west + east) / 2;
   const longitude = middle > 180 ? middle - 360 : middle;
-  const latitude = (first.south + first.north) / 2;
-  return `${degrees(latitude, 'N', 'S')} ${degrees(longitude, 'E', 'W')}`;
+  return { latitude: (first.south + first.north) / 2, longitude };
 }
 
-function degrees(value: number, positive: string, negative: string): string {
-  return `${Math.abs(value).toFixed(1)}°${value < 0 ? negative : positive}`;
+/** `46.2°N 7.1°E`, or `46N 7E`. */
+function showPlace(
+  { latitude, longitude }: { latitude: number; longitude: number },
+  digits: number,
+  unit: string,
+): string {
+  const degrees = (value: number, positive: string, negative: string) =>
+    `${Math.abs(value).toFixed(digits)}${unit}${value < 0 ? negative : positive}`;
+  return `${degrees(latitude, 'N', 'S')} ${degrees(longitude, 'E', 'W')}`;
 }

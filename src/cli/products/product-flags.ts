@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { isAppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
+import { printable } from '../../domain/printable.ts';
 import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
 import { attributeOf, textField } from '../../filter/builder-operands.ts';
 import type { Io } from '../io.ts';
@@ -83,8 +84,8 @@ function boundingBox(text: string): BoundingBox {
   }
 }
 
-function collections(text: string): FilterTree | undefined {
-  return anyNamed(text, (name) => {
+function collections(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (name) => {
     const short = /^S(\d)(P?)$/i.exec(name);
     // The catalogue writes all of its collections in capitals.
     const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
@@ -92,13 +93,13 @@ function collections(text: string): FilterTree | undefined {
   });
 }
 
-function types(text: string): FilterTree | undefined {
-  return anyNamed(text, (type) => attributeEquals('productType', type));
+function types(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (type) => attributeEquals('productType', type));
 }
 
 /** The catalogue has the serial letter in an attribute of its own. */
-function platforms(text: string): FilterTree | undefined {
-  return anyNamed(text, (name) => {
+function platforms(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (name) => {
     const match = /^S(?:ENTINEL-?)?(\d)(P?)([A-Z]?)$/i.exec(name.toUpperCase());
     if (match === null) return attributeEquals('platformShortName', name);
     const [, number = '', p = '', serial = ''] = match;
@@ -108,11 +109,14 @@ function platforms(text: string): FilterTree | undefined {
   });
 }
 
-function tiles(text: string): FilterTree | undefined {
-  return anyNamed(text, (tile) => {
-    const [, zone = '', letters = ''] = /^T?(\d{1,2})([C-X][A-Z]{2})$/i.exec(tile) ?? [];
-    if (zone === '' || Number(zone) < 1 || Number(zone) > 60) {
-      throw new InvalidArgumentError('Use tiles such as 31UFR, with commas between several.');
+function tiles(text: string, previous?: FilterTree): FilterTree | undefined {
+  return anyNamed(text, previous, (tile) => {
+    const [, zone = '', letters = ''] =
+      /^T?(\d{1,2})([C-HJ-NP-X][A-HJ-NP-Z]{2})$/i.exec(tile) ?? [];
+    if (letters === '' || Number(zone) < 1 || Number(zone) > 60) {
+      throw new InvalidArgumentError(
+        `${printable(tile)} is no tile: zones go from 1 to 60, then come a band from C to X and two letters, all without I and O. Use tiles such as 31UFR, with commas between several.`,
+      );
     }
     return attributeEquals('tileId', zone.padStart(2, '0') + letters.toUpperCase());
   });
@@ -120,8 +124,14 @@ function tiles(text: string): FilterTree | undefined {
 
 function cloudBelow(text: string): FilterTree {
   const value = Number(text.replace(/%$/, ''));
-  if (text.trim() === '' || !(value > 0 && value <= 101)) {
-    throw new InvalidArgumentError('Use a percentage above 0, such as 20.');
+  // 101 includes what is cloudy all over.
+  if (text.trim() === '' || !(value >= 0 && value <= 101)) {
+    throw new InvalidArgumentError(
+      'Cloud cover is a number from 0 to 100 (percent). Use one above 0, such as 20.',
+    );
+  }
+  if (value === 0) {
+    throw new InvalidArgumentError('None has less than 0 percent. Use a number such as 20.');
   }
   return attributeOf('cloudCover', 'Double').lt(value).tree;
 }
@@ -130,8 +140,14 @@ function attributeEquals(name: string, value: string): FilterTree {
   return attributeOf(name, 'String').eq(value).tree;
 }
 
-function anyNamed(text: string, condition: (value: string) => FilterTree): FilterTree | undefined {
+/** A flag that is repeated adds its values to those before. */
+function anyNamed(
+  text: string,
+  previous: FilterTree | undefined,
+  condition: (value: string) => FilterTree,
+): FilterTree | undefined {
   const values = text.split(',').map((value) => value.trim());
   if (values.includes('')) throw new InvalidArgumentError('Use one, or several with commas.');
-  return anyOf([...new Set(values)].map(condition)) ?? undefined;
+  const before = previous === undefined ? [] : [previous];
+  return anyOf([...before, ...[...new Set(values)].map(condition)]) ?? undefined;
 }

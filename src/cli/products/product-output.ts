@@ -14,7 +14,7 @@ import type { Output } from '../io.ts';
 import { type Column, chosenColumns, printTable } from '../table.ts';
 import { wrapText } from '../wrap-text.ts';
 import { writeForeign, writeOut } from '../write-out.ts';
-import { type ProductCells, productCells, toMinute } from './product-cells.ts';
+import { type ProductCells, productCells, toMinute, toShortMinute } from './product-cells.ts';
 import type { ProductForm } from './product-forms.ts';
 
 /** A product, with the text about it where texts were requested. */
@@ -182,6 +182,7 @@ const sensed: ProductColumn = {
   title: 'sensed (UTC)',
   value: ({ cells }) => cells.sensed ?? '-',
   optionalRank: 0,
+  wanted: true,
 };
 const tile: ProductColumn = { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' };
 const cloud: ProductColumn = {
@@ -189,11 +190,15 @@ const cloud: ProductColumn = {
   value: ({ cells }) => cells.cloud ?? '-',
   align: 'right',
   optionalRank: 1,
+  wanted: true,
+  short: { title: 'cloud', value: ({ cells }) => cells.short.cloud ?? '-' },
 };
 const place: ProductColumn = {
   title: 'place',
   value: ({ cells }) => cells.place ?? '-',
   optionalRank: 2,
+  wanted: true,
+  short: { title: 'place', value: ({ cells }) => cells.short.place ?? '-' },
 };
 const name: ProductColumn = {
   title: 'name',
@@ -202,6 +207,7 @@ const name: ProductColumn = {
   widthMin: 12,
   optionalRank: 3,
   requiredBy: ({ cells }) => cells.mission === null,
+  spanFrom: 'sat',
 };
 const size: ProductColumn = {
   title: 'size',
@@ -209,33 +215,29 @@ const size: ProductColumn = {
   align: 'right',
   optionalRank: 4,
 };
-const deleted: ProductColumn = {
-  title: 'deleted (UTC)',
-  value: ({ row }) => toMinute(row.deletionUs) ?? '-',
-};
+const deleted = timeColumn('deleted', ({ deletionUs }) => deletionUs);
 const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause ?? '-' };
 
 /** Shown first in a table that is sorted by it. */
 const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
-  received: {
-    title: 'received (UTC)',
-    value: ({ row }) => toMinute(row.receivedAtUs) ?? '-',
-  },
-  PublicationDate: {
-    title: 'published (UTC)',
-    value: ({ row }) => toMinute(row.publicationUs) ?? '-',
-  },
-  ModificationDate: {
-    title: 'modified (UTC)',
-    value: ({ row }) => toMinute(row.modificationUs) ?? '-',
-  },
+  received: timeColumn('received', ({ receivedAtUs }) => receivedAtUs),
+  PublicationDate: timeColumn('published', ({ publicationUs }) => publicationUs),
+  ModificationDate: timeColumn('modified', ({ modificationUs }) => modificationUs),
   'ContentDate/Start': sensed,
-  'ContentDate/End': {
-    title: 'sensing end (UTC)',
-    value: ({ row }) => toMinute(row.sensingEndUs) ?? '-',
-  },
+  'ContentDate/End': timeColumn('sensing end', ({ sensingEndUs }) => sensingEndUs),
   DeletionDate: deleted,
 };
+
+function timeColumn(
+  what: string,
+  timeOf: (row: FoundProduct['row']) => number | null,
+): ProductColumn {
+  return {
+    title: `${what} (UTC)`,
+    value: ({ row }) => toMinute(timeOf(row)) ?? '-',
+    short: { title: what, value: ({ row }) => toShortMinute(timeOf(row)) ?? '-' },
+  };
+}
 
 function columnsOf(
   { row }: FoundProduct,

@@ -6,7 +6,7 @@ import { named } from '../hints/unexpected.ts';
 import { showText } from '../syntax/show-literal.ts';
 import type { Findings } from './findings.ts';
 import { warnInexactDate, warnInexactNumber } from './precision.ts';
-import { checkOperator, fits, typeWords, type ValueType } from './values.ts';
+import { checkOperator, fits, typeWords, valueTypes } from './values.ts';
 
 const publishedNames = publishedAttributes.map(({ name }) => name);
 
@@ -37,7 +37,9 @@ function warnKinds(
       'Attributes of kind Boolean are in records, but filters by them are not documented.';
     findings.warn(findings.spanOf(node, 'kind'), { code: 'undocumented-attribute-kind', message });
   }
-  if (published !== undefined && published !== kind) {
+  // Public clients name the published kind beside the value only; there is nothing for them to correct.
+  const fitsBesideValue = valueKind === published;
+  if (published !== undefined && published !== kind && !fitsBesideValue) {
     const message = `${name} is published as ${published}, not as ${kind}. Accepted here; the catalogue may find nothing.`;
     const hint = `Write OData.CSC.${published}Attribute in both places.`;
     findings.warn(findings.spanOf(node, 'kind'), { code: 'attribute-kind', message, hint });
@@ -45,8 +47,8 @@ function warnKinds(
   }
   if (valueKind === kind) return;
   const message = `The condition names two kinds, ${kind} and ${valueKind}. The value decides: it is compared as ${typeWords[literal.type]}.`;
-  const hint = `Write OData.CSC.${kind}Attribute in both places.`;
-  findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message, hint });
+  const hint = fitsBesideValue ? {} : { hint: `Write OData.CSC.${kind}Attribute in both places.` };
+  findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message, ...hint });
 }
 
 function checkValue(
@@ -93,11 +95,3 @@ function quotesHint(
   const isNumber = literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
   return isNumber || /^(?:true|false)$/.test(literal.value) ? 'Remove the quotes.' : null;
 }
-
-const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
-  String: 'text',
-  Double: 'number',
-  Integer: 'number',
-  DateTimeOffset: 'date',
-  Boolean: 'boolean',
-};

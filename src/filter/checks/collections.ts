@@ -10,10 +10,15 @@ export function checkCollections(findings: Findings, node: ComparisonNode | InNo
   const literals = node.node === 'in' ? node.literals : [node.literal];
   for (const literal of literals) {
     if (literal.type !== 'text' || publishedCollections.includes(literal.value)) continue;
-    const nearest = nearestName(literal.value, publishedCollections);
+    const nearest = nearestName(spelledOut(literal.value), publishedCollections);
     const message = `No collection ${named(literal.value)} is known here. It may be new.`;
     const hint = nearest === null ? {} : { hint: `Did you mean '${nearest}'?` };
     const span = findings.spanOfObject(literal);
     findings.warn(span, { code: 'unknown-collection', message, ...hint });
   }
+}
+
+/** `S2` and `s-5p` as the catalogue writes them; any other name as it is. */
+function spelledOut(name: string): string {
+  return name.replace(/^s-?(?=\dp?$)/i, 'SENTINEL-');
 }

@@ -1,5 +1,12 @@
 /** Checks the fields of comparisons and text functions, and the types of their values. */
-import type { ComparisonNode, InNode, Literal, TextNode } from '../../domain/filter-tree.ts';
+import type {
+  AttributeKind,
+  ComparisonNode,
+  InNode,
+  Literal,
+  TextNode,
+} from '../../domain/filter-tree.ts';
+import type { PublishedAttribute } from '../attribute-names.ts';
 import { type Field, fieldsOf, findField, incomparableFields } from '../fields.ts';
 import { counterpartHint, unknownFieldHint } from '../hints/fields.ts';
 import { attributeForm } from '../hints/retired.ts';
@@ -10,9 +17,10 @@ import {
   undocumentedForm,
   undocumentedOperator,
 } from '../hints/unexpected.ts';
+import { showText } from '../syntax/show-literal.ts';
 import type { Findings } from './findings.ts';
 import { warnInexactDate } from './precision.ts';
-import { checkOperator, checkType, samples, typeWords } from './values.ts';
+import { checkOperator, checkType, fits, samples, typeWords, valueTypes } from './values.ts';
 
 const guid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -31,6 +39,11 @@ export function checkComparison(findings: Findings, node: ComparisonNode | InNod
   const literals = node.node === 'in' ? node.literals : [node.literal];
   for (const literal of literals) checkLiteral(findings, field, literal);
 }
+
+type FieldNode = ComparisonNode | InNode | TextNode;
+
+/** Characters of a value that a hint repeats. */
+const valueShownMax = 200;
 
 /** `collected`: a collection is named beside the function. */
 export function checkTextFunction(findings: Findings, node: TextNode, collected: boolean): void {
@@ -55,15 +68,17 @@ export function checkTextFunction(findings: Findings, node: TextNode, collected:
 }
 
 /** The field of a condition; null, with an error noted, when the entity has none of that name. */
-function checkField(findings: Findings, node: { readonly field: string }): Field | null {
+function checkField(findings: Findings, node: FieldNode): Field | null {
   const field = findField(node.field);
   if (field?.entities.includes(findings.entity) === true) return field;
   const span = findings.spanOf(node, 'field');
-  findings.error(span, fieldFault(findings, node.field, field));
+  findings.error(span, fieldFault(findings, node, field));
   return null;
 }
 
-function fieldFault({ entity }: Findings, name: string, field: Field | undefined): Fault {
+function fieldFault(findings: Findings, node: FieldNode, field: Field | undefined): Fault {
+  const { entity } = findings;
+  const { field: name } = node;
   if (field !== undefined) {
     const message = `${field.name} is a field of ${field.entities[0]}, not of ${entity}.`;
     return withHint({ code: 'field-of-other-entity', message }, counterpartHint(field.name));
@@ -80,7 +95,33 @@ function fieldFault({ entity }: Findings, name: string, field: Field | undefined
   const names = fieldsOf(entity).map((one) => one.name);
   const message = `${entity} have no field ${named(name)}.`;
   const fault = { code: 'unknown-field', message, expected: names.join(', ') } as const;
-  return withHint(fault, unknownFieldHint(entity, name));
+  const conditionOn = (attribute: PublishedAttribute) => onAttribute(findings, node, attribute);
+  return withHint(fault, unknownFieldHint(entity, name, conditionOn));
+}
+
+/** A condition on a field as one on an attribute, with the operator and the values that the user wrote. */
+function onAttribute(
+  findings: Findings,
+  node: FieldNode,
+  { name, kind }: PublishedAttribute,
+): string {
+  if (node.node === 'text') return attributeForm(name, kind, kind === 'String' ? "'…'" : '…');
+  const operator = node.node === 'in' ? 'eq' : node.operator;
+  const literals = node.node === 'in' ? node.literals : [node.literal];
+  const conditions = literals.map((literal) =>
+    attributeForm(name, kind, shownValue(findings, literal, kind), operator),
+  );
+  return conditions.length === 1 ? conditions.join('') : `(${conditions.join(' or ')})`;
+}
+
+/** A value as it is written for an attribute of the kind; three dots for one that is too long, or cannot be one. */
+function shownValue(findings: Findings, literal: Literal, kind: AttributeKind): string {
+  const written = findings.written(findings.spanOfObject(literal));
+  if (written.length > valueShownMax) return kind === 'String' ? "'…'" : '…';
+  if (fits(valueTypes[kind], literal)) return written;
+  if (kind === 'String') return showText(written);
+  const isNumber = literal.type === 'text' && /^-?\d+(?:\.\d+)?$/.test(literal.value);
+  return isNumber && valueTypes[kind] === 'number' ? literal.value : '…';
 }
 
 function withHint(fault: Fault, hint: string | null): Fault {

@@ -1,5 +1,5 @@
 /** Checks values and operators by the type of what they are compared with: a field or an attribute. */
-import type { ComparisonOperator, Literal } from '../../domain/filter-tree.ts';
+import type { AttributeKind, ComparisonOperator, Literal } from '../../domain/filter-tree.ts';
 import { asTruth } from '../attribute-value.ts';
 import type { FieldType } from '../fields.ts';
 import type { Span } from '../finding.ts';
@@ -63,6 +63,15 @@ export function checkOperator(
     findings.warn(span, { code: 'odd-order', message, hint: 'Compare it with `eq`.' });
   }
 }
+
+/** What the values of an attribute are. */
+export const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
+  String: 'text',
+  Double: 'number',
+  Integer: 'number',
+  DateTimeOffset: 'date',
+  Boolean: 'boolean',
+};
 
 /** A date may stand in quotes (facts, filters 1). */
 export function fits(type: ValueType, literal: Literal): boolean {

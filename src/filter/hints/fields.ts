@@ -3,7 +3,7 @@ import type { Entity } from '../../domain/filter-tree.ts';
 import { type PublishedAttribute, publishedAttributes } from '../attribute-names.ts';
 import { fieldsOf, incomparableFields } from '../fields.ts';
 import { nearestName } from './nearest-name.ts';
-import { attributeForm, retiredFieldHint } from './retired.ts';
+import { retiredFieldHint } from './retired.ts';
 
 /** Parts of a product's record that no filter can ask for, in small letters (facts, filters 1). */
 const recordOnly = new Set([
@@ -59,16 +59,25 @@ export function counterpartHint(name: string): string | null {
   return own === undefined ? null : `${own} is the nearest field here.`;
 }
 
-/** For a field of neither entity; null when nothing is near. */
-export function unknownFieldHint(entity: Entity, name: string): string | null {
+/** Attributes under the name that the retired hub had for them, in small letters. */
+const formerNames: Readonly<Record<string, string>> = {
+  cloudcoverpercentage: 'cloudcover',
+  polarisationmode: 'polarisationchannels',
+  sensoroperationalmode: 'operationalmode',
+};
+
+/** For a field of neither entity; null when nothing is near. `conditionOn` writes the user's condition for an attribute. */
+export function unknownFieldHint(
+  entity: Entity,
+  name: string,
+  conditionOn: (attribute: PublishedAttribute) => string,
+): string | null {
   const lower = name.toLowerCase();
   const path = Object.hasOwn(paths, lower) ? paths[lower] : undefined;
   if (path !== undefined) return `Did you mean ${path}?`;
   if (recordOnly.has(lower)) return 'It stands in the record, but no filter can ask for it.';
   const attribute = attributeOf(lower.replace(/^attributes\//, ''));
-  if (attribute !== undefined) {
-    return `It is an attribute: ${attributeForm(attribute.name, attribute.kind, sampleValue(attribute.kind))}`;
-  }
+  if (attribute !== undefined) return `It is an attribute: ${conditionOn(attribute)}`;
   const retired = retiredFieldHint(name);
   if (retired !== undefined) return retired;
   if (burstFields.has(lower)) return 'It is a field of Bursts, which cannot be subscribed to.';
@@ -78,10 +87,6 @@ export function unknownFieldHint(entity: Entity, name: string): string | null {
 }
 
 function attributeOf(lower: string): PublishedAttribute | undefined {
-  return publishedAttributes.find((one) => one.name.toLowerCase() === lower);
-}
-
-function sampleValue(kind: string): string {
-  if (kind === 'String') return "'…'";
-  return kind === 'DateTimeOffset' ? '2024-05-01T00:00:00Z' : '…';
+  const name = Object.hasOwn(formerNames, lower) ? formerNames[lower] : lower;
+  return publishedAttributes.find((one) => one.name.toLowerCase() === name);
 }

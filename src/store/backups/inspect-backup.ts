@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { errorCodeOf } from '../../domain/error-code.ts';
+import { errorCodeOf, readFaultOf } from '../../domain/error-code.ts';
 import { printable } from '../../domain/printable.ts';
 import { lastPosition } from '../log-queries.ts';
 import { fileVersion, schemaVersion } from '../migrate.ts';
@@ -140,9 +140,11 @@ function beginning(file: string): { header: Buffer; bytes: number } {
     readSync(descriptor, header);
     return { header, bytes: fstatSync(descriptor).size };
   } catch (cause) {
-    throw new AppError('usage', `${file} cannot be read (${errorCodeOf(cause)}). Name a backup.`, {
-      cause,
-    });
+    throw new AppError(
+      'usage',
+      `${file} cannot be read: ${readFaultOf(cause)}. Name a file that \`earshot backup\` has written; \`earshot backup list\` shows them.`,
+      { cause },
+    );
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

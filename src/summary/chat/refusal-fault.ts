@@ -102,8 +102,10 @@ function wordsOf(
     }
     case 'rate_limited': {
       const waitMs = retryAfterMs(headers);
-      const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} s`;
-      const advice = `Try again ${when}; if that goes on, allow earshot fewer requests an hour.`;
+      const seconds = Math.ceil((waitMs ?? 0) / 1000);
+      const length = seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} minutes`;
+      const when = waitMs === null ? 'later' : `in ${length}`;
+      const advice = `Try again ${when}. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.`;
       return { happened: `${service} was asked too often (${status}).${said}`, advice };
     }
     case 'service_error':

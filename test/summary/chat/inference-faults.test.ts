@@ -58,7 +58,7 @@ const refusals: [name: string, answer: Answer, kind: string, message: string][] 
     'too many requests',
     { status: 429, headers: { 'retry-after': '90' }, body: { error: 'Slow down' } },
     'rate_limited',
-    'The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s; if that goes on, allow earshot fewer requests an hour.',
+    'The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.',
   ],
   [
     'an error of the service',

@@ -44,6 +44,7 @@ export function createMonthIo(own: {
     random: createRandom(own.seed).next,
     fetch,
     localAddresses: () => ['127.0.0.1', '::1'],
+    pid: process.pid,
     workingDir: own.folder,
     ask: async () => null,
     signal: new AbortController().signal,

@@ -19,7 +19,8 @@ These pages write \`earshot X\`; messages write the form in which you called the
 | where | form | time to start |
 |---|---|---|
 | anywhere, once it is on the path (below) | \`earshot X\` | 1 |
-| in a checkout | \`npm run -s earshot -- X\` (\`-s\`: no lines of npm's own) | 1.4 times |
+| in a checkout, by its path | \`bin/earshot X\` | 1 |
+| in a checkout, by npm | \`npm run -s earshot -- X\` (\`-s\`: no lines of npm's own) | 1.4 times |
 | in a folder where [the package](package.md) is installed | \`npx --no -- earshot X\` | 2.4 times |
 
 **On the path.** In a checkout, once: \`ln -s "$PWD/bin/earshot" ~/.local/bin/earshot\` (or any folder
@@ -28,8 +29,8 @@ does the same where the machine's own Node is new enough. With the package:
 \`PATH="$PWD/node_modules/.bin:$PATH"\`. The program reads \`.env\`, \`earshot.config.ts\` and \`./data\` of
 the folder in which you call it; \`--data-dir\` names another data directory.
 
-**Not a package of the registry.** earshot is not published there. Where it is not installed, a
-plain \`npx earshot\` would download and run whatever has that name; \`npx --no\` fails instead. The
+**Not a package of the registry.** earshot is not published there. Where it is not installed,
+\`npx\` without \`--no\` would download and run whatever has that name; \`npx --no\` fails instead. The
 \`--\` keeps npx from taking \`--help\` for itself.
 
 **Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a script; its help says where to

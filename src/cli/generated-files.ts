@@ -28,6 +28,7 @@ export const idleIo: Io = {
   random: () => 0,
   fetch: () => Promise.reject(new Error('nothing is asked for')),
   localAddresses: () => [],
+  pid: 0,
   workingDir: '',
   ask: async () => null,
   signal: new AbortController().signal,

@@ -35,6 +35,8 @@ export interface Io {
   fetch: typeof fetch;
   /** The addresses of this machine's network interfaces, those of its loopback too. */
   localAddresses: () => string[];
+  /** The id of this process. */
+  pid: number;
   /** Where `earshot.config.ts` is looked for. */
   workingDir: string;
   /**
@@ -86,6 +88,7 @@ export function createProcessIo(): Io {
     fetch: (...request) => fetch(...request),
     localAddresses: () =>
       Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
+    pid: process.pid,
     workingDir: process.cwd(),
     ask: (question, { hidden } = { hidden: false }) => ask(question, hidden, stop.signal),
     signal: stop.signal,

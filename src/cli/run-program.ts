@@ -14,8 +14,8 @@ const leaveAfterMs = 1_000;
 /** What it started may hold its output open permanently. */
 const lastWordsMs = 200;
 
-/** Where the code of our own is kept that was compiled once: set by the program's first lines. */
-const ownNames: readonly string[] = ['NODE_COMPILE_CACHE'];
+/** Set by the program itself: the folder of its compiled code, and the form in which the user called it. */
+const ownNames: readonly string[] = ['NODE_COMPILE_CACHE', 'earshot_called_as'];
 
 /**
  * The program gets the environment without the variables of earshot, which hold secrets, and leads a process

@@ -5,7 +5,7 @@ import { CommanderError } from 'commander';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
 import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
-import { namingCommands } from './called-as.ts';
+import { nameCalledIn, namingCommands } from './called-as.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { createProgram } from './program.ts';
@@ -34,9 +34,15 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
 }
 
 /** Most often, commands miss their settings because they run in another folder. */
-function environmentHint({ workingDir, env }: Io): string {
+function environmentHint(io: Io): string {
+  const { workingDir, env } = io;
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
   if (isSet || existsSync(join(workingDir, '.env'))) return '';
+  // npm runs a script in the project's folder, wherever it was called.
+  const { INIT_CWD: calledIn = workingDir } = env;
+  if (existsSync(join(calledIn, '.env'))) {
+    return `There is a file .env in ${printable(calledIn)}, but npm runs its scripts in ${printable(workingDir)}. Use \`${printable(nameCalledIn(calledIn, io))}\` there.\n`;
+  }
   return `There is no file .env in ${printable(workingDir)}. \`earshot setup\` writes one; \`earshot setup --sandbox\` starts a trial.\n`;
 }
 

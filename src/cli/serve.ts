@@ -53,7 +53,7 @@ export interface RunningReceiver {
 export async function serve(
   config: ServeConfig,
   log: Logger,
-  io: Pick<Io, 'nowUs' | 'newId' | 'random'> & Partial<Pick<Io, 'fetch'>>,
+  io: Pick<Io, 'nowUs' | 'newId' | 'random'> & Partial<Pick<Io, 'fetch' | 'pid'>>,
   tuning: ServeTuning = {},
 ): Promise<RunningReceiver> {
   const closers = createClosers();

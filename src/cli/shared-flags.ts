@@ -88,7 +88,9 @@ function addOutput(command: Command): void {
 
 /** Options that collect their values, whose parser takes the previous ones, are given as often as needed. */
 function refuseRepetition(command: Command, option: Option): void {
-  if (option.variadic || (option.parseArg?.length ?? 0) > 1) return;
+  // The parser of a list of choices takes two parameters, too.
+  const collects = option.argChoices === undefined && (option.parseArg?.length ?? 0) > 1;
+  if (option.variadic || collects) return;
   let first: string | null | undefined;
   command.on(`option:${option.name()}`, (text: string | null) => {
     if (first !== undefined && text !== first) {

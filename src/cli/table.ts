@@ -19,9 +19,9 @@ export interface Column<Row> {
   /** Where the terminal has no width for this optional column, those that have a short form are printed in it. */
   wanted?: true;
   short?: Pick<Column<Row>, 'title' | 'value'>;
-  /** Rows that say nothing without this optional column: where it is not printed, they have it in place of others. */
+  /** Rows that say nothing without this optional column: one of them makes it a required one. */
   requiredBy?: (row: Row) => boolean;
-  /** The title of the first of those others; all from there on. */
+  /** Such rows have it in place of the columns from this title on instead, where it is not printed. */
   spanFrom?: string;
   /** Never cut, also where other columns are: the user asked for exactly this. */
   whole?: true;
@@ -131,7 +131,9 @@ function fittedLayout<Row>(
   const measured = columns.map((column) => {
     const cells = [column.title, ...rows.map((row) => printable(column.value(row)))];
     const width = cells.reduce((most, cell) => Math.max(most, lengthOf(cell, column)), 0);
-    return { column, width, rank: column.optionalRank };
+    const { optionalRank, requiredBy, spanFrom } = column;
+    const isRequired = spanFrom === undefined && requiredBy && rows.some(requiredBy);
+    return { column, width, rank: isRequired ? undefined : optionalRank };
   });
   const required = measured.filter(({ rank }) => rank === undefined);
   let total = -gap.length;

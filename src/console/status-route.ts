@@ -15,6 +15,7 @@ const part = z.enum(statusParts);
 
 const receiver = z.object({
   startedAt: moment,
+  pid: z.int().positive().nullable().describe('Process id of the receiver; null when not known.'),
   refusing: reason.describe('Why notifications cannot be taken; null when they can.'),
   queue: z
     .object({ bytes, bytesMax: bytes })

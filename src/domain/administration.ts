@@ -111,6 +111,7 @@ export interface Administration extends AdministrationReader {
 
 /** What only one program may do at a time. */
 export type LockName =
+  | 'receiver'
   | 'account'
   | 'subscriptions'
   | 'certificate'

@@ -18,6 +18,7 @@ export function toStatusJson(status: Status) {
     failures: [...failures],
     receiver: receiver && {
       startedAt: time(receiver.startedAtUs),
+      pid: receiver.pid,
       refusing: receiver.refusing,
       queue: receiver.queue,
     },

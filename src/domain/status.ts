@@ -78,6 +78,8 @@ export interface StatusFacts {
 export interface ReceiverStatus {
   /** Null where it could not be found out from outside. */
   startedAtUs: number | null;
+  /** Process id; null where it could not be found out from outside. */
+  pid: number | null;
   /** Why notifications cannot be stored; null when they can. */
   refusing: string | null;
   /** Null to those who ask from outside. */

@@ -12,6 +12,7 @@ import { sqliteCode } from './sqlite-error.ts';
 const tryEveryMs = 100;
 
 const busyMessages: Record<LockName, string> = {
+  receiver: 'A receiver serves this data directory already.',
   account:
     'Another earshot program is logging in to the account. Wait until it has finished, then run this again.',
   subscriptions:

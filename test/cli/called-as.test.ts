@@ -1,8 +1,9 @@
 /** Messages name commands as the user calls the program; data, JSON and the log keep the plain name. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { nameCalledIn } from '../../src/cli/called-as.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runCommand } from './fake-io.ts';
@@ -29,6 +30,39 @@ describe('a message', () => {
     expect(slip.err).toContain(`(\`${name} query --help\` shows what it takes)`);
     const doctor = await runCommand(['doctor'], { env });
     expect(doctor.out).toContain(`\`${name} credentials create\``);
+  });
+
+  it.each([
+    ['a script of a checkout', byScript, 'sandbox-trial', '../bin/earshot'],
+    ['npx in a checkout', { ...byScript, npm_command: 'exec' }, 'sandbox-trial', '../bin/earshot'],
+    ['a script of a checkout', byScript, '/srv/trial', '/home/me/checkout/bin/earshot'],
+    ['npx in a project', byNpx, 'sandbox-trial', 'npx --no -- earshot'],
+    ['npx in a project', byNpx, '../trial', '/home/me/checkout/node_modules/.bin/earshot'],
+    ['its path', { earshot_called_as: 'bin/earshot' }, 'sandbox-trial', '../bin/earshot'],
+    ['the path', {}, 'sandbox-trial', 'earshot'],
+  ])('names commands for another folder, by %s', (_, env, folder, name) => {
+    const workingDir = '/home/me/checkout';
+    const io = { env: { ...env, npm_config_local_prefix: workingDir }, workingDir };
+    expect(nameCalledIn(resolve(workingDir, folder), io)).toBe(name);
+  });
+
+  it('of sinks drop names the command as it is called', async () => {
+    const world = createWorld();
+    await world.fill([]);
+    const { err } = await world.earshot(['sinks', 'drop', 'bus'], { env: byNpx });
+    expect(err).toContain('`npx --no -- earshot sinks drop bus --all`');
+  });
+
+  it('reports that a script of npm runs in another folder than the one with the settings', async () => {
+    const [workingDir, trial] = [temporaryDirectory(), join(temporaryDirectory(), 'sandbox-trial')];
+    mkdirSync(trial);
+    writeFileSync(join(trial, '.env'), '');
+    const env = { ...byScript, INIT_CWD: trial, npm_config_local_prefix: workingDir };
+    const { err } = await runCommand(['start'], { env, workingDir });
+    expect(err).toContain(
+      `There is a file .env in ${trial}, but npm runs its scripts in ${workingDir}.`,
+    );
+    expect(err).toContain('/bin/earshot` there.');
   });
 
   it('keeps the plain name in JSON', async () => {
@@ -68,6 +102,20 @@ it('every command that a message names stands in backticks', () => {
   expect(wrong.filter((line) => !names.test(line))).toEqual([]);
 });
 
+it('no text runs a package of the registry that has the name by accident', () => {
+  const pages = ['README.md', 'SECURITY.md', '.env.example', 'bin/earshot'];
+  const folders = ['src', 'docs', 'deploy', 'examples', 'scripts'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => relative(root, join(parentPath, name))),
+  );
+  const wrong = [...pages, ...folders].filter((file) =>
+    /\bnpx (?!--no -- )(?:-\S+ )*earshot\b/.test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(folders.length).toBeGreaterThan(300);
+  expect(wrong).toEqual([]);
+});
+
 it.skipIf(process.platform === 'win32')(
   'bin/earshot runs from another folder, through links of links, whatever Node is on the path',
   () => {
@@ -87,6 +135,12 @@ it.skipIf(process.platform === 'win32')(
       });
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
+    const byPath = spawnSync(join(root, 'bin/earshot'), ['start'], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: bareEnvironment({}),
+    });
+    expect(byPath.stderr).toContain(`Run \`${join(root, 'bin/earshot')} credentials create\``);
     const failed = run('start');
     expect(failed.status).toBe(2);
     expect(failed.stderr).toContain('Run `earshot credentials create`');

@@ -183,6 +183,8 @@ describe('before anything was compared', () => {
     expect(text.out).toContain(
       `\nalps: not compared: ${reason} \`earshot reconcile\` compares now.\n`,
     );
+    const byNpx = await world.run(['coverage'], { env: { ...env, npm_command: 'exec' } });
+    expect(byNpx.out).toContain('`npx --no -- earshot reconcile` compares now.');
     const { out } = await world.run(['coverage', '--json'], { env });
     const document = JSON.parse(out);
     expect(document.comparison).toEqual({ automatic: false, reason });

@@ -1,6 +1,18 @@
 /** The rows that `earshot demo` prints on a terminal as notifications arrive. */
 import { expect, it, vi } from 'vitest';
-import { startCommand } from './fake-io.ts';
+import { runCommand, startCommand } from './fake-io.ts';
+
+it('the counting demo shows no name that is wider than a terminal of 80 columns', async () => {
+  const nowUs = () => Date.now() * 1000;
+  const env = { NO_COLOR: '1' };
+  const argv = ['demo', '--once', '--faults', '--products', '200'];
+  const { err, out } = await runCommand(argv, { isTTY: true, columns: 80, env, nowUs });
+  const named = `${err}\n${out}`
+    .split('\n')
+    .filter((line) => /^ {2}.*created .*\.(SAFE|SEN3|EOF)/.test(line));
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter(({ length }) => length > 80)).toEqual([]);
+}, 60_000);
 
 const arrival = /^ +\d+ +\d+ {2}(?:created|modified|deleted) .*$/gm;
 

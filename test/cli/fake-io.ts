@@ -67,6 +67,7 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
     random: () => 0.5,
     fetch: options.fetch ?? fetch,
     localAddresses: () => ['127.0.0.1', '::1'],
+    pid: process.pid,
     workingDir: options.workingDir ?? import.meta.dirname,
     ask: async (question: string) => {
       if (options.answers === undefined) return null;

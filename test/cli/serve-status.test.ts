@@ -43,7 +43,12 @@ describe('a receiver that serves', () => {
     pass(60_000_000);
     expect(await status()).toMatchObject({
       ...{ version: 'unknown', sinks: [], behindProxy: true, failures: [] },
-      receiver: { startedAtUs: nowUs, refusing: null, queue: { bytes: 0, bytesMax: 2 ** 26 } },
+      receiver: {
+        startedAtUs: nowUs,
+        pid: null,
+        refusing: null,
+        queue: { bytes: 0, bytesMax: 2 ** 26 },
+      },
     });
     tellBeside({
       version: '1.2.3',

@@ -100,6 +100,28 @@ describe('setup without a terminal', () => {
     expect(out).toContain('Removed from it: EARSHOT_TLS_CERT, EARSHOT_TLS_KEY\n');
   });
 
+  it('takes files of the folder in which it was called, by flag and by answer', async () => {
+    const { run, workingDir } = world();
+    const files = complete.filter((flag) => flag !== '--agree');
+    const { out } = await run([
+      ...files,
+      '--tls',
+      'files',
+      '--cert',
+      'c.pem',
+      '--key',
+      'k.pem',
+      '--dry-run',
+    ]);
+    expect(out).toContain(`EARSHOT_TLS_CERT=${join(workingDir, 'c.pem')}\n`);
+    const asked = await run(
+      [...files, '--tls', 'files', '--dry-run'],
+      ['c.pem', 'k.pem', '', '', '', '', ''],
+    );
+    expect(asked.out).toContain(`EARSHOT_TLS_CERT=${join(workingDir, 'c.pem')}\n`);
+    expect(asked.out).toContain(`EARSHOT_TLS_KEY=${join(workingDir, 'k.pem')}\n`);
+  });
+
   it('does not change an existing .env without --force', async () => {
     const { run, envFile } = world();
     writeFileSync(envFile, '# mine\nOTHER=1\n');
@@ -152,9 +174,9 @@ describe('setup on a terminal', () => {
     expect(err).toContain('must be an https URL');
     expect(err).toContain('use files, acme, off');
     expect(err).toContain('Without your agreement there is no certificate.');
-    expect(err).toContain('South (48) lies north of north (45)');
+    expect(err).toContain('South (48) is above north (45)');
     expect(err).toContain('nowhere.geojson cannot be read');
-    expect(err).toContain('Use a percentage above 0');
+    expect(err).toContain('Use one above 0, such as 20.');
     expect(err).toContain('lower-case letters, digits and dashes');
     expect(code).toBe(0);
     expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:443\n');

@@ -20,7 +20,12 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     atUs: nowUs,
     version: '1.2.3',
     failures: [],
-    receiver: { startedAtUs: nowUs - 12 * dayUs, refusing: null, queue: { bytes: 0, bytesMax: 1 } },
+    receiver: {
+      startedAtUs: nowUs - 12 * dayUs,
+      pid: 4711,
+      refusing: null,
+      queue: { bytes: 0, bytesMax: 1 },
+    },
     log: {
       usedBytes: 4.2 * gibibyte,
       freeBytes: 0,

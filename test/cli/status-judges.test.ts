@@ -59,18 +59,22 @@ const gibibyte = 2 ** 30;
 
 describe('a part that is well', () => {
   it.each<[StatusPart, Partial<Facts>, string]>([
-    ['receiver', {}, 'takes notifications, up for 12 days; the last came 2 min ago'],
-    ['receiver', log({ lastReceivedAtUs: null }), 'up for 12 days; nothing has come yet'],
+    ['receiver', {}, 'takes notifications, up for 12 days (process 4711); the last came 2 min ago'],
     [
       'receiver',
-      { receiver: { startedAtUs: null, refusing: null, queue: null } },
+      log({ lastReceivedAtUs: null }),
+      'up for 12 days (process 4711); nothing has come yet',
+    ],
+    [
+      'receiver',
+      { receiver: { startedAtUs: null, pid: null, refusing: null, queue: null } },
       'takes notifications; the last',
     ],
     [
       'receiver',
       {
         ...log({ lastReceivedAtUs: nowUs - minuteUs + 1 }),
-        receiver: { startedAtUs: nowUs - 40_000_000, refusing: null, queue: null },
+        receiver: { startedAtUs: nowUs - 40_000_000, pid: null, refusing: null, queue: null },
       },
       'up for 40 s; the last came just now',
     ],
@@ -201,7 +205,7 @@ describe('a part that is not in use', () => {
     [
       'backup',
       {
-        receiver: { startedAtUs: nowUs - minuteUs, refusing: null, queue: null },
+        receiver: { startedAtUs: nowUs - minuteUs, pid: null, refusing: null, queue: null },
         backups: { made: null, failed: null, everyHours: 24 },
       },
       'none yet, one every 24 h',
@@ -221,7 +225,7 @@ describe('a part that is not well', () => {
     ['receiver', 'critical', nobody, /^No receiver runs/, /earshot start/],
     [
       ...(['receiver', 'critical'] as const),
-      { receiver: { startedAtUs: null, refusing: 'The disk is full.', queue: null } },
+      { receiver: { startedAtUs: null, pid: null, refusing: 'The disk is full.', queue: null } },
       ...([/taken: The disk is full\.$/, /earshot doctor/] as const),
     ],
     [

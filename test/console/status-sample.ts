@@ -16,6 +16,7 @@ export function sampleStatus(moved = false): Status {
     version: moved ? '0.2.0' : '0.1.0',
     receiver: {
       startedAtUs: agoUs(dayUs),
+      pid: 4711,
       refusing: moved ? 'The disk is full.' : null,
       queue: { bytes: 1_000 + step, bytesMax: 2_000 + step },
     },

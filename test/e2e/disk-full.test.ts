@@ -73,9 +73,14 @@ describe.skipIf(!canMount)('a disk that fills up under load (needs root to mount
   }, 240_000);
 
   it('is made room on by a prune, while it is full and the receiver runs', async () => {
-    const { disk, dataDir, answered, start } = await openDiskWorld(64);
-    disk.take(24);
+    const { disk, dataDir, answered, asked, start } = await openDiskWorld(64);
     const receiver = await start();
+    // A reader that has not begun holds everything back: summaries begin before the disk is full.
+    receiver.load();
+    await expect.poll(() => answered.length, soon).toBeGreaterThan(50);
+    await receiver.quiet();
+    await expect.poll(asked, soon).toBeGreaterThan(0);
+    disk.take(24);
     await refuses(receiver);
     const before = answered.length;
     const prune = ['prune', '--to-size', '4MiB', '--yes'];

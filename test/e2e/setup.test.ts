@@ -1,7 +1,7 @@
 /** `earshot setup` as a user runs it: real processes, a real folder, real HTTPS. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTrialCertificate } from '../../src/cli/trial-settings.ts';
@@ -41,6 +41,12 @@ function watch(child: ChildProcess) {
   return { says, exit, output: () => output };
 }
 
+/** Of a receiver with another address than a trial has. */
+const realFlags = [
+  ...['setup', '--host', 'earshot.example.org', '--tls', 'off', '--listen', '127.0.0.1:9'],
+  ...['--collection', 'S2'],
+];
+
 /** Runs a command to its end with no settings but those of the folder. */
 const inFolder = (argv: readonly string[], cwd: string) =>
   spawnCommand(argv, { env: {}, cwd }).ended;
@@ -70,6 +76,77 @@ describe('setup --sandbox', () => {
     expect(await trial.exit).toEqual([0, null]);
     expect(trial.output()).toContain('To remove all of it: rm -r sandbox-trial');
     expect(trial.output()).not.toContain('EARSHOT_ACCOUNT_PASSWORD=sandbox');
+  });
+
+  it('a second run is refused while the first one runs, and continues it later', {
+    timeout: 120_000,
+  }, async () => {
+    const home = temporaryDirectory();
+    const folder = join(home, 'sandbox-trial');
+    const trial = run(
+      ['setup', '--sandbox', '--collection', 'S1', '--subscription', 'radar'],
+      home,
+    );
+    await trial.says('first notification stored: created S1');
+    const files = readdirSync(folder);
+    const env = readFileSync(join(folder, '.env'), 'utf8');
+    const certificate = readFileSync(join(folder, 'certificate.pem'), 'utf8');
+    const listen = /EARSHOT_LISTEN=(\S+)/.exec(env)?.[1] ?? 'none';
+    const attempts: [readonly string[], string][] = [
+      [['setup', '--sandbox'], home],
+      [['setup', '--sandbox'], folder],
+      [['setup', '--sandbox'], join(folder, 'data')],
+      [['start'], folder],
+    ];
+    for (const [argv, cwd] of attempts) {
+      const refused = await inFolder(argv, cwd);
+      expect(refused, refused.err).toMatchObject({ code: 1, out: '' });
+      if (cwd.endsWith('data')) {
+        expect(refused.err).toContain(`lies in the trial ${folder}, and a trial inside a trial`);
+        continue;
+      }
+      expect(refused.err).toContain(`process ${trial.child.pid}, https://localhost:`);
+      expect(refused.err).toContain(`listening on ${listen}, queries on 127.0.0.1:`);
+      expect(refused.err).toContain(`kill ${trial.child.pid}`);
+      expect(refused.err).toContain('Nothing was changed.');
+    }
+    const set = await inFolder([...realFlags, '--yes', '--force'], folder);
+    expect(set.err).toContain(`process ${trial.child.pid}, https://localhost:`);
+    const status = await inFolder(['status'], folder);
+    expect(status.out).toMatch(
+      new RegExp(`takes notifications, up for .* \\(process ${trial.child.pid}\\);`),
+    );
+    const elsewhere = await spawnCommand(['status'], {
+      env: { EARSHOT_LISTEN: '127.0.0.1:9' },
+      cwd: folder,
+    }).ended;
+    expect(elsewhere.out).toContain(
+      `a receiver serves this data directory: process ${trial.child.pid}`,
+    );
+    expect(readdirSync(folder)).toEqual(files);
+    expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(env);
+    expect(readFileSync(join(folder, 'certificate.pem'), 'utf8')).toBe(certificate);
+    trial.child.kill('SIGINT');
+    await trial.exit;
+    expect((await inFolder(['status'], folder)).out).toContain('No receiver runs');
+
+    writeFileSync(join(folder, '.env'), `${env}EARSHOT_DISK_RESERVE=1MiB\n`);
+    const sinks = `{ print: { command: ['sh', '-c', 'echo printed by a sink; cat >/dev/null'] } }`;
+    writeFileSync(join(folder, 'earshot.config.ts'), `export default { sinks: ${sinks} };\n`);
+    const again = run(['setup', '--sandbox'], folder);
+    await again.says('first notification stored: created S1');
+    // What the command of a sink prints is shown, too.
+    await again.says('printed by a sink');
+    expect(again.output()).toContain('register subscription "radar" as it was registered last');
+    expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(`${env}EARSHOT_DISK_RESERVE=1MiB\n`);
+    const rows = JSON.parse(
+      (await inFolder(['query', '--json', '--event', 'created'], folder)).out,
+    );
+    const ids = rows.map(({ productId }: { productId: string }) => productId);
+    expect(new Set(ids).size).toBe(ids.length);
+    again.child.kill('SIGINT');
+    await again.exit;
+    expect(readdirSync(join(folder, 'data'))).not.toContain('receiver.json');
   });
 
   it('does not replace settings of another origin', async () => {

@@ -67,6 +67,9 @@ it('loses nothing over kills and restarts, and passes from one receiver on to th
   await killUnderLoad(await start());
   const [second, third] = [await start(), await start()];
   const both = [second, third];
+  // Both serve; the later one reports the other one.
+  expect(third.log()).toContain('another receiver serves this data directory');
+  expect(third.log()).toContain(`process ${second.pid}, `);
   const working = () => both.filter(({ log }) => log().includes(handsOver));
   await expect.poll(() => working().length).toBe(1);
   const waiting = both.find((one) => !working().includes(one)) ?? third;

@@ -78,5 +78,8 @@ it('ends on SIGTERM though a part does not close, and names the part', async () 
     .log()
     .split('\n')
     .find((text) => text.includes('not closed in time'));
-  expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'error', open: ['receiver'] });
+  expect(JSON.parse(line ?? '{}')).toMatchObject({
+    level: 'error',
+    open: ['receiver', 'mark of the data directory'],
+  });
 });

@@ -92,7 +92,7 @@ describe.skipIf(!hasPebble)('the ten minutes of docs/operations.md (Pebble, sand
     const folder = temporaryDirectory();
     const { host, password, settings } = await openWorld(folder);
     const [trial = '', ...more] = commandsUnder('### Without a host of your own');
-    expect([asked, others, more]).toEqual(['npx earshot setup\n', [], []]);
+    expect([asked, others, more]).toEqual(['bin/earshot setup\n', [], []]);
     const script = [
       get,
       `echo ${password} > account-password; chmod 600 account-password`,
@@ -104,7 +104,7 @@ describe.skipIf(!hasPebble)('the ten minutes of docs/operations.md (Pebble, sand
       // In the clone, too: it has a .env now, and ports in use.
       `timeout -s INT 100 ${trial.trimEnd()} > trial.log 2>&1 & TRIAL=$!`,
       'until grep -q "^setup: first" trial.log; do kill -0 $TRIAL || { cat trial.log; exit 9; }; sleep 1; done',
-      '(cd sandbox-trial && npx earshot query --json)',
+      '(cd sandbox-trial && ../bin/earshot query --json)',
     ]
       .join('\n')
       .replaceAll('<this repository>', project)

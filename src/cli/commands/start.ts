@@ -49,24 +49,33 @@ export async function start(
 ): Promise<void> {
   const config = readConfig(io);
   // Loaded when it is asked for: a query next door should not have to load a server.
-  const [{ createLogger }, { removeLeftovers }, { serve }, { startBeside }, { createClosers }] =
-    await Promise.all([
-      import('../logger.ts'),
-      import('../../store/leftovers.ts'),
-      import('../serve.ts'),
-      import('../start-beside.ts'),
-      import('../closers.ts'),
-    ]);
+  const [
+    { createLogger },
+    { markServed },
+    { removeLeftovers },
+    { serve },
+    { startBeside },
+    { createClosers },
+  ] = await Promise.all([
+    import('../logger.ts'),
+    import('../running-receiver.ts'),
+    import('../../store/leftovers.ts'),
+    import('../serve.ts'),
+    import('../start-beside.ts'),
+    import('../closers.ts'),
+  ]);
   const log = createLogger(io, config.serve.logLevel);
   const closers = createClosers();
   const limitStop = () => endInTime(closers, log, io);
   io.signal.addEventListener('abort', limitStop, { once: true });
-  await warnOfOpenFiles(io, log);
-  await removeLeftovers(config.serve.dataDir);
-  const receiver = await serve(config.serve, log, io);
-  closers.add(receiver.close, 'receiver');
+  const mark = await markServed(config.serve, io, log);
+  closers.add(mark.stop, 'mark of the data directory');
   let jobs = Promise.resolve();
   try {
+    await warnOfOpenFiles(io, log);
+    await removeLeftovers(config.serve.dataDir);
+    const receiver = await serve(config.serve, log, io);
+    closers.add(receiver.close, 'receiver');
     announce(config.serve, receiver, log);
     const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
     closers.add(() => systemd.stop(), 'systemd notices');

@@ -3,6 +3,7 @@ import { type CoverageSummary, sumCoverage } from '../../domain/coverage-report.
 import { shortDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
 import type { CoverageReport } from '../../domain/read-coverage.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
@@ -52,7 +53,7 @@ export async function printCoverage(
   for (const row of open) {
     const text = notComparedText(row, comparison);
     const next = isDue(row, comparison) ? ' `earshot reconcile` compares now.' : '';
-    await writeOut(io.stdout, `\n${printable(row.name)}: ${text}.${next}\n`);
+    await writeOut(io.stdout, asCalled(`\n${printable(row.name)}: ${text}.${next}\n`, io));
   }
   const paint = painter(io, io.stdout);
   for (const { subscription, hours } of subscriptions) {

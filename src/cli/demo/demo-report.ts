@@ -1,10 +1,13 @@
 /** The demo's reports: its subscriptions, what was lost on the way to them, and what reconcile restored. */
 import { printable } from '../../domain/printable.ts';
 import type { DeliveryEntry } from '../../sandbox/delivery/delivery-record.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { runReconcile } from '../reconcile/reconcile-command.ts';
 import { ioWith } from '../setup/env-file.ts';
+import { shorten, widthOf } from '../table.ts';
+import { wrapText } from '../wrap-text.ts';
 import type { SubscriptionResult } from './demo-count.ts';
 import { demoFilter, demoQueryFlags } from './demo-filter.ts';
 import type { PlaceResult } from './demo-query.ts';
@@ -25,7 +28,7 @@ export function showFiltered(
   filter   ${paint('cyan', demoFilter)}
   matched  ${published} of ${events} published${lost}
   stored   ${stored}
-  found    ${found.byFilter.size} by the filter, ${found.byPlace.size} by collection and place: ${paint('bold', `query -- products ${demoQueryFlags}`)}
+  found    ${found.byFilter.size} by the filter, ${found.byPlace.size} by collection and place: ${paint('bold', asCalled(`$ earshot query products ${demoQueryFlags}`, io))}
 `);
 }
 
@@ -37,13 +40,26 @@ export function listLosses(io: Io, losses: readonly DeliveryEntry[], name = ''):
     `${losses.length} lost on the way${to}, as the sandbox was configured to lose them:\n`,
   );
   for (const { productName, event, reason } of losses.slice(0, lossesListedMax)) {
-    const why = printable(reason ?? 'not known');
-    io.stderr.write(
-      `  ${name === '' ? '' : `${name} `}${event} ${printable(productName)}: ${why}\n`,
-    );
+    const begin = `  ${name === '' ? '' : `${name} `}${event} `;
+    io.stderr.write(productLines(io, begin, productName, reason ?? 'not known'));
   }
   const more = losses.length - lossesListedMax;
   if (more > 0) io.stderr.write(`  … and ${more} more\n`);
+}
+
+/** A line about a product. On a narrow terminal the name is cut in the middle, and the reason stands below it. */
+function productLines(
+  { stderr }: Pick<Io, 'stderr'>,
+  begin: string,
+  productName: string,
+  reason = '',
+): string {
+  const width = widthOf(stderr);
+  const [name, why] = [printable(productName), printable(reason)];
+  const line = `${begin}${name}${why === '' ? '' : `: ${why}`}`;
+  if (line.length <= width) return `${line}\n`;
+  const lines = why === '' ? [] : wrapText(why, '    ', stderr);
+  return [`${begin}${shorten(name, width - begin.length)}`, ...lines, ''].join('\n');
 }
 
 export interface Restored {
@@ -59,7 +75,9 @@ export async function restoreLosses(
   { settings, sandbox, receiver }: Pick<DemoWorld, 'settings' | 'sandbox' | 'receiver'>,
 ): Promise<Restored> {
   const paint = painter(io, io.stdout);
-  io.stdout.write(`\n${paint('bold', '$ npx earshot reconcile')}   fetches what was lost:\n`);
+  io.stdout.write(
+    `\n${paint('bold', asCalled('$ earshot reconcile', io))}   fetches what was lost:\n`,
+  );
   await runReconcile(ioWith(io, settings), { subscription: [] });
   const stored = new Set<string>();
   const recovered = new Map<string, number>();
@@ -79,7 +97,8 @@ export async function restoreLosses(
     const name = names.get(subscriptionId) ?? '';
     const what = `${name} ${event} ${printable(productName)}`;
     if (!stored.has(`${name} ${event} ${productId}`)) missing.push(`${what}: lost, not restored`);
-    else if (++listed <= lossesListedMax) io.stderr.write(`  restored ${what}\n`);
+    else if (++listed <= lossesListedMax)
+      io.stderr.write(productLines(io, `  restored ${name} ${event} `, productName));
   }
   if (listed > lossesListedMax) io.stderr.write(`  … and ${listed - lossesListedMax} more\n`);
   return { recovered, missing };

@@ -2,6 +2,7 @@
 import { followLog } from '../../domain/follow-log.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { notificationCells, writeRows } from '../notification-output.ts';
@@ -82,10 +83,14 @@ function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: Dem
 The catalogue publishes all its missions, all over the world: only what matches the filter arrives.
 Every command works on the demo's data. Paste this line into another terminal, in this folder:
   ${paint('bold', `set -a; . ${settingsFile}; set +a`)}
-and then, for example: npx earshot status
-  npx earshot query products ${demoQueryFlags}
-  npx earshot query --event deleted
-  npx earshot tail
+and then, for example:
+${asCalled(
+  `  $ earshot status
+  $ earshot query products ${demoQueryFlags}
+  $ earshot query --event deleted
+  $ earshot tail`,
+  io,
+)}
 Ctrl-C ends the demo.
 
 ${paint('dim', '    #  of events  event     place             delay  product')}
@@ -123,7 +128,7 @@ function productText(row: NotificationRow, cells: ProductCells, width: number): 
 }
 
 async function showLogQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
-  const command = painter(io, io.stdout)('bold', '$ npm run query -- --limit 5');
+  const command = painter(io, io.stdout)('bold', asCalled('$ earshot query --limit 5', io));
   io.stdout.write(`\n${command}   what has arrived by now:\n`);
   await writeRows(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
   io.stdout.write('\n');
@@ -131,7 +136,7 @@ async function showLogQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
 
 async function showPlaceQuery(io: Io, { receiver: { products } }: DemoWorld): Promise<void> {
   const flags = `products ${demoQueryFlags} --limit 5`;
-  const command = painter(io, io.stdout)('bold', `$ npm run query -- ${flags}`);
+  const command = painter(io, io.stdout)('bold', asCalled(`$ earshot query ${flags}`, io));
   io.stdout.write(`\n${command}   products by their place:\n`);
   await indexed(products);
   const query = { entity: 'Products', filter: demoTree(), limit: 5 } as const;

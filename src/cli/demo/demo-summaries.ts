@@ -8,11 +8,13 @@ import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { collectJobs } from '../../summary/worker/collect-jobs.ts';
 import { compileRules } from '../../summary/worker/compiled-rule.ts';
 import { type SummaryWorker, startSummaryWorker } from '../../summary/worker/run-summaries.ts';
+import { asCalled } from '../called-as.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import type { RunningReceiver } from '../serve.ts';
 import { openSummaryWorld } from '../summaries/open-summary-world.ts';
+import { shorten, widthOf } from '../table.ts';
 import { pause } from '../until-aborted.ts';
 import { wrapText } from '../wrap-text.ts';
 
@@ -109,9 +111,11 @@ export async function showSummaries(
   for await (const { productName, text } of store.summaries.find({ state: 'done', limit })) {
     if (text === null) continue;
     const told = wrapText(printable(text.text), '  ', io.stdout).join('\n');
-    lines.push(`${paint('cyan', printable(productName ?? ''))}\n${told}\n`);
+    lines.push(
+      `${paint('cyan', shorten(printable(productName ?? ''), widthOf(io.stdout)))}\n${told}\n`,
+    );
   }
   if (lines.length === 0) return;
-  const command = paint('bold', `$ npm run query -- summaries --limit ${limit}`);
+  const command = paint('bold', asCalled(`$ earshot query summaries --limit ${limit}`, io));
   io.stdout.write(`\n${command}   what the sandbox's model says of them:\n${lines.join('')}\n`);
 }

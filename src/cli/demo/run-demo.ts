@@ -143,8 +143,12 @@ async function finishing(io: Io, sandbox: Sandbox, progress: Progress): Promise<
   const finished = sandbox.finished.finally(() => done.abort());
   const report = async () => {
     while (!done.signal.aborted && io.stderr.isTTY) {
+      // Two subscriptions: some products have two notifications.
       const { published, delivered } = sandbox.totals();
-      progress.show(`published ${published}, delivered ${delivered}`);
+      const { events } = sandbox.holdings();
+      progress.show(
+        `published ${events} products; delivered ${delivered} of ${published} notifications`,
+      );
       await pause(100, done.signal);
     }
   };

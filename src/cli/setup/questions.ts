@@ -21,7 +21,7 @@ interface Question {
   /** What an empty answer means. */
   fallback?: (settings: Settings) => string | undefined;
   /** Throws commander's InvalidArgumentError. */
-  read: (text: string) => string;
+  read: (text: string, workingDir: string) => string;
 }
 
 const triesMax = 5;
@@ -52,7 +52,7 @@ const questions: readonly Question[] = [
     ask: 'File with the certificate and its chain (PEM)',
     variable: 'tlsCert',
     when: usesTls('files'),
-    read: (text) => resolve(text),
+    read: (text, workingDir) => resolve(workingDir, text),
   },
   {
     flag: 'key',
@@ -60,7 +60,7 @@ const questions: readonly Question[] = [
     ask: 'File with its private key (PEM)',
     variable: 'tlsKey',
     when: usesTls('files'),
-    read: (text) => resolve(text),
+    read: (text, workingDir) => resolve(workingDir, text),
   },
   {
     flag: 'listen',
@@ -177,7 +177,7 @@ function takeFlag(
     return true;
   }
   try {
-    settings[name] = read(text === true ? 'yes' : String(text));
+    settings[name] = read(text === true ? 'yes' : String(text), workingDir);
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
     throw new AppError('usage', `${usage}: ${error.message}`);
@@ -187,7 +187,7 @@ function takeFlag(
 
 /** Null without a terminal; undefined where the answer is empty and may be. */
 function askOne(
-  io: Pick<Io, 'ask' | 'stderr'>,
+  io: Pick<Io, 'ask' | 'stderr' | 'workingDir'>,
   { ask, inFile: hidden = false, optional = false, read }: Question,
   present: string | undefined,
   fallback: string | undefined,
@@ -196,7 +196,7 @@ function askOne(
   return askUntil(io, shown === undefined ? ask : `${ask} [${shown}]`, {
     hidden,
     read: (text) => {
-      if (text !== '') return read(text);
+      if (text !== '') return read(text, io.workingDir);
       if (fallback !== undefined || optional) return undefined;
       throw new InvalidArgumentError('An answer is needed.');
     },

@@ -24,6 +24,7 @@ import { readFilter } from '../filter/read-filter.ts';
 import { filterOfFlags } from '../filter/subscription-filter.ts';
 import type { Io } from '../io.ts';
 import { newCredentials } from '../new-credentials.ts';
+import { alreadyServed, findRunning, isSameListener } from '../running-receiver.ts';
 import type { RunningReceiver } from '../serve.ts';
 import { pause } from '../until-aborted.ts';
 import { writeOut } from '../write-out.ts';
@@ -85,6 +86,7 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   const own = { ...ioWith(io, settings), workingDir: folder };
   const { dataDir } = checkSettings(own);
   const filter = checkedFilter(own, flags);
+  if (!flags.dryRun) await refuseSecond(own, dataDir);
   const path = join(folder, '.env');
   const before = existsSync(path) ? io.readFile(path) : null;
   const text = mergeEnvFile(before, settings, { header, dropped });
@@ -101,6 +103,13 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   tell(io, 'checking what can be checked before the start:');
   await runDoctor(own, { beforeStart: true }).catch(refuseToStart);
   await receiveAndRegister(own, plan);
+}
+
+/** Throws `conflict` where a receiver with another address serves the data directory. */
+async function refuseSecond(io: Io, dataDir: string): Promise<void> {
+  const running = await findRunning(dataDir);
+  if (running === null || isSameListener(running, readHealthConfig(io).listen)) return;
+  throw alreadyServed(dataDir, running);
 }
 
 /** Those that are set: an empty value is none. */
@@ -124,7 +133,8 @@ function checkSettings(io: Io): { dataDir: string } {
 /** Throws `usage` for a filter that the catalogue would refuse, before anything is written. */
 function checkedFilter(io: Io, flags: SetupFlags): string | undefined {
   const filter = filterOfFlags(flags, io);
-  for (const entity of entitiesOf(flags.event ?? ['created'])) readFilter(filter ?? '', entity, io);
+  if (filter === undefined) return undefined;
+  for (const entity of entitiesOf(flags.event ?? ['created'])) readFilter(filter, entity, io);
   return filter;
 }
 
@@ -151,9 +161,11 @@ function planText(
   const { event = ['created'], subscription = defaultSubscriptionName } = flags;
   const removed = dropped.length === 0 ? '' : `Removed from it: ${dropped.join(', ')}\n`;
   const what =
-    filter === undefined
-      ? `the subscriptions of ${subscriptionsFileName}`
-      : `subscription "${subscription}" (${event.join(', ')}), filter: ${printable(filter || 'none')}`;
+    filter !== undefined
+      ? `subscription "${subscription}" (${event.join(', ')}), filter: ${printable(filter || 'none')}`
+      : flags.subscription === undefined
+        ? `the subscriptions of ${subscriptionsFileName}`
+        : `subscription "${subscription}" as it was registered last`;
   return `${path} (${before === null ? 'new' : 'exists; its other lines stay'}; readable by its owner alone):
 
 ${shownSettings(settings)

@@ -69,7 +69,7 @@ async function dropDeadLetters(
 }
 
 function requireIdsOrAll({ sink, ids, all }: Chosen, command: 'retry' | 'drop'): void {
-  const example = `earshot sinks ${command} ${sink} --all`;
+  const example = `\`earshot sinks ${command} ${sink} --all\``;
   if (ids === undefined && !all) {
     throw new AppError('usage', `Name ids of dead letters, or say --all: ${example}`);
   }

@@ -9,12 +9,13 @@ export const judgeReceiver: Judge = ({ receiver, log, atUs }) => {
       'Start it with `earshot start`, or check EARSHOT_LISTEN if one runs.',
     );
   }
-  const { refusing, startedAtUs } = receiver;
+  const { refusing, startedAtUs, pid } = receiver;
   if (refusing !== null) {
     return critical(`Notifications cannot be taken: ${refusing}`, 'Run `earshot doctor`.');
   }
   const up = startedAtUs === null ? '' : `, up for ${lengthText(atUs - startedAtUs)}`;
   const lastUs = log?.lastReceivedAtUs ?? null;
+  const process = pid === null ? '' : ` (process ${pid})`;
   const last = lastUs === null ? 'nothing has come yet' : `the last came ${agoText(atUs - lastUs)}`;
-  return well(`takes notifications${up}; ${last}`);
+  return well(`takes notifications${up}${process}; ${last}`);
 };

@@ -36,7 +36,7 @@ const refusals = {
 export function serveStatus(
   config: ServeConfig,
   { store, readiness, log }: { store: Store; readiness: Readiness; log: Logger },
-  { nowUs }: Pick<Io, 'nowUs'>,
+  { nowUs, pid }: Pick<Io, 'nowUs'> & Partial<Pick<Io, 'pid'>>,
 ): ServedStatus {
   const { dataDir, index, tls } = config;
   const startedAtUs = nowUs();
@@ -50,7 +50,9 @@ export function serveStatus(
   const status = createStatus({
     ...{ store, dataDir, index, probes, nowUs, log },
     behindProxy: tls.kind === 'off',
-    receiver: async () => ({ startedAtUs, refusing: await refusing(), queue: store.queue() }),
+    receiver: async () => ({
+      ...{ startedAtUs, pid: pid ?? null, refusing: await refusing(), queue: store.queue() },
+    }),
     beside: () => beside,
   });
   return {

@@ -20,6 +20,7 @@ import type { HandingOver } from '../../watch/watch-world.ts';
 import { askReceiver } from '../ask-receiver.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
+import { findRunning, isSameListener, type RunningNote, runningText } from '../running-receiver.ts';
 import { summaryModeOf } from '../summaries/summary-mode.ts';
 import { watchProbes } from '../watch-probes.ts';
 import { writeOut } from '../write-out.ts';
@@ -140,9 +141,9 @@ async function sinksOf(workingDir: string): Promise<HandingOver> {
   }
 }
 
-/** Null when none runs. Rejects with `unavailable` when what answers is not the receiver of these settings. */
+/** Null when none runs. Rejects with `unavailable` when the receiver that runs is not the one of these settings. */
 async function receiverOf(
-  { listen, tls, credentials }: ServeConfig,
+  { dataDir, listen, tls, credentials }: ServeConfig,
   { completeness }: Pick<StoreReader, 'completeness'>,
   { signal, nowUs }: Pick<Io, 'signal' | 'nowUs'>,
 ): Promise<ReceiverStatus | null> {
@@ -150,12 +151,24 @@ async function receiverOf(
   if (pair === undefined) throw new AppError('internal', 'There are no endpoint credentials.');
   const secure = tls.kind !== 'off';
   const { state, reason } = await askReceiver({ listen, secure, credentials: pair }, signal);
-  if (state === 'absent') return null;
+  const running = await findRunning(dataDir);
+  if (state === 'absent' && running === null) return null;
+  if (state === 'absent' && running !== null) throw servedElsewhere(running);
   if (state === 'unclear') throw new AppError('unavailable', sentence(reason));
   const now = nowUs();
   const up = (await completeness.uptimes(now - upMarkMaxUs)).at(-1);
   const refusing = state === 'takes' ? null : sentence(reason);
-  return { startedAtUs: up?.fromUs ?? null, refusing, queue: null };
+  const own = isSameListener(running ?? 'unknown', listen) ? running : null;
+  const { pid, startedAtUs } =
+    own === null || own === 'unknown' ? { pid: null, startedAtUs: up?.fromUs ?? null } : own;
+  return { startedAtUs, pid, refusing, queue: null };
+}
+
+function servedElsewhere(running: RunningNote | 'unknown'): AppError {
+  return new AppError(
+    'unavailable',
+    `Nothing listens at EARSHOT_LISTEN, but a receiver serves this data directory: ${runningText(running)}. Run this with its settings.`,
+  );
 }
 
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

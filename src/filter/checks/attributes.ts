@@ -37,9 +37,7 @@ function warnKinds(
       'Attributes of kind Boolean are in records, but filters by them are not documented.';
     findings.warn(findings.spanOf(node, 'kind'), { code: 'undocumented-attribute-kind', message });
   }
-  // Public clients name the published kind beside the value only; there is nothing for them to correct.
-  const fitsBesideValue = valueKind === published;
-  if (published !== undefined && published !== kind && !fitsBesideValue) {
+  if (published !== undefined && published !== kind && published !== valueKind) {
     const message = `${name} is published as ${published}, not as ${kind}. Accepted here; the catalogue may find nothing.`;
     const hint = `Write OData.CSC.${published}Attribute in both places.`;
     findings.warn(findings.spanOf(node, 'kind'), { code: 'attribute-kind', message, hint });
@@ -47,8 +45,8 @@ function warnKinds(
   }
   if (valueKind === kind) return;
   const message = `The condition names two kinds, ${kind} and ${valueKind}. The value decides: it is compared as ${typeWords[literal.type]}.`;
-  const hint = fitsBesideValue ? {} : { hint: `Write OData.CSC.${kind}Attribute in both places.` };
-  findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message, ...hint });
+  // No hint: users report such filters to work where one kind in both places did not (sentinelsat #583, eodag #2098).
+  findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message });
 }
 
 function checkValue(

@@ -9,7 +9,7 @@ import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { fillLog, lookInto } from './prune-world.ts';
 
-const counts = { old: 16_000, kept: 1_000 };
+const counts = { old: 40_000, kept: 1_000 };
 const killsMax = 8;
 
 it('goes on where it was, however often it was killed', async () => {
@@ -31,10 +31,12 @@ it('goes on where it was, however often it was killed', async () => {
     const running = prune();
     // Some are killed when they have begun to remove, some at any moment.
     const patienceMs = 20_000;
-    if (kills % 3 !== 2) {
+    const waitsForRemoval = kills % 3 !== 2;
+    if (waitsForRemoval) {
       await expect.poll(firstPosition, { timeout: patienceMs, interval: 5 }).not.toBe(beganAt);
     }
-    await delay(random.integer(0, 150));
+    // A fast machine removes everything within a fifth of a second.
+    await delay(random.integer(0, waitsForRemoval ? 30 : 500));
     running.kill();
     await running.ended;
     const { ackIds, ...found } = lookInto(dataDir);

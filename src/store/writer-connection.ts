@@ -30,6 +30,11 @@ export interface WriterConnection {
   read<T>(work: (database: Database) => T): T;
   /** Takes the write-ahead log into the file, and cuts both, without waiting for anybody who reads. */
   checkpoint(): void;
+  /**
+   * Takes what was committed into the file when the write-ahead log, or the memory of it, was removed: a kill would lose
+   * it. For times without a transaction; the next transaction fails, and opens the files again. Never throws.
+   */
+  saveRemovedLog(): void;
   close(): void;
 }
 
@@ -63,9 +68,21 @@ export function createWriterConnection(dataDir: string): WriterConnection {
       throw unavailable(databaseGone);
     }
     if (now.wal === inodes.wal && now.shm === inodes.shm) return;
-    const [taken] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-    if (taken?.busy === 0) close();
+    if (takeLog(database)) close();
     throw unavailable(logGone);
+  }
+
+  function saveRemovedLog() {
+    if (open === undefined) return;
+    const { database, inodes } = open;
+    const now = inodesOf(database.name);
+    const isRemoved = now.wal !== inodes.wal || now.shm !== inodes.shm;
+    if (now.database !== inodes.database || !isRemoved) return;
+    try {
+      takeLog(database);
+    } catch {
+      // The next transaction fails for the same reason, and reports it.
+    }
   }
 
   function close() {
@@ -106,8 +123,15 @@ export function createWriterConnection(dataDir: string): WriterConnection {
       return closingOnFailure(() => work(database));
     },
     checkpoint: () => checkpoint(ensureOpen().database),
+    saveRemovedLog,
     close,
   };
+}
+
+/** Takes the whole write-ahead log into the file; false when a reader was in the way. */
+function takeLog(database: Database): boolean {
+  const [taken] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+  return taken?.busy === 0;
 }
 
 /** Cutting takes the writers' lock, and would wait for readers with it: who is in the way is left alone. */

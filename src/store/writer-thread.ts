@@ -25,6 +25,9 @@ import { createWriterConnection, type Writers } from './writer-connection.ts';
 const transactionDeliveriesMax = 512;
 const transactionBytesMax = 4 * 2 ** 20;
 
+/** Removed files are noticed so soon while nothing is written. */
+const removedFilesCheckMs = 250;
+
 /** A check writes this much: a disk without room for it has none for notifications. */
 const checkBytes = 128 * 2 ** 10;
 
@@ -45,6 +48,7 @@ const post = (message: ThreadMessage) => port.postMessage(message);
 try {
   begin();
   port.on('message', (first: WriterRequest) => handle([first, ...waiting()]));
+  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
   post({ kind: 'started' });
 } catch (error) {
   post({ kind: 'failed', error: sentError(error) });

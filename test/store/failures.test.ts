@@ -263,6 +263,29 @@ describe('files next to the database that are taken away under it', () => {
     },
     30_000,
   );
+
+  it.each([[['-wal']], [['-shm']], [['-wal', '-shm']]])(
+    '(%j) are noticed while nothing is pushed, too: a kill loses nothing',
+    async (ends) => {
+      const { store, dataDir } = await openSqliteStore();
+      for (let number = 0; number < 20; number += 1) {
+        await store.accept(delivery(notification(number)));
+      }
+      expect(await collect(store.find({}))).toHaveLength(20);
+      for (const end of ends) rmSync(join(dataDir, databaseFileName) + end);
+      // As a kill leaves it.
+      const kept = () => {
+        const copy = temporaryDirectory();
+        copyFileSync(join(dataDir, databaseFileName), join(copy, databaseFileName));
+        const count = 'SELECT count(*) FROM notification';
+        return openBeside(copy).prepare(count).pluck().get();
+      };
+      await expect.poll(kept, { timeout: 5_000, interval: 50 }).toBe(20);
+      const push = () => store.accept(delivery(notification(20)));
+      await expect(push()).rejects.toMatchObject({ code: 'unavailable' });
+      await expect.poll(() => push().catch(String)).toMatchObject({ outcome: 'stored' });
+    },
+  );
 });
 
 describe('a fault that is no fault of the disk', () => {

@@ -73,6 +73,23 @@ describe('a service that asks for a pause', () => {
     },
   );
 
+  it('of no length is asked again less and less often, not until the budget is spent', async () => {
+    const world = await createSummaryWorld();
+    const refusedUntilMs = performance.now() + 2_500;
+    let refused = 0;
+    const busy = async (...request: Parameters<typeof fetch>) => {
+      if (performance.now() > refusedUntilMs) return fetch(...request);
+      refused += 1;
+      return new Response('{}', { status: 429, headers: { 'retry-after': '0' } });
+    };
+    const how = { nowUs: runningClock(), fetch: busy };
+    const { code, err } = await world.summarize(['--each'], how);
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('5 written.') });
+    expect(err).toMatch(/continuing in 1 s\.\n[\s\S]*continuing in 2 s\.\n/);
+    expect(refused).toBeGreaterThan(1);
+    expect(refused).toBeLessThan(8);
+  });
+
   it('shows the remaining time on a terminal', async () => {
     const world = await createSummaryWorld();
     world.sandbox.inference.change({ retryAfterSeconds: 2, next: { rateLimited: 1 } });

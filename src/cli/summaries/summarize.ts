@@ -44,6 +44,8 @@ export interface SummarizeFlags extends WantedFlags {
 const othersPollMs = 200;
 /** Longest wait for a service that asks for a pause. */
 const serviceWaitMaxMs = 120_000;
+/** The least wait, which doubles with each one that no answer follows: every attempt costs a part of the budget. */
+const serviceWaitMinMs = { first: 1_000, max: 16_000 };
 
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   if (flags.printPrompt) return writeOut(io.stdout, promptText());
@@ -151,15 +153,17 @@ type ServiceEnd = Extract<WorkEnd, { end: 'service' }>;
  * between are one wait. `waitFor` resolves with false when the wait would be too long, or the service named no time.
  */
 function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' | 'nowUs'>) {
-  let waitedMs = 0;
+  let [waitedMs, waits] = [0, 0];
   return {
     reset: () => {
-      waitedMs = 0;
+      [waitedMs, waits] = [0, 0];
     },
     waitFor: async ({ untilUs, isAsked }: ServiceEnd): Promise<boolean> => {
-      const waitMs = Math.max(0, Math.ceil((untilUs - nowUs()) / 1_000));
+      const leastMs = Math.min(serviceWaitMinMs.max, serviceWaitMinMs.first * 2 ** waits);
+      const waitMs = Math.max(leastMs, Math.ceil((untilUs - nowUs()) / 1_000));
       if (!isAsked || waitedMs + waitMs > serviceWaitMaxMs) return false;
       waitedMs += waitMs;
+      waits += 1;
       const text = (ms: number) =>
         `The inference service asks to wait: continuing in ${Math.ceil(ms / 1_000)} s`;
       if (stderr.isTTY !== true) stderr.write(`${text(waitMs)}.\n`);

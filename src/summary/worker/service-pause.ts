@@ -11,12 +11,15 @@ const settingsPauseMs = 900_000;
 /** A service that asks for more is asked again after this all the same. */
 const retryAfterMsMax = 3_600_000;
 
+/** The least for a person who waits, also where `Retry-After` is 0 or in the past. */
+const attendedPauseMsMin = 1_000;
+
 export interface ServicePause {
   /** Until when nothing is sent; 0 when nothing keeps it. */
   untilUs(): number;
   /** True after a failure, until an answer came: then one request at a time feels the way. */
   isProbing(): boolean;
-  /** Whether the current pause has exactly the length that the service asked for (`Retry-After`). */
+  /** Whether the current pause has the length that the service asked for (`Retry-After`). */
   isAsked(): boolean;
   /** Notes a failure that was not a job's own; returns until when nothing is sent. */
   noteFault(scope: FaultScope, retryAfterMs: number | null): number;
@@ -24,7 +27,7 @@ export interface ServicePause {
   noteAnswer(): void;
 }
 
-/** `isAttended`: a person waits for the work, so that a `Retry-After` is obeyed exactly, however short it is. */
+/** `isAttended`: a person waits for the work, so that a short `Retry-After` leads to a short pause. */
 export function createServicePause(
   io: { nowUs: () => number; random: () => number },
   { isAttended = false }: { isAttended?: boolean } = {},
@@ -46,7 +49,7 @@ export function createServicePause(
       const askedMs = Math.min(retryAfterMs ?? 0, retryAfterMsMax);
       failures += 1;
       isAsked = isAttended && retryAfterMs !== null && scope === 'service';
-      const pauseMs = isAsked ? askedMs : Math.max(askedMs, ownMs);
+      const pauseMs = isAsked ? Math.max(askedMs, attendedPauseMsMin) : Math.max(askedMs, ownMs);
       const fromUs = io.nowUs();
       pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
       return pause.untilUs;

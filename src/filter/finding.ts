@@ -32,6 +32,7 @@ export type FindingCode =
   | 'not-a-filter'
   // the text can be read, but has no meaning
   | 'unknown-field'
+  | 'undocumented-field'
   | 'field-of-other-entity'
   | 'not-comparable'
   | 'wrong-type'

@@ -44,6 +44,8 @@ describe('filter check', () => {
 
   it.each<[string, RegExp]>([
     ['Online eq 1', /true or false/],
+    ['ContentLength gt 5', /filters by it are not documented/],
+    ['year(ContentDate/Start) eq 2024', /Write a range of dates/],
     [collection.replaceAll("'", '"'), /single quotes/],
   ])(
     'claims nothing of the catalogue for %s, as its answer is not known',

@@ -84,6 +84,20 @@ describe('register with product flags', () => {
     expect(questions).toHaveLength(2);
   });
 
+  it('waits for a catalogue that asks for a short pause', async () => {
+    const world = await openAccountWorld();
+    let refusals = 1;
+    const busy: typeof fetch = (input, init) => {
+      const isCount = String(input instanceof Request ? input.url : input).includes('/Products');
+      if (!isCount || refusals === 0) return fetch(input, init);
+      refusals -= 1;
+      return Promise.resolve(new Response('{}', { status: 429, headers: { 'retry-after': '1' } }));
+    };
+    const done = await world.run(['register', '--collection', 'S1', '--yes'], { fetch: busy });
+    expect(done.err).toMatch(/It matches [\d,]+ products? that the catalogue published/);
+    expect({ code: done.code, refusals }).toEqual({ code: 0, refusals: 0 });
+  });
+
   it('registers although the catalogue cannot count', async () => {
     const world = await openAccountWorld();
     const failing: typeof fetch = (input, init) =>

@@ -42,7 +42,7 @@ describe('an error is found', () => {
       /is an attribute: Attributes\/OData.CSC.DoubleAttribute/,
     ],
     ['«Attributes/cloudcover» lt 20', 'unknown-field', /is an attribute.*'cloudCover'/],
-    ['«ContentLength» gt 1', 'unknown-field', /no filter can ask for it/],
+    ['«ContentLength» gt 1', 'undocumented-field', /is in the records, but .* not documented/],
     ['«BurstId» eq 15804', 'unknown-field', /field of Bursts/],
     ["contains(«Naam»,'a')", 'unknown-field', /Did you mean Name/],
     ["«constructor» eq 'a'", 'unknown-field', /no field `constructor`/],

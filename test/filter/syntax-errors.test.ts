@@ -95,7 +95,7 @@ describe('what is no filter of this catalogue is known for what it is', () => {
     ["Name eq 'a'«&»$top=10", 'not-a-filter', /Leave out all that follows/],
     ["«substringof»('a',Name)", 'retired-form', /contains\(Name,'…'\)/],
     ["ContentDate/Start gt «datetime'2024-04-29T07:33:00.000'»", 'retired-form', /2024-04-29T07/],
-    ['«year»(ContentDate/Start) eq 2024', 'retired-form', /ge 2024-01-01/],
+    ['«year»(ContentDate/Start) eq 2024', 'unknown-function', /ge 2024-01-01/],
     ['«platformname:»Sentinel-2', 'retired-form', /Collection\/Name eq 'SENTINEL-2'/],
     ['«ingestiondate:»[2020-01-01T00:00:00Z TO NOW]', 'retired-form', /PublicationDate gt/],
     ['«footprint:»"Intersects(POINT(1 2))"', 'retired-form', /OData.CSC.Intersects\(area/],

@@ -34,7 +34,7 @@ export function filterOfFlags(
 }
 
 /**
- * Prints the filter, and how many events of the last week it matches at the catalogue: one request for each
+ * Prints the filter, and how many events of the last week it matches at the catalogue: one answer for each
  * event. A count that fails is a note.
  */
 export async function showFilter(
@@ -85,7 +85,7 @@ async function countLastWeek(
     fetch,
     random,
     timing: { attemptTimeoutMs: countTimeoutMs, totalTimeoutMs: countTimeoutMs },
-    retries: 0,
+    retries: 2,
   });
   const purpose = `count the ${event} products`;
   const { status, json } = await ask({ method: 'GET', url, headers: {}, purpose, signal });

@@ -8,7 +8,7 @@ import type {
 } from '../../domain/filter-tree.ts';
 import type { PublishedAttribute } from '../attribute-names.ts';
 import { type Field, fieldsOf, findField, incomparableFields } from '../fields.ts';
-import { counterpartHint, unknownFieldHint } from '../hints/fields.ts';
+import { counterpartHint, recordOnlyFields, unknownFieldHint } from '../hints/fields.ts';
 import { attributeForm } from '../hints/retired.ts';
 import {
   type Fault,
@@ -93,8 +93,13 @@ function fieldFault(findings: Findings, node: FieldNode, field: Field | undefine
     return { code: 'not-comparable', message, hint: `Write ${form}` };
   }
   const names = fieldsOf(entity).map((one) => one.name);
+  const expected = names.join(', ');
+  if (recordOnlyFields.has(name.toLowerCase())) {
+    const message = `${named(name)} is in the records, but filters by it are not documented.`;
+    return { code: 'undocumented-field', message, expected };
+  }
   const message = `${entity} have no field ${named(name)}.`;
-  const fault = { code: 'unknown-field', message, expected: names.join(', ') } as const;
+  const fault = { code: 'unknown-field', message, expected } as const;
   const conditionOn = (attribute: PublishedAttribute) => onAttribute(findings, node, attribute);
   return withHint(fault, unknownFieldHint(entity, name, conditionOn));
 }

@@ -5,8 +5,8 @@ import { fieldsOf, incomparableFields } from '../fields.ts';
 import { nearestName } from './nearest-name.ts';
 import { retiredFieldHint } from './retired.ts';
 
-/** Parts of a product's record that no filter can ask for, in small letters (facts, filters 1). */
-const recordOnly = new Set([
+/** Parts of a product's record that no documented filter names, in small letters (facts, filters 1). */
+export const recordOnlyFields: ReadonlySet<string> = new Set([
   'contenttype',
   'contentlength',
   'evictiondate',
@@ -75,7 +75,6 @@ export function unknownFieldHint(
   const lower = name.toLowerCase();
   const path = Object.hasOwn(paths, lower) ? paths[lower] : undefined;
   if (path !== undefined) return `Did you mean ${path}?`;
-  if (recordOnly.has(lower)) return 'It stands in the record, but no filter can ask for it.';
   const attribute = attributeOf(lower.replace(/^attributes\//, ''));
   if (attribute !== undefined) return `It is an attribute: ${conditionOn(attribute)}`;
   const retired = retiredFieldHint(name);

@@ -73,7 +73,7 @@ export function functionFault(name: string): Fault {
   if (dateParts.test(key)) {
     const hint =
       'Write a range of dates: ContentDate/Start ge 2024-01-01 and ContentDate/Start lt 2025-01-01';
-    return { code: 'retired-form', message, hint };
+    return { code: 'unknown-function', message, hint };
   }
   if (/(?:^|\.)intersects$/.test(key)) {
     return { code: 'unknown-function', message, hint: `Write ${place}` };

@@ -40,8 +40,9 @@ export interface OriginalBody {
 
 /** What became of a delivery, on disk when it is handed out. */
 export type Receipt =
-  | { outcome: 'stored'; stored: number; duplicates: number }
-  | { outcome: 'duplicate'; duplicates: number }
+  /** With an id, a known AckId came with other content, which is held in quarantine for the first time. */
+  | { outcome: 'stored'; stored: number; duplicates: number; quarantineId?: number }
+  | { outcome: 'duplicate'; duplicates: number; quarantineId?: number }
   | { outcome: 'rejected'; faults: Fault[]; quarantineId: number; stored: number };
 
 /** The way into the store. */

@@ -64,14 +64,18 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
       headers: incoming.rawHeaders,
     });
     observe(receipt.outcome, subscription, receipt);
-    if (receipt.outcome !== 'rejected') onDelivered(subscription, passage.username);
+    const requestId = newRequestId();
     if (receipt.outcome === 'rejected') {
-      const requestId = newRequestId();
       const { faults, quarantineId, stored } = receipt;
       log.warn({ requestId, quarantineId, stored, faults }, 'body put in quarantine');
       return refusedBody(faults, requestId);
     }
-    log.debug({ requestId: newRequestId(), subscription, ...receipt }, 'notification received');
+    onDelivered(subscription, passage.username);
+    log.debug({ requestId, subscription, ...receipt }, 'notification received');
+    const { quarantineId } = receipt;
+    if (quarantineId !== undefined) {
+      log.warn({ requestId, quarantineId, reason: 'ack-id-reused' }, 'body put in quarantine');
+    }
     return c.json({ status: receipt.outcome });
   });
 

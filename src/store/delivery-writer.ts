@@ -58,12 +58,11 @@ export function createDeliveryWriter(database: Database): DeliveryWriter {
       const quarantineId = quarantine.hold(delivery, faults, bodyId);
       return { outcome: 'rejected', faults, quarantineId, stored };
     }
-    if (reused) {
-      // The contract calls it a duplicate, but its content is new: it is kept where a person looks.
-      drift.count(['ack-id-reused'], delivery.receivedAtUs);
-      quarantine.holdOnce(delivery, [ackIdReused], bodyId);
-    }
-    return receipt;
+    if (!reused) return receipt;
+    // The contract calls it a duplicate, but its content is new: it is kept where a person looks.
+    drift.count(['ack-id-reused'], delivery.receivedAtUs);
+    const quarantineId = quarantine.holdOnce(delivery, [ackIdReused], bodyId);
+    return quarantineId === undefined ? receipt : { ...receipt, quarantineId };
   }
 
   function retry(quarantineId: number, atUs: number): Receipt {

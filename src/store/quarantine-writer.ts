@@ -11,8 +11,8 @@ import type { BodyWriter } from './bodies/body-writer.ts';
 export interface QuarantineWriter {
   /** Keeps a delivery; its body too, unless it is kept already. Returns the entry's id. */
   hold(delivery: Delivery, faults: readonly Fault[], bodyId?: number): number;
-  /** Does the same, unless the same body of the same subscription is held already: its sender may repeat it. */
-  holdOnce(delivery: Delivery, faults: readonly Fault[], bodyId?: number): number;
+  /** Does the same, unless the same body of the same subscription is held already, as its sender may repeat it: then undefined. */
+  holdOnce(delivery: Delivery, faults: readonly Fault[], bodyId?: number): number | undefined;
   /** A held entry as a delivery, to be written again. Throws `not_found`. */
   held(id: number): { delivery: Delivery; bodyId: number };
   release(id: number, atUs: number): void;
@@ -57,8 +57,8 @@ export function createQuarantineWriter(database: Database, bodies: BodyWriter): 
     hold: (delivery, faults, bodyId) => add(delivery, faults, bodyId),
     holdOnce: (delivery, faults, bodyId) => {
       const digest = hash('sha256', delivery.body, 'buffer');
-      const held = findHeld.get(digest, delivery.subscription);
-      return held ?? add(delivery, faults, bodyId, digest);
+      const isHeld = findHeld.get(digest, delivery.subscription) !== undefined;
+      return isHeld ? undefined : add(delivery, faults, bodyId, digest);
     },
     held: (id) => {
       const row = select.get(id);

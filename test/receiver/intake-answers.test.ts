@@ -30,6 +30,27 @@ describe('a notification', () => {
     expect(Buffer.from(kept).toString()).toBe(body);
   });
 
+  it('with a known AckId and other content is a duplicate, held and logged once', async () => {
+    const receiver = await startReceiver();
+    const { ackId, body } = goodNotification();
+    const other = JSON.stringify({ ...JSON.parse(body), AckId: ackId, ProductName: 'another' });
+    for (const [sent, status] of [
+      [body, 'stored'],
+      [other, 'duplicate'],
+      [other, 'duplicate'],
+    ] as const) {
+      expect((await exchange(receiver, { body: sent })).body).toBe(`{"status":"${status}"}`);
+    }
+    expect((await receiver.store.counts()).quarantined).toBe(1);
+    const warned = receiver.log.filter(({ level }) => level === 'warn');
+    expect(warned).toMatchObject([
+      {
+        message: 'body put in quarantine',
+        fields: { quarantineId: 1, reason: 'ack-id-reused', requestId: expect.any(String) },
+      },
+    ]);
+  });
+
   it('is stored under any Content-Type and without one', async () => {
     const receiver = await startReceiver();
     const types = ['application/json; charset=utf-8', 'text/plain', 'multipart/form-data', 'x', ''];

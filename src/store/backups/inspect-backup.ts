@@ -27,8 +27,8 @@ export interface InspectedBackup extends BackupAbout, Sealed {
 /**
  * Checks all that can be checked without reading the whole file. `restore`, `restore --check` and `backup list` share it, so that
  * they refuse the same files. `isKept` is true for the path of a file that a backup may contain.
- * Throws `usage` where there is no file, `configuration` for one that is no backup, holds what none of ours does, or is a newer
- * earshot's, and `invalid` for one that is cut short or damaged at its beginning.
+ * Throws `usage` where there is no file, `configuration` for one that is no backup or is a newer earshot's, and `invalid` for one
+ * that is cut short, damaged at its beginning, or changed to hold what no backup of earshot contains.
  */
 export function inspectBackup(file: string, isKept: (path: string) => boolean): InspectedBackup {
   const bytes = wholeSize(file);
@@ -92,7 +92,7 @@ function refuseForeign(
   const what = path === undefined ? code : `file ${path}`;
   if (what === undefined) return;
   throw new AppError(
-    'configuration',
+    'invalid',
     `${database.name} holds the ${printable(what)}, which no backup of earshot contains. Somebody has changed it: use another backup.`,
   );
 }

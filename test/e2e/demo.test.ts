@@ -72,6 +72,14 @@ it('prints one line with which every command works on its data', { timeout: 60_0
   expect(shown).toContain('"receiver"');
   const rows = JSON.parse(shown.slice(shown.indexOf('ROWS') + 4)) as object[];
   expect(rows.length).toBeGreaterThanOrEqual(3);
+  const checked = await inShell(
+    `${line}; earshot alerts 2>&1; echo COVERAGE; earshot coverage; earshot coverage --json`,
+  );
+  // Its receiver has a watchdog, and does not compare.
+  const [alerts, coverage] = checked.split('COVERAGE');
+  expect(alerts).toBe('No alert is active. `earshot alerts --all` shows those that were.\n');
+  expect(coverage).toContain('not compared automatically: EARSHOT_RECONCILE is off.');
+  expect(coverage).toContain('"automatic": false');
   const exit = once(child, 'exit');
   child.kill('SIGINT');
   expect(await exit).toEqual([0, null]);

@@ -128,7 +128,7 @@ describe('a part that is well', () => {
     [
       'coverage',
       { coverage: [...well.coverage, { ...none, subscription: 'sea-ice' }] },
-      '3 late; sea-ice not compared yet',
+      '3 late; no hour of sea-ice was compared yet',
     ],
     ['readers', {}, 'product index, summaries up to date'],
     [
@@ -168,16 +168,24 @@ describe('coverage of which nothing was compared', () => {
   it.each<[Partial<Facts>, string, string | null]>([
     [
       { coverage: [none] },
-      'not compared yet; the first comparison is at 2026-05-02 13:00 UTC',
+      'no hour that has ended was compared yet; the first is compared at 2026-05-02 13:00 UTC',
       null,
     ],
     [
       { coverage: [none], comparisonOff },
-      'not compared yet; the first comparison is at 2026-05-02 13:00 UTC, but not automatically: EARSHOT_RECONCILE is off',
+      'no hour that has ended was compared yet; the first is due at 2026-05-02 13:00 UTC, but not compared automatically: EARSHOT_RECONCILE is off',
       null,
     ],
-    [{ coverage: [due] }, 'not compared yet; a running receiver compares within 5 min', command],
-    [{ coverage: [due], comparisonOff }, 'not compared: EARSHOT_RECONCILE is off', command],
+    [
+      { coverage: [due] },
+      'no hour that has ended was compared yet; a running receiver compares within 5 min',
+      command,
+    ],
+    [
+      { coverage: [due], comparisonOff },
+      'no hour that has ended was compared: EARSHOT_RECONCILE is off',
+      command,
+    ],
   ])('is no fault, says when or why not, and offers the command when due: %#', async (...row) => {
     const [changes, text, nextStep] = row;
     expect(await of('coverage', changes)).toMatchObject({ level: 'unused', text, nextStep });

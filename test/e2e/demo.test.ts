@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -42,21 +42,29 @@ async function inShell(script: string): Promise<string> {
   ).stdout;
 }
 
-it('prints one line with which every command works on its data', { timeout: 60_000 }, async () => {
+/** Starts the lively demo; resolves when three notifications have arrived. */
+async function livelyDemo(...args: string[]) {
   const TMPDIR = temporaryDirectory();
-  const child = spawn(process.execPath, [program, 'demo', '--products', '400'], {
+  const child = spawn(process.execPath, [program, 'demo', ...args], {
     env: { ...process.env, TMPDIR },
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let out = '';
+  const printed = { out: '', err: '' };
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    printed.err += text;
+  });
   await new Promise<void>((resolve) => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      out += text;
-      // Not before something has arrived.
-      if (/^ +3 .*created/m.test(out)) resolve();
+      printed.out += text;
+      if (/^ +3 .*created/m.test(printed.out)) resolve();
     });
   });
-  const [line = ''] = /set -a; \. \S+; set \+a/.exec(out) ?? [];
+  return { child, printed, TMPDIR };
+}
+
+it('prints one line with which every command works on its data', { timeout: 60_000 }, async () => {
+  const { child, printed, TMPDIR } = await livelyDemo('--products', '400');
+  const [line = ''] = /set -a; \. \S+; set \+a/.exec(printed.out) ?? [];
   const shown = await inShell(
     `${line}; earshot health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
   );
@@ -64,9 +72,38 @@ it('prints one line with which every command works on its data', { timeout: 60_0
   expect(shown).toContain('"receiver"');
   const rows = JSON.parse(shown.slice(shown.indexOf('ROWS') + 4)) as object[];
   expect(rows.length).toBeGreaterThanOrEqual(3);
+  const checked = await inShell(
+    `${line}; earshot alerts 2>&1; echo COVERAGE; earshot coverage; earshot coverage --json`,
+  );
+  // Its receiver has a watchdog, and does not compare.
+  const [alerts, coverage] = checked.split('COVERAGE');
+  expect(alerts).toBe('No alert is active. `earshot alerts --all` shows those that were.\n');
+  expect(coverage).toContain('not compared automatically: EARSHOT_RECONCILE is off.');
+  expect(coverage).toContain('"automatic": false');
   const exit = once(child, 'exit');
   child.kill('SIGINT');
   expect(await exit).toEqual([0, null]);
+  expect(readdirSync(TMPDIR)).toEqual([]);
+});
+
+it('restores at Ctrl-C what was lost, and then ends', { timeout: 60_000 }, async () => {
+  const { child, printed, TMPDIR } = await livelyDemo('--faults');
+  const [, control = ''] = /sandbox +(http\S+)/.exec(printed.out) ?? [];
+  // From now on everything is lost.
+  await fetch(`${control}/faults`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ lost: 1 }),
+  });
+  const totals = async () => (await (await fetch(`${control}/totals`)).json()) as { lost: number };
+  await vi.waitUntil(async () => (await totals()).lost >= 2, 20_000);
+  const close = once(child, 'close');
+  child.kill('SIGINT');
+  expect(await close).toEqual([0, null]);
+  expect(printed.out).toMatch(/^\$ .*earshot reconcile {3}fetches what was lost:$/m);
+  expect(printed.err).toMatch(/^\d+ of \d+ events were missing and are recovered now\. /m);
+  expect(printed.err).toMatch(/^ {2}restored demo(-deletions)? (created|modified|deleted) /m);
+  expect(printed.out).toMatch(/^\d+ notifications stored, /m);
   expect(readdirSync(TMPDIR)).toEqual([]);
 });
 

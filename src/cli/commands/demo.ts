@@ -26,7 +26,8 @@ Everything runs on this machine, in a temporary folder that is removed at the en
 needed. The subscription has a filter, a collection and a place: only what matches arrives, and a
 query by place finds it. With --once, one about everything runs beside it. While the demo runs,
 every command works on its data: paste the line that it prints into another terminal. With --faults,
-\`reconcile\` restores at the end what was lost (without --once: when --products are published).
+\`reconcile\` restores at the end what was lost (without --once: when --products are published, or at
+Ctrl-C).
 
 Last line of --once: {"published","delivered","stored","duplicates","quarantined","summaries"} of
 the subscription about everything (with --faults also "recovered": those that were lost on the way

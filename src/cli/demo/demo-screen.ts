@@ -33,8 +33,18 @@ Making a throw-away certificate authority and starting the receiver …
 }
 
 /** Shows notifications as they are stored, until all are published or the user ends it. */
-export async function showArrivals(io: Io, world: DemoWorld): Promise<void> {
+export async function showArrivals(
+  io: Io,
+  world: DemoWorld,
+  { faults }: { faults?: true },
+): Promise<void> {
   showAddresses(io, world);
+  const paint = painter(io, io.stdout);
+  const atStop = faults ? 'restores what was lost, and ends the demo' : 'ends the demo';
+  io.stdout.write(`Ctrl-C ${atStop}.
+
+${paint('dim', '    #  of events  event     place             delay  product')}
+`);
   const finished = new AbortController();
   const publishing = world.sandbox.finished.finally(() => finished.abort());
   const stop = new AbortController();
@@ -91,9 +101,6 @@ ${asCalled(
   $ earshot tail`,
   io,
 )}
-Ctrl-C ends the demo.
-
-${paint('dim', '    #  of events  event     place             delay  product')}
 `);
 }
 

@@ -7,13 +7,15 @@ import { writeCredentialsFile } from '../../config/endpoint-credentials.ts';
 import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
-import { createClosers } from '../closers.ts';
+import { serveWatchdog } from '../alerts/serve-watchdog.ts';
+import { type Closers, createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { newCredentials } from '../new-credentials.ts';
 import { type RunningReceiver, serve } from '../serve.ts';
 import { mergeEnvFile } from '../setup/env-file.ts';
 import { createTrialCertificate, trialSettings } from '../trial-settings.ts';
+import { startUptimeMarks } from '../uptime-marks.ts';
 import { startDemoSummaries } from './demo-summaries.ts';
 
 export interface DemoWorld {
@@ -70,6 +72,7 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
     await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
     const summaries = await startDemoSummaries(io, receiver, sandbox, dataDir);
     closers.add(() => summaries.stop());
+    watchReceiver(io, receiver, { dataDir, files }, closers);
     const config: CompleteAccountConfig = {
       dataDir,
       publicUrl: receiver.url,
@@ -93,6 +96,27 @@ export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise
   }
 }
 
+/** Starts the watchdog, so that the demo's alerts and status are those of a receiver that is checked. */
+function watchReceiver(
+  io: Io,
+  receiver: RunningReceiver,
+  { dataDir, files }: { dataDir: string; files: { cert: string; key: string } },
+  closers: Closers,
+): void {
+  const log = createLogger(io, 'warn');
+  const { completeness } = receiver.store;
+  const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
+  closers.add(() => uptime.stop());
+  const watched = {
+    dataDir,
+    tls: { kind: 'files', cert: files.cert, key: files.key },
+    ...{ alertUrl: null, alertCommand: null, handingOver: () => ({ names: [], fault: null }) },
+    ...{ maintenance: false, reconcile: false, backupEveryHours: null },
+  } as const;
+  const watchdog = serveWatchdog(receiver, watched, log, io);
+  closers.add(() => watchdog.stop());
+}
+
 function settingsOf(
   trial: Pick<Parameters<typeof trialSettings>[0], 'dataDir' | 'files' | 'sandbox' | 'account'>,
   { url, consoleUrl }: Pick<RunningReceiver, 'url' | 'consoleUrl'>,
@@ -101,6 +125,8 @@ function settingsOf(
   const listen = hostOf(url);
   return {
     ...trialSettings({ ...trial, publicUrl: url, listen, consoleListen: hostOf(consoleUrl) }),
+    // This receiver does not compare automatically.
+    EARSHOT_RECONCILE: 'off',
     // A sandbox on this machine needs no sparing.
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
   };

@@ -1,5 +1,5 @@
 /** Runs the demo, in its lively or in its counting form. */
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { Io } from '../io.ts';
@@ -19,6 +19,9 @@ const onceRatePerSecond = 150;
 /** One or two of them match the filter: slow enough to be read. */
 const livelyRatePerSecond = 8;
 const mismatchesListedMax = 50;
+/** Time to restore what was lost after Ctrl-C. */
+const restoreTimeoutMs = 10_000;
+const pendingPollMs = 100;
 
 export interface DemoFlags {
   once?: true;
@@ -38,10 +41,10 @@ export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
     progress.show('registering …');
     await registerDemo(io, world, flags.once ? 'counting' : 'lively');
     if (flags.once) return await runOnce(io, world, progress, flags.faults === true);
-    await showArrivals(io, world);
+    await showArrivals(io, world, flags);
     // Whoever ends the demo waits for no calls of the account.
     const maintained = io.signal.aborted ? null : await maintainDemo(io, world);
-    if (flags.faults && !io.signal.aborted) await restoreShown(io, world);
+    if (flags.faults) await restoreShown(io, world);
     await showFarewell(io, world, maintained);
   } finally {
     progress.clear();
@@ -49,10 +52,34 @@ export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
   }
 }
 
-/** What is lost there may have been modified or deleted since, and then the catalogue no longer shows it. */
+/**
+ * Restores what was lost, after Ctrl-C within a time limit. What is lost there may have been modified or deleted
+ * since, and then the catalogue no longer shows it.
+ */
 async function restoreShown(io: Io, world: DemoWorld): Promise<void> {
-  const { missing } = await restoreLosses(io, world);
-  for (const one of missing) io.stderr.write(`  ${one}: the catalogue has a newer state\n`);
+  const isStopped = io.signal.aborted;
+  const signal = isStopped ? AbortSignal.timeout(restoreTimeoutMs) : io.signal;
+  if (isStopped) await endPublishing(io, world, signal);
+  try {
+    const { missing } = await restoreLosses({ ...io, signal }, world);
+    for (const one of missing) io.stderr.write(`  ${one}: the catalogue has a newer state\n`);
+  } catch (error) {
+    if (!isStopped || !isAppError(error, 'cancelled')) throw error;
+    io.stderr.write(`Not everything could be restored within ${restoreTimeoutMs / 1_000} s.\n`);
+  }
+}
+
+/** Stops publishing, and waits until each notification is delivered or lost. */
+async function endPublishing(
+  { stdout }: Pick<Io, 'stdout'>,
+  { sandbox }: Pick<DemoWorld, 'sandbox'>,
+  signal: AbortSignal,
+): Promise<void> {
+  sandbox.pause();
+  stdout.write(
+    '\nPublishing has stopped. Ctrl-C again ends at once, and leaves the data behind.\n',
+  );
+  while (sandbox.totals().pending > 0 && !signal.aborted) await pause(pendingPollMs, signal);
 }
 
 interface Progress {

@@ -41,7 +41,7 @@ function openText({ coverage, comparisonOff, receiver }: StatusFacts): string[] 
   const open = coverage.filter(({ state }) => state === 'not-compared');
   const names = listed(open.map(({ subscription }) => subscription));
   return [
-    ...(open.length === 0 ? [] : [`${names} not compared yet`]),
+    ...(open.length === 0 ? [] : [`no hour of ${names} was compared yet`]),
     ...(receiver === null || comparisonOff === null
       ? []
       : [`not compared automatically: ${comparisonOff.replace(/\.$/, '')}`]),

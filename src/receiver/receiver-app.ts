@@ -65,17 +65,9 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
     });
     observe(receipt.outcome, subscription, receipt);
     const requestId = newRequestId();
-    if (receipt.outcome === 'rejected') {
-      const { faults, quarantineId, stored } = receipt;
-      log.warn({ requestId, quarantineId, stored, faults }, 'body put in quarantine');
-      return refusedBody(faults, requestId);
-    }
+    logReceipt(log, receipt, { requestId, subscription });
+    if (receipt.outcome === 'rejected') return refusedBody(receipt.faults, requestId);
     onDelivered(subscription, passage.username);
-    log.debug({ requestId, subscription, ...receipt }, 'notification received');
-    const { quarantineId } = receipt;
-    if (quarantineId !== undefined) {
-      log.warn({ requestId, quarantineId, reason: 'ack-id-reused' }, 'body put in quarantine');
-    }
     return c.json({ status: receipt.outcome });
   });
 
@@ -119,6 +111,22 @@ function createFailureLog({ log, nowUs }: ReceiverOptions) {
     toldUs = nowUs();
     log.error({ ...fields, err }, 'nothing can be stored; senders get 503');
   };
+}
+
+function logReceipt(
+  log: ReceiverOptions['log'],
+  receipt: Receipt,
+  request: { requestId: string; subscription: string | null },
+): void {
+  const { outcome, quarantineId } = receipt;
+  if (outcome !== 'rejected') log.debug({ ...request, ...receipt }, 'notification received');
+  if (quarantineId === undefined) return;
+  const { requestId } = request;
+  const why =
+    outcome === 'rejected'
+      ? { stored: receipt.stored, faults: receipt.faults }
+      : { reason: 'ack-id-reused' };
+  log.warn({ requestId, quarantineId, ...why }, 'body put in quarantine');
 }
 
 function refusedBody(faults: readonly Fault[], requestId: string): Response {

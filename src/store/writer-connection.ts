@@ -60,26 +60,15 @@ export function createWriterConnection(dataDir: string): WriterConnection {
    * index to that, what was committed goes into the database first, as long as we still have them open.
    */
   function requireOwnFiles() {
-    if (open === undefined) return;
-    const { database, inodes } = open;
-    const now = inodesOf(database.name);
-    if (now.database !== inodes.database) {
-      close();
-      throw unavailable(databaseGone);
-    }
-    if (now.wal === inodes.wal && now.shm === inodes.shm) return;
-    if (takeLog(database)) close();
-    throw unavailable(logGone);
+    const lost = open === undefined ? null : lostFile(open);
+    if (open === undefined || lost === null) return;
+    if (lost === 'database' || takeLog(open.database)) close();
+    throw unavailable(lost === 'database' ? databaseGone : logGone);
   }
 
   function saveRemovedLog() {
-    if (open === undefined) return;
-    const { database, inodes } = open;
-    const now = inodesOf(database.name);
-    const isRemoved = now.wal !== inodes.wal || now.shm !== inodes.shm;
-    if (now.database !== inodes.database || !isRemoved) return;
     try {
-      takeLog(database);
+      if (open !== undefined && lostFile(open) === 'log') takeLog(open.database);
     } catch {
       // The next transaction fails for the same reason, and reports it.
     }
@@ -126,6 +115,13 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     saveRemovedLog,
     close,
   };
+}
+
+/** What was moved or deleted since the files were opened; null when nothing was. */
+function lostFile({ database, inodes }: OpenWriters): 'database' | 'log' | null {
+  const now = inodesOf(database.name);
+  if (now.database !== inodes.database) return 'database';
+  return now.wal === inodes.wal && now.shm === inodes.shm ? null : 'log';
 }
 
 /** Takes the whole write-ahead log into the file; false when a reader was in the way. */

@@ -124,7 +124,7 @@ describe('before anything was compared', () => {
     expect(seen.text.code).toBe(0);
     expect(seen.text.out).toMatch(/\nalps +- +- +- +- +- +0 of 0 h +-\n/);
     expect(seen.text.out).toContain(
-      '\nalps: no hour that has ended was compared yet; the first is compared at 2026-05-02 13:30 UTC.\n',
+      '\nalps: no full hour was compared yet; the first is compared at 2026-05-02 13:30 UTC.\n',
     );
     for (const document of [seen.json, seen.answer]) {
       expect(document.comparison).toEqual({ automatic: true, reason: null });
@@ -139,7 +139,7 @@ describe('before anything was compared', () => {
     expect(seen.statusJson.coverage).toMatchObject([{ state: 'not-compared', complete: null }]);
     const part = partOf(seen.status.out, 'coverage');
     expect(part).toContain(
-      'no hour that has ended was compared yet; the first is due at 2026-05-02 13:30 UTC, but not compared automatically: No receiver runs',
+      'no full hour was compared yet; the first is due at 2026-05-02 13:30 UTC, but not compared automatically: No receiver runs',
     );
     // Nothing that a command would count.
     for (const text of [part, seen.text.out]) expect(text).not.toContain('earshot reconcile');
@@ -150,7 +150,7 @@ describe('before anything was compared', () => {
     const world = await openFirstDay();
     const { status } = await views(world);
     expect(partOf(status.out, 'coverage')).toContain(
-      'no hour that has ended was compared: No receiver runs Next: Run `earshot reconcile` to compare now.',
+      'not compared: No receiver runs Next: Run `earshot reconcile` to compare now.',
     );
   });
 
@@ -168,7 +168,7 @@ describe('before anything was compared', () => {
     const seen = await views(world);
     expect(seen.json.subscriptions[0]).toMatchObject({ state: 'not-compared', expected: 0 });
     for (const { out: text } of [seen.text, seen.status]) {
-      expect(text.replaceAll(/\s+/g, ' ')).toContain('no hour that has ended was compared yet;');
+      expect(text.replaceAll(/\s+/g, ' ')).toContain('no full hour was compared yet;');
       // The command has just compared what the first hour holds so far.
       expect(text).not.toMatch(/not compared yet|first comparison|none missing|100 %/);
     }
@@ -182,7 +182,7 @@ describe('before anything was compared', () => {
     const env = { [variable]: 'off' };
     const text = await world.run(['coverage'], { env });
     expect(text.out).toContain(
-      `\nalps: no hour that has ended was compared: ${reason} \`earshot reconcile\` compares now.\n`,
+      `\nalps: not compared: ${reason} \`earshot reconcile\` compares now.\n`,
     );
     const byNpx = await world.run(['coverage'], { env: { ...env, npm_command: 'exec' } });
     expect(byNpx.out).toContain('`npx --no -- earshot reconcile` compares now.');

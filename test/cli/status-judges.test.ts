@@ -168,24 +168,20 @@ describe('coverage of which nothing was compared', () => {
   it.each<[Partial<Facts>, string, string | null]>([
     [
       { coverage: [none] },
-      'no hour that has ended was compared yet; the first is compared at 2026-05-02 13:00 UTC',
+      'no full hour was compared yet; the first is compared at 2026-05-02 13:00 UTC',
       null,
     ],
     [
       { coverage: [none], comparisonOff },
-      'no hour that has ended was compared yet; the first is due at 2026-05-02 13:00 UTC, but not compared automatically: EARSHOT_RECONCILE is off',
+      'no full hour was compared yet; the first is due at 2026-05-02 13:00 UTC, but not compared automatically: EARSHOT_RECONCILE is off',
       null,
     ],
     [
       { coverage: [due] },
-      'no hour that has ended was compared yet; a running receiver compares within 5 min',
+      'no full hour was compared yet; a running receiver compares within 5 min',
       command,
     ],
-    [
-      { coverage: [due], comparisonOff },
-      'no hour that has ended was compared: EARSHOT_RECONCILE is off',
-      command,
-    ],
+    [{ coverage: [due], comparisonOff }, 'not compared: EARSHOT_RECONCILE is off', command],
   ])('is no fault, says when or why not, and offers the command when due: %#', async (...row) => {
     const [changes, text, nextStep] = row;
     expect(await of('coverage', changes)).toMatchObject({ level: 'unused', text, nextStep });

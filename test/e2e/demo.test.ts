@@ -100,7 +100,7 @@ it('restores at Ctrl-C what was lost, and then ends', { timeout: 60_000 }, async
   const close = once(child, 'close');
   child.kill('SIGINT');
   expect(await close).toEqual([0, null]);
-  expect(printed.out).toMatch(/^\$ .*earshot reconcile {3}fetches what was lost:$/m);
+  expect(printed.out).toMatch(/^\$ .*\breconcile {3}fetches what was lost:$/m);
   expect(printed.err).toMatch(/^\d+ of \d+ events were missing and are recovered now\. /m);
   expect(printed.err).toMatch(/^ {2}restored demo(-deletions)? (created|modified|deleted) /m);
   expect(printed.out).toMatch(/^\d+ notifications stored, /m);

@@ -199,7 +199,7 @@ describe('setup with flags', () => {
     const argv = ['setup', ...flags, '--force', '--no-stay'];
     const done = await spawnCommand(argv, { env, cwd: folder }).ended;
     expect(done).toMatchObject({ code: 0 });
-    expect(done.err).toContain('Start the receiver now: `npm start`');
+    expect(done.err).toContain('Start the receiver now: `earshot start`');
     const text = readFileSync(envFile, 'utf8');
     expect(text).toMatch(/^# mine\nOTHER=kept\nEARSHOT_/);
     expect(text).not.toContain('127.0.0.1:1\n');

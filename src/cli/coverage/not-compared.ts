@@ -9,7 +9,7 @@ interface When {
 }
 
 /** A command may have compared a part of the hour that has not ended, which does not count yet. */
-const noHour = 'no hour that has ended was compared';
+const noHour = 'no full hour was compared yet';
 
 /** States when the first whole hour is compared, or why none is. Begins in lower case, ends without a full stop. */
 export function notComparedText(summary: Pick<CoverageSummary, 'nextDueAtUs'>, when: When): string {
@@ -17,13 +17,13 @@ export function notComparedText(summary: Pick<CoverageSummary, 'nextDueAtUs'>, w
   const off = when.comparisonOff?.replace(/\.$/, '') ?? null;
   if (nextDueAtUs === null) return 'no hour to compare';
   if (isDue(summary, when)) {
-    if (off !== null) return `${noHour}: ${off}`;
-    return `${noHour} yet; a running receiver compares within 5 min`;
+    if (off !== null) return `not compared: ${off}`;
+    return `${noHour}; a running receiver compares within 5 min`;
   }
   const at = momentText(nextDueAtUs);
   return off === null
-    ? `${noHour} yet; the first is compared at ${at}`
-    : `${noHour} yet; the first is due at ${at}, but not compared automatically: ${off}`;
+    ? `${noHour}; the first is compared at ${at}`
+    : `${noHour}; the first is due at ${at}, but not compared automatically: ${off}`;
 }
 
 /** True when there is an hour that a command would compare and count. */

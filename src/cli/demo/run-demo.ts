@@ -20,7 +20,7 @@ const onceRatePerSecond = 150;
 const livelyRatePerSecond = 8;
 const mismatchesListedMax = 50;
 /** Time to restore what was lost after Ctrl-C. */
-const restoreTimeoutMs = 10_000;
+const restoreTimeoutMs = 20_000;
 const pendingPollMs = 100;
 
 export interface DemoFlags {

@@ -110,10 +110,9 @@ export async function showSummaries(
   const lines: string[] = [];
   for await (const { productName, text } of store.summaries.find({ state: 'done', limit })) {
     if (text === null) continue;
-    const told = wrapText(printable(text.text), '  ', io.stdout).join('\n');
-    lines.push(
-      `${paint('cyan', shorten(printable(productName ?? ''), widthOf(io.stdout)))}\n${told}\n`,
-    );
+    const name = shorten(printable(productName ?? ''), widthOf(io.stdout));
+    const summary = wrapText(printable(text.text), '  ', io.stdout).join('\n');
+    lines.push(`${paint('cyan', name)}\n${summary}\n`);
   }
   if (lines.length === 0) return;
   const command = paint('bold', asCalled(`$ earshot query summaries --limit ${limit}`, io));

@@ -152,8 +152,10 @@ async function receiverOf(
   const secure = tls.kind !== 'off';
   const { state, reason } = await askReceiver({ listen, secure, credentials: pair }, signal);
   const running = await findRunning(dataDir);
-  if (state === 'absent' && running === null) return null;
-  if (state === 'absent' && running !== null) throw servedElsewhere(running);
+  if (state === 'absent') {
+    if (running === null) return null;
+    throw servedElsewhere(running);
+  }
   if (state === 'unclear') throw new AppError('unavailable', sentence(reason));
   const now = nowUs();
   const up = (await completeness.uptimes(now - upMarkMaxUs)).at(-1);

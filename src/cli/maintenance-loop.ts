@@ -1,7 +1,7 @@
 /** Maintenance inside a receiver that serves: a round every few hours, and never in its way. */
 import type { ProbeEndpoint } from '../admin/endpoint/endpoint-probe.ts';
 import type { MaintenanceResult } from '../admin/maintenance/maintain.ts';
-import type { CompleteAccountConfig } from '../config/account-config.ts';
+import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile } from '../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';

@@ -1,5 +1,5 @@
 /** What the watchdog measures outside the store: certificate, disk, intake. */
-import type { TlsConfig } from '../config/tls-config.ts';
+import type { TlsConfig } from '../config/tls.ts';
 import type { Intake } from '../domain/ports.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import { type DataPlace, diskRoom } from '../store/disk-limit.ts';

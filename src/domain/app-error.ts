@@ -28,16 +28,23 @@ export class AppError extends Error {
   readonly code: ErrorCode;
   /** Further lines for the reader, one finding each. */
   readonly details: readonly string[];
+  /** The same as data, for a caller that acts on it. */
+  readonly facts: Readonly<Record<string, unknown>>;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; details?: readonly string[] } = {},
+    options: {
+      cause?: unknown;
+      details?: readonly string[];
+      facts?: Readonly<Record<string, unknown>>;
+    } = {},
   ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.name = 'AppError';
     this.code = code;
     this.details = options.details ?? [];
+    this.facts = options.facts ?? {};
   }
 }
 

@@ -1,29 +1,14 @@
 /** The sinks of `earshot.config.ts`: every form they take, and what is refused with where and why. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
-import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
+import { describe, expect, it } from 'vitest';
 import { collection, defineConfig, type EarshotConfig } from '../../src/index.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import type { LoadedSinks } from './load-sinks-child.ts';
-
-const child = fork(join(import.meta.dirname, 'load-sinks-child.ts'), { execArgv: [] });
-afterAll(() => void child.kill());
-
-async function loadText(text: string, folder = temporaryDirectory()) {
-  const path = join(folder, subscriptionsFileName);
-  writeFileSync(path, text);
-  const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
-  child.send(folder);
-  const [loaded]: LoadedSinks[] = await answered;
-  return { ...loaded, path };
-}
+import { exporting, loadText } from './load-file.ts';
 
 const load = (sinks: unknown, folder?: string) =>
-  loadText(`export default ${JSON.stringify({ subscriptions: { alps: {} }, sinks })};\n`, folder);
+  loadText(exporting({ subscriptions: { alps: {} }, sinks }), folder);
 
 function secretFile(folder: string, name: string, text: string, mode = 0o600): string {
   writeFileSync(join(folder, name), text);
@@ -51,7 +36,7 @@ describe('sinks', () => {
     const text = "export default { sinks: { act: { command: ['act'] } } };";
     const { sinks, subscriptions } = await loadText(text);
     expect(sinks).toMatchObject([{ name: 'act' }]);
-    expect(subscriptions).toEqual([]);
+    expect(subscriptions).toBeNull();
   });
 
   it('can be a command, a webhook and NATS, with what is usual for each', async () => {
@@ -86,7 +71,7 @@ describe('sinks', () => {
         target: { kind: 'webhook', url: 'https://hooks.example.org/x?a=b', secret: null, ca: null },
       },
     ]);
-    expect(subscriptions).toEqual(['alps']);
+    expect(subscriptions).toMatchObject([{ name: 'alps' }]);
   });
 
   it('can say all that there is to say, with secrets and certificates in files beside it', async () => {
@@ -232,6 +217,7 @@ describe('a sink with faults', () => {
   ])('(%s) is refused with where and why', async (_title, sink, details) => {
     const { sinks, path } = await load({ a: sink });
     expect(sinks).toEqual({
+      name: 'AppError',
       code: 'configuration',
       message: `${path} has faults.`,
       details: details.map((detail) => expect.stringMatching(new RegExp(`^${detail}\\.$`))),
@@ -302,7 +288,7 @@ describe('a sink with faults', () => {
     });
     expect(JSON.stringify(sinks)).not.toContain('aHVudGVyMg');
     // What is wrong there is no matter for the subscriptions.
-    expect(subscriptions).toEqual(['alps']);
+    expect(subscriptions).toMatchObject([{ name: 'alps' }]);
     const named = await load({ Archive: web });
     expect(named.sinks).toMatchObject({
       details: [expect.stringMatching(/^sinks\.Archive: use small/)],

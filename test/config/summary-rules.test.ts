@@ -1,35 +1,19 @@
 /** The summary rules of `earshot.config.ts`: every form they take, and what is refused with where and why. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
 import { collection, defineConfig, type EarshotConfig } from '../../src/index.ts';
 import { runCommand } from '../cli/fake-io.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import type { LoadedRules } from './load-summary-rules-child.ts';
-
-const child = fork(join(import.meta.dirname, 'load-summary-rules-child.ts'), { execArgv: [] });
-afterAll(() => void child.kill());
-
-/** Loads a file of this text from a folder of its own. */
-async function loadText(text: string): Promise<LoadedRules & { path: string }> {
-  const folder = temporaryDirectory();
-  const path = join(folder, subscriptionsFileName);
-  writeFileSync(path, text);
-  const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
-  child.send(folder);
-  const [loaded] = await answered;
-  return { ...loaded, path };
-}
+import { exporting, loadText } from './load-file.ts';
 
 /** Loads subscriptions with these rules, by name. */
 function loadRules(rules: Record<string, unknown>) {
   const subscriptions = Object.fromEntries(
     Object.entries(rules).map(([name, summary]) => [name, { summary }]),
   );
-  return loadText(`export default ${JSON.stringify({ subscriptions })};\n`);
+  return loadText(exporting({ subscriptions }));
 }
 
 const everyDay = { kind: 'digest', window: 'day', per: 'all', areas: [] };
@@ -68,14 +52,16 @@ describe('a summary rule', () => {
     const { rules, subscriptions } = await loadRules({ a: rule });
     expect(rules).toEqual({ a: expected });
     // Registering compares these: the rule is nobody's business there.
-    expect(subscriptions).toEqual({ a: ['name', 'events', 'filter', 'status'] });
+    expect(subscriptions).toEqual([
+      { name: 'a', events: ['created'], filter: '', status: 'running' },
+    ]);
   });
 
   it('is left to EARSHOT_SUMMARY where a subscription has none', async () => {
     const text = "export default { subscriptions: { a: {}, b: { summary: 'off' } } };\n";
     const { rules, subscriptions } = await loadText(text);
     expect(rules).toEqual({ b: { kind: 'off' } });
-    expect(Object.keys(subscriptions)).toEqual(['a', 'b']);
+    expect(subscriptions).toMatchObject([{ name: 'a' }, { name: 'b' }]);
   });
 
   it('can hold filters built in code', async () => {
@@ -184,6 +170,7 @@ describe('a summary rule with faults', () => {
   ])('(%s) is refused with where and why, as the file is', async (_title, rule, details) => {
     const { path, rules, subscriptions } = await loadRules({ a: rule });
     const refusal = {
+      name: 'AppError',
       code: 'configuration',
       message: `${path} has faults.`,
       details: details.map((detail) => expect.stringMatching(new RegExp(`^${detail}\\.$`))),
@@ -212,7 +199,7 @@ describe('a summary rule with faults', () => {
       b: { digest: { areas: { good: "Name eq 'x'", bad: 'cloudCover lt 5', none: '' } } },
       c: 'each',
     });
-    expect(rules).toEqual({
+    expect(rules).toMatchObject({
       code: 'configuration',
       message: `${path} has faults.`,
       details: [
@@ -220,7 +207,7 @@ describe('a summary rule with faults', () => {
         expect.stringMatching(/^subscriptions\.b\.summary\.digest\.areas\.bad: error/),
       ],
     });
-    expect(Object.keys(subscriptions)).toEqual(['a', 'b', 'c']);
+    expect(subscriptions).toMatchObject([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
   });
 
   it('in its filters is no matter for a check of the subscription itself', async () => {

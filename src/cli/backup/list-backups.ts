@@ -1,7 +1,7 @@
 /** What `earshot backup list` does: looks at each file of a folder that may be a backup. */
 import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readBackupConfig } from '../../config/backup-config.ts';
+import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
@@ -28,7 +28,7 @@ export async function listBackups(
   named: string | undefined,
   { json }: { json?: true },
 ): Promise<void> {
-  const folder = named === undefined ? readBackupConfig(io).folder : resolve(named);
+  const folder = named === undefined ? loadConfig(io, ['backup']).backup.folder : resolve(named);
   if (folder === null) {
     throw new AppError(
       'usage',

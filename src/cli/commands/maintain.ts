@@ -1,7 +1,7 @@
 /** `earshot maintain`: one round of maintenance, as `start` does it by itself every few hours. */
 import { Command } from 'commander';
 import type { MaintenanceResult } from '../../admin/maintenance/maintain.ts';
-import { readCompleteAccountConfig } from '../../config/account-config.ts';
+import { loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
@@ -38,7 +38,7 @@ interface MaintainFlags {
 }
 
 async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise<void> {
-  const config = readCompleteAccountConfig(io);
+  const config = loadAccountConfig(io);
   const inFile = await loadSubscriptionsFile(io.workingDir);
   const [{ openAccount }, { maintain }] = await Promise.all([
     import('../account.ts'),

@@ -1,6 +1,6 @@
 /** Answers `earshot query summaries`. */
 import { stringify } from 'csv-stringify/sync';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
 import { summaryFields, toSummaryJson } from '../../domain/summary-rows.ts';
 import { openStoreReader } from '../../store/store.ts';
@@ -27,7 +27,7 @@ export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promis
   const verified = flags.unverified ? false : undefined;
   const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
   const query = { kind, state, productId, subscription, verified, sinceUs, untilUs, limit };
-  const store = openStoreReader(readDataConfig(io).dataDir);
+  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
   const nowUs = io.nowUs();
   let last: SummaryRow | undefined;
   let count = 0;

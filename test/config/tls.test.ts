@@ -1,13 +1,11 @@
 /** Where the certificate comes from: every combination, and what is said of a wrong one. */
 import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import {
-  type AcmeConfig,
-  readAcmeConfig,
-  readServedCertificateConfig,
-} from '../../src/config/tls-config.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { AcmeConfig } from '../../src/config/tls.ts';
 import {
   configWith,
+  type Env,
   enough,
   environment,
   problemsWith,
@@ -38,14 +36,12 @@ const wanted: AcmeConfig = {
   eab: undefined,
 };
 
-type Variables = Record<string, string | undefined>;
-
 /** What `start` and `earshot certificate` find wrong: both see the same. */
-function problemsOf(env: Variables, files = {}): readonly string[] {
+function problemsOf(env: Env, files = {}): readonly string[] {
   const problems = problemsWith({ ...acme, ...env }, files);
   const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = enough;
   const own = environment({ ...rest, ...acme, ...env }, files);
-  expect(refusalOf(() => readAcmeConfig(own)).details).toEqual(problems);
+  expect(refusalOf(() => loadConfig(own, ['acme'])).details).toEqual(problems);
   return problems;
 }
 
@@ -78,7 +74,7 @@ describe('EARSHOT_TLS=acme', () => {
     });
   });
 
-  it.each<[string, Variables, RegExp]>([
+  it.each<[string, Env, RegExp]>([
     [
       'no public URL',
       { EARSHOT_PUBLIC_URL: undefined },
@@ -192,7 +188,7 @@ describe('EARSHOT_TLS=acme', () => {
     expect(problems).toHaveLength(7);
   });
 
-  it.each<[string, Variables]>([
+  it.each<[string, Env]>([
     ['is wrong', { EARSHOT_ACME_EAB_KEY_ID: 'kid-1', EARSHOT_ACME_EAB_HMAC_KEY: 'my secret key' }],
     ['is half of a pair', { EARSHOT_ACME_EAB_HMAC_KEY: 'my-secret-key' }],
     [
@@ -217,7 +213,8 @@ describe('EARSHOT_TLS=acme', () => {
 });
 
 describe('the configuration of `earshot certificate`', () => {
-  const own = (env: Variables) => readAcmeConfig(environment({ ...acme, ...env }));
+  const own = (env: Env) =>
+    loadConfig(environment({ ...acme, ...env }), ['acme', 'dataDir', 'listen']);
 
   it('is that of start, and cannot be changed', () => {
     const config = own({ EARSHOT_LISTEN: '127.0.0.1:443', EARSHOT_DATA_DIR: '/var/lib/earshot' });
@@ -225,7 +222,6 @@ describe('the configuration of `earshot certificate`', () => {
       acme: wanted,
       dataDir: '/var/lib/earshot',
       listen: { host: '127.0.0.1', port: 443 },
-      agreed: true,
     });
     expect(Object.isFrozen(config)).toBe(true);
     expect(Object.isFrozen(config.acme)).toBe(true);
@@ -233,10 +229,10 @@ describe('the configuration of `earshot certificate`', () => {
 
   it('may wait for the agreement, and for nothing else', () => {
     const { EARSHOT_ACME_AGREE: _, ...rest } = acme;
-    const read = (env: Variables) =>
-      readAcmeConfig(environment({ ...rest, ...env }), { agreement: 'asked' });
-    expect(read({})).toMatchObject({ acme: wanted, agreed: false });
-    expect(read({ EARSHOT_ACME_AGREE: 'yes' })).toMatchObject({ agreed: true });
+    const read = (env: Env) =>
+      loadConfig(environment({ ...rest, ...env }), ['acmeTrial', 'acmeAgreed']);
+    expect(read({})).toMatchObject({ acmeTrial: wanted, acmeAgreed: false });
+    expect(read({ EARSHOT_ACME_AGREE: 'yes' })).toMatchObject({ acmeAgreed: true });
     expect(refusalOf(() => read({ EARSHOT_ACME_AGREE: 'no' })).details).toHaveLength(1);
     expect(refusalOf(() => read({ EARSHOT_PUBLIC_URL: undefined })).details).toHaveLength(1);
   });
@@ -264,13 +260,13 @@ describe('the configuration of `earshot certificate`', () => {
 });
 
 describe('the configuration of a look at the certificate', () => {
-  const look = (env: Variables) => readServedCertificateConfig(environment(env));
+  const look = (env: Env) => loadConfig(environment(env), ['servedTls']);
 
   it('is that of the files, or of the order, which needs no agreement', () => {
     const files = { EARSHOT_TLS_CERT: 'cert.pem', EARSHOT_TLS_KEY: 'key.pem' };
     const tls = { kind: 'files', cert: 'cert.pem', key: 'key.pem' };
-    expect(look(files)).toEqual({ tls, dataDir: look(files).dataDir });
-    expect(look({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({ tls: wanted });
+    expect(look(files)).toEqual({ servedTls: tls });
+    expect(look({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({ servedTls: wanted });
   });
 
   it('is refused where a proxy has the certificate, and where something is wrong', () => {
@@ -279,4 +275,34 @@ describe('the configuration of a look at the certificate', () => {
       expect.stringContaining('needs EARSHOT_PUBLIC_URL'),
     ]);
   });
+});
+
+describe('HTTPS', () => {
+  it.each([
+    ['the certificate', { EARSHOT_TLS_CERT: undefined }, /needs EARSHOT_TLS_CERT\./],
+    ['the key', { EARSHOT_TLS_KEY: '' }, /needs EARSHOT_TLS_KEY\./],
+    [
+      'both',
+      { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
+      /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
+    ],
+  ])('without %s is refused', (_title, env, problem) => {
+    expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('may be left to a proxy', () => {
+    const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
+    expect(configWith(off).tls).toEqual({ kind: 'off' });
+  });
+
+  it.each(['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'] as const)(
+    'that is off does not go with %s',
+    (name) => {
+      const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = enough;
+      const env = environment({ ...rest, EARSHOT_TLS: 'off', [name]: 'x.pem' });
+      expect(refusalOf(() => loadConfig(env, ['tls'])).details).toEqual([
+        expect.stringContaining('EARSHOT_TLS=off does not go with'),
+      ]);
+    },
+  );
 });

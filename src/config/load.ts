@@ -195,7 +195,7 @@ function unknownNames(env: Environment['env']) {
 }
 
 /** Freezes a value and all that is in it. */
-export function frozen<Value>(value: Value): Value {
+function frozen<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value;
   for (const inner of Object.values(value)) frozen(inner);
   return Object.freeze(value);

@@ -31,18 +31,13 @@ function inWords(advice: string) {
   return ({ code }: { code?: string }) => (code === 'invalid_type' ? advice : undefined);
 }
 
-const kindSchema = z.enum(summaryRuleKinds);
-
-const eachSchema = z.strictObject({
-  /** One text per product. */
-  each: z.strictObject(
-    {
-      /** Only for products that match; empty, or left out, for every product. */
-      filter: filterSchema.default(''),
-    },
-    { error: inWords("use 'each', or { each: { filter: … } }") },
-  ),
-});
+const eachSchema = z.strictObject(
+  {
+    /** Only for products that match; empty, or left out, for every product. */
+    filter: filterSchema.default(''),
+  },
+  { error: inWords("use 'each', or { each: { filter: … } }") },
+);
 
 const areaName = z
   .string()
@@ -51,56 +46,67 @@ const areaName = z
     'an area needs a name of 1 to 60 printable characters',
   );
 
-const digestSchema = z.strictObject({
-  /** One text per window, which is a UTC one: an hour, a day, or a week from Monday on. */
-  digest: z
-    .strictObject(
-      {
-        /** `day` unless told. */
-        window: z.enum(digestWindows).default('day'),
-        /** One for all that arrives, which is meant unless told, or one for each collection. */
-        per: z.enum(['all', 'collection']).optional(),
-        /** One for each of these, by your own word for it, with a filter that says what belongs to it. */
-        areas: z
-          .record(areaName, filterSchema)
-          .refine((areas) => Object.keys(areas).length > 0, 'name an area, or leave this out')
-          .refine(
-            (areas) => Object.keys(areas).length <= areasMax,
-            `name ${areasMax} areas at the most`,
-          )
-          .optional(),
-      },
-      { error: inWords("use 'digest', or { digest: { window: … } }") },
-    )
-    .refine(
-      ({ per, areas }) => per === undefined || areas === undefined,
-      'per and areas exclude each other: keep one of them',
-    ),
-});
+const digestSchema = z
+  .strictObject(
+    {
+      /** `day` by default. */
+      window: z.enum(digestWindows).default('day'),
+      /** One for all that arrives, which is the default, or one for each collection. */
+      per: z.enum(['all', 'collection']).optional(),
+      /** One for each of these, by your own word for it, with a filter that says what belongs to it. */
+      areas: z
+        .record(areaName, filterSchema)
+        .refine((areas) => Object.keys(areas).length > 0, 'name an area, or leave this out')
+        .refine(
+          (areas) => Object.keys(areas).length <= areasMax,
+          `name ${areasMax} areas at the most`,
+        )
+        .optional(),
+    },
+    { error: inWords("use 'digest', or { digest: { window: … } }") },
+  )
+  .refine(
+    ({ per, areas }) => per === undefined || areas === undefined,
+    'per and areas exclude each other: keep one of them',
+  );
 
-type SummaryInput =
-  | z.input<typeof kindSchema>
-  | z.input<typeof eachSchema>
-  | z.input<typeof digestSchema>;
+const ruleSchemas = {
+  kind: z.enum(summaryRuleKinds).transform(plainSummaryRule),
+  each: z.strictObject({
+    /** One text per product. */
+    each: eachSchema.transform(({ filter }): SummaryRule => ({ kind: 'each', filter })),
+  }),
+  digest: z.strictObject({
+    /** One text per window, which is a UTC one: an hour, a day, or a week from Monday on. */
+    digest: digestSchema.transform(({ window, per = 'all', areas = {} }): SummaryRule => {
+      const list = Object.entries(areas).map(([name, filter]) => ({ name, filter }));
+      return { kind: 'digest', window, per, areas: list };
+    }),
+  }),
+};
+
+type SummaryInput = { [Form in keyof typeof ruleSchemas]: z.input<(typeof ruleSchemas)[Form]> };
 
 /**
  * Reads a rule in any of its forms. The form is chosen before it is checked, so that what is wrong is told
  * with its place. Filters are read, not checked.
  */
-const summaryRuleSchema = z.custom<SummaryInput>().transform((value, context) => {
-  const schema = schemaFor(value);
-  if (schema === null) {
-    context.addIssue(formAdvice(value));
+const summaryRuleSchema = z
+  .custom<SummaryInput[keyof SummaryInput]>()
+  .transform((value, context) => {
+    const form = formOf(value);
+    if (form === null) {
+      context.addIssue(formAdvice(value));
+      return z.NEVER;
+    }
+    const result = ruleSchemas[form].safeParse(value);
+    if (result.success) return ruleOf(result.data);
+    // Already in words; the place of the rule in the file is put before theirs.
+    for (const issue of result.error.issues) {
+      context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
+    }
     return z.NEVER;
-  }
-  const result = schema.safeParse(value);
-  if (result.success) return ruleOf(result.data);
-  // Already in words; the place of the rule in the file is put before theirs.
-  for (const issue of result.error.issues) {
-    context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
-  }
-  return z.NEVER;
-});
+  });
 
 const forms = `${summaryRuleKinds.join(', ')}, { each: { filter: … } } or { digest: { window: … } }`;
 
@@ -173,18 +179,13 @@ export function defineConfig(config: EarshotConfig): EarshotConfig {
  * has changed is read anew. Rejects with `configuration`, all problems at once.
  */
 export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubscription[] | null> {
-  const subscriptions = await readSubscriptions(join(folder, subscriptionsFileName));
-  if (subscriptions === null) return null;
-  return Object.entries(subscriptions)
+  const config = await readConfigFile(join(folder, subscriptionsFileName));
+  if (config?.subscriptions === undefined) return null;
+  return Object.entries(config.subscriptions)
     .map(([name, { events, filter, status }]) => {
       return { name, events: sortedEvents(events), filter, status };
     })
     .toSorted((a, b) => a.name.localeCompare(b.name));
-}
-
-/** What the file says of subscriptions, by name; null without them. Rejects as `readConfigFile` does. */
-export async function readSubscriptions(path: string) {
-  return (await readConfigFile(path))?.subscriptions ?? null;
 }
 
 /** What the file says; null without one. Rejects with `configuration`, all problems at once. */
@@ -263,33 +264,19 @@ function fieldsAt([part, name, ...deeper]: readonly PropertyKey[]): readonly str
 function summaryRuleFields([, form, ...deeper]: readonly PropertyKey[]): readonly string[] {
   if (deeper.length > 0) return [];
   if (form === undefined) return ['each', 'digest'];
-  return Object.keys(
-    form === 'each' ? eachSchema.shape.each.shape : digestSchema.shape.digest.shape,
-  );
+  return Object.keys((form === 'each' ? eachSchema : digestSchema).shape);
 }
 
-function schemaFor(value: unknown) {
-  if (typeof value === 'string') return kindSchema;
+function formOf(value: unknown): keyof typeof ruleSchemas | null {
+  if (typeof value === 'string') return 'kind';
   if (typeof value !== 'object' || value === null) return null;
-  const schemas = [
-    ...('each' in value ? [eachSchema] : []),
-    ...('digest' in value ? [digestSchema] : []),
-  ];
-  return schemas.length === 1 ? (schemas[0] ?? null) : null;
+  const [form, ...more] = (['each', 'digest'] as const).filter((one) => one in value);
+  return form === undefined || more.length > 0 ? null : form;
 }
 
-function ruleOf(
-  read: z.output<typeof kindSchema> | z.output<typeof eachSchema> | z.output<typeof digestSchema>,
-): SummaryRule {
-  if (typeof read === 'string') return plainSummaryRule(read);
-  if ('each' in read) return { kind: 'each', filter: read.each.filter };
-  const { window, per = 'all', areas = {} } = read.digest;
-  return {
-    kind: 'digest',
-    window,
-    per,
-    areas: Object.entries(areas).map(([name, filter]) => ({ name, filter })),
-  };
+function ruleOf(read: z.output<(typeof ruleSchemas)[keyof typeof ruleSchemas]>): SummaryRule {
+  if ('each' in read) return read.each;
+  return 'digest' in read ? read.digest : read;
 }
 
 /** What the file may import as 'earshot': the sources in a checkout, else the build. */

@@ -1,25 +1,7 @@
 /** The one table of variables, by section: name, meaning, schema, default. */
 import { z } from 'zod';
 import { summaryRuleKinds } from '../domain/summary-rule.ts';
-import {
-  addressRanges,
-  amount,
-  byteSize,
-  catalogueUrl,
-  commandLine,
-  count,
-  directory,
-  exactUrl,
-  inferenceUrl,
-  kept,
-  listenAddress,
-  listenAddressOrOff,
-  modelName,
-  onOrOff,
-  outboundUrl,
-  publicUrl,
-  word,
-} from './values.ts';
+import * as values from './values.ts';
 
 /** One row. The schema reads the variable's text; `default` is a text too. */
 export interface Variable {
@@ -36,19 +18,19 @@ export interface Variable {
 export const variables = {
   // Listeners
   EARSHOT_PUBLIC_URL: {
-    schema: publicUrl,
+    schema: values.publicUrl,
     description:
       'The https address under which the catalogue reaches this receiver, with the port if it is not 443.',
     example: 'https://earshot.example.org:8443',
   },
   EARSHOT_LISTEN: {
-    schema: listenAddress,
+    schema: values.listenAddress,
     default: '0.0.0.0:8443',
     description: 'Address and port of the public listener.',
     example: '0.0.0.0:8443',
   },
   EARSHOT_CONSOLE_LISTEN: {
-    schema: listenAddressOrOff,
+    schema: values.listenAddressOrOff,
     default: '127.0.0.1:8080',
     description:
       'Address and port of the private listener, which answers queries and hands out health and metrics (plain HTTP), or `off`. Other addresses than those of this machine itself need EARSHOT_CONSOLE_PASSWORD.',
@@ -63,51 +45,51 @@ export const variables = {
 
   // Data directory: index, free space, pruning, compaction, backups
   EARSHOT_INDEX: {
-    schema: onOrOff,
+    schema: values.onOrOff,
     default: 'on',
     description:
       'Whether the receiver keeps the product index, which queries by filter need. With `off` it can still be made by `earshot index rebuild`.',
     example: 'on',
   },
   EARSHOT_DATA_DIR: {
-    schema: directory,
+    schema: values.directory,
     default: './data',
     description: 'The folder that holds the database and the secrets that earshot makes itself.',
     example: '/var/lib/earshot',
   },
   EARSHOT_DISK_RESERVE: {
-    schema: byteSize,
+    schema: values.byteSize,
     description:
       'How much of the disk of the data directory is kept free: with less, notifications are refused (503) until there is room again. 256 MiB unless told otherwise, and on a disk below 5 GiB a twentieth of it. 0 for no such limit.',
     example: '1GiB',
   },
   EARSHOT_KEEP: {
-    schema: kept,
+    schema: values.kept,
     description:
       'What of the log the receiver keeps: notifications up to an age (`365d`), as many of the newest as fit a size (`50GB`), or both with a comma. Once a day it removes the others for good. Everything is kept unless told.',
     example: '365d,50GB',
   },
   EARSHOT_COMPACT: {
-    schema: onOrOff,
+    schema: values.onOrOff,
     default: 'on',
     description:
       'Whether the receiver compacts the log by itself, every hour, while nothing waits to be stored. `earshot compact` works either way.',
     example: 'on',
   },
   EARSHOT_BACKUP_DIR: {
-    schema: directory,
+    schema: values.directory,
     description:
       'The folder into which the receiver puts backups by itself, best on another disk; one receiver, one folder. None are made unless it is set. The first backup creates the folder. They hold secrets, too, and are readable by their owner alone.',
     example: '/mnt/backups/earshot',
   },
   EARSHOT_BACKUP_EVERY: {
-    schema: count,
+    schema: values.count,
     default: '24',
     description: 'Hours from one backup to the next.',
     example: '24',
   },
   EARSHOT_BACKUP_KEEP: {
-    schema: count,
+    schema: values.count,
     default: '7',
     description:
       'How many backups stay in that folder. Older ones are removed when a new one was made and checked.',
@@ -149,7 +131,7 @@ export const variables = {
     example: '/etc/letsencrypt/live/earshot.example.org/privkey.pem',
   },
   EARSHOT_ACME_DIRECTORY: {
-    schema: exactUrl,
+    schema: values.exactUrl,
     default: 'https://acme-v02.api.letsencrypt.org/directory',
     description:
       "The directory URL of the certificate authority (ACME, RFC 8555). Let's Encrypt unless told otherwise.",
@@ -174,7 +156,7 @@ export const variables = {
     example: 'http-01',
   },
   EARSHOT_ACME_HTTP_LISTEN: {
-    schema: listenAddress,
+    schema: values.listenAddress,
     default: '0.0.0.0:80',
     description:
       'Address and port on which http-01 challenges are answered, and nothing else. The authority reaches it as port 80.',
@@ -198,7 +180,7 @@ export const variables = {
     example: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W',
   },
   EARSHOT_TRUSTED_PROXIES: {
-    schema: addressRanges,
+    schema: values.addressRanges,
     description:
       'Addresses or ranges of the proxies in front, with commas between them. `X-Forwarded-For` is believed from these alone.',
     example: '127.0.0.1, ::1',
@@ -212,13 +194,13 @@ export const variables = {
 
   // Catalogue and account
   EARSHOT_CATALOGUE_URL: {
-    schema: catalogueUrl,
+    schema: values.catalogueUrl,
     default: 'https://catalogue.dataspace.copernicus.eu',
     description: 'The catalogue, without `/odata/v1`.',
     example: 'https://datahub.creodias.eu',
   },
   EARSHOT_TOKEN_URL: {
-    schema: outboundUrl,
+    schema: values.outboundUrl,
     default:
       'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
     description: 'The token endpoint of the identity provider.',
@@ -256,20 +238,20 @@ export const variables = {
     example: 'JBSWY3DPEHPK3PXP',
   },
   EARSHOT_ACCESS_TOKEN: {
-    schema: word,
+    schema: values.word,
     secret: true,
     description:
       'An access token to be used as it is, instead of user name and password. It ends after minutes, so maintenance cannot live on it.',
     example: 'eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjB9.c2ln',
   },
   EARSHOT_SUBSCRIPTIONS_RUNNING_MAX: {
-    schema: count,
+    schema: values.count,
     default: '2',
     description: 'How many subscriptions of an account the catalogue lets run.',
     example: '2',
   },
   EARSHOT_SUBSCRIPTIONS_MAX: {
-    schema: count,
+    schema: values.count,
     default: '10',
     description: 'How many subscriptions the catalogue lets an account have, paused ones included.',
     example: '10',
@@ -277,28 +259,28 @@ export const variables = {
 
   // Completeness and alerts
   EARSHOT_RECONCILE: {
-    schema: onOrOff,
+    schema: values.onOrOff,
     default: 'on',
     description:
       'Whether the receiver compares the log with the catalogue by itself, and writes what is missing into it. `earshot reconcile` works either way.',
     example: 'on',
   },
   EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: {
-    schema: count,
+    schema: values.count,
     default: '60',
     description:
       'How many requests for lists of products the catalogue gets in a minute at the most, one after the other. One brings up to 1,000 products.',
     example: '60',
   },
   EARSHOT_ALERT_URL: {
-    schema: exactUrl,
+    schema: values.exactUrl,
     secret: true,
     description:
       'Where alerts are posted as JSON, with a `text` that incoming webhooks of chat systems show. A secret, as such addresses let anybody post.',
     example: 'https://chat.example.org/hooks/abcdef',
   },
   EARSHOT_ALERT_COMMAND: {
-    schema: commandLine,
+    schema: values.commandLine,
     description:
       'A program that is run for each alert, with the same JSON on its standard input; arguments follow with blanks between them, no shell reads them.',
     example: '/usr/local/bin/tell-me --urgent',
@@ -313,39 +295,39 @@ export const variables = {
     example: 'digest',
   },
   EARSHOT_INFERENCE_URL: {
-    schema: inferenceUrl,
+    schema: values.inferenceUrl,
     default: 'https://api-sherlock.cloudferro.com',
     description: 'The inference service that texts are asked of, without `/openai/v1`.',
     example: 'https://api-sherlock.cloudferro.com',
   },
   EARSHOT_INFERENCE_API_KEY: {
-    schema: word,
+    schema: values.word,
     secret: true,
     description:
       'The API key of your project at the inference service. With EARSHOT_INFERENCE_MODEL it lets a language model write the texts.',
     example: 'the-key-of-your-project',
   },
   EARSHOT_INFERENCE_MODEL: {
-    schema: modelName,
+    schema: values.modelName,
     description:
       'The language model, `<vendor>/<model_name>`: one that is available to the project of the key.',
     example: 'openai/gpt-oss-120b',
   },
   EARSHOT_SUMMARY_REQUESTS_PER_HOUR: {
-    schema: amount,
+    schema: values.amount,
     default: '60',
     description:
       'How many requests the inference service gets in any hour at the most. What exceeds it waits.',
     example: '60',
   },
   EARSHOT_SUMMARY_REQUESTS_PER_DAY: {
-    schema: amount,
+    schema: values.amount,
     default: '500',
     description: 'The same in any 24 hours.',
     example: '500',
   },
   EARSHOT_SUMMARY_TOKENS_PER_DAY: {
-    schema: amount,
+    schema: values.amount,
     default: '500000',
     description:
       'How many tokens, of questions and answers together, are spent in any 24 hours at the most.',

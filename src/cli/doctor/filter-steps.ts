@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkSubscriptionFilter } from '../../admin/plan/check-filters.ts';
 import {
-  type SinkFilterFinding,
+  type PlacedFinding,
   sinkFilterFindings,
   unknownSubscriptions,
 } from '../../config/sinks.ts';
@@ -106,7 +106,7 @@ function checkSinkSubscriptions(
 }
 
 function warningOf(
-  { where, finding: { message, hint } }: Pick<SinkFilterFinding, 'where' | 'finding'>,
+  { where, finding: { message, hint } }: Pick<PlacedFinding, 'where' | 'finding'>,
   what: string,
 ): Finding {
   const place = `It stands in ${subscriptionsFileName}, and ${what}.`;

@@ -157,70 +157,86 @@ describe('the account', () => {
   };
   const token = { kind: 'token', accessToken: EARSHOT_ACCESS_TOKEN };
 
-  it.each<[string, Env, unknown]>([
-    ['user name and password', both, password],
+  it.each<[Env, unknown]>([
+    [both, password],
     [
-      'a one-time code, too',
       { ...both, EARSHOT_ACCOUNT_TOTP: '123 456' },
       { ...password, totp: '123456' },
     ],
     [
-      'another identity provider',
       { ...both, EARSHOT_TOKEN_URL: 'http://127.0.0.1:1/token', EARSHOT_CLIENT_ID: 'me' },
       { ...password, tokenUrl: 'http://127.0.0.1:1/token', clientId: 'me' },
     ],
-    ['a token', { EARSHOT_ACCESS_TOKEN }, token],
-    ['all of them: the token wins', { ...both, EARSHOT_ACCESS_TOKEN }, token],
-    ['a token and a user name', { EARSHOT_ACCESS_TOKEN, EARSHOT_ACCOUNT_USERNAME }, token],
-    ['a token and a password', { EARSHOT_ACCESS_TOKEN, EARSHOT_ACCOUNT_PASSWORD }, token],
-    ['nothing', {}, null],
-    ['empty values', { EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCESS_TOKEN: '' }, null],
-    ['a one-time code alone', { EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' }, null],
-  ])('is read from %s', (_title, env, account) => {
-    expect(readAccount(env).account).toEqual(account);
-  });
-
-  it('is read from files that hold the secrets', () => {
-    const env = {
-      EARSHOT_ACCOUNT_USERNAME,
-      EARSHOT_ACCOUNT_PASSWORD_FILE: '/run/password',
-      EARSHOT_ACCOUNT_TOTP_FILE: '/run/totp',
-    };
+    [{ EARSHOT_ACCESS_TOKEN }, token],
+    [{ ...both, EARSHOT_ACCESS_TOKEN }, token],
+    [{ EARSHOT_ACCESS_TOKEN, EARSHOT_ACCOUNT_USERNAME }, token],
+    [{ EARSHOT_ACCESS_TOKEN, EARSHOT_ACCOUNT_PASSWORD }, token],
+    [{}, null],
+    [{ EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCESS_TOKEN: '' }, null],
+    [{ EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' }, null],
+    [
+      { ...both, EARSHOT_ACCOUNT_PASSWORD: '', EARSHOT_ACCOUNT_PASSWORD_FILE: 'password' },
+      password,
+    ],
+    [
+      { ...both, EARSHOT_ACCOUNT_TOTP_FILE: 'totp' },
+      { ...password, totp: 'jbswy3dpehpk3pxp' },
+    ],
+    [{ EARSHOT_ACCESS_TOKEN_FILE: 'token' }, token],
+  ])('is read from %j', (env, account) => {
     const files = {
-      '/run/password': `${EARSHOT_ACCOUNT_PASSWORD}\n`,
-      '/run/totp': 'jbsw y3dp ehpk 3pxp\n',
+      password: `${EARSHOT_ACCOUNT_PASSWORD}\n`,
+      totp: 'jbsw y3dp ehpk 3pxp\n',
+      token: EARSHOT_ACCESS_TOKEN,
     };
-    expect(readAccount(env, files).account).toEqual({ ...password, totp: 'jbswy3dpehpk3pxp' });
-    const EARSHOT_ACCESS_TOKEN_FILE = '/run/token';
-    const fromFile = readAccount(
-      { EARSHOT_ACCESS_TOKEN_FILE },
-      { '/run/token': EARSHOT_ACCESS_TOKEN },
-    );
-    expect(fromFile.account).toEqual(token);
+    expect(readAccount(env, files).account).toEqual(account);
   });
+});
 
-  it.each<[string, Env, string[]]>([
-    ['a user name', { EARSHOT_ACCOUNT_USERNAME }, [belongTogether]],
-    ['a password', { EARSHOT_ACCOUNT_PASSWORD }, [belongTogether]],
-    [
-      'a user name and a wrong one-time code',
-      { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_TOTP: '12' },
-      ['EARSHOT_ACCOUNT_TOTP: must be six digits', belongTogether],
-    ],
-    [
-      'a user name and a mistyped password',
-      { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWRD: 'x' },
-      ['EARSHOT_ACCOUNT_PASSWRD is not a variable'],
-    ],
-    [
-      'a user name and a password in a file that is not there',
-      { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD_FILE: 'gone' },
-      ['EARSHOT_ACCOUNT_PASSWORD_FILE names cannot be read (ENOENT)'],
-    ],
-  ])('is refused with no more than %s', (_title, env, problems) => {
-    const parts = problems.map((problem) => expect.stringContaining(problem));
-    expect(refusalOf(() => readAccount(env)).details).toEqual(parts);
-  });
+const key = { EARSHOT_INFERENCE_API_KEY };
+
+it.each<[env: Env, ...problems: string[]]>([
+  [{ EARSHOT_ACCOUNT_USERNAME }, belongTogether],
+  [{ EARSHOT_ACCOUNT_PASSWORD }, belongTogether],
+  [
+    { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_TOTP: '12' },
+    'EARSHOT_ACCOUNT_TOTP: must be six digits',
+    belongTogether,
+  ],
+  [
+    { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWRD: 'x' },
+    'EARSHOT_ACCOUNT_PASSWRD is not a variable',
+  ],
+  [
+    { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD_FILE: 'gone' },
+    'EARSHOT_ACCOUNT_PASSWORD_FILE names cannot be read (ENOENT)',
+  ],
+  [key, 'no model is. Set EARSHOT_INFERENCE_MODEL to one'],
+  [{ EARSHOT_INFERENCE_MODEL }, 'there is no key. Set EARSHOT_INFERENCE_API_KEY'],
+  [{ ...key, EARSHOT_INFERENCE_MODEL: 'gpt' }, 'EARSHOT_INFERENCE_MODEL: must have the form'],
+  [
+    { EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'gone' },
+    'EARSHOT_INFERENCE_API_KEY_FILE names cannot be read (ENOENT)',
+  ],
+  [
+    { ...key, EARSHOT_INFERENCE_MODLE: EARSHOT_INFERENCE_MODEL },
+    'Did you mean EARSHOT_INFERENCE_MODEL?',
+  ],
+  [
+    { ...key, EARSHOT_INFERENCE_URL: 'http://inference.example.org' },
+    'EARSHOT_INFERENCE_URL: must be an https URL',
+    'no model is',
+  ],
+  [
+    { EARSHOT_SUMMARY: 'each', EARSHOT_INDEX: 'off' },
+    'EARSHOT_SUMMARY=each needs the product index',
+  ],
+])('%j is refused with each problem once', (env, ...problems) => {
+  const sections = [...accountSections, 'summary'] as const;
+  const all = environment({ EARSHOT_DATA_DIR: temporaryDirectory(), ...env });
+  expect(refusalOf(() => loadConfig(all, sections)).details).toEqual(
+    problems.map((problem) => expect.stringContaining(problem)),
+  );
 });
 
 describe('the password of the account', () => {
@@ -288,21 +304,9 @@ describe('the configuration of the account', () => {
         EARSHOT_ACCES_TOKEN: secret,
       }),
     );
-    const named = [
-      'EARSHOT_ACCES_TOKEN',
-      'EARSHOT_ACCESS_TOKEN:',
-      'EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD belong together',
-      'EARSHOT_ACCOUNT_TOTP:',
-      'EARSHOT_ENDPOINT_USERNAME:',
-      'EARSHOT_PUBLIC_URL:',
-      'EARSHOT_CATALOGUE_URL:',
-      'EARSHOT_TOKEN_URL:',
-      'EARSHOT_SUBSCRIPTIONS_MAX:',
-    ];
-    for (const name of named) {
-      expect(error.details.filter((problem) => problem.startsWith(name))).toHaveLength(1);
-    }
-    expect(error.details).toHaveLength(named.length);
+    const named = ['ACCES_TOKEN', 'PUBLIC_URL', 'CATALOGUE_URL', 'ACCESS_TOKEN', 'TOKEN_URL'];
+    named.push('ACCOUNT_TOTP', 'ACCOUNT_USERNAME', 'SUBSCRIPTIONS_MAX', 'ENDPOINT_USERNAME');
+    expect(error.details.map((problem) => /^EARSHOT_(\w+)/.exec(problem)?.[1])).toEqual(named);
     expect(wholeTextOf(error)).not.toMatch(/hunter2|aHVudGVyMg/);
   });
 });
@@ -332,11 +336,8 @@ describe('a command that works on the account', () => {
   });
 
   it('is given account and public URL when both are there', () => {
-    const env = environment({
-      ...both,
-      EARSHOT_PUBLIC_URL,
-      EARSHOT_DATA_DIR: temporaryDirectory(),
-    });
+    const EARSHOT_DATA_DIR = temporaryDirectory();
+    const env = environment({ ...both, EARSHOT_PUBLIC_URL, EARSHOT_DATA_DIR });
     const config = loadAccountConfig(env);
     expect(config).toEqual(loadConfig(env, accountSections));
     expect(config).toMatchObject({ publicUrl: EARSHOT_PUBLIC_URL, account: { kind: 'password' } });
@@ -355,30 +356,22 @@ describe('the configuration of summaries', () => {
     });
   });
 
-  it('has a model where there are a key and a model, whatever the rule', () => {
-    const inference = {
-      url: 'https://api-sherlock.cloudferro.com',
-      apiKey: EARSHOT_INFERENCE_API_KEY,
-      model: EARSHOT_INFERENCE_MODEL,
-    };
-    expect(readSummary(model)).toMatchObject({ rule: 'off', inference });
-    expect(readSummary({ ...model, EARSHOT_SUMMARY: 'each' })).toMatchObject({
-      rule: 'each',
-      inference,
-    });
-  });
-
-  it('takes the key from a file', () => {
-    const env = { EARSHOT_INFERENCE_API_KEY_FILE: '/run/key', EARSHOT_INFERENCE_MODEL };
-    const { inference } = readSummary(env, { '/run/key': `${EARSHOT_INFERENCE_API_KEY}\n` });
-    expect(inference?.apiKey).toBe(EARSHOT_INFERENCE_API_KEY);
-  });
-
-  it('can have a rule without a model: texts are made from the facts', () => {
-    expect(readSummary({ EARSHOT_SUMMARY: 'digest' })).toMatchObject({
-      rule: 'digest',
-      inference: null,
-    });
+  const inference = {
+    url: 'https://api-sherlock.cloudferro.com',
+    apiKey: EARSHOT_INFERENCE_API_KEY,
+    model: EARSHOT_INFERENCE_MODEL,
+  };
+  it.each<[Env, object]>([
+    [model, { rule: 'off', inference }],
+    [
+      { ...model, EARSHOT_SUMMARY: 'each' },
+      { rule: 'each', inference },
+    ],
+    [{ EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'key' }, { inference }],
+    [{ EARSHOT_SUMMARY: 'digest' }, { rule: 'digest', inference: null }],
+    [{ ...model, EARSHOT_INDEX: 'off' }, { rule: 'off' }],
+  ])('is read from %j', (env, expected) => {
+    expect(readSummary(env, { key: `${EARSHOT_INFERENCE_API_KEY}\n` })).toMatchObject(expected);
   });
 
   it('takes another budget, and none', () => {
@@ -389,52 +382,6 @@ describe('the configuration of summaries', () => {
     };
     const budget = { requestsPerHour: 0, requestsPerDay: 7, tokensPerDay: 1_000_000 };
     expect(readSummary(env).budget).toEqual(budget);
-  });
-
-  it.each<[string, Env, RegExp[]]>([
-    [
-      'a key without a model',
-      { EARSHOT_INFERENCE_API_KEY },
-      [/no model is\. Set EARSHOT_INFERENCE_MODEL to one/],
-    ],
-    [
-      'a model without a key',
-      { EARSHOT_INFERENCE_MODEL },
-      [/there is no key\. Set EARSHOT_INFERENCE_API_KEY/],
-    ],
-    [
-      'a key and a model that is none',
-      { EARSHOT_INFERENCE_API_KEY, EARSHOT_INFERENCE_MODEL: 'gpt' },
-      [/^EARSHOT_INFERENCE_MODEL: must have the form/],
-    ],
-    [
-      'a model and a key in a file that is not there',
-      { EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'gone' },
-      [/EARSHOT_INFERENCE_API_KEY_FILE names cannot be read \(ENOENT\)/],
-    ],
-    [
-      'a key and a mistyped model',
-      { EARSHOT_INFERENCE_API_KEY, EARSHOT_INFERENCE_MODLE: EARSHOT_INFERENCE_MODEL },
-      [/Did you mean EARSHOT_INFERENCE_MODEL\?/],
-    ],
-    [
-      'a key without a model, beside a wrong address',
-      { EARSHOT_INFERENCE_API_KEY, EARSHOT_INFERENCE_URL: 'http://inference.example.org' },
-      [/^EARSHOT_INFERENCE_URL: must be an https URL/, /no model is/],
-    ],
-    [
-      'each product told, without the index',
-      { EARSHOT_SUMMARY: 'each', EARSHOT_INDEX: 'off' },
-      [/^EARSHOT_SUMMARY=each needs the product index.*Set EARSHOT_INDEX=on/],
-    ],
-  ])('is refused with %s, which is told once', (_title, env, problems) => {
-    expect(refusalOf(() => readSummary(env)).details).toEqual(
-      problems.map((problem) => expect.stringMatching(problem)),
-    );
-  });
-
-  it('needs no index where nothing is told by itself', () => {
-    expect(readSummary({ ...model, EARSHOT_INDEX: 'off' })).toMatchObject({ rule: 'off' });
   });
 
   it('reports its problems with those of all else, and tells no secret', () => {

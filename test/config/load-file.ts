@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import type { LoadedFile } from './load-file-child.ts';
@@ -36,4 +36,14 @@ export async function loadText(
 
 export function exporting(value: object): string {
   return `export default ${JSON.stringify(value)};\n`;
+}
+
+/** A refusal of the file for problems at a place in it; one that ends with … has more to say. */
+export function refusalAt(path: string, place: string, problems: readonly string[]) {
+  const details = problems.map((problem) => {
+    if (!problem.endsWith('…')) return `${place}${problem}.`;
+    const begin = (place + problem.slice(0, -1)).replaceAll(/[^\w ]/g, '\\$&');
+    return expect.stringMatching(new RegExp(`^${begin}.*\\.$`));
+  });
+  return { name: 'AppError', code: 'configuration', message: `${path} has faults.`, details };
 }

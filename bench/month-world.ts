@@ -5,9 +5,12 @@ import type { Io } from '../src/cli/io.ts';
 import { maintenanceRound } from '../src/cli/maintenance-loop.ts';
 import { createReconcileRounds } from '../src/cli/reconcile/serve-reconcile.ts';
 import { type RunningReceiver, serve } from '../src/cli/serve.ts';
-import { readCompleteAccountConfig } from '../src/config/account-config.ts';
-import { readReconcileConfig } from '../src/config/completeness-config.ts';
-import { readServeConfig } from '../src/config/read-config.ts';
+import {
+  loadAccountConfig,
+  loadConfig,
+  reconcileSections,
+  serveSections,
+} from '../src/config/config.ts';
 import type { Logger } from '../src/domain/ports.ts';
 import { createCertificateAuthority } from '../src/sandbox/certificate-authority.ts';
 import { type Sandbox, startSandbox } from '../src/sandbox/sandbox.ts';
@@ -129,13 +132,13 @@ function createWorld({ sandbox, env, io, dataDir, folder }: Means): MonthWorld {
     nowMs: sandbox.clock.now,
     receiver: () => served?.receiver ?? null,
     open: async () => {
-      const receiver = await serve(readServeConfig({ ...io, env }), log, io);
+      const receiver = await serve(loadConfig({ ...io, env }, serveSections), log, io);
       const { port } = new URL(receiver.url);
       env.EARSHOT_LISTEN = `127.0.0.1:${port}`;
       env.EARSHOT_PUBLIC_URL = `https://localhost:${port}`;
       const { store, products } = receiver;
       const stopping = new AbortController();
-      const config = readReconcileConfig({ ...io, env });
+      const config = loadConfig({ ...io, env }, reconcileSections);
       const compare = createReconcileRounds({ store, products, log }, config, io, stopping.signal);
       served = { receiver, compare, sinceUs: io.nowUs(), stopping };
       await markUp();
@@ -148,7 +151,7 @@ function createWorld({ sandbox, env, io, dataDir, folder }: Means): MonthWorld {
       return isDone;
     },
     maintain: async () => {
-      const config = readCompleteAccountConfig({ ...io, env });
+      const config = loadAccountConfig({ ...io, env });
       await maintenanceRound(config, up().receiver.store, io);
     },
     command: (argv, send = io.fetch) => runCommand(argv, { ...io, env, fetch: send }),

@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
-import { checkReceiverOptions, checkStoreOptions } from './config/library-options.ts';
+import { z } from 'zod';
+import { addressRanges } from './config/values.ts';
+import { AppError } from './domain/app-error.ts';
 import type { Entity } from './domain/filter-tree.ts';
 import { followLog } from './domain/follow-log.ts';
 import type {
@@ -121,7 +123,7 @@ export interface Store
  * be written.
  */
 export async function openStore(options: { dataDir: string }): Promise<Store> {
-  const { dataDir } = checkStoreOptions(options);
+  const { dataDir } = parse(storeOptions, options, 'openStore');
   const store = await openStoreAt({ dataDir, nowUs });
   const { products, close: closeProducts } = openStoredProducts(dataDir, store);
   return {
@@ -156,7 +158,12 @@ export interface CreateReceiverOptions {
  * no answer. Throws `configuration` with all problems of the options.
  */
 export function createReceiver(options: CreateReceiverOptions): Hono {
-  const { store, credentials, trustedProxies, log: foreignLog } = checkReceiverOptions(options);
+  const {
+    store,
+    credentials,
+    trustedProxies,
+    log: foreignLog,
+  } = parse(receiverOptions, options, 'createReceiver');
   const { onOutcome } = options;
   const log = guardLog(foreignLog);
   const checkProof = createProbeProofCheck(nowUs);
@@ -175,4 +182,54 @@ export function createReceiver(options: CreateReceiverOptions): Hono {
 /** Resolves when it is time to look again; never rejects. */
 function wait(signal: AbortSignal): Promise<void> {
   return delay(pollMs, undefined, { signal }).catch(() => undefined);
+}
+
+const nothing = () => undefined;
+const silentLog: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+const receiverOptions = z.strictObject({
+  store: withMethods<Intake>(['accept', 'checkWritable'], 'must be what openStore resolves with'),
+  credentials: z
+    .array(
+      z.strictObject({
+        username: z.string().regex(/^[^:]+$/, 'must hold something, and no colon (RFC 7617)'),
+        password: z.string().min(1, 'must hold something'),
+      }),
+    )
+    .min(1, 'must hold at least one pair; without one nobody could be let in'),
+  trustedProxies: z
+    .array(addressRanges)
+    .default([])
+    .transform((ranges) => ranges.flat()),
+  log: withMethods<Logger>(
+    ['debug', 'info', 'warn', 'error'],
+    'must have debug, info, warn and error, as pino and console have',
+  ).default(silentLog),
+  onOutcome: z
+    .custom((value) => value === undefined || typeof value === 'function', 'must be a function')
+    .optional(),
+});
+
+const storeOptions = z.strictObject({ dataDir: z.string().min(1, 'must name a folder') });
+
+/** Throws `configuration` with every problem at once, and never the value of a secret. */
+function parse<Schema extends z.ZodType>(schema: Schema, options: unknown, name: string) {
+  const result = schema.safeParse(options);
+  if (result.success) return result.data;
+  const details = result.error.issues.map(
+    ({ path, message }) => `${path.length === 0 ? 'options' : path.join('.')}: ${message}`,
+  );
+  throw new AppError(
+    'configuration',
+    `${name} cannot use its options (docs/library.md): ${details.join('; ')}.`,
+    { details },
+  );
+}
+
+function withMethods<Port extends object>(methods: readonly (keyof Port)[], message: string) {
+  const has = (value: unknown) =>
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((name) => typeof Reflect.get(value, name) === 'function');
+  return z.custom<Port>(has, message);
 }

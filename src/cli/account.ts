@@ -6,7 +6,7 @@ import {
   type EndpointCredentials,
 } from '../admin/service/subscription-client.ts';
 import { createAccessTokens } from '../admin/session/access-tokens.ts';
-import type { CompleteAccountConfig } from '../config/account-config.ts';
+import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { createTakeLock } from '../store/process-lock.ts';

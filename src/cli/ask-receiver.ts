@@ -1,7 +1,7 @@
 /** Asks the receiver on this machine whether it takes notifications, as the catalogue would. */
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { HealthConfig } from '../config/health-config.ts';
+import type { Config } from '../config/config.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import { hostInUrl, loopbackOf } from '../http/listen-address.ts';
 
@@ -18,7 +18,7 @@ export interface AskedReceiver {
 
 /** Resolves in any case. */
 export async function askReceiver(
-  config: HealthConfig,
+  config: Config['health'],
   signal: AbortSignal,
 ): Promise<AskedReceiver> {
   const url = urlOf(config);
@@ -39,7 +39,7 @@ export async function askReceiver(
 /** Resolves with the status of a GET with the credentials. */
 function statusOf(
   url: URL,
-  { secure, credentials }: HealthConfig,
+  { secure, credentials }: Config['health'],
   signal: AbortSignal,
 ): Promise<number> {
   const { username, password } = credentials;
@@ -61,7 +61,7 @@ function statusOf(
 }
 
 /** A listener on all addresses is asked on loopback. */
-function urlOf({ listen: { host, port }, secure }: HealthConfig): URL {
+function urlOf({ listen: { host, port }, secure }: Config['health']): URL {
   const address = `${hostInUrl(loopbackOf(host))}:${port}`;
   return new URL(`${secure ? 'https' : 'http'}://${address}/notifications`);
 }

@@ -1,5 +1,5 @@
 /** The certificate that an authority gives, kept up to date by a loop of renewals. */
-import type { AcmeConfig } from '../config/tls-config.ts';
+import type { AcmeConfig } from '../config/tls.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import { openAcmeWorld } from '../tls/acme/acme-world.ts';
 import {

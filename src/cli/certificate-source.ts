@@ -1,5 +1,5 @@
 /** What the parts of the served certificate hand to each other. */
-import type { ServeConfig } from '../config/read-config.ts';
+import type { ServeConfig } from '../config/config.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../http/listener.ts';
 import type { LoadedCertificate } from '../tls/certificate-files.ts';

@@ -1,5 +1,5 @@
 /** The pages that are written from the program's own tables: path in the project -> text. */
-import { configurationPage, envExample } from '../config/reference.ts';
+import { variableRows } from '../config/variables.ts';
 import { metricsPage } from '../console/metrics/metrics-page.ts';
 import { commandLinePage } from './command-reference.ts';
 import type { Io, Output } from './io.ts';
@@ -34,3 +34,34 @@ export const idleIo: Io = {
   signal: new AbortController().signal,
   exit: () => undefined,
 };
+
+/** The text of `.env.example`: every variable, commented out, with its default or an example. */
+function envExample(): string {
+  const blocks = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
+    const file = secret === true ? `\n# Or name a file that holds it: ${name}_FILE` : '';
+    return `# ${description}${file}\n# ${name}=${fallback ?? example}\n`;
+  });
+  return `# Copy this file to .env and uncomment what you need. Written by \`npm run generate\`.\n\n${blocks.join('\n')}`;
+}
+
+/** The text of `docs/configuration.md`. */
+function configurationPage(): string {
+  const lines = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
+    const names = secret === true ? `\`${name}\`<br>\`${name}_FILE\`` : `\`${name}\``;
+    return `| ${names} | ${description} | ${fallback === undefined ? '' : `\`${fallback}\``} | \`${example}\` |`;
+  });
+  return `# Configuration
+
+<!-- Written by \`npm run generate\` from src/config/variables.ts. -->
+
+All settings are environment variables; a file \`.env\` in the working directory is read too, and the
+environment wins. An empty value counts as unset. Each command reads only the variables it needs, and
+reports all problems at once. \`earshot config\` prints the values that apply and where each comes from. A name beginning with \`EARSHOT_\` that is not in this table is an error.
+
+A secret may be given as a file: \`EARSHOT_…_FILE\` names it, and a line break at its end is dropped.
+
+| variable | meaning | default | example |
+|---|---|---|---|
+${lines.join('\n')}
+`;
+}

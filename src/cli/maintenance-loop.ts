@@ -3,7 +3,7 @@
 import type { ProbeEndpoint } from '../admin/endpoint/endpoint-probe.ts';
 import type { MaintenanceResult } from '../admin/maintenance/maintain.ts';
 import { noteText } from '../admin/maintenance/review.ts';
-import type { CompleteAccountConfig } from '../config/account-config.ts';
+import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile } from '../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';

@@ -2,8 +2,7 @@
 import type { AccountLimits } from '../admin/plan/fit-plan.ts';
 import type { Plan, PlanStep, ReplacementWay } from '../admin/plan/plan.ts';
 import { printable } from '../domain/printable.ts';
-import type { DesiredSubscription } from '../domain/subscription.ts';
-import { endpointOf } from '../domain/subscription.ts';
+import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
 import type { painter } from './colour.ts';
 
 type Paint = ReturnType<typeof painter>;

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { faultySinks, type LoadedSinks, loadEachSink } from '../config/sinks-config.ts';
+import { faultySinks, type LoadedSinks, loadEachSink } from '../config/sinks.ts';
 import {
   loadSubscriptionsFile,
   readConfigFile,

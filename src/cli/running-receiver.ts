@@ -2,7 +2,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ServeConfig } from '../config/read-config.ts';
+import type { ServeConfig } from '../config/config.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../domain/owner-only-file.ts';
 import type { Logger } from '../domain/ports.ts';

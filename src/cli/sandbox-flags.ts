@@ -1,6 +1,6 @@
 /** The options of `earshot sandbox`: how they are read, and what they make of a sandbox. */
 import { InvalidArgumentError } from 'commander';
-import { readVariables, refuseProblems } from '../config/read-variables.ts';
+import { loadSections, type Reader } from '../config/load.ts';
 import { AppError } from '../domain/app-error.ts';
 import {
   demoFaults,
@@ -72,24 +72,25 @@ export function sandboxOptions(io: Io, flags: SandboxFlags): SandboxOptions {
 }
 
 function accountOptions(io: Io): Pick<SandboxOptions, 'account' | 'service'> {
-  const keys = ['accountUsername', 'accountPassword', 'accountTotp'] as const;
-  const { values, problems } = readVariables(io, keys);
-  refuseProblems(problems);
-  const { accountUsername, accountPassword, accountTotp: totp } = values;
+  const { account, totp } = loadSections(io, {
+    account: ({ value }: Reader) => ({
+      username: value('EARSHOT_ACCOUNT_USERNAME') ?? accountDefault,
+      password: value('EARSHOT_ACCOUNT_PASSWORD') ?? accountDefault,
+    }),
+    totp: ({ value }: Reader) => value('EARSHOT_ACCOUNT_TOTP'),
+  });
   return {
-    account: {
-      username: accountUsername ?? accountDefault,
-      password: accountPassword ?? accountDefault,
-    },
+    account,
     // Six digits are one code, from which no other can be checked.
     ...(totp === undefined || /^\d{6}$/.test(totp) ? {} : { service: { totpSecret: totp } }),
   };
 }
 
 function endpointCredentials(io: Io): { username: string; password: string } {
-  const { values, problems } = readVariables(io, ['endpointUsername', 'endpointPassword']);
-  refuseProblems(problems);
-  const { endpointUsername: username, endpointPassword: password } = values;
+  const { username, password } = loadSections(io, {
+    username: ({ value }: Reader) => value('EARSHOT_ENDPOINT_USERNAME'),
+    password: ({ value }: Reader) => value('EARSHOT_ENDPOINT_PASSWORD'),
+  });
   if (username === undefined || password === undefined) {
     throw new AppError('configuration', 'The endpoint needs credentials.', {
       advice:

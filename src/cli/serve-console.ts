@@ -1,5 +1,5 @@
 /** Opens the private listener beside the receiver; intake never depends on it. */
-import type { ConsoleConfig } from '../config/console-config.ts';
+import type { Config } from '../config/config.ts';
 import { createConsoleApp } from '../console/console-app.ts';
 import type { Readiness } from '../console/health-routes.ts';
 import type { Metrics } from '../console/metrics/metrics.ts';
@@ -45,7 +45,7 @@ export interface ConsoleParts {
 
 /** A port that cannot be opened is told to the log, and all else goes on. */
 export async function serveConsole(
-  config: ConsoleConfig,
+  config: NonNullable<Config['console']>,
   { log, ...parts }: ConsoleParts,
   { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedConsole> {

@@ -1,5 +1,5 @@
 /** Keeps the index beside the receiver up to date, and opens the private listener that answers from it. */
-import type { ServeConfig } from '../config/read-config.ts';
+import type { ServeConfig } from '../config/config.ts';
 import type { Products } from '../domain/products.ts';
 import { startIndexing } from '../store/products/index-maintenance.ts';
 import { openProducts } from '../store/products/products.ts';

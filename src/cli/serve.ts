@@ -1,8 +1,7 @@
 /** Composes the receiver: store, index, certificate, listeners; and takes it apart again in reverse. */
 
-import type { CredentialPairs } from '../config/endpoint-credentials.ts';
-import type { ServeConfig } from '../config/read-config.ts';
-import { watchCredentialsFile } from '../config/watch-credentials.ts';
+import type { ServeConfig } from '../config/config.ts';
+import { type CredentialPairs, watchCredentialsFile } from '../config/endpoint-credentials.ts';
 import { createMetrics } from '../console/metrics/metrics.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
@@ -127,21 +126,21 @@ type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
 
 /** The pairs that are accepted: those of the variables for good, those of the file as it changes. */
 function startCredentials(
-  { credentials, credentialsSource, dataDir }: ServeConfig,
+  { credentials: { source, pairs: current }, dataDir }: ServeConfig,
   log: Logger,
   nowUs: () => number,
 ): { accepts: Accepts; stop(): void } {
-  let accepted = credentials;
+  let accepted = current;
   let check = createCredentialCheck(accepted);
   const checkProof = createProbeProofCheck(nowUs);
   const accepts: Accepts = {
     checkCredentials: (authorization) => check(authorization),
     isProbeProof: (value) => checkProof(value, accepted),
   };
-  if (credentialsSource !== 'file') return { accepts, stop: () => undefined };
+  if (source !== 'file') return { accepts, stop: () => undefined };
   const watch = watchCredentialsFile({
     dataDir,
-    current: credentials,
+    current,
     onChange: (pairs) => {
       accepted = successorsOf(accepted, pairs, log);
       check = createCredentialCheck(accepted);

@@ -1,7 +1,7 @@
 /** What the public listener shows: a certificate from files, from an authority, or none at all. */
 
-import type { ServeConfig } from '../config/read-config.ts';
-import type { TlsConfig } from '../config/tls-config.ts';
+import type { ServeConfig } from '../config/config.ts';
+import type { TlsConfig } from '../config/tls.ts';
 import { errorText } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Listener } from '../http/listener.ts';

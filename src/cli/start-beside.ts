@@ -2,35 +2,19 @@
 import {
   type AccountConfig,
   type CompleteAccountConfig,
-  completeAccountConfig,
-} from '../config/account-config.ts';
-import type { BackupConfig } from '../config/backup-config.ts';
-import type { CompactConfig } from '../config/compact-config.ts';
-import {
   comparisonOff,
-  type ReconcileConfig,
-  type WatchConfig,
-} from '../config/completeness-config.ts';
-import type { KeepConfig } from '../config/keep-config.ts';
-import type { ServeConfig } from '../config/read-config.ts';
-import type { SummaryConfig } from '../config/summary-config.ts';
+  completeAccountConfig,
+  type StartConfig,
+} from '../config/config.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Closers } from './closers.ts';
 import type { Io } from './io.ts';
 import type { MaintenanceLoop } from './maintenance-loop.ts';
 import type { RunningReceiver } from './serve.ts';
 
-export interface BesideConfig {
+export interface BesideConfig extends StartConfig {
   /** Of earshot. */
   version: string;
-  serve: ServeConfig;
-  account: AccountConfig;
-  summary: SummaryConfig;
-  reconcile: ReconcileConfig;
-  watch: WatchConfig;
-  keep: KeepConfig;
-  compact: CompactConfig;
-  backup: BackupConfig;
 }
 
 /** Dependencies of the background jobs; each job is added to the closers as soon as it runs. */
@@ -43,7 +27,7 @@ interface Deps {
 /** Starts every background job that is configured. None of them delays intake. */
 export async function startBeside(
   receiver: RunningReceiver,
-  { version, serve, account, summary, reconcile, watch, keep, compact, backup }: BesideConfig,
+  settings: BesideConfig,
   { log, io, closers }: Deps,
 ): Promise<void> {
   const [
@@ -54,25 +38,21 @@ export async function startBeside(
     { serveSinks },
     { watchConfig },
   ] = await loadJobs();
+  const { version, summary, backup, dataDir, index } = settings;
   const { completeness } = receiver.store;
   const config = await watchConfig(io.workingDir, log);
   const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
   closers.add(() => uptime.stop(), 'uptime marks');
-  const maintenance = await maintainBeside(receiver, account, log, io);
+  const maintenance = await maintainBeside(receiver, settings, log, io);
   closers.add(() => maintenance?.stop(), 'maintenance');
-  const whyNotCompared = await reconcileBeside(
-    receiver,
-    { serve, reconcile, watch },
-    { log, io, closers },
-  );
-  const pruning = await pruneBeside(receiver, keep, log, io);
+  const whyNotCompared = await reconcileBeside(receiver, settings, { log, io, closers });
+  const pruning = await pruneBeside(receiver, settings, log, io);
   closers.add(() => pruning?.stop(), 'pruning');
-  const compacting = await compactBeside(receiver, compact, log, io);
+  const compacting = await compactBeside(receiver, settings, log, io);
   closers.add(() => compacting?.stop(), 'compacting');
-  const backups = await backUpBeside(receiver, { ...backup, version }, log, io);
+  const backups = await backUpBeside(receiver, settings, log, io);
   closers.add(() => backups?.stop(), 'backups');
   const backupEveryHours = backup.folder === null ? null : backup.everyHours;
-  const { dataDir, index } = serve;
   const rules = { ...summary, dataDir, index, rejected: config.rejected };
   const summaries = await serveSummaries(receiver, rules, log, io);
   closers.add(() => summaries.stop(), 'summaries');
@@ -80,8 +60,7 @@ export async function startBeside(
   closers.add(() => sinks.stop(), 'sinks');
   const handingOver = () => ({ ...sinks.handingOver(), rejected: config.rejected() });
   const watched = {
-    ...watch,
-    ...serve,
+    ...settings,
     reconcile: whyNotCompared === null,
     maintenance: maintenance !== undefined,
     handingOver,
@@ -135,7 +114,7 @@ function createMode<Mode>(read: () => Promise<Mode>) {
 /** Nothing is ever removed where nobody has said what is to be kept. */
 async function pruneBeside(
   { store }: RunningReceiver,
-  { dataDir, keep }: KeepConfig,
+  { dataDir, keep }: BesideConfig,
   log: Logger,
   io: Io,
 ): Promise<{ stop(): Promise<void> } | undefined> {
@@ -146,40 +125,45 @@ async function pruneBeside(
 
 async function compactBeside(
   { store }: RunningReceiver,
-  { compact, ...place }: CompactConfig,
+  { compact, dataDir, diskReserveBytes }: BesideConfig,
   log: Logger,
   io: Io,
 ): Promise<{ stop(): Promise<void> } | undefined> {
   if (!compact) return undefined;
   const { startCompacting } = await import('./compact/serve-compact.ts');
-  return startCompacting({ store, log }, place, io);
+  return startCompacting({ store, log }, { dataDir, diskReserveBytes }, io);
 }
 
 /** None are made where nobody has said where to. */
 async function backUpBeside(
   { store }: RunningReceiver,
-  { folder, ...backup }: BackupConfig & { version: string },
+  { backup, version, dataDir, diskReserveBytes }: BesideConfig,
   log: Logger,
   io: Io,
 ): Promise<{ stop(): Promise<void> } | undefined> {
+  const { folder } = backup;
   if (folder === null) return undefined;
   const { startBackups } = await import('./backup/serve-backups.ts');
-  return startBackups({ store, log }, { ...backup, folder }, io);
+  return startBackups(
+    { store, log },
+    { ...backup, folder, version, dataDir, diskReserveBytes },
+    io,
+  );
 }
 
 /** Resolves with the reason when the log is not compared with the catalogue automatically; null when it is. */
 async function reconcileBeside(
   { store, products }: RunningReceiver,
-  { serve, reconcile, watch }: Pick<BesideConfig, 'serve' | 'reconcile' | 'watch'>,
+  settings: BesideConfig,
   { log, io, closers }: Deps,
 ): Promise<string | null> {
-  const reason = comparisonOff({ ...watch, ...serve });
+  const reason = comparisonOff(settings);
   if (reason !== null) {
     log.info({ reason }, 'the log is not compared with the catalogue automatically');
     return reason;
   }
   const { startReconcile } = await import('./reconcile/serve-reconcile.ts');
-  const loop = startReconcile({ store, products, log }, reconcile, io);
+  const loop = startReconcile({ store, products, log }, settings, io);
   closers.add(() => loop.stop(), 'reconcile');
   return null;
 }

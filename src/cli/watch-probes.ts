@@ -1,6 +1,6 @@
 /** What the watchdog measures outside the store: certificate, disk, intake. */
 
-import type { TlsConfig } from '../config/tls-config.ts';
+import type { TlsConfig } from '../config/tls.ts';
 import { errorText } from '../domain/app-error.ts';
 import type { Intake } from '../domain/ports.ts';
 import type { CertificateStatus } from '../domain/status.ts';

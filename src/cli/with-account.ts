@@ -1,5 +1,5 @@
 /** Opens the account for one command, and closes it in any case. */
-import { readCompleteAccountConfig } from '../config/account-config.ts';
+import { loadAccountConfig } from '../config/config.ts';
 import type { AccountUse, OpenedAccount } from './account.ts';
 import type { Io } from './io.ts';
 
@@ -9,7 +9,7 @@ export async function withAccount(
   how: AccountUse,
   use: (account: OpenedAccount) => Promise<void>,
 ): Promise<void> {
-  const config = readCompleteAccountConfig(io);
+  const config = loadAccountConfig(io);
   const { openAccount } = await import('./account.ts');
   const account = await openAccount(config, io, how);
   try {

@@ -1,11 +1,13 @@
 /** The credentials that the receiver accepts: from the variables, else from the data directory. */
-
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { AppError, errorText } from '../domain/app-error.ts';
+import { AppError } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import { jsonOf } from '../domain/json-of.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../domain/owner-only-file.ts';
+import type { Reader } from './load.ts';
 
 /**
  * Kept owner-only in the data directory. Several pairs while the catalogue changes to a new one: all
@@ -27,36 +29,32 @@ export interface EndpointCredentials {
   pairs: CredentialPairs;
 }
 
-/** What is wrong is added to `problems`; that there are none at all is for the caller to judge. */
-export function readEndpointCredentials(
-  values: {
-    endpointUsername: string | undefined;
-    endpointPassword: string | undefined;
-    dataDir: string;
-  },
-  problems: string[],
-): EndpointCredentials {
-  const none = { source: 'none', pairs: [] } as const;
-  const { endpointUsername: username, endpointPassword: password } = values;
-  if (username !== undefined && password !== undefined) {
+/** Stops with a problem where the credentials cannot be read; that there are none is for the section to judge. */
+export function readEndpointCredentials({
+  value,
+  failed,
+  report,
+  stop,
+}: Reader): EndpointCredentials {
+  const username = value('EARSHOT_ENDPOINT_USERNAME');
+  const password = value('EARSHOT_ENDPOINT_PASSWORD');
+  if (username !== undefined && password !== undefined)
     return { source: 'variables', pairs: [{ username, password }] };
-  }
-  // What is wrong with one of them has been said; the other one alone is no second problem.
-  if (problems.some((problem) => problem.includes('EARSHOT_ENDPOINT_')))
-    return { ...none, pairs: [] };
+  if (failed('EARSHOT_ENDPOINT_USERNAME', 'EARSHOT_ENDPOINT_PASSWORD')) return stop();
   if (username !== undefined || password !== undefined) {
-    problems.push(
+    report(
+      username === undefined ? 'EARSHOT_ENDPOINT_USERNAME' : 'EARSHOT_ENDPOINT_PASSWORD',
       'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD belong together: set both.',
     );
-    return { ...none, pairs: [] };
+    return stop();
   }
   try {
-    const pairs = readCredentialsFile(values.dataDir);
-    return pairs === null ? { ...none, pairs: [] } : { source: 'file', pairs };
+    const pairs = readCredentialsFile(value('EARSHOT_DATA_DIR'));
+    return pairs === null ? { source: 'none', pairs: [] } : { source: 'file', pairs };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    problems.push(errorText(error));
-    return { ...none, pairs: [] };
+    report(null, error.message, error.advice);
+    return stop();
   }
 }
 
@@ -87,5 +85,51 @@ export async function writeCredentialsFile(dataDir: string, pairs: CredentialPai
       `${path} cannot be written (${errorCodeOf(cause)}). Run this as the user of the receiver, and look at the disk.`,
       { cause },
     );
+  }
+}
+
+/** How often the file is looked at. */
+const watchIntervalMs = 500;
+
+/**
+ * Looks at the file again and again, and tells when it holds other pairs than the `current` ones. One
+ * that is gone or cannot be used is reported once, and the pairs in use stay.
+ */
+export function watchCredentialsFile(options: {
+  dataDir: string;
+  current: CredentialPairs;
+  onChange: (pairs: CredentialPairs) => void;
+  onProblem: (reason: string) => void;
+}): { stop(): void } {
+  const { dataDir, onChange, onProblem } = options;
+  let { current } = options;
+  // Nothing yet: since the current pairs were read, the file may have changed already.
+  let seen: string | undefined;
+  const look = () => {
+    const mark = markOf(dataDir);
+    if (mark === seen) return;
+    seen = mark;
+    try {
+      const pairs = readCredentialsFile(dataDir);
+      if (pairs === null) return onProblem('the file is gone');
+      if (isDeepStrictEqual(pairs, current)) return;
+      current = pairs;
+      onChange(pairs);
+    } catch (error) {
+      onProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  const timer = setInterval(look, watchIntervalMs);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/** Differs when the file was replaced, written or made readable for others. */
+function markOf(dataDir: string): string {
+  try {
+    const stats = statSync(join(dataDir, credentialsFileName), { throwIfNoEntry: false });
+    return stats === undefined ? '' : `${stats.ino} ${stats.mtimeMs} ${stats.size} ${stats.mode}`;
+  } catch {
+    return 'unreadable';
   }
 }

@@ -3,14 +3,12 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Finding } from '../domain/finding.ts';
 import { subscriptionsFileName } from './subscriptions-file.ts';
-import { type Variable, variables } from './variables.ts';
+import { variableRows } from './variables.ts';
 
 const check = 'secret files';
 
 /** Who changes these decides whom earshot trusts, or what it does. */
-const trustedNames = [variables.tlsCert, variables.acmeCa, variables.probeCa].map(
-  ({ name }) => name,
-);
+const trustedNames = ['EARSHOT_TLS_CERT', 'EARSHOT_ACME_CA', 'EARSHOT_PROBE_CA'];
 
 /**
  * Looks at the files that variables name, and at `.env` and `earshot.config.ts` in the working directory. A group may
@@ -22,10 +20,10 @@ export async function checkSecretFiles(options: {
 }): Promise<Finding[]> {
   const { env, workingDir } = options;
   const named = (names: readonly string[]) => names.flatMap((name) => env[name] || []);
-  const secretNames = Object.values<Variable>(variables).flatMap(({ name, secret }) =>
+  const secretNames = variableRows.flatMap(([name, { secret }]) =>
     secret === true ? [`${name}_FILE`] : [],
   );
-  const secrets = [...named([...secretNames, variables.tlsKey.name]), join(workingDir, '.env')];
+  const secrets = [...named([...secretNames, 'EARSHOT_TLS_KEY']), join(workingDir, '.env')];
   const trusted = [...named(trustedNames), join(workingDir, subscriptionsFileName)];
   const modes = await modesOf(secrets);
   const found = [

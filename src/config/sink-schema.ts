@@ -1,8 +1,7 @@
 /** How `earshot.config.ts` may say where notifications are handed over to. */
 import { z } from 'zod';
 import { subscriptionEvents, subscriptionNamePattern } from '../domain/subscription.ts';
-import { filterSchema } from './filter-schema.ts';
-import { exactUrl } from './value-schemas.ts';
+import { exactUrl, filterSchema } from './values.ts';
 
 /** A file's name, or a user's. */
 const named = (example: string) => {

@@ -2,10 +2,12 @@
 
 import { hash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
+import { printable } from '../domain/printable.ts';
 import { sinkNamePattern } from '../domain/sinks.ts';
 import {
   type DesiredSubscription,
@@ -14,13 +16,109 @@ import {
   subscriptionNamePattern,
   wantedStatuses,
 } from '../domain/subscription.ts';
+import { digestWindows } from '../domain/summaries.ts';
+import { plainSummaryRule, type SummaryRule, summaryRuleKinds } from '../domain/summary-rule.ts';
 import { nearestName } from '../filter/hints/nearest-name.ts';
-import { filterSchema } from './filter-schema.ts';
-import { importConfigFile } from './import-config-file.ts';
 import { sinkFields, sinkSchema } from './sink-schema.ts';
-import { summaryRuleFields, summaryRuleSchema } from './summary-rule-schema.ts';
+import { filterSchema } from './values.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
+
+/** Each area is a text of its own in every window. */
+const areasMax = 100;
+
+/** Says what to write in place of something that is no object; all else has words of its own. */
+function inWords(advice: string) {
+  return ({ code }: { code?: string }) => (code === 'invalid_type' ? advice : undefined);
+}
+
+const eachSchema = z.strictObject(
+  {
+    /** Only for products that match; empty, or left out, for every product. */
+    filter: filterSchema.default(''),
+  },
+  { error: inWords("use 'each', or { each: { filter: … } }") },
+);
+
+const areaName = z
+  .string()
+  .refine(
+    (name) => name.length <= 60 && name.trim() !== '' && printable(name) === name,
+    'an area needs a name of 1 to 60 printable characters',
+  );
+
+const digestSchema = z
+  .strictObject(
+    {
+      /** `day` by default. */
+      window: z.enum(digestWindows).default('day'),
+      /** One for all that arrives, which is the default, or one for each collection. */
+      per: z.enum(['all', 'collection']).optional(),
+      /** One for each of these, by your own word for it, with a filter that says what belongs to it. */
+      areas: z
+        .record(areaName, filterSchema)
+        .refine((areas) => Object.keys(areas).length > 0, 'name an area, or leave this out')
+        .refine(
+          (areas) => Object.keys(areas).length <= areasMax,
+          `name ${areasMax} areas at the most`,
+        )
+        .optional(),
+    },
+    { error: inWords("use 'digest', or { digest: { window: … } }") },
+  )
+  .refine(
+    ({ per, areas }) => per === undefined || areas === undefined,
+    'per and areas exclude each other: keep one of them',
+  );
+
+const ruleSchemas = {
+  kind: z.enum(summaryRuleKinds).transform(plainSummaryRule),
+  each: z.strictObject({
+    /** One text per product. */
+    each: eachSchema.transform(({ filter }): SummaryRule => ({ kind: 'each', filter })),
+  }),
+  digest: z.strictObject({
+    /** One text per window, which is a UTC one: an hour, a day, or a week from Monday on. */
+    digest: digestSchema.transform(({ window, per = 'all', areas = {} }): SummaryRule => {
+      const list = Object.entries(areas).map(([name, filter]) => ({ name, filter }));
+      return { kind: 'digest', window, per, areas: list };
+    }),
+  }),
+};
+
+type SummaryInput = { [Form in keyof typeof ruleSchemas]: z.input<(typeof ruleSchemas)[Form]> };
+
+/**
+ * Reads a rule in any of its forms. The form is chosen before it is checked, so that what is wrong is told
+ * with its place. Filters are read, not checked.
+ */
+const summaryRuleSchema = z
+  .custom<SummaryInput[keyof SummaryInput]>()
+  .transform((value, context) => {
+    const form = formOf(value);
+    if (form === null) {
+      context.addIssue(formAdvice(value));
+      return z.NEVER;
+    }
+    const result = ruleSchemas[form].safeParse(value);
+    if (result.success) return ruleOf(result.data);
+    // Already in words; the place of the rule in the file is put before theirs.
+    for (const issue of result.error.issues) {
+      context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
+    }
+    return z.NEVER;
+  });
+
+const forms = `${summaryRuleKinds.join(', ')}, { each: { filter: … } } or { digest: { window: … } }`;
+
+/** Names the field, too, where a single one was to say which form it is. */
+function formAdvice(value: unknown): string {
+  const [field, ...more] = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  if (field === undefined || more.length > 0) return `use ${forms}`;
+  const nearest = nearestName(field, summaryRuleFields(['summary']));
+  const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
+  return `${JSON.stringify(field)} is not known here.${hint} Use ${forms}`;
+}
 
 /** What a subscription needs: events, a filter, whether it runs, and what is told of it in words. */
 const subscriptionSchema = z.strictObject(
@@ -82,18 +180,13 @@ export function defineConfig(config: EarshotConfig): EarshotConfig {
  * has changed is read anew. Rejects with `configuration`, all problems at once.
  */
 export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubscription[] | null> {
-  const subscriptions = await readSubscriptions(join(folder, subscriptionsFileName));
-  if (subscriptions === null) return null;
-  return Object.entries(subscriptions)
+  const config = await readConfigFile(join(folder, subscriptionsFileName));
+  if (config?.subscriptions === undefined) return null;
+  return Object.entries(config.subscriptions)
     .map(([name, { events, filter, status }]) => {
       return { name, events: sortedEvents(events), filter, status };
     })
     .toSorted((a, b) => a.name.localeCompare(b.name));
-}
-
-/** What the file says of subscriptions, by name; null without them. Rejects as `readConfigFile` does. */
-export async function readSubscriptions(path: string) {
-  return (await readConfigFile(path))?.subscriptions ?? null;
 }
 
 /** What the file says; null without one. Rejects with `configuration`, all problems at once. */
@@ -166,4 +259,54 @@ function fieldsAt([part, name, ...deeper]: readonly PropertyKey[]): readonly str
   if (part === 'sinks') return sinkFields(deeper);
   if (deeper.length === 0) return Object.keys(subscriptionSchema.shape);
   return summaryRuleFields(deeper);
+}
+
+/** The fields that are known at a place in a rule, `summary` being the first step to it. */
+function summaryRuleFields([, form, ...deeper]: readonly PropertyKey[]): readonly string[] {
+  if (deeper.length > 0) return [];
+  if (form === undefined) return ['each', 'digest'];
+  return Object.keys((form === 'each' ? eachSchema : digestSchema).shape);
+}
+
+function formOf(value: unknown): keyof typeof ruleSchemas | null {
+  if (typeof value === 'string') return 'kind';
+  if (typeof value !== 'object' || value === null) return null;
+  const [form, ...more] = (['each', 'digest'] as const).filter((one) => one in value);
+  return form === undefined || more.length > 0 ? null : form;
+}
+
+function ruleOf(read: z.output<(typeof ruleSchemas)[keyof typeof ruleSchemas]>): SummaryRule {
+  if ('each' in read) return read.each;
+  return 'digest' in read ? read.digest : read;
+}
+
+/** What the file may import as 'earshot': the sources in a checkout, else the build. */
+const ownIndex = new URL(
+  import.meta.url.endsWith('.ts') ? '../index.ts' : '../index.js',
+  import.meta.url,
+).href;
+
+const typescriptFile = /\.ts(\?|$)/;
+
+/**
+ * Imports the file. While it loads, the package name leads to this program: a folder
+ * such as `/etc/earshot` has no packages to find it in, and a checkout has no build. Other names are left
+ * to Node. The file and what it imports in TypeScript are ES modules, whatever a `package.json` beside
+ * them says: `npm init` writes one that makes them CommonJS.
+ */
+async function importConfigFile(address: string): Promise<unknown> {
+  const hooks = registerHooks({
+    resolve: (specifier, context, nextResolve) => {
+      if (specifier === 'earshot') return { url: ownIndex, shortCircuit: true };
+      const resolved = nextResolve(specifier, context);
+      return typescriptFile.test(resolved.url)
+        ? { ...resolved, format: 'module-typescript' }
+        : resolved;
+    },
+  });
+  try {
+    return await import(address);
+  } finally {
+    hooks.deregister();
+  }
 }

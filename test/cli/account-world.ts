@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type RunningReceiver, serve } from '../../src/cli/serve.ts';
+import { loadConfig, serveSections } from '../../src/config/config.ts';
 import { writeCredentialsFile } from '../../src/config/endpoint-credentials.ts';
-import { readServeConfig } from '../../src/config/read-config.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
@@ -67,7 +67,7 @@ export async function openAccountWorld(
   if (created.code !== 0) throw new Error(created.err);
   await writeCredentialsFile(dataDir, [endpointPair]);
   const { log, logger } = recordLog();
-  const config = readServeConfig({ env, readFile: () => '' });
+  const config = loadConfig({ env, readFile: () => '' }, serveSections);
   const receiver = await serve(config, logger, { nowUs, newId: randomUUID, random: Math.random });
   onTestFinished(() => receiver.close());
   const publicUrl = receiver.url.replace('127.0.0.1', 'localhost');

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createReconcileRounds } from '../../src/cli/reconcile/serve-reconcile.ts';
 import { coverageFacts } from '../../src/cli/status/status-facts.ts';
-import { readReconcileConfig } from '../../src/config/completeness-config.ts';
+import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { openConsole } from '../console/console-world.ts';
@@ -35,7 +35,7 @@ function compareAutomatically({ dataDir, sandbox, withStore }: ReconcileWorld, a
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
   };
-  const config = readReconcileConfig({ env, readFile: () => '' });
+  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
   const silent = () => undefined;
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const stopping = new AbortController();

@@ -2,8 +2,8 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { loadConfig, serveSections } from '../../src/config/config.ts';
 import { credentialsFileName, readCredentialsFile } from '../../src/config/endpoint-credentials.ts';
-import { readServeConfig } from '../../src/config/read-config.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runCommand } from './fake-io.ts';
 
@@ -44,9 +44,8 @@ describe('earshot credentials create', () => {
     const { dataDir } = newDataDir();
     await createIn(dataDir);
     const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_TLS: 'off' };
-    expect(readServeConfig({ env, readFile: () => '' })).toMatchObject({
-      credentials: readCredentialsFile(dataDir),
-      credentialsSource: 'file',
+    expect(loadConfig({ env, readFile: () => '' }, serveSections)).toMatchObject({
+      credentials: { source: 'file', pairs: readCredentialsFile(dataDir) },
     });
   });
 

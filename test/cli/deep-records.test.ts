@@ -52,7 +52,8 @@ it('shows on every page of the private listener', async () => {
   const silent = () => undefined;
   const receiver = await serve(
     {
-      ...{ listen, publicUrl: undefined, dataDir, credentials: [], credentialsSource: 'variables' },
+      ...{ listen, publicUrl: undefined, dataDir, diskReserveBytes: undefined },
+      credentials: { source: 'variables', pairs: [] },
       ...{ tls: { kind: 'off' }, trustedProxies: [] },
       console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
       ...{ index: true, logLevel: 'info' },

@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/serve.ts';
-import { readServeConfig } from '../../src/config/read-config.ts';
+import { loadConfig, serveSections } from '../../src/config/config.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -61,7 +61,7 @@ export async function openDoctorWorld(): Promise<DoctorWorld> {
   const receiverLog: string[] = [];
   const note = (_: object, message: string) => void receiverLog.push(message);
   const log = { debug: silent, info: silent, warn: note, error: note };
-  const config = readServeConfig({ env, readFile });
+  const config = loadConfig({ env, readFile }, serveSections);
   const receiver = await serve(config, log, { nowUs, newId: () => 'an-id', random: Math.random });
   onTestFinished(() => receiver.close());
   const account = { username: 'me', password: secrets.account };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isDigestOf } from '../../src/admin/plan/credentials-digest.ts';
 import { maintenanceRound, startMaintenance } from '../../src/cli/maintenance-loop.ts';
-import { readCompleteAccountConfig } from '../../src/config/account-config.ts';
+import { loadAccountConfig } from '../../src/config/config.ts';
 import {
   credentialsFileName,
   writeCredentialsFile,
@@ -36,7 +36,7 @@ async function openQuietWorld({ withCredentials = true } = {}) {
     EARSHOT_ACCOUNT_USERNAME: 'me',
     EARSHOT_ACCOUNT_PASSWORD: 'password',
   };
-  const config = readCompleteAccountConfig({ env, readFile: () => '' });
+  const config = loadAccountConfig({ env, readFile: () => '' });
   const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
   const world = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
   const round = () => maintenanceRound(config, store, world);
@@ -91,7 +91,7 @@ describe('maintenance beside a receiver', () => {
     const { env, folder, dataDir, log, receiver, run, passDays, sandbox } =
       await openAccountWorld();
     expect((await run(['register', '--event', 'created', '--yes'])).code).toBe(0);
-    const config = readCompleteAccountConfig({ env, readFile: () => '' });
+    const config = loadAccountConfig({ env, readFile: () => '' });
     const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
     await writeCredentialsFile(dataDir, [endpointPair, next]);
     await vi.waitFor(() => expect(log.join()).toContain('endpoint credentials changed'), {

@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { maintenanceRound } from '../../src/cli/maintenance-loop.ts';
-import { readCompleteAccountConfig } from '../../src/config/account-config.ts';
+import { loadAccountConfig } from '../../src/config/config.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import { type AccountWorld, openAccountWorld } from './account-world.ts';
 import { startCommand } from './fake-io.ts';
 
 function roundOf({ env, sandbox, folder, receiver }: AccountWorld) {
   const readFile = (path: string) => readFileSync(path, 'utf8');
-  const config = readCompleteAccountConfig({ env, readFile });
+  const config = loadAccountConfig({ env, readFile });
   const io = {
     nowUs: () => Math.trunc(sandbox.clock.now()) * 1000,
     random: () => 0.5,

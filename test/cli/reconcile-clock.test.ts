@@ -1,7 +1,7 @@
 /** `earshot reconcile` with a clock that is wrong, and with a run that was left long ago. */
 import { expect, it, onTestFinished } from 'vitest';
 import { createReconcileRounds } from '../../src/cli/reconcile/serve-reconcile.ts';
-import { readReconcileConfig } from '../../src/config/completeness-config.ts';
+import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { collect } from '../helpers/deliveries.ts';
@@ -92,7 +92,7 @@ it('dates what the receiver fetches by our clock', async () => {
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
   };
-  const config = readReconcileConfig({ env, readFile: () => '' });
+  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
   const ownUs = nowUs - 3 * hourUs;
   const { signal } = new AbortController();
   const quiet = () => undefined;

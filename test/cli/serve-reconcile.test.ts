@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RoundOutcome } from '../../src/cli/reconcile/compare-due.ts';
 import { createReconcileRounds, startReconcile } from '../../src/cli/reconcile/serve-reconcile.ts';
-import { readReconcileConfig } from '../../src/config/completeness-config.ts';
+import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/notification-date.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
@@ -67,7 +67,7 @@ async function openWorld({ answers = {}, spoilt, aheadUs = 0, sinceUs = t0 }: Wo
     EARSHOT_CATALOGUE_URL: catalogue.url,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
   };
-  const config = readReconcileConfig({ env, readFile: () => '' });
+  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
   const dated: typeof fetch = async (input, init) => {

@@ -15,7 +15,7 @@ async function openServed(reasons: readonly UnreadyReason[]) {
   const config = {
     ...{ dataDir, index: false, tls: { kind: 'off' as const }, trustedProxies: [], console: null },
     ...{ listen: { host: '127.0.0.1', port: 0 }, publicUrl: undefined, logLevel: 'warn' as const },
-    ...{ credentials: [], credentialsSource: 'variables' as const },
+    ...{ credentials: { source: 'variables' as const, pairs: [] }, diskReserveBytes: undefined },
   };
   const log = {
     debug: () => undefined,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createRunProgram } from '../../src/cli/run-program.ts';
-import { loadEachSink } from '../../src/config/sinks-config.ts';
+import { loadEachSink } from '../../src/config/sinks.ts';
 import { startSinks } from '../../src/sinks/start-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

@@ -1,23 +1,27 @@
-/** The credentials file in the data directory: who may read it, what is in it. */
+/** The credentials file in the data directory: who may read it, what is in it, and that a change reaches a receiver. */
+import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { serve } from '../../src/cli/serve.ts';
+import { loadConfig, serveSections } from '../../src/config/config.ts';
 import {
+  type CredentialPairs,
   credentialsFileName,
   readCredentialsFile,
   writeCredentialsFile,
 } from '../../src/config/endpoint-credentials.ts';
-import { readServeConfig } from '../../src/config/read-config.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { enough, refusalOf, wholeTextOf } from './environment.ts';
 
 const secret = 'hunter2-not-to-be-told';
@@ -25,8 +29,7 @@ const pair = { username: 'catalogue', password: secret };
 const anotherPair = { username: 'catalogue', password: 'the next one' };
 
 function createDataDir(text?: string, mode = 0o600) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'earshot-config-'));
-  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  const dataDir = temporaryDirectory();
   const path = join(dataDir, credentialsFileName);
   if (text !== undefined) {
     writeFileSync(path, text);
@@ -41,17 +44,15 @@ function modeOf(path: string): number {
 
 function configOf(dataDir: string, env: Record<string, string> = {}) {
   const { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY } = enough;
-  return readServeConfig({
-    env: { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_DATA_DIR: dataDir, ...env },
-    readFile: (path) => readFileSync(path, 'utf8'),
-  });
+  const all = { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_DATA_DIR: dataDir, ...env };
+  return loadConfig({ env: all, readFile: (path) => readFileSync(path, 'utf8') }, serveSections);
 }
 
 describe('the credentials file', () => {
   it.each([1, 2])('with %i pair(s) is read when it is its owner’s alone', (count) => {
     const pairs = [pair, anotherPair].slice(0, count);
     const { dataDir } = createDataDir(JSON.stringify({ pairs }));
-    expect(configOf(dataDir).credentials).toEqual(pairs);
+    expect(configOf(dataDir).credentials).toEqual({ source: 'file', pairs });
   });
 
   it.each([0o644, 0o640, 0o604, 0o620])('is refused with the mode %o', (mode) => {
@@ -88,20 +89,14 @@ describe('the credentials file', () => {
     ]);
   });
 
-  it('says where the credentials come from', () => {
-    const { dataDir } = createDataDir(JSON.stringify({ pairs: [pair] }));
-    expect(configOf(dataDir).credentialsSource).toBe('file');
-    const { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = enough;
-    const env = { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD };
-    expect(configOf(dataDir, env).credentialsSource).toBe('variables');
-  });
-
   it('is not looked at when the variables are set', () => {
     const { dataDir } = createDataDir('nonsense', 0o644);
     const { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = enough;
-    expect(
-      configOf(dataDir, { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD }),
-    ).toMatchObject({ credentials: [{ username: 'catalogue', password: 'a long password' }] });
+    const env = { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD };
+    expect(configOf(dataDir, env).credentials).toEqual({
+      source: 'variables',
+      pairs: [{ username: 'catalogue', password: 'a long password' }],
+    });
   });
 
   it('does not complete half a pair of variables', () => {
@@ -153,5 +148,179 @@ describe('without any credentials', () => {
   it('the receiver does not start on a data directory that is still to be made either', () => {
     const { dataDir } = createDataDir();
     expect(refusalOf(() => configOf(join(dataDir, 'not', 'there'))).details).toHaveLength(1);
+  });
+});
+
+const first = { username: 'catalogue', password: 'the-first-and-secret' };
+const second = { username: 'catalogue-2', password: 'the-second-and-secret' };
+const secrets = /and-secret/;
+/** The promise is a second or two; a machine that is busy may take its time. */
+const noticed = { timeout: 10_000, interval: 200 };
+
+/** From here on looks happen when the test says so. */
+function fakeIntervals(): void {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/** With the first pair in the file; `meanwhile` happens between reading the configuration and serving. */
+async function startReceiver(
+  options: { meanwhile?: (path: string) => void; env?: Record<string, string> } = {},
+) {
+  const dataDir = temporaryDirectory();
+  const path = join(dataDir, credentialsFileName);
+  await writeCredentialsFile(dataDir, [first]);
+  const env = {
+    EARSHOT_TLS: 'off',
+    EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+    EARSHOT_DATA_DIR: dataDir,
+    ...options.env,
+  };
+  const config = loadConfig({ env, readFile: () => '' }, serveSections);
+  options.meanwhile?.(path);
+  const log: { level: string; message: string; fields: object }[] = [];
+  const at = (level: string) => (fields: object, message: string) =>
+    void log.push({ level, message, fields });
+  const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const receiver = await serve(config, logger, {
+    nowUs: () => Date.now() * 1000,
+    newId: randomUUID,
+    random: Math.random,
+  });
+  onTestFinished(() => receiver.close());
+  const statusOf = async ({ username, password }: CredentialPairs[number]) => {
+    const login = Buffer.from(`${username}:${password}`).toString('base64');
+    const headers = { Authorization: `Basic ${login}` };
+    return (await fetch(`${receiver.url}/notifications/alps`, { headers })).status;
+  };
+  const accepts = async () => [await statusOf(first), await statusOf(second)];
+  const problems = () => log.filter(({ level }) => level === 'error');
+  const changes = () => log.filter(({ message }) => message === 'endpoint credentials changed');
+  return { dataDir, path, log, accepts, problems, changes, close: receiver.close };
+}
+
+function text(pairs: CredentialPairs): string {
+  return JSON.stringify({ pairs });
+}
+
+describe('a receiver with the credentials file', () => {
+  it('accepts a pair that is added, and refuses one that is taken away, without a restart', async () => {
+    const { dataDir, log, accepts, problems, changes } = await startReceiver();
+    expect(await accepts()).toEqual([200, 401]);
+    await writeCredentialsFile(dataDir, [first, second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+    expect(changes()).toMatchObject([{ level: 'info', fields: { accepted: 2 } }]);
+    await writeCredentialsFile(dataDir, [second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([401, 200]), noticed);
+    expect(changes()).toMatchObject([{}, { fields: { accepted: 1 } }]);
+    expect(problems()).toEqual([]);
+    expect(JSON.stringify(log)).not.toMatch(secrets);
+  });
+
+  it('sees a file that another one replaces, though size and time are the same', async () => {
+    const other = { username: first.username, password: first.password.replace('first', 'other') };
+    const { path, accepts, changes } = await startReceiver();
+    const replace = (pairs: CredentialPairs) => {
+      const next = `${path}.next`;
+      writeFileSync(next, text(pairs), { mode: 0o600 });
+      utimesSync(next, 1_700_000_000, 1_700_000_000);
+      renameSync(next, path);
+    };
+    replace([first, second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+    replace([other, second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([401, 200]), noticed);
+    expect(changes()).toHaveLength(2);
+  });
+
+  it('keeps the old pair beside others that are all new: the catalogue still uses it', async () => {
+    const { path, accepts } = await startReceiver();
+    writeFileSync(path, text([second]));
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+  });
+
+  it('takes what changed while it was starting', async () => {
+    const { accepts, changes } = await startReceiver({
+      meanwhile: (path) => writeFileSync(path, text([first, second])),
+    });
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+    expect(changes()).toHaveLength(1);
+  });
+
+  it.each<[string, (path: string) => void, RegExp]>([
+    ['broken', (path) => writeFileSync(path, text([second]).slice(0, -2)), /as earshot wrote it/],
+    ['empty', (path) => writeFileSync(path, ''), /as earshot wrote it/],
+    ['without a pair', (path) => writeFileSync(path, text([])), /as earshot wrote it/],
+    [
+      'readable for others',
+      (path) => {
+        writeFileSync(path, text([second]));
+        chmodSync(path, 0o644);
+      },
+      /others may read or change it\. Run: chmod 600 /,
+    ],
+    ['deleted', (path) => rmSync(path), /the file is gone/],
+  ])(
+    'keeps its pairs while the file is %s, says so once, and goes on when it is whole',
+    async (_title, harm, reason) => {
+      fakeIntervals();
+      const { dataDir, path, log, accepts, problems, changes } = await startReceiver();
+      harm(path);
+      vi.advanceTimersByTime(60_000);
+      expect(problems()).toMatchObject([
+        {
+          message: 'the changed credentials cannot be used; those from before stay',
+          fields: { reason: expect.stringMatching(reason) },
+        },
+      ]);
+      expect(await accepts()).toEqual([200, 401]);
+      await writeCredentialsFile(dataDir, [first, second]);
+      vi.advanceTimersByTime(2_000);
+      expect(await accepts()).toEqual([200, 200]);
+      expect(problems()).toHaveLength(1);
+      expect(changes()).toHaveLength(1);
+      expect(JSON.stringify(log)).not.toMatch(secrets);
+    },
+  );
+
+  it('says nothing of a file that is written again, or put back, with the same pairs', async () => {
+    fakeIntervals();
+    const { dataDir, path, accepts, problems, changes } = await startReceiver();
+    await writeCredentialsFile(dataDir, [first]);
+    vi.advanceTimersByTime(2_000);
+    expect(problems()).toEqual([]);
+    rmSync(path);
+    vi.advanceTimersByTime(2_000);
+    await writeCredentialsFile(dataDir, [first]);
+    vi.advanceTimersByTime(2_000);
+    expect(problems()).toHaveLength(1);
+    expect(changes()).toEqual([]);
+    expect(await accepts()).toEqual([200, 401]);
+  });
+
+  it('looks no more when it has stopped', async () => {
+    fakeIntervals();
+    const { path, problems, close } = await startReceiver();
+    await close();
+    rmSync(path);
+    vi.advanceTimersByTime(60_000);
+    expect(problems()).toEqual([]);
+  });
+});
+
+describe('a receiver with the credentials of the variables', () => {
+  it('keeps to them, whatever the file holds', async () => {
+    fakeIntervals();
+    const { dataDir, accepts, log } = await startReceiver({
+      env: {
+        EARSHOT_ENDPOINT_USERNAME: first.username,
+        EARSHOT_ENDPOINT_PASSWORD: first.password,
+      },
+    });
+    await writeCredentialsFile(dataDir, [second]);
+    vi.advanceTimersByTime(60_000);
+    expect(await accepts()).toEqual([200, 401]);
+    expect(log.map(({ message }) => message)).toEqual(['wrong or no credentials']);
   });
 });

@@ -1,7 +1,7 @@
 /** Environments for the tests of the configuration: variables and files without a process. */
 import { inspect } from 'node:util';
-import { readServeConfig } from '../../src/config/read-config.ts';
-import type { Environment } from '../../src/config/read-variables.ts';
+import { loadConfig, serveSections } from '../../src/config/config.ts';
+import type { Environment } from '../../src/config/load.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 
 /** The least that `start` needs. */
@@ -12,11 +12,10 @@ export const enough = {
   EARSHOT_TLS_KEY: 'key.pem',
 };
 
+export type Env = Record<string, string | undefined>;
+
 /** An environment whose files are entries of a record. */
-export function environment(
-  env: Record<string, string | undefined>,
-  files: Record<string, string> = {},
-): Environment {
+export function environment(env: Env, files: Record<string, string> = {}): Environment {
   const readFile = (path: string) => {
     const text = files[path];
     if (text === undefined) throw Object.assign(new Error(`no file ${path}`), { code: 'ENOENT' });
@@ -26,8 +25,8 @@ export function environment(
 }
 
 /** The configuration for `start` with some variables changed; undefined takes one away. */
-export function configWith(env: Record<string, string | undefined>, files = {}) {
-  return readServeConfig(environment({ ...enough, ...env }, files));
+export function configWith(env: Env, files = {}) {
+  return loadConfig(environment({ ...enough, ...env }, files), serveSections);
 }
 
 /** What is wrong with an environment, as an error. Fails when nothing is. */
@@ -42,7 +41,7 @@ export function refusalOf(call: () => unknown): AppError {
 }
 
 /** The problems that `start` finds in an environment. */
-export function problemsWith(env: Record<string, string | undefined>, files = {}) {
+export function problemsWith(env: Env, files = {}) {
   return refusalOf(() => configWith(env, files)).details;
 }
 

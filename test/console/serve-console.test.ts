@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/serve.ts';
-import type { ConsoleConfig } from '../../src/config/console-config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { generatedProducts } from './console-world.ts';
 
@@ -15,7 +15,7 @@ const pair = {
 };
 const loopback = { host: '127.0.0.1', port: 0 };
 
-async function start(consoleConfig: ConsoleConfig | null) {
+async function start(consoleConfig: NonNullable<Config['console']> | null) {
   const errors: object[] = [];
   const silent = () => undefined;
   const log = { debug: silent, info: silent, warn: silent, error: (e: object) => errors.push(e) };
@@ -24,8 +24,8 @@ async function start(consoleConfig: ConsoleConfig | null) {
       listen: loopback,
       publicUrl: undefined,
       dataDir: temporaryDirectory(),
-      credentials: [pair],
-      credentialsSource: 'variables',
+      diskReserveBytes: undefined,
+      credentials: { source: 'variables', pairs: [pair] },
       tls: { kind: 'off' },
       trustedProxies: [],
       console: consoleConfig,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sinkSchema } from '../../src/config/sink-schema.ts';
-import { loadEachSink } from '../../src/config/sinks-config.ts';
+import { loadEachSink } from '../../src/config/sinks.ts';
 import type { HandOver } from '../../src/sinks/hand-over-document.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from '../sinks/hook-server.ts';

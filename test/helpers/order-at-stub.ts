@@ -6,8 +6,12 @@ import type { OwnCertificate } from '../../src/tls/acme/acme-folder.ts';
 import { type AcmeSettings, openAcmeWorld } from '../../src/tls/acme/acme-world.ts';
 import { type RenewOptions, renew } from '../../src/tls/acme/renew.ts';
 import { startRenewalLoop } from '../../src/tls/acme/renewal-loop.ts';
-import type { Fault, StubAuthority } from './stub-authority.ts';
-import { type StubOptions, startStubAuthority } from './stub-authority.ts';
+import {
+  type Fault,
+  type StubAuthority,
+  type StubOptions,
+  startStubAuthority,
+} from './stub-authority.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export const dayUs = 86_400_000_000;

@@ -1,7 +1,6 @@
 /** From what is wanted to an account that holds it: plan, look at the endpoint, apply, look again. */
 import { AppError } from '../../domain/app-error.ts';
-import type { DesiredSubscription } from '../../domain/subscription.ts';
-import { endpointOf } from '../../domain/subscription.ts';
+import { type DesiredSubscription, endpointOf } from '../../domain/subscription.ts';
 import type { ProbeEndpoint } from '../endpoint/endpoint-probe.ts';
 import { applyStep } from './apply-plan.ts';
 import { digestCredentials, isDigestOf } from './credentials-digest.ts';

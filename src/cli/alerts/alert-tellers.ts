@@ -1,5 +1,5 @@
 /** Composes the channels that alerts are told through. */
-import type { WatchConfig } from '../../config/completeness-config.ts';
+import type { WatchConfig } from '../../config/config.ts';
 import type { AlertChannel } from '../../domain/alerts.ts';
 import { createCommandTeller } from '../../watch/telling/tell-command.ts';
 import { tellThrough } from '../../watch/telling/tell-through.ts';

@@ -1,8 +1,8 @@
 /** The watchdog inside a receiver that serves. */
 import { lifetimeOf } from '../../admin/maintenance/lifetimes.ts';
-import type { WatchConfig } from '../../config/completeness-config.ts';
-import type { ServeConfig } from '../../config/read-config.ts';
+import type { ServeConfig, WatchConfig } from '../../config/config.ts';
 import type { Logger } from '../../domain/ports.ts';
+import type { DataPlace } from '../../store/disk-limit.ts';
 import type { HandingOver } from '../../watch/watch-world.ts';
 import { startWatchdog, type Watchdog } from '../../watch/watchdog.ts';
 import type { Io } from '../io.ts';
@@ -18,7 +18,8 @@ import { alertTellers } from './alert-tellers.ts';
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
   config: WatchConfig &
-    Pick<ServeConfig, 'tls' | 'dataDir' | 'diskReserveBytes'> & {
+    Pick<ServeConfig, 'tls'> &
+    DataPlace & {
       maintenance: boolean;
       handingOver: () => HandingOver;
       backupEveryHours: number | null;

@@ -1,7 +1,5 @@
 /** What `earshot alerts` does: lists alerts, or sends one to try the channels. */
-
-import { readWatchConfig } from '../../config/completeness-config.ts';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig, watchSections } from '../../config/config.ts';
 import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
@@ -29,7 +27,7 @@ const upMarkMaxUs = 120_000_000;
 
 export async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
   if (flags.test) return sendTest(io);
-  const store = openStoreReader(readDataConfig(io).dataDir);
+  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
   try {
     const { all = false, limit, json } = flags;
     const alerts = await store.alerts.alerts({ all, limit });
@@ -71,7 +69,7 @@ async function tellUnwatched(
 
 /** Tries every channel. Rejects with what those say that fail. */
 async function sendTest(io: Io): Promise<void> {
-  const { channels, tell } = alertTellers(readWatchConfig(io), io);
+  const { channels, tell } = alertTellers(loadConfig(io, watchSections), io);
   if (channels.length === 0) {
     throw new AppError('configuration', 'There is no channel to test.', {
       advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',

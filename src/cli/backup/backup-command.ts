@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs';
 import { extname, join, resolve, sep } from 'node:path';
-import { type BackupConfig, readBackupConfig } from '../../config/backup-config.ts';
+import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
@@ -22,7 +22,7 @@ export interface BackupFlags {
 }
 
 export async function runBackup(io: Io, flags: BackupFlags & { version: string }): Promise<void> {
-  const config = readBackupConfig(io);
+  const config = loadConfig(io, [...dataSections, 'backup']);
   const progress = createBackupProgress(io);
   const made = await makeRememberedBackup(
     {
@@ -42,7 +42,7 @@ export async function runBackup(io: Io, flags: BackupFlags & { version: string }
 /** The file of the backup; in a folder, which is created, it gets its name from the time. */
 function targetOf(
   { to }: BackupFlags,
-  { folder }: BackupConfig,
+  { backup: { folder } }: Pick<Config, 'backup'>,
   { nowUs }: Io,
 ): { file: string; createsFolder: boolean } {
   const path = to === undefined ? folder : resolve(to);
@@ -60,7 +60,7 @@ function targetOf(
 }
 
 /** A backup is none the worse for not being remembered. */
-async function remember(io: Io, place: BackupConfig, run: BackupRun): Promise<void> {
+async function remember(io: Io, place: DataConfig, run: BackupRun): Promise<void> {
   try {
     // A file of an older version stays as it is: its receiver may be running still.
     const reader = openStoreReader(place.dataDir);

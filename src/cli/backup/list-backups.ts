@@ -2,7 +2,7 @@
 
 import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readBackupConfig } from '../../config/backup-config.ts';
+import { loadConfig } from '../../config/config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
@@ -29,7 +29,7 @@ export async function listBackups(
   named: string | undefined,
   { json }: { json?: true },
 ): Promise<void> {
-  const folder = named === undefined ? readBackupConfig(io).folder : resolve(named);
+  const folder = named === undefined ? loadConfig(io, ['backup']).backup.folder : resolve(named);
   if (folder === null) {
     throw new AppError('usage', 'Which folder? EARSHOT_BACKUP_DIR is not set.', {
       advice: 'Name one, such as `earshot backup list /mnt/backups`.',

@@ -1,7 +1,7 @@
 /** What `earshot restore` does: shows what it will do, asks, restores, and says what to do next. */
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { sizeText } from '../../domain/size-text.ts';
@@ -25,7 +25,7 @@ export interface RestoreFlags {
 export async function runRestore(io: Io, path: string, flags: RestoreFlags): Promise<void> {
   const file = resolve(path);
   if (flags.check) return check(io, file, flags);
-  const { dataDir } = readDataConfig(io);
+  const { dataDir } = loadConfig(io, dataSections);
   const backup = inspectBackup(file, isKeptFile);
   warnOfReaders(io, file, backup);
   refuseInUse(dataDir);

@@ -1,10 +1,11 @@
 /** Backups by themselves, inside a receiver that serves: when one is due, and never two at a time. */
 import { join } from 'node:path';
-import type { BackupConfig } from '../../config/backup-config.ts';
+import type { Config } from '../../config/config.ts';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
+import type { DataPlace } from '../../store/disk-limit.ts';
 import type { Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import { pause } from '../until-aborted.ts';
@@ -27,7 +28,7 @@ export interface BackupParts {
   log: Logger;
 }
 
-export type ServedBackups = BackupConfig & { folder: string; version: string };
+export type ServedBackups = Config['backup'] & DataPlace & { folder: string; version: string };
 
 /** Starts the loop. Whatever fails is logged, remembered, and tried again later. Tests make the times shorter. */
 export function startBackups(

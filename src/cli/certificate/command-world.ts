@@ -1,5 +1,5 @@
 /** What a command needs that orders beside a receiver, or without one. */
-import type { AcmeCommandConfig } from '../../config/tls-config.ts';
+import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
@@ -11,7 +11,7 @@ export const lockWaitMs = 300_000;
 
 /** Runs `work`, and closes what it has opened. */
 export async function withAcmeWorld<Value>(
-  { acme, dataDir, listen }: AcmeCommandConfig,
+  { acme, dataDir, listen }: Pick<Config, 'acme' | 'dataDir' | 'listen'>,
   io: Io,
   work: (world: AcmeWorld, takeLock: ReturnType<typeof createTakeLock>) => Promise<Value>,
 ): Promise<Value> {

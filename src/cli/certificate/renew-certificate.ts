@@ -1,13 +1,12 @@
 /** `earshot certificate renew`: one try now, told in words. */
-import { readAcmeConfig } from '../../config/tls-config.ts';
-import type { Renewal } from '../../tls/acme/renew.ts';
-import { renew } from '../../tls/acme/renew.ts';
+import { loadConfig } from '../../config/config.ts';
+import { type Renewal, renew } from '../../tls/acme/renew.ts';
 import type { Io } from '../io.ts';
 import { lockWaitMs, withAcmeWorld } from './command-world.ts';
 
 /** Rejects as `renew` does, and with `cancelled` when the user ends it. */
 export async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
-  const config = readAcmeConfig(io);
+  const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
   const renewal = await withAcmeWorld(config, io, (world, takeLock) =>
     renew(world, {
       when: force === true ? 'anyway' : 'asked',

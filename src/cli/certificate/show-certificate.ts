@@ -1,6 +1,6 @@
 /** `earshot certificate show`: the certificate, and what becomes of it. */
 
-import { readServedCertificateConfig } from '../../config/tls-config.ts';
+import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import { wholeDays } from '../../domain/whole-days.ts';
@@ -21,7 +21,7 @@ export async function showCertificate(
   io: Io,
   { json, pem }: { json?: true; pem?: true },
 ): Promise<void> {
-  const { tls, dataDir } = readServedCertificateConfig(io);
+  const { servedTls: tls, dataDir } = loadConfig(io, ['servedTls', 'dataDir']);
   const folder = openAcmeFolder(dataDir);
   const certificate =
     tls.kind === 'files' ? await loadCertificateFiles(tls) : await folder.readCertificate();

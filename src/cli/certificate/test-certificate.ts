@@ -1,5 +1,5 @@
 /** `earshot certificate test`: a rehearsal, told in words. */
-import { readAcmeConfig } from '../../config/tls-config.ts';
+import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { AcmeWorld } from '../../tls/acme/acme-world.ts';
@@ -12,12 +12,13 @@ import { lockWaitMs, withAcmeWorld } from './command-world.ts';
 
 /** Rejects with what explains the failure; `configuration` before the user agrees to the terms. */
 export async function testCertificate(io: Io): Promise<void> {
-  const config = readAcmeConfig(io, { agreement: 'asked' });
-  const { directoryUrl, host, challenge } = config.acme;
-  const shown = await withAcmeWorld(config, io, async (world, takeLock) => {
+  const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
+  const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
+  const { directoryUrl, host, challenge } = acme;
+  const shown = await withAcmeWorld({ acme, ...place }, io, async (world, takeLock) => {
     const terms = await readTerms(world);
     io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
-    if (!config.agreed) {
+    if (!acmeAgreed) {
       throw new AppError('configuration', 'Nothing was tried yet.', {
         advice:
           'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
@@ -27,7 +28,7 @@ export async function testCertificate(io: Io): Promise<void> {
     try {
       return await rehearse(world);
     } catch (error) {
-      throw explainFailure(error, config.acme);
+      throw explainFailure(error, acme);
     } finally {
       release();
     }

@@ -3,10 +3,16 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { readVariables } from '../../config/read-variables.ts';
+import { checkConfig, startSections } from '../../config/config.ts';
+import { problemsOf } from '../../config/load.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
-import { type Variable, type VariableKey, variables } from '../../config/variables.ts';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import {
+  type Variable,
+  type VariableName,
+  variableRows,
+  variables,
+} from '../../config/variables.ts';
+import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { usualReserveBytes } from '../../store/disk-limit.ts';
 import type { Io } from '../io.ts';
@@ -48,9 +54,9 @@ async function config(
   { json }: { json?: true },
   dataDirFlag: string | undefined,
 ): Promise<void> {
-  const settings = Object.values<Variable>(variables).map((row) => settingOf(row, io, dataDirFlag));
-  const problems = await problemsOf(io);
-  const dataDir = io.env.EARSHOT_DATA_DIR || variables.dataDir.default;
+  const settings = variableRows.map(([name, row]) => settingOf(name, row, io, dataDirFlag));
+  const problems = await problemsOfSettings(io);
+  const dataDir = io.env.EARSHOT_DATA_DIR || variables.EARSHOT_DATA_DIR.default;
   const files = {
     dataDir: resolve(io.workingDir, dataDir),
     envFile: pathOf('.env', io),
@@ -86,7 +92,8 @@ const columns: readonly Column<Setting>[] = [
 ];
 
 function settingOf(
-  { name, secret, default: fallback }: Variable,
+  name: VariableName,
+  { secret, default: fallback }: Variable,
   { env, envFileNames }: Io,
   dataDirFlag: string | undefined,
 ): Setting {
@@ -94,38 +101,31 @@ function settingOf(
   const text = env[name];
   if (text) {
     const value = secret ? '(set)' : text.replace(/\/\/[^/@\s]*@/, '//(hidden)@');
-    const isFlag = name === variables.dataDir.name && dataDirFlag !== undefined;
+    const isFlag = name === 'EARSHOT_DATA_DIR' && dataDirFlag !== undefined;
     return { name, value, source: isFlag ? '--data-dir' : origin(name) };
   }
   const file = `${name}_FILE`;
   if (secret && env[file]) return { name, value: '(set)', source: `file of ${file}` };
-  const value = fallback ?? (name === variables.diskReserve.name ? usualReserve(env) : null);
+  const value = fallback ?? (name === 'EARSHOT_DISK_RESERVE' ? usualReserve(env) : null);
   return { name, value, source: value === null ? null : 'default' };
 }
 
 /** Depends on the size of the disk; null where that is not known. */
 function usualReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null {
-  const bytes = usualReserveBytes(dataDir || variables.dataDir.default);
+  const bytes = usualReserveBytes(dataDir || variables.EARSHOT_DATA_DIR.default);
   return bytes === null ? null : sizeText(bytes);
 }
 
-/** Those of single variables, of variables together as `start` reads them, and of earshot.config.ts. */
-async function problemsOf(io: Io): Promise<string[]> {
-  const { problems } = readVariables(io, Object.keys(variables) as VariableKey[]);
-  const { readConfig } = await import('./start.ts');
-  const reads = [
-    async () => void readConfig(io),
-    async () => void (await readConfigFile(join(io.workingDir, subscriptionsFileName))),
-  ];
-  for (const read of reads) {
-    try {
-      await read();
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      problems.push(...(error.details.length === 0 ? [errorText(error)] : error.details));
-    }
+/** Those of the variables as `start` reads them, and of earshot.config.ts. */
+async function problemsOfSettings(io: Io): Promise<string[]> {
+  const { problems } = checkConfig(io, startSections);
+  try {
+    await readConfigFile(join(io.workingDir, subscriptionsFileName));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problems.push(...problemsOf(error));
   }
-  return [...new Set(problems)];
+  return problems.map(({ message }) => message);
 }
 
 function pathOf(name: string, { workingDir }: Pick<Io, 'workingDir'>): string | null {

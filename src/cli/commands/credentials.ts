@@ -2,9 +2,10 @@
 import { Command } from 'commander';
 import {
   type AccountConfig,
-  readAccountConfig,
-  readCompleteAccountConfig,
-} from '../../config/account-config.ts';
+  accountSections,
+  loadAccountConfig,
+  loadConfig,
+} from '../../config/config.ts';
 import {
   credentialsFileName,
   readCredentialsFile,
@@ -48,7 +49,7 @@ Example:
 }
 
 async function create(io: Io, flags: { fromVariables?: true }): Promise<void> {
-  const config = readAccountConfig(io);
+  const config = loadConfig(io, accountSections);
   const { createTakeLock } = await import('../../store/process-lock.ts');
   // Two first runs at the same moment must not overwrite each other's pair.
   const release = await createTakeLock(config.dataDir)('subscriptions', { waitMs: lockWaitMs });
@@ -122,7 +123,7 @@ Example:
 }
 
 async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
-  const config = readCompleteAccountConfig(io);
+  const config = loadAccountConfig(io);
   const { dataDir, endpoint } = config;
   if (endpoint.source === 'variables') throw setByVariables();
   if (endpoint.source === 'none') {

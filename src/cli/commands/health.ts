@@ -1,6 +1,6 @@
 /** `earshot health`: asks the receiver on this machine whether it takes notifications. */
 import { Command } from 'commander';
-import { readHealthConfig } from '../../config/health-config.ts';
+import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { askReceiver } from '../ask-receiver.ts';
 import type { Io } from '../io.ts';
@@ -25,7 +25,7 @@ Example:
 }
 
 async function health(io: Io): Promise<void> {
-  const { state, origin, reason } = await askReceiver(readHealthConfig(io), io.signal);
+  const { state, origin, reason } = await askReceiver(loadConfig(io, ['health']).health, io.signal);
   if (state === 'takes') io.stdout.write(`The receiver takes notifications (${origin}).\n`);
   else {
     throw new AppError(

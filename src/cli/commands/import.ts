@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { databaseFileName, inodeOf } from '../../store/database.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
@@ -34,7 +34,7 @@ Example:
 }
 
 async function importFrom(folder: string, { json }: { json?: true }, io: Io): Promise<void> {
-  const place = readDataConfig(io);
+  const place = loadConfig(io, dataSections);
   checkFolder(folder, place.dataDir);
   const from = openStoreReader(folder);
   try {

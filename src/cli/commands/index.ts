@@ -1,6 +1,6 @@
 /** `earshot index`: the state of the product index, and its rebuild. */
 import { Command } from 'commander';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { IndexState } from '../../domain/products.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
@@ -40,7 +40,7 @@ Example:
   $ earshot index status`,
     )
     .action(({ json }: { json?: true }) =>
-      withIndex(readDataConfig(io).dataDir, async (index) =>
+      withIndex(loadConfig(io, dataSections).dataDir, async (index) =>
         tell(await index.indexState(), json, io),
       ),
     );
@@ -62,7 +62,7 @@ Example:
 }
 
 async function rebuild(json: true | undefined, io: Io): Promise<void> {
-  const place = readDataConfig(io);
+  const place = loadConfig(io, dataSections);
   const { signal } = io;
   const progress = createProgress(io, 'Building the index');
   await rebuildIndex({ ...place, signal, onProgress: progress.show }).finally(progress.done);

@@ -3,7 +3,7 @@
 import { Command } from 'commander';
 import type { MaintenanceResult } from '../../admin/maintenance/maintain.ts';
 import { noteText } from '../../admin/maintenance/review.ts';
-import { readCompleteAccountConfig } from '../../config/account-config.ts';
+import { loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
@@ -40,7 +40,7 @@ interface MaintainFlags {
 }
 
 async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise<void> {
-  const config = readCompleteAccountConfig(io);
+  const config = loadAccountConfig(io);
   const inFile = await loadSubscriptionsFile(io.workingDir);
   const [{ openAccount }, { maintain }] = await Promise.all([
     import('../account.ts'),

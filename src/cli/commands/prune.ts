@@ -1,7 +1,7 @@
 /** `earshot prune`: removes the oldest notifications, and gives their space back. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
-import { keptAge, keptSize } from '../../config/keep-schema.ts';
+import { keptAge, keptSize } from '../../config/values.ts';
 import type { Io } from '../io.ts';
 import type { PruneFlags } from '../prune/prune-command.ts';
 import { yesOption } from '../shared-flags.ts';

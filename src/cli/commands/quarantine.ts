@@ -1,6 +1,6 @@
 /** `earshot quarantine`: bodies that were no notifications, and what can be done about them. */
 import { Command, InvalidArgumentError } from 'commander';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
@@ -42,7 +42,7 @@ function listCommand(io: Io): Command {
     .option('--json', 'as JSON: id receivedAt subscription reason faults bodyBytes releasedAt')
     .addHelpText('after', '\nExample:\n  $ earshot quarantine list --limit 20')
     .action(async (flags: { released?: true; limit?: number; json?: true }) => {
-      const store = openStoreReader(readDataConfig(io).dataDir);
+      const store = openStoreReader(loadConfig(io, dataSections).dataDir);
       try {
         const { released = false, limit } = flags;
         const rows = store.quarantined({ released, ...(limit === undefined ? {} : { limit }) });
@@ -64,7 +64,7 @@ function showCommand(io: Io): Command {
     .option('--json', 'as JSON: the fields of list, headers, and the body as base64')
     .addHelpText('after', '\nExample:\n  $ earshot quarantine show 12 --body > odd.json')
     .action(async (id: number, flags: { body?: true; json?: true }) => {
-      const store = openStoreReader(readDataConfig(io).dataDir);
+      const store = openStoreReader(loadConfig(io, dataSections).dataDir);
       try {
         const entry = await store.quarantineEntry(id);
         await writeForeign(io.stdout, flags.body ? entry.body : shown(entry, flags.json === true));
@@ -96,7 +96,11 @@ Example:
 }
 
 async function retry(io: Io, id: number | undefined): Promise<void> {
-  const store = await openStore({ ...readDataConfig(io), nowUs: io.nowUs, mustExist: true });
+  const store = await openStore({
+    ...loadConfig(io, dataSections),
+    nowUs: io.nowUs,
+    mustExist: true,
+  });
   try {
     const ids = id === undefined ? [] : [id];
     if (id === undefined) {
@@ -159,7 +163,11 @@ Examples:
 }
 
 async function drop(io: Io, ids: readonly number[], flags: DropFlags): Promise<void> {
-  const store = await openStore({ ...readDataConfig(io), nowUs: io.nowUs, mustExist: true });
+  const store = await openStore({
+    ...loadConfig(io, dataSections),
+    nowUs: io.nowUs,
+    mustExist: true,
+  });
   try {
     const { olderThan = Number.POSITIVE_INFINITY, yes } = flags;
     const rows: QuarantineRow[] = [];

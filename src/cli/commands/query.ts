@@ -1,6 +1,6 @@
 /** `earshot query`: what has been received. */
 import { Command, Option } from 'commander';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { notificationFields } from '../../domain/json-rows.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
@@ -173,7 +173,7 @@ async function writeBodies(io: Io, store: StoreReader, question: NotificationQue
 }
 
 async function withReader(io: Io, use: (store: StoreReader) => Promise<void>): Promise<void> {
-  const store = openStoreReader(readDataConfig(io).dataDir);
+  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
   try {
     await use(store);
   } finally {

@@ -2,10 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type PreparedPlan, preparePlan } from '../../admin/plan/carry-out-plan.ts';
 import { heldDesired } from '../../admin/plan/ownership.ts';
-import {
-  type CompleteAccountConfig,
-  readCompleteAccountConfig,
-} from '../../config/account-config.ts';
+import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
@@ -92,7 +89,7 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   if (flags.json && !(flags.yes || flags.dryRun || flags.check)) {
     throw new AppError('usage', '--json asks nothing: add --dry-run, --check or --yes.');
   }
-  const config = readCompleteAccountConfig(io);
+  const config = loadAccountConfig(io);
   refuseTooMany(file ?? [], config);
   const { openAccount } = await import('../account.ts');
   const readOnly = flags.dryRun || flags.check;

@@ -1,18 +1,11 @@
 /** `earshot start`: serves the endpoint until it is asked to stop. */
 import { Command } from 'commander';
-import { readAccountConfig } from '../../config/account-config.ts';
-import { readBackupConfig } from '../../config/backup-config.ts';
-import { readCompactConfig } from '../../config/compact-config.ts';
-import { readReconcileConfig, readWatchConfig } from '../../config/completeness-config.ts';
-import { readKeepConfig } from '../../config/keep-config.ts';
-import { readAll, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
-import { readSummaryConfig } from '../../config/summary-config.ts';
+import { loadConfig, type ServeConfig, startSections } from '../../config/config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Closers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from '../serve.ts';
-import type { BesideConfig } from '../start-beside.ts';
 import { startSystemdNotices } from '../systemd.ts';
 import { pause, untilAborted } from '../until-aborted.ts';
 
@@ -47,7 +40,7 @@ export async function start(
   version: string,
   beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
 ): Promise<void> {
-  const config = readConfig(io);
+  const config = loadConfig(io, startSections);
   // Loaded when it is asked for: a query next door should not have to load a server.
   const [
     { createLogger },
@@ -64,19 +57,19 @@ export async function start(
     import('../start-beside.ts'),
     import('../closers.ts'),
   ]);
-  const log = createLogger(io, config.serve.logLevel);
+  const log = createLogger(io, config.logLevel);
   const closers = createClosers();
   const limitStop = () => endInTime(closers, log, io);
   io.signal.addEventListener('abort', limitStop, { once: true });
-  const mark = await markServed(config.serve, io, log);
+  const mark = await markServed(config, io, log);
   closers.add(mark.stop, 'mark of the data directory');
   let jobs = Promise.resolve();
   try {
     await warnOfOpenFiles(io, log);
-    await removeLeftovers(config.serve.dataDir);
-    const receiver = await serve(config.serve, log, io);
+    await removeLeftovers(config.dataDir);
+    const receiver = await serve(config, log, io);
     closers.add(receiver.close, 'receiver');
-    announce(config.serve, receiver, log);
+    announce(config, receiver, log);
     const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
     closers.add(() => systemd.stop(), 'systemd notices');
     await beforeJobs(receiver);
@@ -138,21 +131,6 @@ async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
   for (const { state, message, advice } of await checkSecretFiles(io)) {
     if (state === 'warn') log.warn({ advice }, message);
   }
-}
-
-/** All settings of a receiver, with all problems at once. */
-export function readConfig(io: Io): Omit<BesideConfig, 'version'> {
-  const [serve, account, summary, reconcile, watch, keep, compact, backup] = readAll(
-    () => readServeConfig(io),
-    () => readAccountConfig(io),
-    () => readSummaryConfig(io),
-    () => readReconcileConfig(io),
-    () => readWatchConfig(io),
-    () => readKeepConfig(io),
-    () => readCompactConfig(io),
-    () => readBackupConfig(io),
-  );
-  return { serve, account, summary, reconcile, watch, keep, compact, backup };
 }
 
 function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {

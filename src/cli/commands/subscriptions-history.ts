@@ -1,6 +1,6 @@
 /** `earshot subscriptions history`: what was done to our subscriptions, by whom, and why. */
 import { Command } from 'commander';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import type { HistoryEntry } from '../../domain/administration.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import { openStoreReader } from '../../store/store.ts';
@@ -17,7 +17,7 @@ export function historyCommand(io: Io): Command {
     .option('--json', 'as JSON: at subscription subscriptionId action actor reason')
     .addHelpText('after', '\nExample:\n  $ earshot subscriptions history default --limit 20')
     .action(async (name: string | undefined, flags: { limit: number; json?: true }) => {
-      const store = openStoreReader(readDataConfig(io).dataDir);
+      const store = openStoreReader(loadConfig(io, dataSections).dataDir);
       try {
         const { limit, json } = flags;
         const asked = name === undefined ? { limit } : { subscription: name, limit };

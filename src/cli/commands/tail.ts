@@ -1,6 +1,6 @@
 /** `earshot tail`: prints a part of the log and follows it; a named reader continues where it stopped. */
 import { Command, InvalidArgumentError } from 'commander';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { followLog } from '../../domain/follow-log.ts';
 import { toNotificationJson } from '../../domain/json-rows.ts';
@@ -84,7 +84,7 @@ async function tail(io: Io, flags: TailFlags): Promise<void> {
   refuseTwoStarts(flags);
   refuseEmptySpan(io, flags);
   warnOfUnknownEvents(flags, io);
-  const { dataDir } = readDataConfig(io);
+  const { dataDir } = loadConfig(io, dataSections);
   const { reader } = flags;
   if (reader === undefined) {
     const store = openStoreReader(dataDir);

@@ -1,5 +1,5 @@
 /** What `earshot compact` does: compacts step by step, and says what came of it. */
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { type Compacted, compactLog } from '../../store/bodies/compact-log.ts';
@@ -18,7 +18,7 @@ const restMs = 20;
 
 /** Rejects with `cancelled` when the user ends it, and with `conflict` while another program compacts. */
 export async function runCompact(io: Io, { json }: { json?: true }): Promise<void> {
-  const place = readDataConfig(io);
+  const place = loadConfig(io, dataSections);
   const store = await openStore({ ...place, nowUs: io.nowUs, mustExist: true });
   try {
     const { signal } = io;

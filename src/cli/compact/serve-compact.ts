@@ -1,9 +1,9 @@
 /** Compacting by itself, inside a receiver that serves: every hour, a step at a time, while nothing waits to be stored. */
-import type { DataConfig } from '../../config/read-config.ts';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
+import type { DataPlace } from '../../store/disk-limit.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import type { Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';
@@ -28,7 +28,7 @@ export interface CompactParts {
 /** Starts the loop. Whatever fails is logged, and tried again later. Tests make the times shorter. */
 export function startCompacting(
   { store, log }: CompactParts,
-  place: DataConfig,
+  place: DataPlace,
   { random }: Pick<Io, 'random'>,
   times: Partial<RoundTimes> = {},
 ): { stop(): Promise<void> } {

@@ -1,5 +1,5 @@
 /** What `earshot coverage` does: reads the report and prints it. */
-import { readCoverageConfig } from '../../config/completeness-config.ts';
+import { comparisonOff, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
 import { toCoverageJson } from '../../domain/coverage-json.ts';
@@ -25,7 +25,8 @@ const weekUs = 7 * 86_400_000_000;
 
 /** Rejects with `differences` when something is missing. */
 export async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
-  const { dataDir, comparisonOff } = readCoverageConfig(io);
+  const { dataDir, ...comparison } = loadConfig(io, ['dataDir', 'reconcile', 'index']);
+  const whyOff = comparisonOff(comparison);
   const { since, until, subscription } = flags;
   // By the moment at which the words were read: 0h would else be some milliseconds.
   const nowUs = since?.readAtUs ?? io.nowUs();
@@ -48,9 +49,9 @@ export async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> 
     const report = await readCoverage(parts, question, io.signal);
     if (report.subscriptions.length === 0)
       throw await nothingToShow(store.completeness, subscription);
-    const document = toCoverageJson(report, comparisonOff);
+    const document = toCoverageJson(report, whyOff);
     if (flags.json) await writeForeign(io.stdout, `${JSON.stringify(document, null, 2)}\n`);
-    else await printCoverage(io, report, { comparisonOff, nowUs });
+    else await printCoverage(io, report, { comparisonOff: whyOff, nowUs });
     refuseMissing(report);
   } finally {
     await closers.closeAll();

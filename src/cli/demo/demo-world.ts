@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CompleteAccountConfig } from '../../config/account-config.ts';
+import type { CompleteAccountConfig } from '../../config/config.ts';
 import { writeCredentialsFile } from '../../config/endpoint-credentials.ts';
 import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
@@ -143,8 +143,8 @@ function startReceiver(
       listen: { host: '127.0.0.1', port: 0 },
       publicUrl: undefined,
       dataDir: join(folder, 'data'),
-      credentials: [pair],
-      credentialsSource: 'variables',
+      diskReserveBytes: undefined,
+      credentials: { source: 'variables', pairs: [pair] },
       tls: { kind: 'files', ...certificateFiles },
       trustedProxies: [],
       console: { listen: { host: '127.0.0.1', port: 0 }, password: undefined, catalogueUrl },

@@ -7,7 +7,7 @@ import { checkSubscriptions } from '../../admin/doctor/subscriptions.ts';
 import type { CatalogueSubscription } from '../../admin/service/catalogue-subscription.ts';
 import { createSubscriptionClient } from '../../admin/service/subscription-client.ts';
 import { createAccessTokens } from '../../admin/session/access-tokens.ts';
-import type { AccountConfig } from '../../config/account-config.ts';
+import type { AccountConfig } from '../../config/config.ts';
 import type { Account } from '../../domain/account.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { databaseFileName } from '../../store/database.ts';

@@ -1,5 +1,5 @@
 /** The doctor's steps about where the certificate comes from. */
-import type { AcmeConfig } from '../../config/tls-config.ts';
+import type { AcmeConfig } from '../../config/tls.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/acme-checks.ts';
 import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';

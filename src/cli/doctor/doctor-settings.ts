@@ -1,15 +1,22 @@
 /** Reads as much of the configuration as can be read: a doctor goes on where other commands stop. */
 
 import type { ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
-import { type AccountConfig, readAccountConfig } from '../../config/account-config.ts';
-import { readWatchConfig, type WatchConfig } from '../../config/completeness-config.ts';
-import { readServeConfig, type ServeConfig } from '../../config/read-config.ts';
-import { readVariables } from '../../config/read-variables.ts';
-import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
+import {
+  type AccountConfig,
+  accountSections,
+  type Config,
+  checkConfig,
+  loadConfig,
+  type ServeConfig,
+  serveSections,
+  type WatchConfig,
+  watchSections,
+} from '../../config/config.ts';
+import { problemsOf } from '../../config/load.ts';
+import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
-import { readSummaryConfig, type SummaryConfig } from '../../config/summary-config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import { AppError } from '../../domain/app-error.ts';
 import type { Finding } from '../../domain/finding.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { areAllOff, type SummaryRule } from '../../domain/summary-rule.ts';
@@ -18,8 +25,8 @@ import { probeTrusting } from '../probe-trusting.ts';
 
 /** Undefined is what cannot be read, or is not set. */
 export interface DoctorSettings {
-  /** One sentence or two each: what is wrong, and what to do. */
-  problems: readonly string[];
+  /** One sentence or two each; `advice` is for those that do not say what to do. */
+  problems: readonly { message: string; advice: string }[];
   dataDir: string;
   publicUrl: string | undefined;
   catalogueUrl: string | undefined;
@@ -28,7 +35,7 @@ export interface DoctorSettings {
   account: Readonly<AccountConfig> | undefined;
   /** Null without `earshot.config.ts`. */
   inFile: DesiredSubscription[] | null | undefined;
-  summary: Readonly<SummaryConfig> | undefined;
+  summary: Readonly<Config['summary']> | undefined;
   /** Those of `earshot.config.ts`, by the subscription's name. */
   summaryRules: ReadonlyMap<string, SummaryRule> | undefined;
   /** The sound ones of `earshot.config.ts`. */
@@ -44,58 +51,57 @@ export interface DoctorSettings {
 export async function readDoctorSettings(
   io: Pick<Io, 'env' | 'readFile' | 'workingDir'>,
 ): Promise<DoctorSettings> {
-  const problems = new Set<string>();
-  const attempt = async <Value>(read: () => Value | Promise<Value>) => {
+  const problems = new Map<string, DoctorSettings['problems'][number]>();
+  const attempt = async <Value>(read: () => Value | Promise<Value>, otherwise = inVariables) => {
     try {
       return await read();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      // With details, the message does no more than announce them.
-      const texts = error.details.length === 0 ? [errorText(error)] : error.details;
-      for (const text of texts) problems.add(text);
+      for (const { message, advice = otherwise } of problemsOf(error))
+        problems.set(message, { message, advice });
       return undefined;
     }
   };
-  const serve = await attempt(() => readServeConfig(io));
-  const account = await attempt(() => readAccountConfig(io));
-  const inFile = await attempt(() => loadSubscriptionsFile(io.workingDir));
-  const summary = await attempt(() => readSummaryConfig(io));
-  const summaryRules = await attempt(() => loadSummaryRules(io.workingDir));
-  const loaded = await attempt(() => loadEachSink(io.workingDir));
-  const watch = await attempt(() => readWatchConfig(io));
+  const attemptFile = <Value>(read: (folder: string) => Promise<Value>) =>
+    attempt(() => read(io.workingDir), fixInFile);
+  const serve = await attempt(() => loadConfig(io, serveSections));
+  const account = await attempt(() => loadConfig(io, accountSections));
+  const inFile = await attemptFile(loadSubscriptionsFile);
+  const summary = await attempt(() => loadConfig(io, ['summary']).summary);
+  const summaryRules = await attemptFile(loadSummaryRules);
+  const loaded = await attemptFile(loadEachSink);
+  const watch = await attempt(() => loadConfig(io, watchSections));
   const isAsked = !areAllOff(summaryRules?.values() ?? []);
-  if (isAsked && serve?.index === false) problems.add(rulesWithoutIndex);
-  // What is wrong with these has been told by those above.
-  const keys = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
-  const { dataDir, publicUrl, catalogueUrl, tokenUrl, probeCa } = readVariables(io, keys).values;
+  if (isAsked && serve?.index === false)
+    problems.set(rulesWithoutIndex, { message: rulesWithoutIndex, advice: inVariables });
+  // Their problems are those of the sections above.
+  const sections = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
+  const {
+    dataDir = '',
+    publicUrl,
+    catalogueUrl,
+    tokenUrl,
+    probeCa,
+  } = checkConfig(io, sections).config;
   const probeWithExtra =
     (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null;
   const values = { dataDir, publicUrl, catalogueUrl, tokenUrl };
   const handOver = { sinks: loaded?.definitions, faultySinks: loaded?.faulty ?? [], watch };
   const read = { serve, account, inFile, summary, summaryRules, ...handOver, probeWithExtra };
-  return { problems: [...problems], ...values, ...read };
+  return { problems: [...problems.values()], ...values, ...read };
 }
 
 /** What EARSHOT_SUMMARY asks for is judged where it is read. */
 const rulesWithoutIndex = `${subscriptionsFileName} asks for summaries, which are made from the product index, but EARSHOT_INDEX is off. Set it to on, or take the rules out.`;
 
 /** What to do about a problem that does not say so itself. */
-function adviceFor(problem: string): string {
-  return /^(subscriptions|sinks)\./.test(problem)
-    ? `Fix it in ${subscriptionsFileName}.`
-    : 'All variables: docs/configuration.md.';
-}
-
-/** A failure in the problem's own words: a line of the configuration's says first what is wrong, then what to do. */
-export function problemFinding(check: string, problem: string): Finding {
-  const [, message = problem, advice] = /^(.*?\.) (?=\S)(.*)$/s.exec(problem) ?? [];
-  return { check, state: 'fail', message, advice: advice ?? adviceFor(problem) };
-}
+const inVariables = 'All variables: docs/configuration.md.';
+export const fixInFile = `Fix it in ${subscriptionsFileName}.`;
 
 /** What is wrong with the variables and with `earshot.config.ts`, one finding each. */
 export function checkConfiguration({ problems, inFile }: DoctorSettings): Finding[] {
   const check = 'configuration';
-  if (problems.length > 0) return problems.map((problem) => problemFinding(check, problem));
+  if (problems.length > 0) return problems.map((problem) => ({ check, state: 'fail', ...problem }));
   const count = inFile?.length ?? null;
   const file =
     count === null ? '' : ` ${subscriptionsFileName} names ${count} of them to register.`;

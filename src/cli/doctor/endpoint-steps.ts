@@ -18,7 +18,7 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   const { nowUs } = io;
   const { publicUrl = '', serve, account, probeWithExtra } = settings;
   const endpoint = endpointOf(publicUrl, defaultSubscriptionName);
-  const pairs = account?.endpoint.pairs ?? serve?.credentials;
+  const pairs = account?.endpoint.pairs ?? serve?.credentials.pairs;
   const proving = (probe: ProbeEndpoint) => provingProbe(probe, pairs?.at(-1), io);
   const withExtra = probeWithExtra && proving(probeWithExtra);
   // What one step finds out, and the next ones build on.

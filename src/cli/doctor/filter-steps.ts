@@ -5,8 +5,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkSubscriptionFilter } from '../../admin/plan/check-filters.ts';
-import { unknownSubscriptions } from '../../config/sink-subscriptions.ts';
-import { type SinkFilterFinding, sinkFilterFindings } from '../../config/sinks-config.ts';
+import {
+  type PlacedFinding,
+  sinkFilterFindings,
+  unknownSubscriptions,
+} from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { ruleFilterFindings } from '../../config/summary-rules.ts';
 import type { Finding } from '../../domain/finding.ts';
@@ -103,7 +106,7 @@ function checkSinkSubscriptions(
 }
 
 function warningOf(
-  { where, finding: { message, hint } }: Pick<SinkFilterFinding, 'where' | 'finding'>,
+  { where, finding: { message, hint } }: Pick<PlacedFinding, 'where' | 'finding'>,
   what: string,
 ): Finding {
   const place = `It stands in ${subscriptionsFileName}, and ${what}.`;

@@ -3,7 +3,7 @@ import type { Finding } from '../../domain/finding.ts';
 import { checkAlerts } from '../../watch/alert-checks.ts';
 import { createFindProgram } from '../find-program.ts';
 import type { Io } from '../io.ts';
-import { type DoctorSettings, problemFinding } from './doctor-settings.ts';
+import { type DoctorSettings, fixInFile } from './doctor-settings.ts';
 import type { Step } from './run-steps.ts';
 
 /** The findings about sinks are called `sink <name>`. */
@@ -19,7 +19,14 @@ export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
       needs: needs(sinks),
       run: async (): Promise<Finding[]> => {
         const faults = faultySinks.flatMap(({ name, problems }) =>
-          problems.map((problem) => problemFinding(`sink ${name}`, problem)),
+          problems.map(
+            (message): Finding => ({
+              check: `sink ${name}`,
+              state: 'fail',
+              message,
+              advice: fixInFile,
+            }),
+          ),
         );
         if (sinks?.length === 0 && faults.length > 0) return faults;
         // The NATS client is loaded where there are sinks alone.

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { printable } from '../../domain/printable.ts';
@@ -40,7 +40,7 @@ async function indexPart(
   query: { entity: FilterArgument['entity']; filter: FilterTree | null },
   io: Io,
 ): Promise<QueryExplanation | null> {
-  const { dataDir } = readDataConfig(io);
+  const { dataDir } = loadConfig(io, dataSections);
   const warn = (reason: string) =>
     void io.stderr.write(`The product index is not shown: ${reason}\n`);
   if (!existsSync(join(dataDir, databaseFileName))) {

@@ -1,5 +1,5 @@
 /** `earshot filter test`: how many of the stored products a filter would have let through. */
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import type { Io } from '../io.ts';
 import { withCurrentIndex } from '../products/current-index.ts';
 import { type Column, printTable } from '../table.ts';
@@ -19,7 +19,7 @@ export async function testFilter(
   io: Io,
 ): Promise<void> {
   const filter = readFilter(text, entity, io);
-  await withCurrentIndex(readDataConfig(io), io, async (products) => {
+  await withCurrentIndex(loadConfig(io, dataSections), io, async (products) => {
     const matches = await matchesByDay(
       products,
       { entity, filter, published: { fromUs: since, untilUs: until } },

@@ -1,5 +1,5 @@
 /** Answers `earshot query products`: rows, a number, or how they would be found. */
-import { readCatalogueUrl, readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { productLinkFields } from '../../domain/json-rows.ts';
@@ -55,10 +55,10 @@ export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<
   }
   const columns = readColumns(flags, form);
   const question = readQuestion(io, flags, form, columns);
-  const place = readDataConfig(io);
+  const place = loadConfig(io, dataSections);
   const { dataDir } = place;
   const linked = columns !== undefined || form === 'csv' || form === 'geojson';
-  const catalogueUrl = linked ? readCatalogueUrl(io) : '';
+  const catalogueUrl = linked ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   await withCurrentIndex(place, io, async (products) => {
     if (flags.explain) return explain(io, products, question, flags.json === true);
     if (flags.count) {

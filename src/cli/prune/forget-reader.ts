@@ -1,5 +1,5 @@
 /** `earshot prune --forget-reader`: gives up the place of a reader that nobody uses any more. */
-import type { DataConfig } from '../../config/read-config.ts';
+import type { DataConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { LogHolder } from '../../domain/pruning.ts';
 import { sinkReader } from '../../domain/sinks.ts';

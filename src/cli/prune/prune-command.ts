@@ -1,5 +1,5 @@
 /** What `earshot prune` does: tells, asks, removes step by step, and says what came of it. */
-import { type KeepConfig, readKeepConfig } from '../../config/keep-config.ts';
+import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Keep, Prunable, PruneWish } from '../../domain/pruning.ts';
 import { requireDatabase } from '../../store/database.ts';
@@ -30,7 +30,7 @@ export interface PruneFlags {
 }
 
 export async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
-  const config = readKeepConfig(io);
+  const config = loadConfig(io, [...dataSections, 'keep']);
   if (flags.forgetReader !== undefined) return forgetReader(io, config, flags.forgetReader, flags);
   const wish: PruneWish = {
     keep: keepOf(flags, config),
@@ -58,7 +58,10 @@ export async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
 }
 
 /** What the flags say; without any, what the receiver would do by itself. */
-function keepOf({ olderThan, toSize }: PruneFlags, { keep }: KeepConfig): Keep {
+function keepOf(
+  { olderThan, toSize }: PruneFlags,
+  { keep }: DataConfig & Pick<Config, 'keep'>,
+): Keep {
   if (olderThan !== undefined || toSize !== undefined) {
     return { ageUs: olderThan ?? null, bytes: toSize ?? null };
   }
@@ -90,7 +93,7 @@ async function tellJson(
 }
 
 interface Means {
-  config: KeepConfig;
+  config: DataConfig & Pick<Config, 'keep'>;
   store: Store;
   wish: PruneWish;
   found: Prunable;

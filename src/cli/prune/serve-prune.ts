@@ -1,5 +1,6 @@
 /** Pruning by itself, inside a receiver that serves: once a day, in short steps, and only as EARSHOT_KEEP says. */
-import type { DataConfig } from '../../config/read-config.ts';
+
+import type { DataConfig } from '../../config/config.ts';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { Logger } from '../../domain/ports.ts';

@@ -3,7 +3,7 @@ import { createCatalogueListing } from '../../admin/reconcile/catalogue-listing.
 import type { ListingTrouble } from '../../admin/reconcile/page-requests.ts';
 import type { ProductListing } from '../../admin/reconcile/product-listing.ts';
 import { createAccessTokens } from '../../admin/session/access-tokens.ts';
-import type { ReconcileConfig } from '../../config/completeness-config.ts';
+import type { ReconcileConfig } from '../../config/config.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
 import type { Io } from '../io.ts';
 import { createServiceClock } from '../service-clock.ts';

@@ -7,7 +7,7 @@ import {
   type TaskReport,
 } from '../../admin/reconcile/reconcile.ts';
 import type { TimeWindow } from '../../admin/reconcile/reconcile-task.ts';
-import { type ReconcileConfig, readReconcileConfig } from '../../config/completeness-config.ts';
+import { loadConfig, type ReconcileConfig, reconcileSections } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/notification-date.ts';
@@ -44,7 +44,7 @@ const resumableUs = 7_200_000_000;
 
 /** Rejects with `differences` when `--check` finds something missing. */
 export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void> {
-  const config = readReconcileConfig(io);
+  const config = loadConfig(io, reconcileSections);
   const window = windowOf(flags, io);
   const closers = createClosers();
   // That of the catalogue, once it is known.

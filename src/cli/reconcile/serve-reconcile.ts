@@ -1,5 +1,5 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
-import type { ReconcileConfig } from '../../config/completeness-config.ts';
+import type { ReconcileConfig } from '../../config/config.ts';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import { doRounds } from '../../domain/rounds.ts';
 import { createTakeLock } from '../../store/process-lock.ts';

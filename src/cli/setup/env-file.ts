@@ -1,6 +1,6 @@
 /** Settings as the text of a file `.env`, on a screen, and in place of the environment. */
 import { parseEnv } from 'node:util';
-import { variables } from '../../config/variables.ts';
+import { variableRows } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Io } from '../io.ts';
 
@@ -44,7 +44,7 @@ export function shownSettings(settings: Settings): string[] {
 }
 
 const secretNames: ReadonlySet<string> = new Set(
-  Object.values(variables).flatMap((row) => ('secret' in row && row.secret ? [row.name] : [])),
+  variableRows.flatMap(([name, { secret }]) => (secret ? [name] : [])),
 );
 
 function nameIn(line: string): string {

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { type VariableKey, variables } from '../../config/variables.ts';
+import { type VariableName, variables } from '../../config/variables.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Io } from '../io.ts';
 import type { SetupFlags } from './setup-flags.ts';
@@ -14,7 +14,7 @@ interface Question {
   flag: keyof SetupFlags;
   usage: string;
   ask: string;
-  variable: VariableKey;
+  variable: VariableName;
   /** Where the flag names a file that holds the answer: the variable is then `…_FILE`. */
   inFile?: boolean;
   optional?: boolean;
@@ -36,22 +36,23 @@ const questions: readonly Question[] = [
     flag: 'host',
     usage: '--host <name>',
     ask: 'Public host name, such as earshot.example.org (with :port unless it is 443)',
-    variable: 'publicUrl',
-    read: (text) => textFor('publicUrl', text.includes('://') ? text : `https://${text}`, true),
+    variable: 'EARSHOT_PUBLIC_URL',
+    read: (text) =>
+      textFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`, true),
   },
   {
     flag: 'tls',
     usage: '--tls <how>',
     ask: 'HTTPS certificate: acme (automatic, ports 443 and 80), files, or off (behind a proxy)',
-    variable: 'tls',
+    variable: 'EARSHOT_TLS',
     fallback: () => 'acme',
-    read: (text) => textFor('tls', text),
+    read: (text) => textFor('EARSHOT_TLS', text),
   },
   {
     flag: 'cert',
     usage: '--cert <file>',
     ask: 'File with the certificate and its chain (PEM)',
-    variable: 'tlsCert',
+    variable: 'EARSHOT_TLS_CERT',
     when: usesTls('files'),
     read: (text, workingDir) => resolve(workingDir, text),
   },
@@ -59,7 +60,7 @@ const questions: readonly Question[] = [
     flag: 'key',
     usage: '--key <file>',
     ask: 'File with its private key (PEM)',
-    variable: 'tlsKey',
+    variable: 'EARSHOT_TLS_KEY',
     when: usesTls('files'),
     read: (text, workingDir) => resolve(workingDir, text),
   },
@@ -67,33 +68,33 @@ const questions: readonly Question[] = [
     flag: 'listen',
     usage: '--listen <host:port>',
     ask: 'Address and port of the public listener',
-    variable: 'listen',
+    variable: 'EARSHOT_LISTEN',
     fallback: listenFallback,
-    read: (text) => textFor('listen', text),
+    read: (text) => textFor('EARSHOT_LISTEN', text),
   },
   {
     flag: 'trustedProxies',
     usage: '--trusted-proxies <addresses>',
     ask: 'Addresses of the proxy in front',
-    variable: 'trustedProxies',
+    variable: 'EARSHOT_TRUSTED_PROXIES',
     when: usesTls('off'),
     fallback: () => '127.0.0.1',
-    read: (text) => textFor('trustedProxies', text),
+    read: (text) => textFor('EARSHOT_TRUSTED_PROXIES', text),
   },
   {
     flag: 'email',
     usage: '--email <address>',
     ask: 'Contact e-mail for the certificate authority (empty: none)',
-    variable: 'acmeEmail',
+    variable: 'EARSHOT_ACME_EMAIL',
     optional: true,
     when: usesTls('acme'),
-    read: (text) => textFor('acmeEmail', text),
+    read: (text) => textFor('EARSHOT_ACME_EMAIL', text),
   },
   {
     flag: 'agree',
     usage: '--agree',
     ask: "Do you agree to the authority's terms (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
-    variable: 'acmeAgree',
+    variable: 'EARSHOT_ACME_AGREE',
     when: usesTls('acme'),
     read: (text) => {
       if (isYes(text)) return 'yes';
@@ -106,28 +107,28 @@ const questions: readonly Question[] = [
     flag: 'accountUsername',
     usage: '--account-username <name>',
     ask: 'User name of your account at the catalogue (dataspace.copernicus.eu)',
-    variable: 'accountUsername',
+    variable: 'EARSHOT_ACCOUNT_USERNAME',
     when: hasAccount,
-    read: (text) => textFor('accountUsername', text),
+    read: (text) => textFor('EARSHOT_ACCOUNT_USERNAME', text),
   },
   {
     flag: 'accountPasswordFile',
     usage: '--account-password-file <file>',
     ask: 'Its password (not shown)',
-    variable: 'accountPassword',
+    variable: 'EARSHOT_ACCOUNT_PASSWORD',
     inFile: true,
     when: hasAccount,
-    read: (text) => textFor('accountPassword', text),
+    read: (text) => textFor('EARSHOT_ACCOUNT_PASSWORD', text),
   },
   {
     flag: 'accountTotpFile',
     usage: '--account-totp-file <file>',
     ask: 'Shared secret of your authenticator app (not shown; empty: no two-factor login)',
-    variable: 'accountTotp',
+    variable: 'EARSHOT_ACCOUNT_TOTP',
     inFile: true,
     optional: true,
     when: hasAccount,
-    read: (text) => textFor('accountTotp', text),
+    read: (text) => textFor('EARSHOT_ACCOUNT_TOTP', text),
   },
 ];
 
@@ -143,7 +144,7 @@ export async function askSettings(
   const missing: string[] = [];
   for (const question of questions) {
     if (question.when?.(settings) === false) continue;
-    const { name } = variables[question.variable];
+    const name = question.variable;
     if (takeFlag(question, flags, settings, io.workingDir)) continue;
     const present = settings[name] ?? settings[`${name}_FILE`];
     const fallback = present ?? question.fallback?.(settings);
@@ -164,14 +165,13 @@ export async function askSettings(
 
 /** True for a question that a flag has answered. The text of a flag is checked as an answer is. */
 function takeFlag(
-  { flag, usage, variable, inFile, read }: Question,
+  { flag, usage, variable: name, inFile, read }: Question,
   flags: SetupFlags,
   settings: Settings,
   workingDir: string,
 ): boolean {
   const text = flags[flag];
   if (text === undefined) return false;
-  const { name } = variables[variable];
   if (inFile) {
     settings[`${name}_FILE`] = resolve(workingDir, String(text));
     delete settings[name];
@@ -229,8 +229,8 @@ export function isYes(text: string): boolean {
 }
 
 /** The text if the variable may hold it; `normalised` gives the value that was read instead. */
-function textFor(key: VariableKey, text: string, normalised = false): string {
-  const parsed = variables[key].schema.safeParse(text);
+function textFor(name: VariableName, text: string, normalised = false): string {
+  const parsed = variables[name].schema.safeParse(text);
   if (parsed.success) return normalised ? String(parsed.data) : text;
   const messages = parsed.error.issues.map((issue) =>
     issue.code === 'invalid_value' ? `use ${issue.values.join(', ')}` : issue.message,

@@ -3,12 +3,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { entitiesOf } from '../../admin/plan/check-filters.ts';
-import { readAccountConfig } from '../../config/account-config.ts';
+import { accountSections, dataSections, loadConfig } from '../../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../../config/endpoint-credentials.ts';
-import { readHealthConfig } from '../../config/health-config.ts';
-import { readAll, readDataConfig } from '../../config/read-config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
-import { readAcmeConfig } from '../../config/tls-config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { followLog } from '../../domain/follow-log.ts';
 import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
@@ -110,7 +107,7 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
 /** Throws `conflict` where a receiver with another address serves the data directory. */
 async function refuseSecond(io: Io, dataDir: string): Promise<void> {
   const running = await findRunning(dataDir);
-  if (running === null || isSameListener(running, readHealthConfig(io).listen)) return;
+  if (running === null || isSameListener(running, loadConfig(io, ['health']).health.listen)) return;
   throw alreadyServed(dataDir, running);
 }
 
@@ -124,12 +121,8 @@ function ownVariables(env: Io['env']): Record<string, string> {
 
 /** Throws one `configuration` error that lists every problem. */
 function checkSettings(io: Io): { dataDir: string } {
-  const [data] = readAll(
-    () => readDataConfig(io),
-    () => readAccountConfig(io),
-    () => (io.env.EARSHOT_TLS === 'acme' ? readAcmeConfig(io) : null),
-  );
-  return data;
+  const acme = io.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
+  return loadConfig(io, [...dataSections, ...accountSections, ...acme]);
 }
 
 /** Throws `usage` for a filter that the catalogue would refuse, before anything is written. */
@@ -216,7 +209,8 @@ function refuseToStart(cause: unknown): never {
 
 /** Registers when the receiver answers, as a subscription without one loses its notifications. */
 async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPlan): Promise<void> {
-  const isRunning = (await askReceiver(readHealthConfig(io), io.signal)).state === 'takes';
+  const isRunning =
+    (await askReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'takes';
   if (isRunning) {
     tell(io, 'a receiver with these credentials is running already; registering');
     await register(io, registerFlags(flags));
@@ -251,7 +245,7 @@ function registerFlags({ event, subscription, ...flags }: SetupFlags) {
 
 /** Resolves when the receiver can take a notification: with a first certificate, that may take minutes. */
 async function untilTakes(io: Io): Promise<void> {
-  const config = readHealthConfig(io);
+  const config = loadConfig(io, ['health']).health;
   for (let waitedMs = 0; waitedMs < certificateTimeoutMs; waitedMs += pollMs) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Stopped. Nothing was registered.');
     if ((await askReceiver(config, io.signal)).state === 'takes') return;

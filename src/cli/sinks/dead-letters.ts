@@ -1,7 +1,6 @@
 /** `earshot sinks retry`, and `drop` of dead letters: what becomes of what a sink refused. */
-import { readWatchConfig, type WatchConfig } from '../../config/completeness-config.ts';
-import { readAll, readDataConfig } from '../../config/read-config.ts';
-import { loadEachSink } from '../../config/sinks-config.ts';
+import { dataSections, loadConfig, type WatchConfig, watchSections } from '../../config/config.ts';
+import { loadEachSink } from '../../config/sinks.ts';
 import type { AlertFinding } from '../../domain/alerts.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
@@ -105,17 +104,14 @@ async function withStore(
   sink: string,
   use: (store: Store) => Promise<void>,
 ): Promise<void> {
-  const [data, watch] = readAll(
-    () => readDataConfig(io),
-    () => readWatchConfig(io),
-  );
-  const store = await openStore({ ...data, nowUs: io.nowUs, mustExist: true });
+  const config = loadConfig(io, [...dataSections, ...watchSections]);
+  const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
   try {
     // Also where only a part could be done.
     try {
       await use(store);
     } finally {
-      await settleAlerts(io, sink, { store, watch });
+      await settleAlerts(io, sink, { store, watch: config });
     }
   } finally {
     await store.close();

@@ -1,5 +1,5 @@
 /** `earshot sinks drop --waiting`: gives up what waits for a sink, and says how to have it again. */
-import { loadEachSink } from '../../config/sinks-config.ts';
+import { loadEachSink } from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';

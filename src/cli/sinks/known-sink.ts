@@ -1,7 +1,7 @@
 /** What is said to a name of a sink that is none. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadEachSink } from '../../config/sinks-config.ts';
+import { loadEachSink } from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { SinkReader } from '../../domain/sinks.ts';

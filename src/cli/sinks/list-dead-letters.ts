@@ -1,5 +1,5 @@
 /** `earshot sinks dead`: notifications that a sink refused for good, and why. */
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog, NotificationRow } from '../../domain/ports.ts';
 import type { SinkItem, SinkReader } from '../../domain/sinks.ts';
@@ -20,7 +20,7 @@ interface DeadFlags {
 }
 
 export async function listDeadLetters(io: Io, { sink, limit, json }: DeadFlags): Promise<void> {
-  const store = openStoreReader(readDataConfig(io).dataDir);
+  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
   try {
     if (sink !== undefined) await requireSink(sink, io, store.sinks);
     if (json) {

@@ -1,7 +1,7 @@
 /** `earshot sinks list`: how far each sink is, and why it may not be further. */
 
-import { readDataConfig } from '../../config/read-config.ts';
-import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
+import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
@@ -34,7 +34,7 @@ async function printSinks(
   { json }: { json?: true },
   { loaded, rejected }: Awaited<ReturnType<typeof loadOrReason>>,
 ): Promise<void> {
-  const { dataDir } = readDataConfig(io);
+  const { dataDir } = loadConfig(io, dataSections);
   const store = openStoreReader(dataDir);
   try {
     const rows = (await sinkRows(loaded, store, io)).map((row) =>

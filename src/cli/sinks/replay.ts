@@ -1,6 +1,6 @@
 /** What `earshot replay` does: counts, asks, and leaves the rest to the receiver. */
-import { readDataConfig } from '../../config/read-config.ts';
-import { faultySinks, loadEachSink } from '../../config/sinks-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
+import { faultySinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import { unfinishedReplay } from '../../domain/unfinished-replay.ts';
@@ -15,7 +15,7 @@ import { countWanted, type Found, previewText, type ReplayFlags } from './replay
 import { unknownWanted } from './wanted-subscriptions.ts';
 
 export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
-  const place = readDataConfig(io);
+  const place = loadConfig(io, dataSections);
   const definition = await definedSink(io, flags.sink);
   const window = windowOf(flags, io);
   const store = await openStore({ ...place, nowUs: io.nowUs, mustExist: true });

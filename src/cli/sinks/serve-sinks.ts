@@ -1,5 +1,6 @@
 /** The sinks of a receiver: started as earshot.config.ts names them, changed with it, and never in the way of intake. */
-import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
+
+import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';

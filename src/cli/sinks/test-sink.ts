@@ -1,6 +1,6 @@
 /** `earshot sinks test`: delivers one marked sample to a sink, outside of its queue. */
-import { readDataConfig } from '../../config/read-config.ts';
-import { faultySinks, loadEachSink } from '../../config/sinks-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
+import { faultySinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
@@ -75,7 +75,7 @@ interface Sample {
 async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample | null> {
   let store: StoreReader | undefined;
   try {
-    store = openStoreReader(readDataConfig(io).dataDir);
+    store = openStoreReader(loadConfig(io, dataSections).dataDir);
     const wants = compileWants(definition, store);
     for await (const row of store.find({ limit: recentMax })) {
       if (!(await wants(row))) continue;

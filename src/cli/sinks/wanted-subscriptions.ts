@@ -1,5 +1,5 @@
 /** Subscriptions that sinks want, looked up among those that there are or ever were. */
-import { type UnknownSubscription, unknownSubscriptions } from '../../config/sink-subscriptions.ts';
+import { type UnknownSubscription, unknownSubscriptions } from '../../config/sinks.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';

@@ -1,5 +1,5 @@
 /** The status of a receiver that serves. */
-import type { ServeConfig } from '../../config/read-config.ts';
+import type { ServeConfig } from '../../config/config.ts';
 import type { Readiness, UnreadyReason } from '../../console/health-routes.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Status } from '../../domain/status.ts';

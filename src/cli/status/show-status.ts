@@ -1,15 +1,15 @@
 /** What `earshot status` does: reads the data directory, asks the receiver, and prints how all stands. */
-import { readBackupConfig } from '../../config/backup-config.ts';
-import { readCoverageConfig } from '../../config/completeness-config.ts';
 import {
+  type Config,
+  comparisonOff,
   type DataConfig,
-  readDataConfig,
-  readServeConfig,
+  dataSections,
+  loadConfig,
   type ServeConfig,
-} from '../../config/read-config.ts';
-import { refuseProblems } from '../../config/read-variables.ts';
-import { loadEachSink } from '../../config/sinks-config.ts';
-import { readSummaryConfig } from '../../config/summary-config.ts';
+  serveSections,
+} from '../../config/config.ts';
+import { type ConfigProblem, problemsOf, refuseProblems } from '../../config/load.ts';
+import { loadEachSink } from '../../config/sinks.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { ReceiverStatus, Status } from '../../domain/status.ts';
@@ -45,7 +45,7 @@ export async function showStatus(
   { json, check, version }: StatusFlags & { version: string },
 ): Promise<void> {
   // First: with a wrong folder, what its settings lack is no help.
-  const place = readDataConfig(io);
+  const place = loadConfig(io, dataSections);
   requireDatabase(place.dataDir);
   const settings = readSettings(io);
   const { problems } = settings;
@@ -64,21 +64,21 @@ export async function showStatus(
 
 /** Undefined is what cannot be read; `problems` has the reasons. */
 function readSettings(io: Io) {
-  const problems = new Set<string>();
-  const attempt = <Value>(read: (environment: Io) => Value): Value | undefined => {
+  const problems: ConfigProblem[] = [];
+  const attempt = <Section extends keyof Config>(names: readonly Section[]) => {
     try {
-      return read(io);
+      return loadConfig(io, names);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      for (const detail of error.details) problems.add(detail);
+      problems.push(...problemsOf(error));
       return undefined;
     }
   };
-  const serve = attempt(readServeConfig);
-  const summary = attempt(readSummaryConfig);
-  const backup = attempt(readBackupConfig);
-  const comparison = attempt(readCoverageConfig);
-  return { serve, summary, backup, comparison, problems: [...problems] };
+  const serve = attempt(serveSections);
+  const summary = attempt(['summary'])?.summary;
+  const backup = attempt(['backup'])?.backup;
+  const comparison = attempt(['reconcile', 'index']);
+  return { serve, summary, backup, comparison, problems };
 }
 
 type Settings = ReturnType<typeof readSettings> & DataConfig;
@@ -106,7 +106,7 @@ async function sourcesOf(
       handingOver: () => handingOver,
       summaryMode: () => (summary === undefined ? unset() : summaryModeOf(summary, io.workingDir)),
       backupEveryHours: (backup?.folder ?? null) === null ? null : (backup?.everyHours ?? null),
-      comparisonOff: comparison === undefined ? unreadable : comparison.comparisonOff,
+      comparisonOff: comparison === undefined ? unreadable : comparisonOff(comparison),
     }),
     log: createLogger(io, serve?.logLevel ?? 'info'),
   };
@@ -147,7 +147,7 @@ async function receiverOf(
   { completeness }: Pick<StoreReader, 'completeness'>,
   { signal, nowUs }: Pick<Io, 'signal' | 'nowUs'>,
 ): Promise<ReceiverStatus | null> {
-  const [pair] = credentials.slice(-1);
+  const [pair] = credentials.pairs.slice(-1);
   if (pair === undefined) throw new AppError('internal', 'There are no endpoint credentials.');
   const secure = tls.kind !== 'off';
   const { state, reason } = await askReceiver({ listen, secure, credentials: pair }, signal);

@@ -1,11 +1,15 @@
 /** Carries out `earshot summarize --drop`: what waits is not written. */
-import { readDataConfig } from '../../config/read-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { openStore } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 
 /** Needs neither a model nor the product index. */
 export async function dropWaiting(ids: readonly number[] | 'all', io: Io): Promise<void> {
-  const store = await openStore({ ...readDataConfig(io), nowUs: io.nowUs, mustExist: true });
+  const store = await openStore({
+    ...loadConfig(io, dataSections),
+    nowUs: io.nowUs,
+    mustExist: true,
+  });
   try {
     const count = await store.summaries.drop({ ids });
     io.stderr.write(

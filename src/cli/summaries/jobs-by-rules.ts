@@ -1,6 +1,5 @@
 /** What the rules ask for: noted as jobs, or, for a look without consequences, only found. */
-import type { NewSummaryJob, SummaryJob } from '../../domain/summaries.ts';
-import { summaryReader } from '../../domain/summaries.ts';
+import { type NewSummaryJob, type SummaryJob, summaryReader } from '../../domain/summaries.ts';
 import { collectJobs, waitingMax } from '../../summary/worker/collect-jobs.ts';
 import type { RuleOf } from '../../summary/worker/compiled-rule.ts';
 import type { SummaryWorld } from '../../summary/worker/summary-world.ts';

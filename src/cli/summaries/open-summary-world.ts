@@ -1,5 +1,5 @@
 /** Puts together what summaries are made with: store, index, map, and the model where one is configured. */
-import type { SummaryConfig } from '../../config/summary-config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
@@ -10,7 +10,7 @@ import type { SummaryModel, SummaryWorld } from '../../summary/worker/summary-wo
 import type { Io } from '../io.ts';
 
 export function openSummaryWorld(
-  config: SummaryConfig & { dataDir: string },
+  config: Config['summary'] & { dataDir: string },
   { store, products, log }: { store: Store; products: Products; log: Logger },
   io: Pick<Io, 'fetch' | 'nowUs' | 'random'>,
 ): SummaryWorld {
@@ -30,7 +30,7 @@ export function openSummaryWorld(
 
 /** Null where no model is configured. */
 function modelOf(
-  { inference }: Pick<SummaryConfig, 'inference'>,
+  { inference }: Pick<Config['summary'], 'inference'>,
   { fetch }: Pick<Io, 'fetch'>,
 ): SummaryModel | null {
   if (inference === null) return null;

@@ -1,7 +1,6 @@
 /** Answers `earshot query summaries`. */
 import { stringify } from 'csv-stringify/sync';
-import { readDataConfig } from '../../config/read-config.ts';
-import { readVariables } from '../../config/read-variables.ts';
+import { checkConfig, dataSections, loadConfig } from '../../config/config.ts';
 import type { SummaryBudget, SummaryRow } from '../../domain/summaries.ts';
 import { summaryFields, toSummaryJson } from '../../domain/summary-rows.ts';
 import { openStoreReader } from '../../store/store.ts';
@@ -28,7 +27,7 @@ export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promis
   const verified = flags.unverified ? false : undefined;
   const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
   const query = { kind, state, productId, subscription, verified, sinceUs, untilUs, limit };
-  const store = openStoreReader(readDataConfig(io).dataDir);
+  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
   const nowUs = io.nowUs();
   let last: SummaryRow | undefined;
   let count = 0;
@@ -57,16 +56,14 @@ export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promis
 
 /** The limits that are set; one that cannot be read keeps nothing waiting. */
 function budgetOf(io: Io): SummaryBudget {
-  const { summaryRequestsPerHour, summaryRequestsPerDay, summaryTokensPerDay } = readVariables(io, [
-    'summaryRequestsPerHour',
-    'summaryRequestsPerDay',
-    'summaryTokensPerDay',
-  ]).values;
-  return {
-    requestsPerHour: summaryRequestsPerHour ?? Number.POSITIVE_INFINITY,
-    requestsPerDay: summaryRequestsPerDay ?? Number.POSITIVE_INFINITY,
-    tokensPerDay: summaryTokensPerDay ?? Number.POSITIVE_INFINITY,
-  };
+  const unlimited = Number.POSITIVE_INFINITY;
+  return (
+    checkConfig(io, ['summary']).config.summary?.budget ?? {
+      requestsPerHour: unlimited,
+      requestsPerDay: unlimited,
+      tokensPerDay: unlimited,
+    }
+  );
 }
 
 const noneOf = {

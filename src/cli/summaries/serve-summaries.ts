@@ -1,7 +1,7 @@
 /** Summaries of a receiver: started where a rule requests them; no fault of theirs stops intake. */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { SummaryConfig } from '../../config/summary-config.ts';
+import type { Config } from '../../config/config.ts';
 import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -22,7 +22,7 @@ export async function serveSummaries(
   {
     rejected,
     ...config
-  }: SummaryConfig & {
+  }: Config['summary'] & {
     dataDir: string;
     index: boolean;
     /** Why the file cannot be read as a whole, which was logged; else null. */
@@ -64,7 +64,7 @@ async function workerFor(
     ...means
   }: {
     receiver: RunningReceiver;
-    config: SummaryConfig & { dataDir: string; index: boolean };
+    config: Config['summary'] & { dataDir: string; index: boolean };
     log: Logger;
     io: Io;
   },
@@ -84,7 +84,7 @@ async function workerFor(
 async function startWorker(
   { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
   means: {
-    config: SummaryConfig & { dataDir: string };
+    config: Config['summary'] & { dataDir: string };
     rules: ReadonlyMap<string, SummaryRule>;
     otherwise: SummaryRule;
     log: Logger;

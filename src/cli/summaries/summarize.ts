@@ -1,6 +1,5 @@
 /** Carries out `earshot summarize`. */
-import { readAll, readDataConfig } from '../../config/read-config.ts';
-import { readSummaryConfig } from '../../config/summary-config.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { NewSummaryJob } from '../../domain/summaries.ts';
@@ -52,11 +51,8 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   refuseLooseFlags(flags);
   if (flags.drop !== undefined) return dropWaiting(flags.drop, io);
   const find = isAsked(flags) ? wantedJobs(flags, io) : null;
-  const [summaryConfig, dataConfig] = readAll(
-    () => readSummaryConfig(io),
-    () => readDataConfig(io),
-  );
-  const config = { ...summaryConfig, ...dataConfig };
+  const { summary, ...place } = loadConfig(io, ['summary', ...dataSections]);
+  const config = { ...summary, ...place };
   const rules = await readRules(config, io);
   const log = createLogger(io, 'error');
   await withCurrentIndex(config, io, async (products) => {

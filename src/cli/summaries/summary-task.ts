@@ -1,6 +1,6 @@
 /** What a run of `earshot summarize` has to do: what flags want, what is to be tried again, or what the rules ask. */
 
-import type { SummaryConfig } from '../../config/summary-config.ts';
+import type { Config } from '../../config/config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import type { NewSummaryJob, SummaryReader } from '../../domain/summaries.ts';
 import { areAllOff, plainSummaryRule } from '../../domain/summary-rule.ts';
@@ -26,7 +26,7 @@ export interface Rules {
 
 /** Rejects with `configuration` for a file with faults. */
 export async function readRules(
-  { rule }: SummaryConfig,
+  { rule }: Config['summary'],
   { workingDir }: Pick<Io, 'workingDir'>,
 ): Promise<Rules> {
   const bySubscription = await loadSummaryRules(workingDir);

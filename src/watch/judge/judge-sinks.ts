@@ -1,8 +1,7 @@
 /** Checks whether notifications are delivered to sinks and acknowledged. */
 
 import { hourUs } from '../../domain/completeness.ts';
-import type { SinkCounts } from '../../domain/sinks.ts';
-import { sinkReader } from '../../domain/sinks.ts';
+import { type SinkCounts, sinkReader } from '../../domain/sinks.ts';
 import { quoted } from '../quoted.ts';
 import { lastingAlert, type Situation } from '../situation.ts';
 import { joined, nothingWrong, unjudged, type Verdict, wrong } from '../verdict.ts';

@@ -37,8 +37,8 @@ export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {
     listen: { host: '127.0.0.1', port: challenge === 'http-01' ? 0 : pebble.ports.tls },
     publicUrl: `https://${publicHost}`,
     dataDir,
-    credentials: [credentials],
-    credentialsSource: 'variables' as const,
+    diskReserveBytes: undefined,
+    credentials: { source: 'variables' as const, pairs: [credentials] },
     tls: {
       kind: 'acme' as const,
       ...settingsFor(pebble, { challenge, host: publicHost }),

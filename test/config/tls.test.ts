@@ -1,13 +1,11 @@
 /** Where the certificate comes from: every combination, and what is said of a wrong one. */
 import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import {
-  type AcmeConfig,
-  readAcmeConfig,
-  readServedCertificateConfig,
-} from '../../src/config/tls-config.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { AcmeConfig } from '../../src/config/tls.ts';
 import {
   configWith,
+  type Env,
   enough,
   environment,
   problemsWith,
@@ -38,14 +36,12 @@ const wanted: AcmeConfig = {
   eab: undefined,
 };
 
-type Variables = Record<string, string | undefined>;
-
 /** What `start` and `earshot certificate` find wrong: both see the same. */
-function problemsOf(env: Variables, files = {}): readonly string[] {
+function problemsOf(env: Env, files = {}): readonly string[] {
   const problems = problemsWith({ ...acme, ...env }, files);
   const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = enough;
   const own = environment({ ...rest, ...acme, ...env }, files);
-  expect(refusalOf(() => readAcmeConfig(own)).details).toEqual(problems);
+  expect(refusalOf(() => loadConfig(own, ['acme'])).details).toEqual(problems);
   return problems;
 }
 
@@ -78,88 +74,42 @@ describe('EARSHOT_TLS=acme', () => {
     });
   });
 
-  it.each<[string, Variables, RegExp]>([
+  it.each<[Env, RegExp]>([
+    [{ EARSHOT_PUBLIC_URL: undefined }, /^EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the name in/],
     [
-      'no public URL',
-      { EARSHOT_PUBLIC_URL: undefined },
-      /^EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the name in it/,
-    ],
-    [
-      'an IPv4 address',
       { EARSHOT_PUBLIC_URL: 'https://203.0.113.7:8443' },
       /^EARSHOT_PUBLIC_URL holds the address 203\.0\.113\.7; EARSHOT_TLS=acme needs a name/,
     ],
+    [{ EARSHOT_PUBLIC_URL: 'https://0x7f.1' }, /^EARSHOT_PUBLIC_URL holds .* 127\.0\.0\.1; /],
     [
-      'an IPv4 address in disguise',
-      { EARSHOT_PUBLIC_URL: 'https://0x7f.1' },
-      /^EARSHOT_PUBLIC_URL holds the address 127\.0\.0\.1; /,
-    ],
-    [
-      'an IPv6 address',
       { EARSHOT_PUBLIC_URL: 'https://[2001:db8::1]' },
       /^EARSHOT_PUBLIC_URL holds the address \[2001:db8::1\]; /,
     ],
-    ['no agreement', { EARSHOT_ACME_AGREE: undefined }, /needs your agreement .*_AGREE=yes\.$/],
+    [{ EARSHOT_ACME_AGREE: undefined }, /needs your agreement .*_AGREE=yes\.$/],
+    [{ EARSHOT_ACME_AGREE: 'no' }, /^EARSHOT_ACME_AGREE: must be yes/],
+    [{ EARSHOT_ACME_EAB_KEY_ID: 'kid-1' }, /belong together: set both\.$/],
+    [{ EARSHOT_ACME_EAB_HMAC_KEY: 'c2VjcmV0' }, /belong together: set both\.$/],
+    [{ EARSHOT_ACME_CA: 'gone.pem' }, /^EARSHOT_ACME_CA names gone\.pem, which cannot be read\.$/],
+    ...['key', 'broken'].map((name): [Env, RegExp] => [
+      { EARSHOT_ACME_CA: `${name}.pem` },
+      new RegExp(`^EARSHOT_ACME_CA names ${name}.pem, which does not hold PEM certificates alone`),
+    ]),
     [
-      'an agreement of another kind',
-      { EARSHOT_ACME_AGREE: 'no' },
-      /^EARSHOT_ACME_AGREE: must be yes/,
-    ],
-    [
-      'half of a bound account',
-      { EARSHOT_ACME_EAB_KEY_ID: 'kid-1' },
-      /belong together: set both\.$/,
-    ],
-    ['its other half', { EARSHOT_ACME_EAB_HMAC_KEY: 'c2VjcmV0' }, /belong together: set both\.$/],
-    [
-      'a root that is not there',
-      { EARSHOT_ACME_CA: 'gone.pem' },
-      /^EARSHOT_ACME_CA names gone\.pem, which cannot be read\.$/,
-    ],
-    [
-      'a root that is none',
-      { EARSHOT_ACME_CA: 'key.pem' },
-      /^EARSHOT_ACME_CA names key\.pem, which does not hold PEM certificates alone\.$/,
-    ],
-    [
-      'a root that is broken',
-      { EARSHOT_ACME_CA: 'broken.pem' },
-      /^EARSHOT_ACME_CA names broken\.pem, which does not hold PEM certificates alone\.$/,
-    ],
-    [
-      'a wildcard',
       { EARSHOT_PUBLIC_URL: 'https://*.example.org' },
       /^EARSHOT_PUBLIC_URL holds \*\.example\.org, for which no certificate can be had/,
     ],
     [
-      'an underscore',
       { EARSHOT_PUBLIC_URL: 'https://my_host.example.org' },
       /^EARSHOT_PUBLIC_URL holds my_host\.example\.org, for which no certificate/,
     ],
-    [
-      'a certificate beside it',
-      { EARSHOT_TLS_CERT: 'cert.pem' },
-      /^EARSHOT_TLS=acme does not go with/,
-    ],
-    ['a key beside it', { EARSHOT_TLS_KEY: 'key.pem' }, /^EARSHOT_TLS=acme does not go with/],
-    [
-      'a directory without HTTPS',
-      { EARSHOT_ACME_DIRECTORY: 'http://ca.example.org' },
-      /^EARSHOT_ACME_D/,
-    ],
-    ['an e-mail that is none', { EARSHOT_ACME_EMAIL: 'me' }, /^EARSHOT_ACME_EMAIL: /],
-    [
-      'a challenge that is not known',
-      { EARSHOT_ACME_CHALLENGE: 'dns-01' },
-      /^EARSHOT_ACME_CHALLENGE: /,
-    ],
-    ['a port that is none', { EARSHOT_ACME_HTTP_LISTEN: '80' }, /^EARSHOT_ACME_HTTP_LISTEN: /],
-    [
-      'a public URL that is none',
-      { EARSHOT_PUBLIC_URL: 'earshot' },
-      /^EARSHOT_PUBLIC_URL: must be/,
-    ],
-  ])('with %s is refused, in one sentence', (_title, env, sentence) => {
+    [{ EARSHOT_TLS_CERT: 'cert.pem' }, /^EARSHOT_TLS=acme does not go with/],
+    [{ EARSHOT_TLS_KEY: 'key.pem' }, /^EARSHOT_TLS=acme does not go with/],
+    [{ EARSHOT_ACME_DIRECTORY: 'http://ca.example.org' }, /^EARSHOT_ACME_DIRECTORY: /],
+    [{ EARSHOT_ACME_EMAIL: 'me' }, /^EARSHOT_ACME_EMAIL: /],
+    [{ EARSHOT_ACME_CHALLENGE: 'dns-01' }, /^EARSHOT_ACME_CHALLENGE: /],
+    [{ EARSHOT_ACME_HTTP_LISTEN: '80' }, /^EARSHOT_ACME_HTTP_LISTEN: /],
+    [{ EARSHOT_PUBLIC_URL: 'earshot' }, /^EARSHOT_PUBLIC_URL: must be/],
+  ])('with %j is refused, in one sentence', (env, sentence) => {
     const files = {
       'key.pem': '-----BEGIN PRIVATE KEY-----',
       'cert.pem': pem,
@@ -178,21 +128,14 @@ describe('EARSHOT_TLS=acme', () => {
       EARSHOT_TLS_KEY: 'key.pem',
       EARSHOT_ACME_HTTP_LISTEN: '80',
     });
-    for (const name of [
-      'PUBLIC_URL',
-      'AGREE',
-      'EMAIL',
-      'EAB_KEY_ID',
-      'ACME_CA',
-      'TLS_KEY',
-      'LISTEN',
-    ]) {
+    const names = ['PUBLIC_URL', 'AGREE', 'EMAIL', 'EAB_KEY_ID', 'ACME_CA', 'TLS_KEY', 'LISTEN'];
+    for (const name of names) {
       expect(problems.filter((problem) => problem.includes(name))).not.toEqual([]);
     }
     expect(problems).toHaveLength(7);
   });
 
-  it.each<[string, Variables]>([
+  it.each<[string, Env]>([
     ['is wrong', { EARSHOT_ACME_EAB_KEY_ID: 'kid-1', EARSHOT_ACME_EAB_HMAC_KEY: 'my secret key' }],
     ['is half of a pair', { EARSHOT_ACME_EAB_HMAC_KEY: 'my-secret-key' }],
     [
@@ -217,7 +160,8 @@ describe('EARSHOT_TLS=acme', () => {
 });
 
 describe('the configuration of `earshot certificate`', () => {
-  const own = (env: Variables) => readAcmeConfig(environment({ ...acme, ...env }));
+  const own = (env: Env) =>
+    loadConfig(environment({ ...acme, ...env }), ['acme', 'dataDir', 'listen']);
 
   it('is that of start, and cannot be changed', () => {
     const config = own({ EARSHOT_LISTEN: '127.0.0.1:443', EARSHOT_DATA_DIR: '/var/lib/earshot' });
@@ -225,7 +169,6 @@ describe('the configuration of `earshot certificate`', () => {
       acme: wanted,
       dataDir: '/var/lib/earshot',
       listen: { host: '127.0.0.1', port: 443 },
-      agreed: true,
     });
     expect(Object.isFrozen(config)).toBe(true);
     expect(Object.isFrozen(config.acme)).toBe(true);
@@ -233,28 +176,22 @@ describe('the configuration of `earshot certificate`', () => {
 
   it('may wait for the agreement, and for nothing else', () => {
     const { EARSHOT_ACME_AGREE: _, ...rest } = acme;
-    const read = (env: Variables) =>
-      readAcmeConfig(environment({ ...rest, ...env }), { agreement: 'asked' });
-    expect(read({})).toMatchObject({ acme: wanted, agreed: false });
-    expect(read({ EARSHOT_ACME_AGREE: 'yes' })).toMatchObject({ agreed: true });
+    const read = (env: Env) =>
+      loadConfig(environment({ ...rest, ...env }), ['acmeTrial', 'acmeAgreed']);
+    expect(read({})).toMatchObject({ acmeTrial: wanted, acmeAgreed: false });
+    expect(read({ EARSHOT_ACME_AGREE: 'yes' })).toMatchObject({ acmeAgreed: true });
     expect(refusalOf(() => read({ EARSHOT_ACME_AGREE: 'no' })).details).toHaveLength(1);
     expect(refusalOf(() => read({ EARSHOT_PUBLIC_URL: undefined })).details).toHaveLength(1);
   });
 
-  it('needs no credentials of the endpoint', () => {
-    expect(() => own({})).not.toThrow();
-  });
-
-  it.each(['files', 'off'])('is refused with EARSHOT_TLS=%s', (tls) => {
+  it.each([
+    ['files', 'files'],
+    ['off', 'off'],
+    [undefined, 'files'],
+  ])('is refused with EARSHOT_TLS=%s', (tls, kind) => {
     const error = refusalOf(() => own({ EARSHOT_TLS: tls }));
     expect(error.code).toBe('configuration');
-    expect(error.message).toMatch(new RegExp(`^EARSHOT_TLS is ${tls}: .*Set EARSHOT_TLS=acme`));
-  });
-
-  it('is refused without EARSHOT_TLS, as files are the default', () => {
-    expect(refusalOf(() => own({ EARSHOT_TLS: undefined })).message).toContain(
-      'EARSHOT_TLS is files',
-    );
+    expect(error.message).toMatch(new RegExp(`^EARSHOT_TLS is ${kind}: .*Set EARSHOT_TLS=acme`));
   });
 
   it('is refused with a kind that is not known', () => {
@@ -264,13 +201,13 @@ describe('the configuration of `earshot certificate`', () => {
 });
 
 describe('the configuration of a look at the certificate', () => {
-  const look = (env: Variables) => readServedCertificateConfig(environment(env));
+  const look = (env: Env) => loadConfig(environment(env), ['servedTls']);
 
   it('is that of the files, or of the order, which needs no agreement', () => {
     const files = { EARSHOT_TLS_CERT: 'cert.pem', EARSHOT_TLS_KEY: 'key.pem' };
     const tls = { kind: 'files', cert: 'cert.pem', key: 'key.pem' };
-    expect(look(files)).toEqual({ tls, dataDir: look(files).dataDir });
-    expect(look({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({ tls: wanted });
+    expect(look(files)).toEqual({ servedTls: tls });
+    expect(look({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({ servedTls: wanted });
   });
 
   it('is refused where a proxy has the certificate, and where something is wrong', () => {
@@ -278,5 +215,26 @@ describe('the configuration of a look at the certificate', () => {
     expect(refusalOf(() => look({ ...acme, EARSHOT_PUBLIC_URL: undefined })).details).toEqual([
       expect.stringContaining('needs EARSHOT_PUBLIC_URL'),
     ]);
+  });
+});
+
+describe('HTTPS', () => {
+  const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
+
+  it.each<[Env, RegExp]>([
+    [{ EARSHOT_TLS_CERT: undefined }, /needs EARSHOT_TLS_CERT\./],
+    [{ EARSHOT_TLS_KEY: '' }, /needs EARSHOT_TLS_KEY\./],
+    [
+      { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
+      /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
+    ],
+    [{ ...off, EARSHOT_TLS_CERT: 'x.pem' }, /^EARSHOT_TLS=off does not go with/],
+    [{ ...off, EARSHOT_TLS_KEY: 'x.pem' }, /^EARSHOT_TLS=off does not go with/],
+  ])('with %j is refused', (env, problem) => {
+    expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('may be left to a proxy', () => {
+    expect(configWith(off).tls).toEqual({ kind: 'off' });
   });
 });

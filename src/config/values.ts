@@ -1,0 +1,208 @@
+/** Schemas that read the text of a variable, or a field of `earshot.config.ts`, into a value. */
+import { BlockList, isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import type { Keep } from '../domain/pruning.ts';
+import type { Expression } from '../filter/builder.ts';
+
+/** Completes "NAME: …". */
+function refuse(context: z.RefinementCtx, message: string): never {
+  context.addIssue(message);
+  return z.NEVER;
+}
+
+/** `host:port`, with IPv6 addresses in brackets, to its two parts. */
+export const listenAddress = z.string().transform((text, context) => {
+  const match = /^(?:\[([0-9a-f:]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
+  const port = Number(match?.[3]);
+  if (match !== null && port <= 65_535) return { host: match[1] ?? match[2] ?? '', port };
+  return refuse(context, 'must be host:port, such as 0.0.0.0:8443 or [::]:8443');
+});
+
+/** The same, or `off` to null. */
+export const listenAddressOrOff = z
+  .string()
+  .transform((text) => (text === 'off' ? null : text))
+  .pipe(listenAddress.nullable());
+
+export const onOrOff = z.enum(['on', 'off']).transform((text) => text === 'on');
+
+/** A secret that is sent in a header. */
+export const word = z.string().regex(/^[\x21-\x7e]+$/, 'must be one word without blanks');
+
+/** An https URL without path, to its origin. */
+export const publicUrl = z.string().transform((text, context) => {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'https:')
+    return refuse(context, 'must be an https URL, such as https://earshot.example.org:8443');
+  const { username, password, pathname, search, hash, origin } = url;
+  if (username + password + search + hash === '' && pathname === '/') return origin;
+  return refuse(context, 'must hold nothing but https://, the name and perhaps the port');
+});
+
+const urlForm = 'must be an https URL, such as https://hooks.example.org/earshot';
+/** An https URL, or http on this machine, without credentials: whatever else is in it stays. */
+export const exactUrl = z.string(urlForm).transform((text, context) => {
+  const url = URL.parse(text);
+  if (url === null || !(url.protocol === 'https:' || isLoopbackHttp(url)))
+    return refuse(
+      context,
+      'must be an https URL; http only to this machine (127.0.0.1, localhost)',
+    );
+  if (url.username + url.password + url.hash === '') return url.href;
+  return refuse(context, 'must hold no user name, password or #');
+});
+
+/** The same for a service below which paths are asked: without ?, and without its last slash. */
+export const outboundUrl = exactUrl
+  .refine((href) => !href.includes('?'), 'must hold no ?')
+  .transform((href) => href.replace(/\/+$/, ''));
+
+/** An outbound URL; the path of the API is taken off, as people copy it along. */
+export const catalogueUrl = outboundUrl.transform((url) => url.replace(/\/odata(\/v1)?$/, ''));
+
+/** The same; the path of the chat completions is taken off, as people copy it along. */
+export const inferenceUrl = outboundUrl.transform((url) =>
+  url.replace(/\/openai(\/v1(\/chat\/completions)?)?$/, ''),
+);
+
+/** `<vendor>/<model_name>` (specification, inference service: Chat completion request). */
+export const modelName = z
+  .string()
+  .max(200, 'is too long')
+  .regex(
+    /^[\x21-\x2e\x30-\x7e]+(\/[\x21-\x2e\x30-\x7e]+)+$/,
+    'must have the form <vendor>/<model_name>, without blanks',
+  );
+
+/** A folder, to its absolute path: the folder that a receiver was started in may be moved later. */
+export const directory = z.string().transform((path) => resolve(path));
+
+/** A whole number of at least 1. */
+export const count = z
+  .string()
+  .regex(/^[1-9]\d{0,5}$/, 'must be a whole number, 1 or more')
+  .transform(Number);
+
+/** A whole number of at least 0. */
+export const amount = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,8})$/, 'must be a whole number, 0 or more, of at most nine digits')
+  .transform(Number);
+
+const byteUnits: Readonly<Record<string, number>> = {
+  ...{ '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 },
+  ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
+};
+
+/** A size such as `256MiB`, `1.5GB` or `0`, to bytes. */
+export const byteSize = z.string().transform((text, context) => {
+  const match = /^(\d{1,9}(?:\.\d{1,3})?) ?([kMGT]|[KMGT]i)?B?$/.exec(text);
+  const unit = byteUnits[match?.[2] ?? ''];
+  if (match !== null && unit !== undefined) return Math.round(Number(match[1]) * unit);
+  return refuse(context, 'must be a size, such as 256MiB or 1.5GB');
+});
+
+/** A program and its arguments with blanks between them, to a list. */
+export const commandLine = z
+  .string()
+  .transform((text) => text.split(/\s+/).filter((part) => part !== ''))
+  .refine(([program]) => program !== undefined, 'must name a program');
+
+const addressRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+/** Addresses and ranges (CIDR) with commas between them, to a list. */
+export const addressRanges = z.string().transform((text, context) => {
+  const ranges = text.split(',').map((range) => range.trim());
+  const wrong = ranges.find((range) => !addressRange.safeParse(range).success);
+  if (wrong === undefined) return ranges;
+  return refuse(context, `must be IP addresses or ranges such as 10.0.0.0/8; "${wrong}" is none`);
+});
+
+function isLoopbackHttp({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'));
+}
+
+/** True for `localhost` and the addresses of this machine's own network; IPv6 without brackets. */
+export function isLoopbackHost(host: string): boolean {
+  if (isIP(host) === 0) return host === 'localhost';
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8);
+  loopback.addAddress('::1', 'ipv6');
+  return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
+}
+
+const ageUnitsUs: Readonly<Record<string, number>> = {
+  h: 3_600_000_000,
+  d: 86_400_000_000,
+  w: 604_800_000_000,
+};
+
+/** `365d`, `52w` or `36h`, to microseconds. */
+export const keptAge = z.string().transform((text, context) => {
+  const match = /^(\d{1,5}) ?([hdw])$/.exec(text);
+  const unitUs = ageUnitsUs[match?.[2] ?? ''];
+  if (match !== null && unitUs !== undefined) return Number(match[1]) * unitUs;
+  const hint = suggestion(text, ageLike(text));
+  return refuse(context, `must be an age such as 365d, 52w or 36h${hint}`);
+});
+
+/** `50GB` or `20GiB`, to bytes: a number alone would be taken for anything. */
+export const keptSize = z.string().transform((text, context) => {
+  const size = /[kMGT]i?B?$/.test(text) ? byteSize.safeParse(text) : null;
+  if (size?.success === true && size.data > 0) return size.data;
+  const hint = suggestion(text, sizeLike(text));
+  return refuse(context, `must be a size such as 50GB or 20GiB${hint}`);
+});
+
+/** Less is more likely a slip than intended, and pruning cannot be undone. */
+const leastKept = { ageUs: 86_400_000_000, bytes: 100e6 };
+
+/** `365d`, `50GB`, or both with a comma between them. */
+export const kept = z.string().transform((text, context): Keep => {
+  const found: Keep = { ageUs: null, bytes: null };
+  for (const part of text.split(',').map((one) => one.trim())) {
+    const [age, size] = [keptAge.safeParse(part), keptSize.safeParse(part)];
+    if (age.success && found.ageUs === null) found.ageUs = age.data;
+    else if (size.success && found.bytes === null) found.bytes = size.data;
+    else {
+      const what = age.success || size.success ? 'comes too often' : 'is neither';
+      const hint = suggestion(part, sizeLike(part) ?? ageLike(part));
+      return refuse(
+        context,
+        `must be an age such as 365d, a size such as 50GB, or both with a comma between them; "${part}" ${what}${hint}`,
+      );
+    }
+  }
+  const { ageUs, bytes } = leastKept;
+  if ((found.ageUs ?? ageUs) >= ageUs && (found.bytes ?? bytes) >= bytes) return found;
+  return refuse(context, 'must be at least 1d, or 100MB');
+});
+
+/** `365`, `365 days`, `1y`: what was meant, as we write it; null for anything else. */
+function ageLike(text: string): string | null {
+  const match = /^(\d{1,5}) ?(?:([hdwy])(?:ours?|ays?|eeks?|ears?)?)?$/i.exec(text);
+  const unit = match?.[2]?.toLowerCase() ?? 'd';
+  if (match === null) return null;
+  return unit === 'y' ? `${Number(match[1]) * 365}d` : `${match[1]}${unit}`;
+}
+
+/** `50gb`, `50 Gb`; but not `12m`, which may be months. */
+function sizeLike(text: string): string | null {
+  const match = /^([\d.]{1,10}) ?(?:([kmgt])(i)?b|([gt]))$/i.exec(text);
+  const unit = (match?.[2] ?? match?.[4])?.toUpperCase().replace('K', 'k');
+  return match === null ? null : `${match[1]}${unit}${match[3] === undefined ? '' : 'i'}B`;
+}
+
+function suggestion(text: string, like: string | null): string {
+  return like === null || like === text ? '' : `. Did you mean ${like}?`;
+}
+
+/** A filter as `earshot.config.ts` gives it. An expression may come from another copy of this program. */
+export const filterSchema = z
+  .custom<string | Expression>(
+    (value) =>
+      typeof value === 'string' || z.looseObject({ tree: z.object() }).safeParse(value).success,
+    'must be a string with a $filter expression, such as "Collection/Name eq \'SENTINEL-2\'", or an expression made with collection(…), and(…), …',
+  )
+  .transform(String);

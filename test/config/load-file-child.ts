@@ -1,0 +1,40 @@
+/** Loads `earshot.config.ts` of each folder it is sent, as the program does: no test runner in between. */
+import { faultySinks, type LoadedSinks, loadEachSink } from '../../src/config/sinks.ts';
+import { loadSubscriptionsFile } from '../../src/config/subscriptions-file.ts';
+import { loadSummaryRules } from '../../src/config/summary-rules.ts';
+import type { AppError } from '../../src/domain/app-error.ts';
+import type { SinkDefinition } from '../../src/domain/sinks.ts';
+import type { DesiredSubscription } from '../../src/domain/subscription.ts';
+import type { SummaryRule } from '../../src/domain/summary-rule.ts';
+
+export type Refusal = Pick<AppError, 'name' | 'code' | 'message' | 'details'>;
+
+/** Sent back for each folder. */
+export interface LoadedFile {
+  subscriptions: DesiredSubscription[] | null | Refusal;
+  rules: Record<string, SummaryRule> | Refusal;
+  /** The error about faulty sinks, where there are any. */
+  sinks: readonly SinkDefinition[] | Refusal;
+  /** The sound and the faulty ones. */
+  each: LoadedSinks | Refusal;
+}
+
+process.on('message', async (folder: string) => {
+  const each = await loadEachSink(folder).catch(refusalOf);
+  const loaded: LoadedFile = {
+    subscriptions: await loadSubscriptionsFile(folder).catch(refusalOf),
+    rules: await loadSummaryRules(folder).then(Object.fromEntries, refusalOf),
+    sinks: allOf(folder, each),
+    each,
+  };
+  process.send?.(loaded);
+});
+
+function allOf(folder: string, each: LoadedSinks | Refusal): LoadedFile['sinks'] {
+  if (!('faulty' in each)) return each;
+  return each.faulty.length === 0 ? each.definitions : refusalOf(faultySinks(folder, each.faulty));
+}
+
+function refusalOf({ name, code, message, details }: AppError): Refusal {
+  return { name, code, message, details };
+}

@@ -1,0 +1,49 @@
+/** Loads `earshot.config.ts` in a process of its own: a test runner has its own way with TypeScript and packages. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect } from 'vitest';
+import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import type { LoadedFile } from './load-file-child.ts';
+
+const child = fork(join(import.meta.dirname, 'load-file-child.ts'), { execArgv: [] });
+afterAll(() => void child.kill());
+
+/** What each reader of the folder's file makes of it. */
+export async function loadFolder(folder: string): Promise<LoadedFile> {
+  const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
+  child.send(folder);
+  const [loaded] = await answered;
+  return loaded;
+}
+
+export function writeConfig(folder: string, text: string): string {
+  const path = join(folder, subscriptionsFileName);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Loads a file of this text, from a folder of its own unless one is named. */
+export async function loadText(
+  text: string,
+  folder = temporaryDirectory(),
+): Promise<LoadedFile & { path: string }> {
+  const path = writeConfig(folder, text);
+  return { ...(await loadFolder(folder)), path };
+}
+
+export function exporting(value: object): string {
+  return `export default ${JSON.stringify(value)};\n`;
+}
+
+/** A refusal of the file for problems at a place in it; one that ends with … has more to say. */
+export function refusalAt(path: string, place: string, problems: readonly string[]) {
+  const details = problems.map((problem) => {
+    if (!problem.endsWith('…')) return `${place}${problem}.`;
+    const begin = (place + problem.slice(0, -1)).replaceAll(/[^\w ]/g, '\\$&');
+    return expect.stringMatching(new RegExp(`^${begin}.*\\.$`));
+  });
+  return { name: 'AppError', code: 'configuration', message: `${path} has faults.`, details };
+}

@@ -1,0 +1,152 @@
+/** The environment read against the table: unknown names, secrets in files, all problems at once. */
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { dataSections, loadConfig, serveSections } from '../../src/config/config.ts';
+import { loadSections, type Reader } from '../../src/config/load.ts';
+import {
+  configWith,
+  enough,
+  environment,
+  problemsWith,
+  refusalOf,
+  wholeTextOf,
+} from './environment.ts';
+
+const secret = 'hunter2-not-to-be-told';
+
+const password = ({ value }: Reader) => value('EARSHOT_ENDPOINT_PASSWORD');
+const passwordFrom = (text: string) =>
+  loadSections(environment({ EARSHOT_ENDPOINT_PASSWORD_FILE: 'pw' }, { pw: text }), { password })
+    .password;
+
+describe('the environment', () => {
+  it.each([
+    ['a variable that no section uses', { EARSHOT_LISTEN: 'nonsense' }],
+    ['names of others', { PATH: '/bin', EARSHOTX: '1', earshot_tls: 'x' }],
+  ])('may hold %s', (_title, env) => {
+    const data = { dataDir: resolve('data'), diskReserveBytes: undefined };
+    expect(loadConfig(environment(env), dataSections)).toEqual(data);
+  });
+
+  it.each([
+    ['EARSHOT_LISTN', 'EARSHOT_LISTEN'],
+    ['EARSHOT_DATADIR', 'EARSHOT_DATA_DIR'],
+    ['EARSHOT_ENDPOINT_PASSWORD_FIEL', 'EARSHOT_ENDPOINT_PASSWORD_FILE'],
+    ['EARSHOT_TLS_CERTIFICATE', 'EARSHOT_TLS_CERT'],
+    ['EARSHOT_TLS_KEY_FILE', 'EARSHOT_TLS_KEY'],
+  ])('holds %s, which is unknown: %s is suggested', (variable, nearest) => {
+    const message = `${variable} is not a variable of earshot. Did you mean ${nearest}?`;
+    for (const text of ['x', '']) {
+      const { facts, details } = refusalOf(() => configWith({ [variable]: text }));
+      expect({ facts, details }).toEqual({
+        facts: { problems: [{ variable, message }] },
+        details: [message],
+      });
+    }
+  });
+
+  it('has all its problems reported at once, each with its variable', () => {
+    const env = {
+      EARSHOT_LISTEN: 'x',
+      EARSHOT_PUBLIC_URL: 'x',
+      EARSHOT_LOG_LEVEL: 'x',
+      EARSHOT_TLS_CERT: undefined,
+      EARSHOT_ENDPOINT_USERNAME: undefined,
+      EARSHOT_TYPO: 'x',
+    };
+    const { facts, details } = refusalOf(() => configWith(env));
+    const problems = Object.keys(env).map((variable) => ({
+      variable,
+      message: expect.any(String),
+    }));
+    expect(facts.problems).toHaveLength(problems.length);
+    expect(facts.problems).toEqual(expect.arrayContaining(problems));
+    expect(details).toHaveLength(problems.length);
+  });
+
+  it('has one problem reported once, however many sections meet it', () => {
+    const both = ['listen', 'health', 'index', 'summary'] as const;
+    const env = { ...enough, EARSHOT_LISTEN: 'x', EARSHOT_INDEX: 'x' };
+    expect(refusalOf(() => loadConfig(environment(env), both)).details).toHaveLength(2);
+  });
+
+  it('has the words told that a variable takes', () => {
+    const problems = problemsWith({ EARSHOT_INDEX: 'yes', EARSHOT_LOG_LEVEL: 'loud' });
+    expect(problems.toSorted()).toEqual([
+      'EARSHOT_INDEX: must be on or off. Example: on',
+      'EARSHOT_LOG_LEVEL: must be debug, info, warn or error. Example: info',
+    ]);
+  });
+
+  it('is refused in one line that says how many there are and where to read about them', () => {
+    const many = refusalOf(() => loadConfig(environment({}), serveSections));
+    expect(many.code).toBe('configuration');
+    expect(many.message).toMatch(/^2 problems .*docs\/configuration\.md/);
+    expect(refusalOf(() => configWith({ EARSHOT_LISTEN: 'x' })).message).toMatch(/^One problem /);
+  });
+});
+
+describe('a secret from a file', () => {
+  it.each([
+    ['as it is', secret, secret],
+    ['without the line break at its end', `${secret}\n`, secret],
+    ['without a line break of Windows', `${secret}\r\n`, secret],
+    ['with all but the last line break', `${secret}\n\n`, `${secret}\n`],
+    ['with its blanks', ` ${secret} `, ` ${secret} `],
+  ])('is taken %s', (_title, file, password) => {
+    expect(passwordFrom(file)).toBe(password);
+  });
+
+  it('that is empty is a problem', () => {
+    for (const text of ['\n', ''])
+      expect(refusalOf(() => passwordFrom(text)).details).toEqual([
+        'The file that EARSHOT_ENDPOINT_PASSWORD_FILE names is empty.',
+      ]);
+  });
+
+  it('that cannot be read is a problem which names variable and reason, and not the file', () => {
+    const env = { EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_ENDPOINT_PASSWORD_FILE: '/run/pw' };
+    expect(problemsWith(env)[0]).toBe(
+      'The file that EARSHOT_ENDPOINT_PASSWORD_FILE names cannot be read (ENOENT).',
+    );
+  });
+
+  it('and from the variable, too, is one too many', () => {
+    const env = { EARSHOT_ENDPOINT_PASSWORD_FILE: '/run/pw' };
+    expect(problemsWith(env, { '/run/pw': secret })[0]).toMatch(/are both set/);
+  });
+
+  it('whose name is empty is none', () => {
+    expect(configWith({ EARSHOT_ENDPOINT_PASSWORD_FILE: '' }).credentials.pairs).toHaveLength(1);
+  });
+});
+
+describe('no message holds a secret', () => {
+  const withPassword = { EARSHOT_ENDPOINT_PASSWORD: secret };
+  it.each([
+    ['when the user name is missing', { ...withPassword, EARSHOT_ENDPOINT_USERNAME: '' }, {}],
+    ['when the user name is wrong', { ...withPassword, EARSHOT_ENDPOINT_USERNAME: 'a:b' }, {}],
+    [
+      'when variable and file are both set',
+      { ...withPassword, EARSHOT_ENDPOINT_PASSWORD_FILE: 'pw' },
+      { pw: secret },
+    ],
+    ['when a name is mistyped', { EARSHOT_ENDPOINT_PASSWRD: secret }, {}],
+    [
+      'when everything is wrong',
+      {
+        ...withPassword,
+        EARSHOT_ENDPOINT_USERNAME: undefined,
+        EARSHOT_LISTEN: secret,
+        EARSHOT_PUBLIC_URL: `https://user:${secret}@earshot.example.org`,
+        EARSHOT_TLS: secret,
+        EARSHOT_LOG_LEVEL: secret,
+      },
+      {},
+    ],
+  ])('%s', (_title, env, files) => {
+    const error = refusalOf(() => configWith(env, files));
+    expect(error.details.length).toBeGreaterThan(0);
+    expect(wholeTextOf(error)).not.toContain(secret);
+  });
+});

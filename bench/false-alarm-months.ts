@@ -1,9 +1,9 @@
 /** Plays months of one subscription to the watchdog's rule of silence, and then stops it. */
-import { hourUs } from '../src/domain/completeness.ts';
+import { hourUs } from '../src/domain/coverage.ts';
 import type { Random } from '../src/sandbox/random.ts';
+import { silenceOdds } from '../src/watch/check-silence.ts';
+import { type Arrivals, type LearnedRates, learnRates } from '../src/watch/learn-rates.ts';
 import { rememberedUs } from '../src/watch/push-memory.ts';
-import { type Arrivals, type LearnedRates, learnRates } from '../src/watch/silence/learn-rates.ts';
-import { silenceOdds } from '../src/watch/silence/silence-odds.ts';
 import type { SubscriptionKind } from './false-alarm-kinds.ts';
 
 export interface MonthsPlayed {

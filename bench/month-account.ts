@@ -1,7 +1,7 @@
 /** The subscriptions of a simulated month, registered by our own command, and what they asked for over time. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { notificationDelayUs } from '../src/domain/completeness.ts';
+import { notificationDelayUs } from '../src/domain/coverage.ts';
 import type { Asked } from './month-truth.ts';
 import type { MonthWorld } from './month-world.ts';
 

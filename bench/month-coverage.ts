@@ -1,6 +1,6 @@
 /** Holds the coverage that earshot counted against the truth, hour by hour. */
 
-import { type HourCoverage, hourUs } from '../src/domain/completeness.ts';
+import { type HourCoverage, hourUs } from '../src/domain/coverage.ts';
 import type { LoggedEvent } from './month-log.ts';
 import { eventKey, hourKey, type OwedEvent } from './month-truth.ts';
 import { fateOf } from './month-verdict.ts';

@@ -1,7 +1,7 @@
 /** What the log has of events, read from its file. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { parseDate } from '../src/domain/notification-date.ts';
+import { parseDate } from '../src/domain/dates.ts';
 import type { SubscriptionEvent } from '../src/domain/subscription.ts';
 import { bodyReader } from '../src/store/bodies/body-reader.ts';
 import { databaseFileName } from '../src/store/database.ts';

@@ -1,5 +1,5 @@
 /** What the catalogue owed to subscriptions, told from the sandbox's ledger and what was asked for when. */
-import { hourUs } from '../src/domain/completeness.ts';
+import { hourUs } from '../src/domain/coverage.ts';
 import type { SubscriptionEvent } from '../src/domain/subscription.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';
 

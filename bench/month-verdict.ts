@@ -1,5 +1,5 @@
 /** Holds the log of a month against the truth: product by product, and event by event. */
-import { hourUs } from '../src/domain/completeness.ts';
+import { hourUs } from '../src/domain/coverage.ts';
 import type { LoggedEvent } from './month-log.ts';
 import { eventKey, type OwedEvent } from './month-truth.ts';
 

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Io } from '../src/cli/io.ts';
-import { maintenanceRound } from '../src/cli/maintenance-loop.ts';
-import { createReconcileRounds } from '../src/cli/reconcile/serve-reconcile.ts';
-import { type RunningReceiver, serve } from '../src/cli/serve.ts';
+import { maintenanceRound } from '../src/cli/start/maintenance.ts';
+import { createReconcileRounds } from '../src/cli/start/reconcile.ts';
+import { type RunningReceiver, serve } from '../src/cli/start/serve.ts';
 import {
   loadAccountConfig,
   loadConfig,

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { addressRanges } from './config/values.ts';
 import { AppError } from './domain/app-error.ts';
 import type { Entity } from './domain/filter-tree.ts';
-import { followLog } from './domain/follow-log.ts';
 import type {
   Cursors,
   Intake,
@@ -18,6 +17,7 @@ import type {
   Receipt,
 } from './domain/ports.ts';
 import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
+import { followLog } from './domain/streams.ts';
 import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
 import { createProbeProofCheck } from './http/probe-proof.ts';
 import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
@@ -35,6 +35,7 @@ export { geojsonFile } from './config/geojson-file.ts';
 export { defineConfig, type EarshotConfig } from './config/subscriptions-file.ts';
 export { AppError, type ErrorCode, isAppError } from './domain/app-error.ts';
 export type { Geometry } from './domain/geometry.ts';
+export type { Fault } from './domain/notification.ts';
 export type {
   Delivery,
   DriftCount,
@@ -42,7 +43,6 @@ export type {
   QuarantineEntry,
   QuarantineRow,
 } from './domain/ports.ts';
-export type { Fault } from './domain/read-notifications.ts';
 export {
   and,
   attribute,

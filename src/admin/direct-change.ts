@@ -1,10 +1,10 @@
 /** What a user does to one subscription of ours by command: pause, resume, cancel, delete. */
-import type { Registration } from '../domain/administration.ts';
+import type { Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { type AccountLimits, requireRoomToRun } from './plan/fit-plan.ts';
-import { sortAccount } from './plan/ownership.ts';
-import { gapOf, historyEntry, nowRunning, type StepWorld } from './plan/step-world.ts';
-import type { CatalogueSubscription } from './service/catalogue-subscription.ts';
+import { type AccountLimits, requireRoomToRun } from './fit-plan.ts';
+import { sortAccount } from './plan.ts';
+import { gapOf, historyEntry, nowRunning, type StepWorld } from './plan-context.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
 
 type World = Pick<StepWorld, 'client' | 'administration' | 'publicUrl' | 'nowUs'> & {
   limits: AccountLimits;

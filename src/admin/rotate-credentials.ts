@@ -1,13 +1,15 @@
 /** Gives the catalogue new endpoint credentials, while the receiver accepts the old and the new. */
-import type { Administration, DeliveryMark, Registration } from '../domain/administration.ts';
+import type { Administration, DeliveryMark, Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { defaultSubscriptionName, endpointOf } from '../domain/subscription.ts';
-import type { ProbeEndpoint } from './endpoint/endpoint-probe.ts';
-import { digestCredentials, isDigestOf } from './plan/credentials-digest.ts';
-import { sortAccount } from './plan/ownership.ts';
-import { historyEntry } from './plan/step-world.ts';
-import type { CatalogueSubscription } from './service/catalogue-subscription.ts';
-import type { EndpointCredentials, SubscriptionClient } from './service/subscription-client.ts';
+import type { ProbeEndpoint } from './endpoint-probe.ts';
+import { sortAccount } from './plan.ts';
+import { digestCredentials, historyEntry, isDigestOf } from './plan-context.ts';
+import type {
+  CatalogueSubscription,
+  EndpointCredentials,
+  SubscriptionClient,
+} from './subscription-client.ts';
 
 export interface RotationWorld {
   client: SubscriptionClient;

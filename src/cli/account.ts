@@ -1,24 +1,22 @@
 /** Opens what commands work with that look at or change the catalogue account. */
-import type { ProbeEndpoint } from '../admin/endpoint/endpoint-probe.ts';
-import type { AccountWorld } from '../admin/plan/carry-out-plan.ts';
+
+import { createAccessTokens } from '../admin/access-tokens.ts';
+import type { AccountWorld } from '../admin/carry-out-plan.ts';
+import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
 import {
   createSubscriptionClient,
   type EndpointCredentials,
-} from '../admin/service/subscription-client.ts';
-import { createAccessTokens } from '../admin/session/access-tokens.ts';
-import type { CompleteAccountConfig } from '../config/config.ts';
+} from '../admin/subscription-client.ts';
+import { type CompleteAccountConfig, loadAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import { openStore, type Store } from '../store/store.ts';
-import type { Io } from './io.ts';
-import { newCredentials } from './new-credentials.ts';
-import { probeTrusting } from './probe-trusting.ts';
-import { createServiceClock } from './service-clock.ts';
-import { createStoppableFetch } from './stoppable-fetch.ts';
+import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
 
 /** Another command may be in the middle of a change: this long nothing is said of it. */
 const lockPatienceMs = 1_000;
+
 const lockWaitMs = 60_000;
 
 export interface OpenedAccount {
@@ -62,7 +60,7 @@ export function accountWorld(
 }
 
 /** What a command does with the account. */
-export interface AccountUse {
+interface AccountUse {
   /** Only looks: then no other command is waited for. */
   readOnly?: boolean;
   /** Gives the catalogue credentials, so that there must be some. */
@@ -161,4 +159,42 @@ function noCredentials(): AppError {
     advice:
       '`earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
   });
+}
+
+/** Reads the configuration, holds the account while `use` runs. */
+export async function withAccount(
+  io: Io,
+  how: AccountUse,
+  use: (account: OpenedAccount) => Promise<void>,
+): Promise<void> {
+  const config = loadAccountConfig(io);
+  const account = await openAccount(config, io, how);
+  try {
+    await use(account);
+  } finally {
+    await account.close();
+  }
+}
+
+/** A pair that nobody has guessed or used: 256 random bits, no colon. */
+export function newCredentials({ newSecret }: Pick<Io, 'newSecret'>): EndpointCredentials {
+  return { username: `earshot-${newSecret().slice(0, 8)}`, password: newSecret() };
+}
+
+/** Without a file, only the public authorities are trusted. Throws `configuration` for one that cannot be read. */
+export function probeTrusting(
+  file: string | undefined,
+  { readFile }: Pick<Io, 'readFile'>,
+): ProbeEndpoint {
+  if (file === undefined) return createEndpointProbe({});
+  let pem: string;
+  try {
+    pem = readFile(file);
+  } catch (cause) {
+    throw new AppError('configuration', `EARSHOT_PROBE_CA names ${file}, which cannot be read.`, {
+      advice: 'Name a PEM file, or unset it.',
+      cause,
+    });
+  }
+  return createEndpointProbe({ extraCaPems: [pem] });
 }

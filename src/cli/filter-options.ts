@@ -1,12 +1,11 @@
 /** The options that choose rows of the log, shared by the commands that read it. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type NotificationQuery, namePatternMax } from '../domain/ports.ts';
-import { printable } from '../domain/printable.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
-import { painter } from './colour.ts';
+import { printable } from '../domain/text.ts';
+import { readTime, sinceOption, untilOption } from './flags.ts';
 import type { Io } from './io.ts';
-import { sinceOption, untilOption } from './shared-flags.ts';
-import { readTime } from './time-argument.ts';
+import { painter } from './output.ts';
 
 export interface FilterFlags {
   ackId?: string;

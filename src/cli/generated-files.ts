@@ -1,6 +1,6 @@
 /** The pages that are written from the program's own tables: path in the project -> text. */
 import { variableRows } from '../config/variables.ts';
-import { metricsPage } from '../console/metrics/metrics-page.ts';
+import { metricsPage } from '../console/metrics/metric-table.ts';
 import { commandLinePage } from './command-reference.ts';
 import type { Io, Output } from './io.ts';
 import { createProgram } from './program.ts';

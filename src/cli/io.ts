@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, errorText } from '../domain/app-error.ts';
 
 /** A stream for people or programs. */
@@ -132,4 +133,72 @@ function loadEnvironmentFile(): ReadonlySet<string> {
     );
     process.exit(2);
   }
+}
+
+/** Resolves when the signal is aborted. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Resolves after a time, or at once when the signal is aborted. Never rejects. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(ms, undefined, { signal });
+  } catch {
+    // Aborted: the caller looks at the signal next.
+  }
+}
+
+/** Rejects with `cancelled` once the signal is aborted, for requests in hand and for new ones. */
+export function createStoppableFetch(io: Pick<Io, 'fetch' | 'signal'>): typeof fetch {
+  const { fetch: send, signal } = io;
+  return async (input, init) => {
+    if (signal.aborted) throw stopped();
+    const own = typeof input === 'object' && 'signal' in input ? input.signal : init?.signal;
+    const signals = own ? [signal, own] : [signal];
+    try {
+      return await send(input, { ...init, signal: AbortSignal.any(signals) });
+    } catch (error) {
+      throw signal.aborted ? stopped() : error;
+    }
+  };
+}
+
+function stopped(): AppError {
+  return new AppError(
+    'cancelled',
+    'Stopped. What was done is kept; the same command goes on from there.',
+  );
+}
+
+interface ServiceClock {
+  /** Microseconds since 1970, UTC, as the service said last; our own time before it said anything. */
+  nowUs: () => number;
+  /** A `fetch` that reads the time off each answer. */
+  fetch: typeof fetch;
+}
+
+/** `Date` has whole seconds and an answer takes its time: a smaller difference is none. */
+const toleranceUs = 5_000_000;
+
+/** Follows the `Date` header of a service's answers (RFC 9110, 6.6.1). */
+export function createServiceClock(own: {
+  nowUs: () => number;
+  fetch: typeof fetch;
+}): ServiceClock {
+  let offsetUs = 0;
+  return {
+    nowUs: () => own.nowUs() + offsetUs,
+    fetch: async (...request) => {
+      const response = await own.fetch(...request);
+      const dateMs = Date.parse(response.headers.get('date') ?? '');
+      if (Number.isNaN(dateMs)) return response;
+      const differenceUs = dateMs * 1000 - own.nowUs();
+      offsetUs = Math.abs(differenceUs) < toleranceUs ? 0 : differenceUs;
+      return response;
+    },
+  };
 }

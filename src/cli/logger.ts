@@ -1,9 +1,9 @@
 /** The program's log: JSON lines for machines, short lines for a person at a terminal. */
 import { type Logger as PinoLogger, pino, stdSerializers } from 'pino';
 import { AppError, errorText } from '../domain/app-error.ts';
-import { printable } from '../domain/printable.ts';
-import { painter } from './colour.ts';
+import { printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
+import { painter } from './output.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 

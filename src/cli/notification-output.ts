@@ -1,15 +1,14 @@
 /** The rows of the log as people and programs get them: table, JSON, NDJSON, CSV. */
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../domain/app-error.ts';
-import { jsonOf } from '../domain/json-of.ts';
 import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
+import { jsonOf } from '../domain/text.ts';
 import { type ProductRecord, recordIn } from '../filter/record-parts.ts';
 import { factsOfRecord } from '../store/products/product-rows.ts';
 import type { Output } from './io.ts';
-import { type ProductCells, productCells, toShortMinute } from './products/product-cells.ts';
-import { type Column, chosenColumns, printTable } from './table.ts';
-import { writeForeign, writeOut } from './write-out.ts';
+import { type Column, chosenColumns, printTable, writeForeign, writeOut } from './output.ts';
+import { type ProductCells, productCells, toShortMinute } from './product-cells.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];

@@ -1,9 +1,9 @@
 /** Shows a plan as a difference that a person can read, or as JSON. */
-import type { AccountLimits } from '../admin/plan/fit-plan.ts';
-import type { Plan, PlanStep, ReplacementWay } from '../admin/plan/plan.ts';
-import { printable } from '../domain/printable.ts';
+import type { AccountLimits } from '../admin/fit-plan.ts';
+import type { Plan, PlanStep, ReplacementWay } from '../admin/plan.ts';
 import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
-import type { painter } from './colour.ts';
+import { printable } from '../domain/text.ts';
+import type { painter } from './output.ts';
 
 type Paint = ReturnType<typeof painter>;
 

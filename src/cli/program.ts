@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import { likelyNames } from '../filter/hints/nearest-name.ts';
 import { asCalled } from './called-as.ts';
+import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
-import { addCommonFlags, dataDirOf, refuseEmptySpan } from './shared-flags.ts';
 
 /** In the order of the help text. */
 const loaders = {

@@ -2,7 +2,7 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { kill } from 'node:process';
 import type { Readable, Writable } from 'node:stream';
-import type { ProgramEnd, RunProgram } from '../domain/run-program.ts';
+import type { ProgramEnd, RunProgram } from '../host/run-program.ts';
 import type { Io } from './io.ts';
 
 /** Characters of its standard output, and of its standard error, that are kept: the last ones. */

@@ -1,13 +1,11 @@
 /** Runs one command line and tells its exit code: all of the program that a test needs. */
-
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
-import { AppError, errorText, isAppError } from '../domain/app-error.ts';
-import { printable } from '../domain/printable.ts';
+import { AppError, type ErrorCode, errorText, isAppError } from '../domain/app-error.ts';
+import { printable } from '../domain/text.ts';
 import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
 import { nameCalledIn, namingCommands } from './called-as.ts';
-import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { createProgram } from './program.ts';
 
@@ -63,3 +61,29 @@ function explain(error: unknown): string {
   const lines = `${text}${cause}`.split('\n').map(printable);
   return `earshot: this is a fault of the program; please report it.\n${lines.join('\n')}\n`;
 }
+
+const exitCodes = {
+  done: 0,
+  failed: 1,
+  /** Wrong usage or configuration: the same call can never work. */
+  usage: 2,
+  /** `--check` has found that something is not as wanted. */
+  differences: 3,
+} as const;
+
+export const exitCodeOf: Record<ErrorCode, number> = {
+  usage: exitCodes.usage,
+  configuration: exitCodes.usage,
+  invalid: exitCodes.failed,
+  unauthorized: exitCodes.failed,
+  not_found: exitCodes.failed,
+  wrong_method: exitCodes.failed,
+  conflict: exitCodes.failed,
+  too_large: exitCodes.failed,
+  unsupported: exitCodes.failed,
+  too_many: exitCodes.failed,
+  unavailable: exitCodes.failed,
+  differences: exitCodes.differences,
+  cancelled: exitCodes.failed,
+  internal: exitCodes.failed,
+};

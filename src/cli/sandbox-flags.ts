@@ -10,8 +10,8 @@ import {
   realisticFaults,
 } from '../sandbox/delivery/faults.ts';
 import type { SandboxOptions } from '../sandbox/sandbox-options.ts';
+import { lengthOfTimeUs } from './flags.ts';
 import type { Io } from './io.ts';
-import { lengthOfTimeUs } from './time-argument.ts';
 
 /** Name and password of the account when no variable says otherwise. */
 export const accountDefault = 'sandbox';

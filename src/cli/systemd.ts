@@ -1,11 +1,11 @@
 /** Tells systemd how the service is: ready, alive, stopping (sd_notify(3)), with its own tool. */
 import { execFile } from 'node:child_process';
 import type { Intake, Logger } from '../domain/ports.ts';
-import type { Io } from './io.ts';
-import { pause } from './until-aborted.ts';
+import { type Io, pause } from './io.ts';
 
 /** One run of `systemd-notify` may take this long: systemd itself may be busy at boot. */
 const notifyTimeoutMs = 10_000;
+
 /** Less than the store's own 30 s, so that a call which nobody answers shows as what it is. */
 const storeTimeoutMsMax = 10_000;
 

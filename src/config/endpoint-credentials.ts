@@ -5,8 +5,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
-import { jsonOf } from '../domain/json-of.ts';
-import { readOwnerOnly, writeOwnerOnly } from '../domain/owner-only-file.ts';
+import { jsonOf } from '../domain/text.ts';
+import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import type { Reader } from './load.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** Reads the environment against the table of variables, and collects all problems before it reports any. */
 import type { z } from 'zod';
 import { AppError, withAdvice } from '../domain/app-error.ts';
-import { editDistance } from '../domain/edit-distance.ts';
+import { editDistance } from '../domain/text.ts';
 import {
   type Value,
   type Variable,

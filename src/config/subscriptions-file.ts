@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
-import { printable } from '../domain/printable.ts';
 import { sinkNamePattern } from '../domain/sinks.ts';
 import {
   type DesiredSubscription,
@@ -16,8 +15,13 @@ import {
   subscriptionNamePattern,
   wantedStatuses,
 } from '../domain/subscription.ts';
-import { digestWindows } from '../domain/summaries.ts';
-import { plainSummaryRule, type SummaryRule, summaryRuleKinds } from '../domain/summary-rule.ts';
+import {
+  digestWindows,
+  plainSummaryRule,
+  type SummaryRule,
+  summaryRuleKinds,
+} from '../domain/summaries.ts';
+import { printable } from '../domain/text.ts';
 import { nearestName } from '../filter/hints/nearest-name.ts';
 import { sinkFields, sinkSchema } from './sink-schema.ts';
 import { filterSchema } from './values.ts';

@@ -1,7 +1,7 @@
 /** The rules of `earshot.config.ts` on summaries; not in `subscriptions-file.ts`, as they load the filter language. */
 import { join } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
-import type { SummaryRule } from '../domain/summary-rule.ts';
+import type { SummaryRule } from '../domain/summaries.ts';
 import { filterErrors, filterFindings, type PlacedFinding } from './sinks.ts';
 import { faultsOf, readConfigFile, subscriptionsFileName } from './subscriptions-file.ts';
 

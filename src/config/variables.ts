@@ -1,6 +1,6 @@
 /** The one table of variables, by section: name, meaning, schema, default. */
 import { z } from 'zod';
-import { summaryRuleKinds } from '../domain/summary-rule.ts';
+import { summaryRuleKinds } from '../domain/summaries.ts';
 import * as values from './values.ts';
 
 /** One row. The schema reads the variable's text; `default` is a text too. */

@@ -1,7 +1,7 @@
 /** One row of the table of API routes: what it takes and gives, for the server and for OpenAPI alike. */
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import { parseDate } from '../domain/notification-date.ts';
+import { parseDate } from '../domain/dates.ts';
 
 /** What a route answers with; `headers` come on top of the usual ones. */
 export interface ApiAnswer<Body = object> {

@@ -1,7 +1,7 @@
 /** `/api/notifications`: what was received, notification by notification. */
 import { z } from 'zod';
+import { parseDate } from '../domain/dates.ts';
 import { toNotificationJson } from '../domain/json-rows.ts';
-import { parseDate } from '../domain/notification-date.ts';
 import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
 import {
   type ApiRoute,
@@ -13,10 +13,9 @@ import {
   timeField,
   withParameter,
 } from './api-route.ts';
-import { collect } from './collect.ts';
 
 /** The fields of the command line's JSON rows, in their order. */
-export const notificationFields = z.object({
+const notificationFields = z.object({
   position: z.int().describe('Its place in the log; later ones have higher places.'),
   ackId: z.string().nullable(),
   productId: z.string(),
@@ -89,4 +88,14 @@ export function notificationsRoute(log: NotificationLog): ApiRoute {
 
 function dateUs(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDate(text)?.us;
+}
+
+/** All of a stream, unless the signal ends it before. */
+export async function collect<Row>(rows: AsyncIterable<Row>, signal: AbortSignal): Promise<Row[]> {
+  const collected: Row[] = [];
+  for await (const row of rows) {
+    signal.throwIfAborted();
+    collected.push(row);
+  }
+  return collected;
 }

@@ -1,7 +1,7 @@
 /** The paths below `/odata/v1`, answered from the index as the catalogue does. */
 import type { Context } from 'hono';
+import { formatDateUs } from '../domain/dates.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
-import { formatDateUs } from '../domain/notification-date.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
 import { attributesOf } from '../filter/attribute-names.ts';
 import { listAnswer, recordAnswer } from '../filter/odata/answer.ts';
@@ -19,11 +19,8 @@ import {
   unknownProduct,
 } from '../filter/odata/product-path.ts';
 import { type QueryOptions, readQueryOptions, skipMax } from '../filter/odata/query-options.ts';
-import { askedUrl } from './asked-url.ts';
-import { nothingThere, odataPath, odataRefusal } from './console-errors.ts';
-import { jsonAnswer } from './json-answer.ts';
-import { cursorText, readCursor } from './page-cursor.ts';
-import { readProductPage } from './product-page.ts';
+import { askedUrl, jsonAnswer, nothingThere, odataPath, odataRefusal } from './errors.ts';
+import { cursorText, readCursor, readProductPage } from './product-page.ts';
 
 /** For the list of paths. */
 export const odataPaths = [

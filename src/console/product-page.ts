@@ -1,8 +1,8 @@
 /** One page of products, with all that an answer needs. */
 import type { FoundProduct, ProductKey, ProductQuery, Products } from '../domain/products.ts';
-import { collect } from './collect.ts';
+import { collect } from './notifications-route.ts';
 
-export interface ProductPage {
+interface ProductPage {
   found: FoundProduct[];
   /** Where the next page begins; null when there is none. */
   next: ProductKey | null;
@@ -39,4 +39,18 @@ async function lagHeaders(products: Products): Promise<Record<string, string>> {
   const { indexedPosition, lastPosition } = await products.indexState();
   const lag = lastPosition - indexedPosition;
   return lag > 0 ? { [lagHeader]: String(lag) } : {};
+}
+
+/** Letters that stand for themselves in a URL; good for the order that it was made with. */
+export function cursorText({ value, position }: ProductKey): string {
+  return `${value ?? 'null'}_${position}`;
+}
+
+/** Null for a text that no page of ours ever gave. */
+export function readCursor(text: string): ProductKey | null {
+  const [, value, position] = /^(null|-?\d{1,16})_(\d{1,16})$/.exec(text) ?? [];
+  if (value === undefined || position === undefined) return null;
+  const key = { value: value === 'null' ? null : Number(value), position: Number(position) };
+  const isSafe = Number.isSafeInteger(key.position) && Number.isSafeInteger(key.value ?? 0);
+  return isSafe ? key : null;
 }

@@ -13,8 +13,7 @@ import {
   type Products,
   productOrders,
 } from '../domain/products.ts';
-import type { SummaryReader, SummaryText } from '../domain/summaries.ts';
-import { toTextJson } from '../domain/summary-rows.ts';
+import { type SummaryReader, type SummaryText, toTextJson } from '../domain/summaries.ts';
 import { parseBoundingBox } from '../filter/bounding-box.ts';
 import { intersects } from '../filter/builder.ts';
 import { requireFilter } from '../filter/check.ts';
@@ -29,8 +28,7 @@ import {
   timeField,
   withParameter,
 } from './api-route.ts';
-import { cursorText, readCursor } from './page-cursor.ts';
-import { lagHeader, readProductPage } from './product-page.ts';
+import { cursorText, lagHeader, readCursor, readProductPage } from './product-page.ts';
 import { textField } from './summaries-route.ts';
 
 /** The columns of the index; null where the record does not say. */

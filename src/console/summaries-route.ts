@@ -1,8 +1,12 @@
 /** `/api/summaries`: what was written about what arrived. */
 import { z } from 'zod';
-import { parseDate } from '../domain/notification-date.ts';
-import { type SummaryReader, summaryKinds, summaryStates } from '../domain/summaries.ts';
-import { toSummaryJson } from '../domain/summary-rows.ts';
+import { parseDate } from '../domain/dates.ts';
+import {
+  type SummaryReader,
+  summaryKinds,
+  summaryStates,
+  toSummaryJson,
+} from '../domain/summaries.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -13,7 +17,7 @@ import {
   timeField,
   withParameter,
 } from './api-route.ts';
-import { collect } from './collect.ts';
+import { collect } from './notifications-route.ts';
 
 /** A text as it stands beside a product. Texts are plain: escape them where markup is read. */
 export const textField = z.object({

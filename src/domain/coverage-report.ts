@@ -5,7 +5,17 @@
  * subscription was registered. Each is pushed, late, recovered or missing. Of an hour that was not compared, no count
  * is known: its counts are 0, and no share is given.
  */
-import { type Definition, type HourCoverage, hourUs, settlingUs } from './completeness.ts';
+
+import { isAppError } from './app-error.ts';
+import {
+  type CompletenessReader,
+  type Definition,
+  type HourCoverage,
+  hourUs,
+  settlingUs,
+} from './coverage.ts';
+import { formatDateUs } from './dates.ts';
+import type { DelayPercentiles, Products, SubscriptionDelays } from './products.ts';
 import { sortedEvents } from './subscription.ts';
 
 /** The state of an hour; the worst that holds. */
@@ -20,13 +30,15 @@ export const hourStates = [
   'quiet', // complete: there was no event
   'pushed', // complete: all was pushed in time
 ] as const;
+
 export type HourState = (typeof hourStates)[number];
 
 /** How much of the hours that are due has been compared. */
 export const comparedStates = ['not-compared', 'partly-compared', 'compared'] as const;
-export type ComparedState = (typeof comparedStates)[number];
 
-export interface CoverageCounts {
+type ComparedState = (typeof comparedStates)[number];
+
+interface CoverageCounts {
   expected: number;
   pushed: number;
   late: number;
@@ -56,7 +68,7 @@ export interface CoverageSummary extends CoverageCounts {
   told: number | null;
 }
 
-export interface SubscriptionCoverage extends CoverageSummary {
+interface SubscriptionCoverage extends CoverageSummary {
   /** One for each hour of the report, oldest first. */
   hours: ReportedHour[];
 }
@@ -213,5 +225,116 @@ export function sumCoverage(
     pendingHours: hours('pendingHours'),
     nextDueAtUs: due.length === 0 ? null : Math.min(...due),
     ...sharesOf(counts, comparedHours),
+  };
+}
+
+interface CoverageQuestion {
+  sinceUs: number;
+  untilUs: number;
+  subscription?: string | undefined;
+  nowUs: number;
+}
+
+export interface CoverageReport {
+  sinceUs: number;
+  untilUs: number;
+  subscriptions: SubscriptionCoverage[];
+  /** Null without a product index. */
+  delays: SubscriptionDelays[] | null;
+}
+
+/** Whole hours that hold the window. Rejects with `unavailable` when the store cannot be read. */
+export async function readCoverage(
+  {
+    completeness,
+    products,
+  }: { completeness: CompletenessReader; products: Pick<Products, 'delays'> },
+  question: CoverageQuestion,
+  signal?: AbortSignal,
+): Promise<CoverageReport> {
+  const { untilUs, subscription } = question;
+  const sinceUs = hourOf(question.sinceUs);
+  const [subscriptions, delays] = await Promise.all([
+    readSubscriptionCoverage(completeness, question),
+    products.delays({ sinceUs, untilUs, subscription }, signal).catch(unlessThereIsNone),
+  ]);
+  return { sinceUs, untilUs, subscriptions, delays };
+}
+
+/** The same without delays. */
+export async function readSubscriptionCoverage(
+  completeness: CompletenessReader,
+  { sinceUs, untilUs, subscription, nowUs }: CoverageQuestion,
+): Promise<SubscriptionCoverage[]> {
+  const window = { sinceUs: hourOf(sinceUs), untilUs };
+  const [all, hours, wholeSinceUs] = await Promise.all([
+    completeness.definitions(),
+    completeness.coverage({ ...window, subscription }),
+    completeness.wholeSinceUs(),
+  ]);
+  const definitions = all.filter(
+    (one) => subscription === undefined || one.subscription === subscription,
+  );
+  return reportCoverage({ ...window, definitions, hours, wholeSinceUs, nowUs });
+}
+
+function unlessThereIsNone(error: unknown): null {
+  if (isAppError(error, 'unavailable')) return null;
+  throw error;
+}
+
+/**
+ * Times ISO 8601 UTC, shares 0 to 1, delays in seconds; null is not known. `delays` are of what was received
+ * within the report; null without a product index.
+ */
+export function toCoverageJson(
+  { sinceUs, untilUs, subscriptions, delays }: CoverageReport,
+  comparisonOff: string | null,
+) {
+  return {
+    since: formatDateUs(sinceUs),
+    until: formatDateUs(untilUs),
+    comparison: toComparisonJson(comparisonOff),
+    missing: subscriptions.reduce((sum, { missing }) => sum + missing, 0),
+    subscriptions: subscriptions.map(({ hours, ...summary }) => ({
+      ...toSummaryJson(summary, comparisonOff),
+      hours: hours.map(({ hourUs, ...hour }) => ({ hour: formatDateUs(hourUs), ...hour })),
+      delays: delaysOf(delays?.find((one) => one.subscription === summary.subscription)),
+    })),
+  };
+}
+
+/** Whether the receiver compares automatically, and why not. */
+export function toComparisonJson(comparisonOff: string | null) {
+  return { automatic: comparisonOff === null, reason: comparisonOff };
+}
+
+/** Without automatic comparison, nothing says when the next one runs. */
+export function toSummaryJson(
+  { nextDueAtUs, ...counts }: CoverageSummary,
+  comparisonOff: string | null,
+) {
+  const isAwaited = comparisonOff === null && nextDueAtUs !== null;
+  return { ...counts, nextComparison: isAwaited ? formatDateUs(nextDueAtUs) : null };
+}
+
+function delaysOf(delays: SubscriptionDelays | undefined) {
+  if (delays === undefined) return null;
+  return {
+    sensingToPublication: inSeconds(delays.sensingToPublication),
+    publicationToNotification: inSeconds(delays.publicationToNotification),
+    notificationToReceipt: inSeconds(delays.notificationToReceipt),
+  };
+}
+
+function inSeconds(percentiles: DelayPercentiles | null) {
+  if (percentiles === null) return null;
+  const { count, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
+  return {
+    count,
+    p50: p50Ms / 1_000,
+    p90: p90Ms / 1_000,
+    p99: p99Ms / 1_000,
+    max: maxMs / 1_000,
   };
 }

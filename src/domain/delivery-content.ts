@@ -1,6 +1,7 @@
 /** What a delivery holds, whether its body came encoded or not. */
+
+import { type Reading, readNotifications } from './notification.ts';
 import type { Delivery } from './ports.ts';
-import { type Reading, readNotifications } from './read-notifications.ts';
 
 /** Reads the content of a delivery; of one that cannot be decoded the reason is its fault. */
 export function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {

@@ -1,5 +1,5 @@
 /** What makes two notifications the same one. */
-import type { CatalogueEvent } from './completeness.ts';
+import type { CatalogueEvent } from './coverage.ts';
 import type { Notification } from './notification.ts';
 
 /**

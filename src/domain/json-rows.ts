@@ -1,5 +1,5 @@
 /** Rows as programs get them, from the command line and the private listener alike (design, section 4). */
-import { formatDateUs } from './notification-date.ts';
+import { formatDateUs } from './dates.ts';
 import type { NotificationRow } from './ports.ts';
 import type { FoundProduct, ProductRow } from './products.ts';
 

@@ -6,7 +6,7 @@
  * part that works through the log; its *cursor* is the position it has finished. The *quarantine*
  * keeps bodies that are not notifications. All times are microseconds since 1970, UTC.
  */
-import type { Fault } from './read-notifications.ts';
+import type { Fault } from './notification.ts';
 
 /** One request body as it came, with what the receiver knows about it. */
 export interface Delivery {
@@ -199,4 +199,19 @@ export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+}
+
+export interface CommitFacts {
+  /** From reading the bodies until all of it was on disk. */
+  durationSeconds: number;
+  deliveries: number;
+  /** Of the first notification in it that tells of a created product; null when there is none. */
+  publicationDelay: PublicationDelay | null;
+}
+
+/** How long after its publication a product was told of. */
+export interface PublicationDelay {
+  /** The name in the URL path. */
+  subscription: string | null;
+  seconds: number;
 }

@@ -5,6 +5,9 @@
  * becomes an *item*, which waits until the sink has taken it; one that the sink refuses for good is a *dead
  * letter*. A *replay* hands over a part of the log once more. All times are microseconds since 1970, UTC.
  */
+
+import { AppError } from './app-error.ts';
+import { shortDateUs } from './dates.ts';
 import type { SubscriptionEvent } from './subscription.ts';
 
 /** The form of a sink's name; also part of its reader's name. */
@@ -208,4 +211,12 @@ export interface Sinks extends SinkReader {
   addReplay(
     replay: Omit<Replay, 'id' | 'position' | 'endedAtUs'> & { afterPosition: number },
   ): Promise<Replay>;
+}
+
+export function unfinishedReplay({ id, sink, requestedAtUs }: Replay): AppError {
+  return new AppError(
+    'conflict',
+    `Replay ${id}, asked for at ${shortDateUs(requestedAtUs)} (UTC), hands the same over to ${sink}, and has not finished.`,
+    { advice: 'It goes on by itself while the receiver runs: `earshot sinks list`.' },
+  );
 }

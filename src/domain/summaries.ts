@@ -5,11 +5,13 @@
  * of the exact request it answered (its *key*), so that the same request about the same subject is never sent
  * twice. The *template* is the plain text made from the facts alone. Times are microseconds since 1970, UTC.
  */
+import { formatDateUs } from './dates.ts';
 
 /** The name of the cursor with which the log is read. */
 export const summaryReader = 'summaries';
 
 export const summaryKinds = ['product', 'digest'] as const;
+
 export type SummaryKind = (typeof summaryKinds)[number];
 
 /**
@@ -17,6 +19,7 @@ export type SummaryKind = (typeof summaryKinds)[number];
  * model, or with the template where no model is configured; `failed` for good; `dropped` by a rule.
  */
 export const summaryStates = ['waiting', 'asking', 'done', 'failed', 'dropped'] as const;
+
 export type SummaryState = (typeof summaryStates)[number];
 
 /**
@@ -31,6 +34,7 @@ export const summaryWaitMaxUs = {
 } as const;
 
 export const digestWindows = ['hour', 'day', 'week'] as const;
+
 export type DigestWindow = (typeof digestWindows)[number];
 
 /** Which notifications a digest tells of. */
@@ -251,4 +255,97 @@ export interface Summaries extends SummaryReader {
   retry(options: { ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
   /** Drops waiting jobs, with the reason: those named, or all. Resolves with how many. */
   drop(options: { ids: readonly number[] | 'all' }): Promise<number>;
+}
+
+/** The fields of a row in every machine-readable form, in this order. */
+export const summaryFields = [
+  'kind',
+  'productId',
+  'productName',
+  'text',
+  'model',
+  'verified',
+  'createdAt',
+  'error',
+  'id',
+  'state',
+  'subscription',
+  'doubts',
+  'attempts',
+  'requestedAt',
+  'nextTryAt',
+  'receivedFrom',
+  'receivedUntil',
+  'collection',
+  'area',
+  'filter',
+] as const;
+
+/** Times ISO 8601 UTC; what is not there is null. `model` null: the text is made of the facts alone. */
+export function toSummaryJson(row: SummaryRow) {
+  const time = (us: number | null | undefined) => (us == null ? null : formatDateUs(us));
+  const { text, scope } = row;
+  return {
+    kind: row.kind,
+    productId: row.productId,
+    productName: row.productName,
+    text: text?.text ?? null,
+    model: text?.model ?? null,
+    verified: text?.verified ?? null,
+    createdAt: time(text?.createdAtUs),
+    error: row.error,
+    id: row.id,
+    state: row.state,
+    subscription: row.subscription,
+    doubts: [...(text?.doubts ?? [])],
+    attempts: row.attempts,
+    requestedAt: formatDateUs(row.requestedAtUs),
+    nextTryAt: time(row.nextTryAtUs),
+    receivedFrom: time(scope?.fromUs),
+    receivedUntil: time(scope?.untilUs),
+    collection: scope?.collection ?? null,
+    area: scope?.area ?? null,
+    filter: scope?.filter ?? null,
+  } satisfies Record<(typeof summaryFields)[number], unknown>;
+}
+
+/** A text as it stands beside a product. */
+export function toTextJson({ text, model, verified, createdAtUs }: SummaryText) {
+  return { text, model, verified, createdAt: formatDateUs(createdAtUs) };
+}
+
+export const summaryRuleKinds = ['off', 'each', 'digest'] as const;
+
+export type SummaryRuleKind = (typeof summaryRuleKinds)[number];
+
+/** A part of what arrives, by the user's own word for it. */
+interface SummaryArea {
+  /** 1 to 60 printable characters. */
+  name: string;
+  /** A `$filter` expression of `Products`; blank for every product. */
+  filter: string;
+}
+
+export type SummaryRule =
+  | { kind: 'off' }
+  /** One text per product that matches the filter; blank for every product. */
+  | { kind: 'each'; filter: string }
+  /** One text per window: for all, for each collection, or, where there are any, for each area. */
+  | {
+      kind: 'digest';
+      window: DigestWindow;
+      per: 'all' | 'collection';
+      areas: readonly SummaryArea[];
+    };
+
+/** A rule that says nothing but its kind: each product, and one digest of all a day. */
+export function plainSummaryRule(kind: SummaryRuleKind): SummaryRule {
+  if (kind === 'each') return { kind, filter: '' };
+  if (kind === 'digest') return { kind, window: 'day', per: 'all', areas: [] };
+  return { kind };
+}
+
+/** Whether none of them asks for a text. */
+export function areAllOff(rules: Iterable<SummaryRule>): boolean {
+  return [...rules].every(({ kind }) => kind === 'off');
 }

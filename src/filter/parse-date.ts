@@ -1,5 +1,5 @@
 /** Reads the dates of filters into microseconds. */
-import { parseDate } from '../domain/notification-date.ts';
+import { parseDate } from '../domain/dates.ts';
 
 const parts = /^(\d{4})(-\d\d-\d\d.*)$/s;
 /** The last and the first year that microseconds can hold in full are 2254 and 1685. */

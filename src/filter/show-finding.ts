@@ -1,5 +1,5 @@
 /** Shows a finding as a compiler would: the message, the filter, a caret under the place, a hint. */
-import { printable } from '../domain/printable.ts';
+import { printable } from '../domain/text.ts';
 import { cellWidth } from './cell-width.ts';
 import type { FilterFinding } from './finding.ts';
 

@@ -11,8 +11,8 @@ import {
   inflateSync,
 } from 'node:zlib';
 import { AppError } from '../domain/app-error.ts';
+import type { Fault } from '../domain/notification.ts';
 import type { EncodedBody } from '../domain/ports.ts';
-import type { Fault } from '../domain/read-notifications.ts';
 
 /** For `Accept-Encoding` in the answer to any other. */
 export const knownEncodings = 'gzip, deflate, br';

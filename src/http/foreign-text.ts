@@ -1,5 +1,5 @@
 /** Makes words of another service safe to pass on: no secret of ours, nothing that moves a cursor. */
-import { printable } from '../domain/printable.ts';
+import { printable } from '../domain/text.ts';
 
 /** What stands where a secret stood, or where a text was cut. */
 const ellipsis = '…';

@@ -1,7 +1,7 @@
 /** The HTTP client for services of others: bounded in time, size and tries; follows no redirect. */
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
-import { jsonOf } from '../domain/json-of.ts';
+import { jsonOf } from '../domain/text.ts';
 import { type BodiesRead, createBoundedFetch } from './bounded-fetch.ts';
 import { networkFacts } from './network-fault.ts';
 

@@ -2,8 +2,8 @@
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { AppError, errorText } from '../domain/app-error.ts';
+import type { Fault } from '../domain/notification.ts';
 import type { Intake, Receipt } from '../domain/ports.ts';
-import type { Fault } from '../domain/read-notifications.ts';
 import { knownEncodings } from '../http/content-encoding.ts';
 import { problemResponse, statusOf } from '../http/problem.ts';
 import { createBodyReader } from '../http/read-body.ts';

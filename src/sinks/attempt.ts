@@ -2,10 +2,8 @@
 import { errorText, isAppError } from '../domain/app-error.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import type { SinkDefinition, SinkItem } from '../domain/sinks.ts';
-import { type HandOver, handOverOf } from './hand-over-document.ts';
-import { recordOf } from './record-of.ts';
-import type { SinkWorld } from './sink-world.ts';
-import type { Target, TargetAnswer } from './target.ts';
+import { type HandOver, handOverOf, recordOf } from './document.ts';
+import type { SinkWorld, Target, TargetAnswer } from './sink.ts';
 
 /** Result of an attempt. `failed`: the delivery could not be built or attempted, which counts against its item alone. */
 export type AttemptAnswer = TargetAnswer | { kind: 'failed'; reason: string };

@@ -1,6 +1,6 @@
 /** What is remembered of the catalogue account, as SQL for one reading connection. */
 import type { Database } from 'better-sqlite3';
-import type { DeliveryMark, Gap, HistoryEntry, Registration } from '../domain/administration.ts';
+import type { DeliveryMark, Gap, HistoryEntry, Registration } from '../domain/account.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 
 type StoredGap = Omit<Gap, 'events'> & { events: string };

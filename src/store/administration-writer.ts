@@ -6,7 +6,7 @@ import type {
   HistoryEntry,
   NewGap,
   Registration,
-} from '../domain/administration.ts';
+} from '../domain/account.ts';
 import { prepareDefine } from './definition-writer.ts';
 
 /** Works inside a transaction of the caller's. */

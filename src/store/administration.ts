@@ -6,7 +6,7 @@ import type {
   Gap,
   HistoryEntry,
   Registration,
-} from '../domain/administration.ts';
+} from '../domain/account.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import type { StoreThread } from './store-thread.ts';
 

@@ -1,10 +1,9 @@
 /** What the records in bodies say of the state of their products. */
-import type { CatalogueEvent } from '../domain/completeness.ts';
+import { type CatalogueEvent, writtenEventUs } from '../domain/coverage.ts';
 import { contentOf } from '../domain/delivery-content.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
-import { writtenEventUs } from '../domain/tells-of.ts';
 import { recordIn } from '../filter/record-parts.ts';
 import { bodyDocument, dateUs } from './products/product-record.ts';
 

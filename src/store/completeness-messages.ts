@@ -1,5 +1,5 @@
 /** What the store's threads are asked about completeness. */
-import type { Completeness, CompletenessReader } from '../domain/completeness.ts';
+import type { Completeness, CompletenessReader } from '../domain/coverage.ts';
 
 type Options<Call extends keyof Completeness> = Parameters<Completeness[Call]>[0];
 

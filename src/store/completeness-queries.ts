@@ -8,7 +8,7 @@ import {
   hourUs,
   type RecoveredEvent,
   type Uptime,
-} from '../domain/completeness.ts';
+} from '../domain/coverage.ts';
 import { wholeSinceUs } from '../domain/pruning.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import type { CompletenessQuestion } from './completeness-messages.ts';

@@ -1,7 +1,7 @@
 /** Writes what it takes to know that nothing is missing. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import type { ReconcileRun, Uptime } from '../domain/completeness.ts';
+import type { ReconcileRun, Uptime } from '../domain/coverage.ts';
 import { type ChangeWriter, createChangeWriter } from './change-writer.ts';
 import type { CompletenessChange } from './completeness-messages.ts';
 import { prepareRecover } from './recover-writer.ts';

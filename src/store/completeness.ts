@@ -8,7 +8,7 @@ import type {
   ReconcileRun,
   RecoveredEvent,
   Uptime,
-} from '../domain/completeness.ts';
+} from '../domain/coverage.ts';
 import type { CompletenessChange, CompletenessQuestion } from './completeness-messages.ts';
 import type { QueryRequest, WriterRequest } from './messages.ts';
 import type { StoreThread } from './store-thread.ts';

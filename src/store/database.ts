@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import Sqlite, { type Database, type Options } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
-import { makeDirectory } from '../domain/make-directory.ts';
-import { createOwnerOnly } from '../domain/owner-only-file.ts';
+import { createOwnerOnly, makeDirectory } from '../host/files.ts';
 import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
 

@@ -1,7 +1,7 @@
 /** Remembers since when a subscription has asked for what, as registrations come and go. */
 import type { Database } from 'better-sqlite3';
-import type { AdministrationChange } from '../domain/administration.ts';
-import { notificationDelayUs } from '../domain/completeness.ts';
+import type { AdministrationChange } from '../domain/account.ts';
+import { notificationDelayUs } from '../domain/coverage.ts';
 import { sortedEvents } from '../domain/subscription.ts';
 
 interface Newest {

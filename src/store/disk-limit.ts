@@ -3,7 +3,7 @@ import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
 import type { DiskRoom } from '../domain/disk-room.ts';
-import { sizeText } from '../domain/size-text.ts';
+import { sizeText } from '../domain/text.ts';
 import type { WriterRequest } from './messages.ts';
 
 /** Kept unless told otherwise: so much, and of a small disk no more than this share. */

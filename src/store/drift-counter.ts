@@ -1,6 +1,6 @@
 /** Counts drift shapes during a transaction and writes the sums at its end. */
 import type { Database } from 'better-sqlite3';
-import type { DriftShape } from '../domain/drift.ts';
+import type { DriftShape } from '../domain/notification.ts';
 
 /** Names of fields come from outside; beyond this many shapes, new ones share a row. */
 const shapesMax = 200;

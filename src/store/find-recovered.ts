@@ -1,7 +1,6 @@
 /** Finds the row of an event that was recovered. */
 import type { Database } from 'better-sqlite3';
-import type { CatalogueEvent } from '../domain/completeness.ts';
-import { millisecondOf } from '../domain/tells-of.ts';
+import { type CatalogueEvent, millisecondOf } from '../domain/coverage.ts';
 
 /**
  * The function returns the key of the row, which is that of a push where one came late; undefined where there

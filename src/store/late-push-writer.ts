@@ -1,10 +1,9 @@
 /** Recognises a push of an event that was recovered already, and counts it on the row of that event. */
 import type { Database } from 'better-sqlite3';
-import { hourUs } from '../domain/completeness.ts';
+import { hourUs, millisecondOf, tellsOf } from '../domain/coverage.ts';
 import { contentOf } from '../domain/delivery-content.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
-import { millisecondOf, tellsOf } from '../domain/tells-of.ts';
 import type { BodyState } from './body-state.ts';
 
 /** A recovered event that no push has told of. */

@@ -1,5 +1,5 @@
 /** Removes files that killed processes have left: an unfinished backup, an unfinished index, and older indexes. */
-import type { LockName } from '../domain/administration.ts';
+import type { LockName } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { removeUnfinished, unfinishedBackup } from './backups/backup-target.ts';
 import { createTakeLock } from './process-lock.ts';

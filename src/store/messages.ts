@@ -1,9 +1,8 @@
 /** What the store's threads are asked, and how they answer. */
-import type { AdministrationChange, DeliveryMark } from '../domain/administration.ts';
+import type { AdministrationChange, DeliveryMark } from '../domain/account.ts';
 import type { ErrorCode } from '../domain/app-error.ts';
 import type { BackupRun } from '../domain/backups.ts';
-import type { CommitFacts } from '../domain/commit-facts.ts';
-import type { Delivery, NotificationQuery } from '../domain/ports.ts';
+import type { CommitFacts, Delivery, NotificationQuery } from '../domain/ports.ts';
 import type { AlertChange, AlertQuestion } from './alert-messages.ts';
 import type { CompletenessChange, CompletenessQuestion } from './completeness-messages.ts';
 import type { PruneQuestion, PruneStepOptions } from './pruning/prune-messages.ts';

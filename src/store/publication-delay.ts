@@ -1,7 +1,7 @@
 /** How late products are told of, looked up in one body of each commit: under load, few are read again for it. */
-import type { PublicationDelay } from '../domain/commit-facts.ts';
+
 import { contentOf } from '../domain/delivery-content.ts';
-import type { Delivery } from '../domain/ports.ts';
+import type { Delivery, PublicationDelay } from '../domain/ports.ts';
 import { recordIn } from '../filter/record-parts.ts';
 import { bodyDocument, dateUs } from './products/product-record.ts';
 

@@ -1,7 +1,6 @@
 /** Looks through the end of the log for pushes of events, for what the product index does not know yet. */
 import type { Database } from 'better-sqlite3';
-import type { CatalogueEvent } from '../domain/completeness.ts';
-import { tellsOf } from '../domain/tells-of.ts';
+import { type CatalogueEvent, tellsOf } from '../domain/coverage.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import { createBodyState } from './body-state.ts';
 

@@ -1,8 +1,8 @@
 /** The quarantine's questions as SQL, for one reading connection. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
+import type { Fault } from '../domain/notification.ts';
 import type { QuarantineEntry, QuarantineRow } from '../domain/ports.ts';
-import type { Fault } from '../domain/read-notifications.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 
 const columns = `id, received_at_us AS receivedAtUs, subscription, faults, body_id AS bodyId,

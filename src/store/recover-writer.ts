@@ -1,12 +1,10 @@
 /** Writes events into the log that the catalogue shows and no push told of. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import { hourUs, type MissingEvent } from '../domain/completeness.ts';
+import { hourUs, type MissingEvent, writtenEventUs } from '../domain/coverage.ts';
 import { recoveredIdentityOf } from '../domain/identity.ts';
-import type { Notification } from '../domain/notification.ts';
+import { type Notification, readNotifications } from '../domain/notification.ts';
 import { wholeSinceUs } from '../domain/pruning.ts';
-import { readNotifications } from '../domain/read-notifications.ts';
-import { writtenEventUs } from '../domain/tells-of.ts';
 import { createBodyWriter } from './bodies/body-writer.ts';
 import type { CompletenessChange } from './completeness-messages.ts';
 import { dedupeKey } from './dedupe-key.ts';

@@ -1,8 +1,7 @@
 /** Writes what sinks are to be handed over: items with the place they were read to, and replays. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import { type Replay, sinkReader } from '../domain/sinks.ts';
-import { unfinishedReplay } from '../domain/unfinished-replay.ts';
+import { type Replay, sinkReader, unfinishedReplay } from '../domain/sinks.ts';
 import type { AddReplayOptions, EnqueueItemsOptions } from './sink-messages.ts';
 import { prepareSameReplay, replayColumns } from './sink-queries.ts';
 

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type DiskRoom, diskLevels } from '../domain/disk-room.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import { type Check, type Finding, failedFinding } from '../domain/finding.ts';
-import { sizeText } from '../domain/size-text.ts';
+import { sizeText } from '../domain/text.ts';
 import { databaseFileName, isOpenToAll } from './database.ts';
 import { type DataPlace, diskRoom } from './disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';

@@ -1,7 +1,7 @@
 /** The main thread's end of one of the store's threads: it starts, is asked, fails, starts again. */
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../domain/app-error.ts';
-import type { CommitFacts } from '../domain/commit-facts.ts';
+import type { CommitFacts } from '../domain/ports.ts';
 import type { DataPlace } from './disk-limit.ts';
 import type { ThreadMessage } from './messages.ts';
 import { PendingCalls } from './pending-calls.ts';

@@ -1,8 +1,7 @@
 /** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { isAppError } from '../domain/app-error.ts';
-import type { CommitFacts } from '../domain/commit-facts.ts';
-import type { Delivery, Receipt } from '../domain/ports.ts';
+import type { CommitFacts, Delivery, Receipt } from '../domain/ports.ts';
 import type { PruneStep } from '../domain/pruning.ts';
 import { recordBackup } from './backups/backup-runs.ts';
 import { ackIdReused } from './delivery-writer.ts';

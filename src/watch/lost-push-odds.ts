@@ -1,5 +1,5 @@
 /** Says how unlikely it is that so many of the latest events came by no push, and how many are usual. */
-import { dayUs } from './plain-figures.ts';
+import { dayUs } from './situation.ts';
 
 /** Events of an hour, or of several, and how many of them came by no push. */
 export interface Tally {

@@ -1,7 +1,7 @@
 /** What the watchdog remembers of pushes and comparisons, so that it asks the store for what is new alone. */
-import { type CompletenessReader, type HourCoverage, hourUs } from '../domain/completeness.ts';
+import { type CompletenessReader, type HourCoverage, hourUs } from '../domain/coverage.ts';
 import { hourOf } from '../domain/coverage-report.ts';
-import type { Arrivals } from './silence/learn-rates.ts';
+import type { Arrivals } from './learn-rates.ts';
 
 const dayUs = 24 * hourUs;
 /** A cycle of satellites takes up to 12 days: with less, few of its rounds are seen (bench/false-alarms). */

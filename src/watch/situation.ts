@@ -1,12 +1,22 @@
 /** What the judges of subscriptions rest on, read once in each round. */
-import type { Gap, Registration } from '../domain/administration.ts';
-import type { Alert, AlertKind } from '../domain/alerts.ts';
-import type { Definition, HourCoverage, Uptime } from '../domain/completeness.ts';
+import type { AdministrationReader, Gap, Registration } from '../domain/account.ts';
+import type { Alert, AlertChannel, AlertFinding, AlertKind, Alerts } from '../domain/alerts.ts';
+import type { BackupReader } from '../domain/backups.ts';
+import {
+  type CompletenessReader,
+  type Definition,
+  type HourCoverage,
+  hourUs,
+  type Uptime,
+} from '../domain/coverage.ts';
 import { hourOf } from '../domain/coverage-report.ts';
+import { shortDateUs, wholeDays } from '../domain/dates.ts';
+import type { DiskRoom } from '../domain/disk-room.ts';
+import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
+import type { SinkReader } from '../domain/sinks.ts';
+import type { AlertMessage } from './alert-message.ts';
+import { type Arrivals, clipped, type Span, without } from './learn-rates.ts';
 import { type PushMemory, refreshPushMemory, rememberedUs } from './push-memory.ts';
-import type { Arrivals } from './silence/learn-rates.ts';
-import { clipped, type Span, without } from './spans.ts';
-import type { WatchWorld } from './watch-world.ts';
 
 export interface Situation {
   nowUs: number;
@@ -101,4 +111,170 @@ export function coverageOf(
   const sinceUs = Math.max(wholeSinceUs, hourOf(began?.fromUs ?? 0));
   const hours = [...(memory.coverage.get(subscription)?.values() ?? [])];
   return hours.filter((hour) => hour.hourUs >= sinceUs);
+}
+
+/** A kind of alert and what it is about. */
+type Judged = Pick<AlertFinding, 'kind' | 'subject'>;
+
+/** A lasting alert that is judged and no longer found is resolved; one that is not judged is left as it is. */
+export interface Verdict {
+  judged: readonly Judged[];
+  findings: readonly AlertFinding[];
+}
+
+/** It could not be judged. */
+export const unjudged: Verdict = { judged: [], findings: [] };
+
+/** It was looked at, and nothing is wrong. */
+export function nothingWrong(kind: AlertKind, subject: string): Verdict {
+  return { judged: [{ kind, subject }], findings: [] };
+}
+
+/** It was looked at, and this is wrong. */
+export function wrong(finding: AlertFinding): Verdict {
+  const { kind, subject } = finding;
+  return { judged: [{ kind, subject }], findings: [finding] };
+}
+
+export function joined(verdicts: readonly Verdict[]): Verdict {
+  return {
+    judged: verdicts.flatMap(({ judged }) => judged),
+    findings: verdicts.flatMap(({ findings }) => findings),
+  };
+}
+
+/** What is measured outside the store. A probe that rejects could not look; the others still do. */
+export interface Probes {
+  /**
+   * The certificate that the public listener shows; null where there is none to look after, and its times while
+   * there is none yet. `lifetimeUs` is from its first to its last moment; `lastFailure` is why it could not be
+   * renewed, null when it could.
+   */
+  certificate(): Promise<{
+    notAfterUs: number | null;
+    lifetimeUs: number | null;
+    lastFailure: string | null;
+  } | null>;
+  /** The file system of the data directory; null when the system does not say. */
+  disk(): Promise<DiskRoom | null>;
+  /** Why notifications cannot be stored; null when they can. */
+  intake(): Promise<string | null>;
+}
+
+/** How this program hands over to sinks. */
+export interface HandingOver {
+  /** Those that are set up; null where that cannot be known. */
+  names: readonly string[] | null;
+  /** Why nothing can be handed over to some of these, by name and in words that hold no secret. */
+  faults?: ReadonlyMap<string, string>;
+  /** Why nothing can be handed over to any of them, in words that hold no secret; null when it can. */
+  fault: string | null;
+  /** Why the current `earshot.config.ts` is rejected, so that the version before stays in effect; without secrets. */
+  rejected?: string | null;
+}
+
+/** When the catalogue will act on a subscription by itself (specification, Limits). */
+interface Lifetimes {
+  pausesAtUs: number;
+  cancelsAtUs: number;
+}
+
+/**
+ * Tells one message through one channel. Rejects, with words that hold no secret, when it was not taken;
+ * ends early when the signal is aborted.
+ */
+export type Tell = (
+  channel: AlertChannel,
+  message: AlertMessage,
+  signal: AbortSignal,
+) => Promise<void>;
+
+export interface WatchWorld {
+  completeness: CompletenessReader;
+  alerts: Alerts;
+  administration: AdministrationReader;
+  sinks: SinkReader;
+  backups: BackupReader;
+  /** The log that sinks read, and where each has got to. */
+  notifications: Pick<NotificationLog, 'find'> & Pick<Cursors, 'cursor'>;
+  handingOver: () => HandingOver;
+  probes: Probes;
+  /** Null when it is not known. `lastDeliveryAtUs` is the last delivery to its path; null for none. */
+  lifetimes: (known: {
+    registration: Registration;
+    lastDeliveryAtUs: number | null;
+    nowUs: number;
+  }) => Lifetimes | null;
+  /** The channels that are set up; none is fine. */
+  channels: readonly AlertChannel[];
+  tell: Tell;
+  nowUs: () => number;
+  /** A number in [0, 1), for jitter. */
+  random: () => number;
+  /** Resolves after a time, or at once when the signal is aborted. Never rejects. */
+  pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  log: Logger;
+  /** Whether maintenance resumes and recreates subscriptions by itself. */
+  maintenance: boolean;
+  /** Whether hours are compared with the catalogue by themselves. */
+  reconcile: boolean;
+  /** How often a backup is made by itself; null where none is. */
+  backupEveryHours: number | null;
+}
+
+/** Marks of markup, and what looks like them and means nothing. */
+const harmless: ReadonlyMap<string, string> = new Map([
+  ['[', '('],
+  [']', ')'],
+  ['`', "'"],
+  ['*', '∗'],
+  ['_', '‗'],
+  ['~', '∼'],
+  ['|', '∣'],
+]);
+
+/** Within a word, `_` marks nothing, and stands in many names. */
+const marks = /[[\]`*~|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
+
+/** For answers of services, errors of programs and the like. Control characters are left as they are. */
+export function quoted(words: string): string {
+  return words.replaceAll(marks, (mark) => harmless.get(mark) ?? '').replaceAll('://', ' : //');
+}
+
+const minuteUs = 60_000_000;
+
+export const dayUs = 24 * hourUs;
+
+/** Such as `2026-05-01 14:20 UTC`. */
+export function momentText(us: number): string {
+  return `${shortDateUs(us)} UTC`;
+}
+
+/** Such as `40 s`, `40 min`, `9.5 h` or `12 days`. Days are whole. */
+export function lengthText(us: number): string {
+  if (us < minuteUs) return `${Math.max(0, Math.floor(us / 1_000_000))} s`;
+  if (us < 2 * hourUs) return `${Math.round(us / minuteUs)} min`;
+  if (us < 2 * dayUs) return `${rounded(us / hourUs)} h`;
+  return `${wholeDays(us)} days`;
+}
+
+/** Such as `just now` or `40 min ago`. */
+export function agoText(us: number): string {
+  return us < minuteUs ? 'just now' : `${lengthText(us)} ago`;
+}
+
+/** Such as `5 %` or `0.1 %`. */
+export function percentText(share: number): string {
+  const percent = share * 100;
+  return `${percent < 1 ? Number(percent.toPrecision(1)) : rounded(percent)} %`;
+}
+
+/** Such as `1,234`. */
+export function countText(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** A number of which only the size matters: `0.4`, `12`, `1300`. */
+export function rounded(value: number): string {
+  return String(value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 }

@@ -1,12 +1,12 @@
 /** Pausing, resuming, cancelling and deleting single subscriptions of ours by command. */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { AccountWorld } from '../../src/admin/carry-out-plan.ts';
 import {
   findOurs,
   pauseByCommand,
   removeByCommand,
   resumeByCommand,
 } from '../../src/admin/direct-change.ts';
-import type { AccountWorld } from '../../src/admin/plan/carry-out-plan.ts';
 import { round } from './maintenance/maintenance.ts';
 import type { Cut } from './plan/cut-calls.ts';
 import { expectNoEventLost } from './plan/expect-settled.ts';

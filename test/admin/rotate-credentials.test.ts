@@ -1,6 +1,6 @@
 /** Rotation of the endpoint's credentials: what is done in which order, and when the old pair goes. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isDigestOf } from '../../src/admin/plan/credentials-digest.ts';
+import { isDigestOf } from '../../src/admin/plan-context.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import {
   held,

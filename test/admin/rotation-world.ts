@@ -2,9 +2,9 @@
  * A receiver, a file of credentials and a catalogue that delivers all the while, for tests of
  * rotations. Deliveries take time, and the receiver notices a changed file a little later.
  */
-import type { ProbeReport } from '../../src/admin/endpoint/endpoint-probe.ts';
+import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
 import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-credentials.ts';
-import type { EndpointCredentials } from '../../src/admin/service/subscription-client.ts';
+import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
 import { type Cut, cutCalls } from './plan/cut-calls.ts';
 import type { Held } from './plan/fake-catalogue.ts';
 import { otherCredentials, publicUrl, secret } from './plan/plan-samples.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type RunningReceiver, serve } from '../../src/cli/serve.ts';
+import { type RunningReceiver, serve } from '../../src/cli/start/serve.ts';
 import { loadConfig, serveSections } from '../../src/config/config.ts';
 import { writeCredentialsFile } from '../../src/config/endpoint-credentials.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';

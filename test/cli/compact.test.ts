@@ -1,6 +1,6 @@
 /** `earshot compact`, and the receiver that compacts by itself. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startCompacting } from '../../src/cli/compact/serve-compact.ts';
+import { startCompacting } from '../../src/cli/start/storage-jobs.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';

@@ -1,7 +1,7 @@
 /** The question before a change: who says yes, who says no, and who cannot be asked. */
 import { describe, expect, it } from 'vitest';
-import { confirm } from '../../src/cli/confirm.ts';
-import { exitCodeOf } from '../../src/cli/exit-codes.ts';
+import { confirm } from '../../src/cli/flags.ts';
+import { exitCodeOf } from '../../src/cli/run.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { openAccountWorld } from './account-world.ts';
 

@@ -1,7 +1,7 @@
 /** One definition of coverage: all views show the same numbers, on the first day and after a recovery. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createReconcileRounds } from '../../src/cli/reconcile/serve-reconcile.ts';
-import { coverageFacts } from '../../src/cli/status/status-facts.ts';
+import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
+import { coverageFacts } from '../../src/cli/status/gather-status.ts';
 import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';

@@ -1,7 +1,7 @@
 /** A data directory with a record that is nested too deep, as versions before the bound on nesting stored it. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { serve } from '../../src/cli/serve.ts';
+import { serve } from '../../src/cli/start/serve.ts';
 import { StoreThread } from '../../src/store/store-thread.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { createProductWorld, recordOf, samples, told } from './product-samples.ts';

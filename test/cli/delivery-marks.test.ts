@@ -1,7 +1,7 @@
 /** Marks of deliveries: on their way to the store soon, never often, never lost, never in the way. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startDeliveryMarks } from '../../src/cli/delivery-marks.ts';
-import type { DeliveryMark } from '../../src/domain/administration.ts';
+import { startDeliveryMarks } from '../../src/cli/start/marks.ts';
+import type { DeliveryMark } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 
 /** Marks on a clock of the test's own, before a store that keeps what it is given, or fails. */

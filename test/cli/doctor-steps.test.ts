@@ -1,6 +1,6 @@
 /** The order of the doctor: what follows from a check that failed. */
 import { describe, expect, it } from 'vitest';
-import { runSteps, type Step } from '../../src/cli/doctor/run-steps.ts';
+import { runSteps, type Step } from '../../src/cli/doctor/steps.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Finding } from '../../src/domain/finding.ts';
 

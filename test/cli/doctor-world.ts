@@ -2,7 +2,7 @@
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { serve } from '../../src/cli/serve.ts';
+import { serve } from '../../src/cli/start/serve.ts';
 import { loadConfig, serveSections } from '../../src/config/config.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';

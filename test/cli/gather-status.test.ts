@@ -1,9 +1,12 @@
 /** What a status is gathered from: a store as it is on disk, and parts that fail, hang, or are asked at once. */
 import { describe, expect, it } from 'vitest';
-import { createStatus, gatherStatus } from '../../src/cli/status/gather-status.ts';
-import type { StatusSources } from '../../src/cli/status/status-sources.ts';
+import {
+  createStatus,
+  gatherStatus,
+  type StatusSources,
+} from '../../src/cli/status/gather-status.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import { hourUs } from '../../src/domain/completeness.ts';
+import { hourUs } from '../../src/domain/coverage.ts';
 import type { Store } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';

@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { importLog } from '../../src/cli/import-log.ts';
-import { openPushedHere } from '../../src/cli/pushed-here.ts';
+import { importLog, openPushedHere } from '../../src/cli/commands/import.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
 import { databaseFileName } from '../../src/store/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';

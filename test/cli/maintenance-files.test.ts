@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { isDigestOf } from '../../src/admin/plan/credentials-digest.ts';
-import { maintenanceRound, startMaintenance } from '../../src/cli/maintenance-loop.ts';
+import { isDigestOf } from '../../src/admin/plan-context.ts';
+import { maintenanceRound, startMaintenance } from '../../src/cli/start/maintenance.ts';
 import { loadAccountConfig } from '../../src/config/config.ts';
 import {
   credentialsFileName,

@@ -2,8 +2,8 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { MaintenanceResult } from '../../src/admin/maintenance/maintain.ts';
-import { type MaintenanceTiming, startMaintenance } from '../../src/cli/maintenance-loop.ts';
+import type { MaintenanceResult } from '../../src/admin/maintain.ts';
+import { type MaintenanceTiming, startMaintenance } from '../../src/cli/start/maintenance.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 
 type Round = () => Promise<MaintenanceResult[]>;

@@ -1,7 +1,7 @@
 /** The round of maintenance that `start` makes beside its receiver, on the receiver's own store. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { maintenanceRound } from '../../src/cli/maintenance-loop.ts';
+import { maintenanceRound } from '../../src/cli/start/maintenance.ts';
 import { loadAccountConfig } from '../../src/config/config.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import { type AccountWorld, openAccountWorld } from './account-world.ts';

@@ -1,8 +1,8 @@
 /** A plan as text and as JSON: every kind of step, and nothing in it that should not be on a screen. */
 import { describe, expect, it } from 'vitest';
-import type { Plan, PlanStep } from '../../src/admin/plan/plan.ts';
-import type { CatalogueSubscription } from '../../src/admin/service/catalogue-subscription.ts';
-import { painter } from '../../src/cli/colour.ts';
+import type { Plan, PlanStep } from '../../src/admin/plan.ts';
+import type { CatalogueSubscription } from '../../src/admin/subscription-client.ts';
+import { painter } from '../../src/cli/output.ts';
 import { planText, stepJson } from '../../src/cli/plan-output.ts';
 import { writeCredentialsFile } from '../../src/config/endpoint-credentials.ts';
 import { account, endpointPair, openAccountWorld } from './account-world.ts';

@@ -1,7 +1,7 @@
 /** Plans and their steps, each with what is shown of it as text and as JSON. */
 import { expect } from 'vitest';
-import type { Plan, PlanStep } from '../../src/admin/plan/plan.ts';
-import type { CatalogueSubscription } from '../../src/admin/service/catalogue-subscription.ts';
+import type { Plan, PlanStep } from '../../src/admin/plan.ts';
+import type { CatalogueSubscription } from '../../src/admin/subscription-client.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 
 export const publicUrl = 'https://earshot.example.org:8443';

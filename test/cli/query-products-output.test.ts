@@ -3,8 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ProductForm } from '../../src/cli/products/product-forms.ts';
-import { writeProducts } from '../../src/cli/products/product-output.ts';
+import { type ProductForm, writeProducts } from '../../src/cli/product-output.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
 import {
   createProductWorld,

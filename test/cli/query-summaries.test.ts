@@ -1,7 +1,7 @@
 /** `earshot query summaries`: every form and filter, and texts that would do harm. */
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { summaryFields } from '../../src/domain/summary-rows.ts';
+import { summaryFields } from '../../src/domain/summaries.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { createWorld } from './filled-store.ts';
 import { guid } from './product-samples.ts';

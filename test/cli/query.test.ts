@@ -1,6 +1,6 @@
 /** `earshot query`: which rows it chooses, in which order, and how it pages. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { formatDateUs } from '../../src/domain/notification-date.ts';
+import { formatDateUs } from '../../src/domain/dates.ts';
 import { nowUs } from './fake-io.ts';
 import { createWorld, delivery, hourUs, numbered, rawDelivery, withStore } from './filled-store.ts';
 

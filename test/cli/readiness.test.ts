@@ -1,6 +1,6 @@
 /** When a receiver is ready, and what it says is in the way when it is not. */
 import { describe, expect, it } from 'vitest';
-import { createReadiness } from '../../src/cli/readiness.ts';
+import { createReadiness } from '../../src/cli/start/console.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { openServed } from './served-world.ts';
 

@@ -1,6 +1,6 @@
 /** `earshot reconcile` with a clock that is wrong, and with a run that was left long ago. */
 import { expect, it, onTestFinished } from 'vitest';
-import { createReconcileRounds } from '../../src/cli/reconcile/serve-reconcile.ts';
+import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
 import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';

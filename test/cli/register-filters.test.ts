@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { refuseFilters } from '../../src/cli/filter/refuse-filters.ts';
+import { refuseFilters } from '../../src/cli/register-filter.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 import { type AccountWorld, creations, openAccountWorld, rows } from './account-world.ts';
 

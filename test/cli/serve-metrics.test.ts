@@ -1,6 +1,6 @@
 /** What a running receiver counts and times: each is caused, collected and compared. */
 import { expect, it } from 'vitest';
-import { formatDateUs } from '../../src/domain/notification-date.ts';
+import { formatDateUs } from '../../src/domain/dates.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { openServed } from './served-world.ts';
 

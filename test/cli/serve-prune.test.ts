@@ -1,8 +1,8 @@
 /** Pruning by itself: what EARSHOT_KEEP says, told in the log, and never more than that. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startPruning } from '../../src/cli/prune/serve-prune.ts';
-import { formatDateUs, shortDateUs } from '../../src/domain/notification-date.ts';
+import { startPruning } from '../../src/cli/start/storage-jobs.ts';
+import { formatDateUs, shortDateUs } from '../../src/domain/dates.ts';
 import type { Keep } from '../../src/domain/pruning.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';

@@ -2,7 +2,7 @@
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { serveSinks } from '../../src/cli/sinks/serve-sinks.ts';
+import { serveSinks } from '../../src/cli/start/sinks.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import type { LogLine } from '../helpers/order-at-stub.ts';

@@ -1,7 +1,7 @@
 /** The status of a receiver that serves: whether it takes notifications, and what it is told of the rest. */
 import { describe, expect, it } from 'vitest';
-import { serveStatus } from '../../src/cli/status/serve-status.ts';
-import type { UnreadyReason } from '../../src/console/health-routes.ts';
+import { serveStatus } from '../../src/cli/start/status.ts';
+import type { UnreadyReason } from '../../src/console/app.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { nowUs } from './fake-io.ts';

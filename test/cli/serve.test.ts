@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type ServeTuning, serve } from '../../src/cli/serve.ts';
+import { type ServeTuning, serve } from '../../src/cli/start/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

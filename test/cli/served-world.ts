@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { serve } from '../../src/cli/serve.ts';
+import { serve } from '../../src/cli/start/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { readScrape } from '../console/metric-samples.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';

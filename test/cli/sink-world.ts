@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createRunProgram } from '../../src/cli/run-program.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
-import { startSinks } from '../../src/sinks/start-sinks.ts';
+import { startSinks } from '../../src/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type FakeIoOptions, nowUs } from './fake-io.ts';

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { dropWaiting } from '../../src/cli/sinks/drop-waiting.ts';
-import { judgeRefused } from '../../src/watch/judge/judge-sink.ts';
+import { dropWaiting } from '../../src/cli/dead-letters.ts';
+import { judgeRefused } from '../../src/watch/check-sinks.ts';
 import { nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
 import { openRefusedWorld } from './sink-world.ts';

@@ -1,6 +1,6 @@
 /** What lasting alerts say in a status: the watchdog has the last word on its own matters. */
 import { describe, expect, it } from 'vitest';
-import { judgeStatus } from '../../src/cli/status/judge-status.ts';
+import { judgeStatus } from '../../src/cli/status/check-status.ts';
 import { alertKinds } from '../../src/domain/alerts.ts';
 import { lasting, judgedPart as of, wellFacts } from './status-facts.ts';
 

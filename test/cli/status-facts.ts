@@ -1,6 +1,6 @@
 /** The facts of a receiver with which all is well, to be changed one at a time. */
 
-import { judgeStatus } from '../../src/cli/status/judge-status.ts';
+import { judgeStatus } from '../../src/cli/status/check-status.ts';
 import type { Alert, AlertKind, AlertSeverity } from '../../src/domain/alerts.ts';
 import type { StatusFacts, StatusPart } from '../../src/domain/status.ts';
 import { nowUs } from './fake-io.ts';

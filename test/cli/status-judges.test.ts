@@ -1,8 +1,7 @@
 /** How each part of a status is judged. The facts are those of a receiver with which all is well, but for one. */
 import { describe, expect, it } from 'vitest';
-import { judgeStatus } from '../../src/cli/status/judge-status.ts';
-import type { StatusFacts, StatusPart } from '../../src/domain/status.ts';
-import { isWell } from '../../src/domain/status-json.ts';
+import { judgeStatus } from '../../src/cli/status/check-status.ts';
+import { isWell, type StatusFacts, type StatusPart } from '../../src/domain/status.ts';
 import { nowUs } from './fake-io.ts';
 import {
   dayUs,

@@ -1,6 +1,6 @@
 /** Metrics of how a running receiver stands: what each tells of is brought about in its store, and collected. */
 import { describe, expect, it } from 'vitest';
-import type { Registration } from '../../src/domain/administration.ts';
+import type { Registration } from '../../src/domain/account.ts';
 import { hourOf } from '../../src/domain/coverage-report.ts';
 import { sinkReader } from '../../src/domain/sinks.ts';
 import { claim, enqueued, productJob } from '../contract/summary-jobs.ts';

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { summaryFields } from '../../src/domain/summary-rows.ts';
+import { summaryFields } from '../../src/domain/summaries.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { guid, samples, told } from './product-samples.ts';
 import { createSummaryWorld, model } from './summary-world.ts';

@@ -1,6 +1,6 @@
 /** Signs of life: one a minute, and a new time of being up after a sleep of the machine. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { startUptimeMarks } from '../../src/cli/uptime-marks.ts';
+import { startUptimeMarks } from '../../src/cli/start/marks.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

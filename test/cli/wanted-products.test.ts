@@ -1,6 +1,6 @@
 /** The products of a time that a filter wants are looked up many at once, in the order of the log. */
 import { expect, it, onTestFinished } from 'vitest';
-import { productsReceived } from '../../src/cli/summaries/wanted-products.ts';
+import { productsReceived } from '../../src/cli/summaries/jobs.ts';
 import type { Products } from '../../src/domain/products.ts';
 import { requireFilter } from '../../src/filter/check.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';

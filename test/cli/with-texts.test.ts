@@ -1,6 +1,6 @@
 /** The texts of many products are looked up together, and the products stay a stream in its order. */
 import { expect, it } from 'vitest';
-import { withTexts } from '../../src/cli/products/with-texts.ts';
+import { withTexts } from '../../src/cli/product-output.ts';
 import type { FoundProduct, Products } from '../../src/domain/products.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { foundProduct } from '../summary/facts/found-product.ts';

@@ -1,6 +1,6 @@
 /** Texts broken between words, on a terminal only. */
 import { describe, expect, it } from 'vitest';
-import { wrapText } from '../../src/cli/wrap-text.ts';
+import { wrapText } from '../../src/cli/output.ts';
 import { cellWidth } from '../../src/filter/cell-width.ts';
 
 const text = `This product of Sentinel-2A holds ${'x'.repeat(50)} over parts of Italy and Slovenia.`;

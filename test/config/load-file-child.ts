@@ -5,7 +5,7 @@ import { loadSummaryRules } from '../../src/config/summary-rules.ts';
 import type { AppError } from '../../src/domain/app-error.ts';
 import type { SinkDefinition } from '../../src/domain/sinks.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
-import type { SummaryRule } from '../../src/domain/summary-rule.ts';
+import type { SummaryRule } from '../../src/domain/summaries.ts';
 
 export type Refusal = Pick<AppError, 'name' | 'code' | 'message' | 'details'>;
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { type ConsoleOptions, createConsoleApp } from '../../src/console/console-app.ts';
+import { type ConsoleOptions, createConsoleApp } from '../../src/console/app.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';
 import { startListener } from '../../src/http/listener.ts';

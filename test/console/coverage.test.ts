@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../src/domain/app-error.ts';
-import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
+import { type Definition, type HourCoverage, hourUs } from '../../src/domain/coverage.ts';
 import { closedSchema } from './closed-schema.ts';
 import { openConsole } from './console-world.ts';
 import { createMemoryCompleteness } from './memory-completeness.ts';

@@ -1,6 +1,6 @@
 /** `/healthz` and `/readyz`: who is answered, and what. */
 import { describe, expect, it } from 'vitest';
-import type { UnreadyReason } from '../../src/console/health-routes.ts';
+import type { UnreadyReason } from '../../src/console/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { createGate } from '../../src/receiver/gate.ts';
 import { openConsole } from './console-world.ts';

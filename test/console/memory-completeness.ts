@@ -1,9 +1,5 @@
 /** Coverage in memory, for tests of the private listener. */
-import type {
-  CompletenessReader,
-  Definition,
-  HourCoverage,
-} from '../../src/domain/completeness.ts';
+import type { CompletenessReader, Definition, HourCoverage } from '../../src/domain/coverage.ts';
 
 export function createMemoryCompleteness(
   known: { definitions?: Definition[]; hours?: HourCoverage[]; wholeSinceUs?: number } = {},

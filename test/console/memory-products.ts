@@ -1,6 +1,7 @@
 /** The port `Products` over arrays, each query answered by evaluating every record. */
+
+import { parseDate } from '../../src/domain/dates.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
-import { parseDate } from '../../src/domain/notification-date.ts';
 import {
   defaultOrderOf,
   type FoundProduct,

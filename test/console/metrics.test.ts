@@ -1,9 +1,12 @@
 /** `/metrics` as a server that collects it sees it. */
 import { describe, expect, it } from 'vitest';
-import { metricTable, statusMetrics } from '../../src/console/metrics/metric-table.ts';
+import {
+  metricTable,
+  processMetrics,
+  requestOutcomes,
+  statusMetrics,
+} from '../../src/console/metrics/metric-table.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
-import { requestOutcomes } from '../../src/console/metrics/observed-metrics.ts';
-import { processMetrics } from '../../src/console/metrics/process-metrics.ts';
 import type { Status } from '../../src/domain/status.ts';
 import { openConsole } from './console-world.ts';
 import { type MetricSample, readScrape } from './metric-samples.ts';

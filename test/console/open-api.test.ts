@@ -1,7 +1,7 @@
 /** The OpenAPI document against what the routes really do. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { hourUs } from '../../src/domain/completeness.ts';
+import { hourUs } from '../../src/domain/coverage.ts';
 import { type Console, createMemoryLog, generatedProducts, openConsole } from './console-world.ts';
 import { createMemoryCompleteness } from './memory-completeness.ts';
 import { memoryRow } from './memory-summaries.ts';

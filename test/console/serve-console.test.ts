@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serve } from '../../src/cli/serve.ts';
+import { serve } from '../../src/cli/start/serve.ts';
 import type { Config } from '../../src/config/config.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { generatedProducts } from './console-world.ts';

@@ -1,6 +1,6 @@
 /** `/api/summaries`, and the texts beside `/api/products`, as a program uses them. */
 import { describe, expect, it } from 'vitest';
-import { summaryFields } from '../../src/domain/summary-rows.ts';
+import { summaryFields } from '../../src/domain/summaries.ts';
 import { type Answer, follow, generatedProducts, openConsole } from './console-world.ts';
 import { memoryRow } from './memory-summaries.ts';
 

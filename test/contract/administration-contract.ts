@@ -8,7 +8,7 @@ import {
   historyActors,
   type NewGap,
   type Registration,
-} from '../../src/domain/administration.ts';
+} from '../../src/domain/account.ts';
 import type { Intake, NotificationLog } from '../../src/domain/ports.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 

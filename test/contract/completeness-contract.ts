@@ -1,11 +1,11 @@
 /** What every store must do with coverage, uptimes, runs and definitions, and how it counts arrivals. */
 import { describe, expect, it } from 'vitest';
-import type { Administration, Registration } from '../../src/domain/administration.ts';
+import type { Administration, Registration } from '../../src/domain/account.ts';
 import {
   type Completeness,
   type HourCoverage,
   notificationDelayUs,
-} from '../../src/domain/completeness.ts';
+} from '../../src/domain/coverage.ts';
 import type { Intake } from '../../src/domain/ports.ts';
 import { atUs, hour, missing, push, pushed, subscription } from './catalogue-events.ts';
 

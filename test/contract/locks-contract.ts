@@ -1,6 +1,6 @@
 /** What every lock between programs must do. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { TakeLock } from '../../src/domain/administration.ts';
+import type { TakeLock } from '../../src/domain/account.ts';
 
 /** `open` gives two programs' ways to the same locks, all of them free. */
 export function describeLocks(name: string, open: () => [TakeLock, TakeLock]): void {

@@ -1,7 +1,7 @@
 /** What every store must do with events that no push told of. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDateUs } from '../../src/domain/notification-date.ts';
+import { formatDateUs } from '../../src/domain/dates.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { atUs, hour, missing, modified, push, pushed, subscription } from './catalogue-events.ts';
 import { type OpenRecovering, recover, rowsOf } from './recovering-store.ts';

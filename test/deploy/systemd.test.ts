@@ -40,7 +40,7 @@ describe.runIf(hasSystemd)('the systemd unit', () => {
   });
 
   it('gives the program time to finish what is in hand', () => {
-    const serve = readFileSync(join(import.meta.dirname, '../../src/cli/serve.ts'), 'utf8');
+    const serve = readFileSync(join(import.meta.dirname, '../../src/cli/start/serve.ts'), 'utf8');
     const graceMs = Number(/graceMs = ([\d_]+);/.exec(serve)?.[1]?.replace('_', ''));
     const stopSeconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(shipped)?.[1]);
     expect(stopSeconds * 1000).toBeGreaterThanOrEqual(graceMs + 15_000);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sinkSchema } from '../../src/config/sink-schema.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
-import type { HandOver } from '../../src/sinks/hand-over-document.ts';
+import type { HandOver } from '../../src/sinks/document.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from '../sinks/hook-server.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';

@@ -3,8 +3,8 @@
  * `npx vitest run test/docs/status.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
-import { judgeStatus } from '../../src/cli/status/judge-status.ts';
-import { printStatus } from '../../src/cli/status/print-status.ts';
+import { printStatus } from '../../src/cli/commands/status.ts';
+import { judgeStatus } from '../../src/cli/status/check-status.ts';
 import type { StatusFacts } from '../../src/domain/status.ts';
 import { dayUs, hourUs, wellFacts } from '../cli/status-facts.ts';
 import { openConsole } from '../console/console-world.ts';

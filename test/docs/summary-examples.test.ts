@@ -8,7 +8,7 @@ import { createProductGenerator } from '../../src/sandbox/products/product-gener
 import { type ProductFacts, productFacts } from '../../src/summary/facts/product-facts.ts';
 import { productSheet } from '../../src/summary/facts/product-sheet.ts';
 import { productText } from '../../src/summary/facts/product-text.ts';
-import type { Place } from '../../src/summary/places/place.ts';
+import type { Place } from '../../src/summary/places/globe.ts';
 import { openPlaces } from '../../src/summary/places/places.ts';
 import {
   indexed,

@@ -1,6 +1,6 @@
 /** A stream is taken by the batch, in its order, and read no further than that. */
 import { expect, it } from 'vitest';
-import { batches } from '../../src/domain/batches.ts';
+import { batches } from '../../src/domain/streams.ts';
 import { collect } from '../helpers/deliveries.ts';
 
 /** Numbers from 1 on, and how far they were read. */

@@ -1,6 +1,6 @@
 /** Drift: every shape has an example, and the examples show nothing else. */
 import { describe, expect, it } from 'vitest';
-import { driftShapes } from '../../src/domain/drift.ts';
+import { driftShapes } from '../../src/domain/notification.ts';
 import { read, readOne, sample, varied } from './sample-notification.ts';
 
 const brokenUtf8 = Buffer.from(JSON.stringify(varied({ ProductName: 'A~B' })));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { editDistance } from '../../src/domain/edit-distance.ts';
+import { editDistance } from '../../src/domain/text.ts';
 
 describe('the edit distance', () => {
   it.each([

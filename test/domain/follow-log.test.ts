@@ -1,7 +1,7 @@
 /** The shared reader of the log: everything once, in order, until it is told to stop. */
 import { describe, expect, it } from 'vitest';
-import { followLog } from '../../src/domain/follow-log.ts';
 import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
+import { followLog } from '../../src/domain/streams.ts';
 
 function row(position: number, event = 'created'): NotificationRow {
   return {

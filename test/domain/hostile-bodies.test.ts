@@ -1,7 +1,7 @@
 /** Bodies that are made to hurt: the reader never throws, and what it answers stays small. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Reading } from '../../src/domain/read-notifications.ts';
+import type { Reading } from '../../src/domain/notification.ts';
 import { read, readOne, sample, sampleRead } from './sample-notification.ts';
 
 const bodyBytesMax = 2 ** 20;

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeDirectory } from '../../src/domain/make-directory.ts';
+import { makeDirectory } from '../../src/host/files.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 describe('making a folder', () => {

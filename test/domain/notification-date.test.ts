@@ -1,7 +1,7 @@
 /** Dates of the catalogue: what is read, what is not, and that writing and reading agree. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDateUs, parseDate } from '../../src/domain/notification-date.ts';
+import { formatDateUs, parseDate } from '../../src/domain/dates.ts';
 import { readOne, varied } from './sample-notification.ts';
 
 const secondUs = Date.UTC(2026, 4, 1, 14, 20, 5) * 1000;

@@ -3,11 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  createOwnerOnly,
-  readOwnerOnly,
-  writeOwnerOnly,
-} from '../../src/domain/owner-only-file.ts';
+import { createOwnerOnly, readOwnerOnly, writeOwnerOnly } from '../../src/host/files.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
@@ -27,7 +23,7 @@ describe('a file with a secret', () => {
     const folder = temporaryDirectory();
     writeFileSync(join(folder, 'open'), 'old');
     chmodSync(join(folder, 'open'), 0o666);
-    const module = join(import.meta.dirname, '../../src/domain/owner-only-file.ts');
+    const module = join(import.meta.dirname, '../../src/host/files.ts');
     const script = `import { createOwnerOnly, writeOwnerOnly } from ${JSON.stringify(module)};
       process.umask(0);
       createOwnerOnly('database');

@@ -1,6 +1,6 @@
 /** The tolerant reader: every accepted form, and every reason to refuse. */
 import { describe, expect, it } from 'vitest';
-import type { FaultCode } from '../../src/domain/read-notifications.ts';
+import type { FaultCode } from '../../src/domain/notification.ts';
 import { read, readOne, sample, sampleRead, varied } from './sample-notification.ts';
 
 /** All combinations of the forms in which a notification is known to come. */

@@ -1,5 +1,5 @@
 /** One notification in the documented form, to be varied by the tests of the reader. */
-import { type Reading, readNotifications } from '../../src/domain/read-notifications.ts';
+import { type Reading, readNotifications } from '../../src/domain/notification.ts';
 
 export const sample = {
   '@odata.context': '$metadata#Notification/$entity',

@@ -6,7 +6,7 @@ import { type Asked, owedEvents } from '../../bench/month-truth.ts';
 import { judgeMonth } from '../../bench/month-verdict.ts';
 import type { WalkedMonth } from '../../bench/month-walk.ts';
 import type { MonthWorld } from '../../bench/month-world.ts';
-import { hourUs } from '../../src/domain/completeness.ts';
+import { hourUs } from '../../src/domain/coverage.ts';
 
 /** The log against the truth. */
 export function resultOf(world: MonthWorld, { asked, idsOf }: WalkedMonth) {

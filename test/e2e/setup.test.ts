@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTrialCertificate } from '../../src/cli/trial-settings.ts';
+import { createTrialCertificate } from '../../src/cli/setup/trial.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { freePorts } from '../helpers/free-ports.ts';

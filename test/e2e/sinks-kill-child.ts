@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRunProgram } from '../../src/cli/run-program.ts';
-import { startSinks } from '../../src/sinks/start-sinks.ts';
+import { startSinks } from '../../src/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 

@@ -7,8 +7,8 @@ import { collect } from '../helpers/deliveries.ts';
 import { openRegistered, publish, publishedIds } from './start-world.ts';
 
 // The command has no way to these times, and the first look is a minute after its start.
-vi.mock('../../src/cli/backup/serve-backups.ts', async (load) => {
-  const real = await load<typeof import('../../src/cli/backup/serve-backups.ts')>();
+vi.mock('../../src/cli/start/storage-jobs.ts', async (load) => {
+  const real = await load<typeof import('../../src/cli/start/storage-jobs.ts')>();
   const soon = { firstMs: 50, intervalMs: 50 };
   const startBackups: typeof real.startBackups = (parts, config, io) =>
     real.startBackups(parts, config, io, soon);

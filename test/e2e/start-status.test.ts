@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { toStatusJson } from '../../src/domain/status-json.ts';
+import type { toStatusJson } from '../../src/domain/status.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { openRegistered, publish } from './start-world.ts';
 

@@ -7,8 +7,8 @@ import { type Running, startCommand } from '../cli/fake-io.ts';
 import { collect } from '../helpers/deliveries.ts';
 
 // The command has no way to these times, and the first looks of both are half a minute after its start.
-vi.mock('../../src/cli/reconcile/serve-reconcile.ts', async (load) => {
-  const real = await load<typeof import('../../src/cli/reconcile/serve-reconcile.ts')>();
+vi.mock('../../src/cli/start/reconcile.ts', async (load) => {
+  const real = await load<typeof import('../../src/cli/start/reconcile.ts')>();
   const soon = { firstMs: 50, intervalMs: 100, retryMs: 100 };
   const startReconcile: typeof real.startReconcile = (parts, config, io) =>
     real.startReconcile(parts, config, io, soon);

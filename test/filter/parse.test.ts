@@ -1,7 +1,7 @@
 /** The grammar of the filter language, form by form (facts, filters 1). */
 import { describe, expect, it } from 'vitest';
+import { formatDateUs } from '../../src/domain/dates.ts';
 import type { FilterTree, Literal } from '../../src/domain/filter-tree.ts';
-import { formatDateUs } from '../../src/domain/notification-date.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 
 const tree = (text: string) => parseFilter(text).tree;

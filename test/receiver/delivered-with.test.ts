@@ -1,8 +1,8 @@
 /** Which deliveries are noted, with the name and the user name they came with. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { serve } from '../../src/cli/serve.ts';
-import type { DeliveryMark } from '../../src/domain/administration.ts';
+import { serve } from '../../src/cli/start/serve.ts';
+import type { DeliveryMark } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Intake } from '../../src/domain/ports.ts';
 import { startListener } from '../../src/http/listener.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { serve } from '../../src/cli/serve.ts';
+import { serve } from '../../src/cli/start/serve.ts';
 import type { Intake, Logger } from '../../src/domain/ports.ts';
 import { type KeyPair, type Listener, startListener } from '../../src/http/listener.ts';
 import { type CredentialPair, createCredentialCheck } from '../../src/receiver/basic-auth.ts';

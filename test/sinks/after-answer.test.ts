@@ -1,9 +1,9 @@
 /** How long it takes until something is a dead letter, as docs/sinks.md has it. */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import { createAfterAnswer } from '../../src/sinks/after-answer.ts';
 import type { AttemptAnswer } from '../../src/sinks/attempt.ts';
-import { createSinkHealth } from '../../src/sinks/sink-health.ts';
+import { createAfterAnswer } from '../../src/sinks/delivery.ts';
+import { createSinkHealth } from '../../src/sinks/health.ts';
 
 const minuteUs = 60_000_000;
 const dayUs = 24 * 60 * minuteUs;

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { HandOver } from '../../src/sinks/hand-over-document.ts';
+import type { HandOver } from '../../src/sinks/document.ts';
 
 export interface Hooked {
   headers: IncomingHttpHeaders;

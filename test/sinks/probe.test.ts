@@ -2,8 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import { createHandingOver } from '../../src/sinks/hand-over.ts';
-import type { SinkWorld } from '../../src/sinks/sink-world.ts';
+import { createHandingOver } from '../../src/sinks/delivery.ts';
+import type { SinkWorld } from '../../src/sinks/sink.ts';
 import { definition } from './sink-definition.ts';
 
 const hourUs = 3_600_000_000;

@@ -2,10 +2,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { SinkItem } from '../../src/domain/sinks.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createHandingOver } from '../../src/sinks/hand-over.ts';
-import type { SinkWorld } from '../../src/sinks/sink-world.ts';
-import type { TargetAnswer } from '../../src/sinks/target.ts';
-import { createWakeUp } from '../../src/sinks/wake-up.ts';
+import { createHandingOver } from '../../src/sinks/delivery.ts';
+import { createWakeUp } from '../../src/sinks/run-sinks.ts';
+import type { SinkWorld, TargetAnswer } from '../../src/sinks/sink.ts';
 import { definition } from './sink-definition.ts';
 
 const minuteUs = 60_000_000;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { HandOver } from '../../src/sinks/hand-over-document.ts';
-import { createWebhookTarget } from '../../src/sinks/webhook-target.ts';
+import type { HandOver } from '../../src/sinks/document.ts';
+import { createWebhookTarget } from '../../src/sinks/webhook.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { startHook } from './hook-server.ts';
 

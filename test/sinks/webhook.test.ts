@@ -1,7 +1,7 @@
 /** Webhooks: what is sent and how it is signed, and what each kind of answer means. */
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { webhookSignature } from '../../src/sinks/webhook-target.ts';
+import { webhookSignature } from '../../src/sinks/webhook.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { startHook } from './hook-server.ts';

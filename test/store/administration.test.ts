@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { NewGap } from '../../src/domain/administration.ts';
+import type { NewGap } from '../../src/domain/account.ts';
 import { databaseFileName } from '../../src/store/database.ts';
 import { notificationLog } from '../../src/store/migrations/0001-notification-log.ts';
 import { openStore, openStoreReader, type StoreReader } from '../../src/store/store.ts';

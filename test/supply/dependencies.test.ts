@@ -45,7 +45,7 @@ describe('dependencies', () => {
   });
 
   it('that only the sandbox needs are not loaded by a receiver', () => {
-    const loaded = packagesLoadedBy('cli/serve.ts', 'cli/start-beside.ts', 'index.ts');
+    const loaded = packagesLoadedBy('cli/start/serve.ts', 'cli/start/background.ts', 'index.ts');
     expect([...loaded]).toEqual(expect.arrayContaining(['hono', 'better-sqlite3', 'zod']));
     expect([...loaded].filter((name) => ['mgrs', 'pure-rand'].includes(name))).toEqual([]);
   });

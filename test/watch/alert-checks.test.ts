@@ -1,6 +1,6 @@
 /** The doctor's look at where alerts are told: reached, and told nothing. */
 import { describe, expect, it } from 'vitest';
-import { checkAlerts } from '../../src/watch/alert-checks.ts';
+import { checkAlerts } from '../../src/watch/notify.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from '../sinks/hook-server.ts';
 

@@ -1,10 +1,9 @@
 /** A watchdog in small, to be killed: raises an alert, and tells it or does not get that far. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { openStore } from '../../src/store/store.ts';
-import { deliverDue } from '../../src/watch/telling/deliver-due.ts';
-import { createUrlTeller } from '../../src/watch/telling/tell-url.ts';
-import { watchOnce } from '../../src/watch/watch-once.ts';
-import type { WatchWorld } from '../../src/watch/watch-world.ts';
+import { createUrlTeller, deliverDue } from '../../src/watch/notify.ts';
+import type { WatchWorld } from '../../src/watch/situation.ts';
+import { watchOnce } from '../../src/watch/watchdog.ts';
 
 const [dataDir = '', url = ''] = process.argv.slice(2);
 const nothing = () => undefined;

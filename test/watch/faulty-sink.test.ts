@@ -1,6 +1,6 @@
 /** A sink that is faulty beside sound ones: an alert of its own, with its reason. */
 import { expect, it } from 'vitest';
-import type { HandingOver } from '../../src/watch/watch-world.ts';
+import type { HandingOver } from '../../src/watch/situation.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { beginUs, minuteUs, openWorld } from './watch-world.ts';
 

@@ -1,7 +1,7 @@
 /** Words of others in alerts: a chat makes no link and no markup of them, and people can still read them. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { quoted } from '../../src/watch/quoted.ts';
+import { quoted } from '../../src/watch/situation.ts';
 
 describe('words that others wrote', () => {
   it('have no marks of markup, and no address that a chat would link', () => {

@@ -1,9 +1,8 @@
 /** Silence: what is learned of a subscription, when it is an alarm, and when it is over. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { learnRates, type PushHistory } from '../../src/watch/silence/learn-rates.ts';
-import { silenceOdds } from '../../src/watch/silence/silence-odds.ts';
-import { without } from '../../src/watch/spans.ts';
+import { silenceOdds } from '../../src/watch/check-silence.ts';
+import { learnRates, type PushHistory, without } from '../../src/watch/learn-rates.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import {
   beginUs,

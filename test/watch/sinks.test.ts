@@ -1,7 +1,7 @@
 /** Sinks: what is behind, what was refused, and what nothing is handed over to. */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import type { HandingOver } from '../../src/watch/watch-world.ts';
+import type { HandingOver } from '../../src/watch/situation.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { beginUs, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
 

@@ -2,13 +2,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import type { RunProgram } from '../../src/domain/run-program.ts';
+import type { RunProgram } from '../../src/host/run-program.ts';
 import { answerBytesMax } from '../../src/http/bounded-fetch.ts';
-import { alertMessage } from '../../src/watch/telling/alert-message.ts';
-import { deliverDue } from '../../src/watch/telling/deliver-due.ts';
-import { createCommandTeller } from '../../src/watch/telling/tell-command.ts';
-import { tellThrough } from '../../src/watch/telling/tell-through.ts';
-import { createUrlTeller } from '../../src/watch/telling/tell-url.ts';
+import { alertMessage } from '../../src/watch/alert-message.ts';
+import {
+  createCommandTeller,
+  createUrlTeller,
+  deliverDue,
+  tellThrough,
+} from '../../src/watch/notify.ts';
 import { startWatchdog } from '../../src/watch/watchdog.ts';
 import { type Answer, startServer } from '../http/answering-server.ts';
 import { beginUs, dayUs, hourUs, minuteUs, openWorld, type TestWorld } from './watch-world.ts';

@@ -1,9 +1,9 @@
 /** What else the watchdog looks at: each alert, how it ends, and that nothing stands in the way of a look. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { watchProbes } from '../../src/cli/watch-probes.ts';
+import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { Probes } from '../../src/watch/watch-world.ts';
+import type { Probes } from '../../src/watch/situation.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { beginUs, dayUs, hourUs, minuteUs, openWorld, registration } from './watch-world.ts';
 

@@ -1,12 +1,12 @@
 /** A watchdog's world for tests: a real store, a clock that is moved, probes and channels that do as told. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Registration } from '../../src/domain/administration.ts';
+import type { Registration } from '../../src/domain/account.ts';
 import type { Alert } from '../../src/domain/alerts.ts';
-import type { HourCoverage } from '../../src/domain/completeness.ts';
+import type { HourCoverage } from '../../src/domain/coverage.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { AlertMessage } from '../../src/watch/telling/alert-message.ts';
-import { createWatchMemory, watchOnce } from '../../src/watch/watch-once.ts';
-import type { WatchWorld } from '../../src/watch/watch-world.ts';
+import type { AlertMessage } from '../../src/watch/alert-message.ts';
+import type { WatchWorld } from '../../src/watch/situation.ts';
+import { createWatchMemory, watchOnce } from '../../src/watch/watchdog.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 

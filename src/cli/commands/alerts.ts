@@ -1,8 +1,19 @@
 /** `earshot alerts`: what is wrong, or was. */
 import { Command } from 'commander';
-import type { AlertFlags } from '../alerts/show-alerts.ts';
+import { dataSections, loadConfig, watchSections } from '../../config/config.ts';
+import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
+import type { CompletenessReader } from '../../domain/coverage.ts';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { printable } from '../../domain/text.ts';
+import { openStoreReader } from '../../store/store.ts';
+import { testMessage } from '../../watch/alert-message.ts';
+import { asCalled } from '../called-as.ts';
+import { limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { limitOption } from '../shared-flags.ts';
+import { writeJson } from '../notification-output.ts';
+import { painter, wrapText, writeOut } from '../output.ts';
+import { alertTellers } from '../start/watchdog.ts';
 
 export function alertsCommand(io: Io): Command {
   return new Command('alerts')
@@ -31,7 +42,118 @@ Examples:
   $ earshot alerts --test`,
     )
     .action(async (flags: AlertFlags) => {
-      const { showAlerts } = await import('../alerts/show-alerts.ts');
       await showAlerts(io, flags);
     });
+}
+
+interface AlertFlags {
+  all?: true;
+  limit: number;
+  json?: true;
+  test?: true;
+}
+
+/** A receiver that runs leaves a mark each minute. */
+const upMarkMaxUs = 120_000_000;
+
+async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
+  if (flags.test) return sendTest(io);
+  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
+  try {
+    const { all = false, limit, json } = flags;
+    const alerts = await store.alerts.alerts({ all, limit });
+    if (json) await writeJson(io.stdout, alerts.map(toOutput));
+    else await printAlerts(io, alerts, all);
+    // In each form: without these, an empty list would be no proof.
+    await tellUnwatched(io, store.completeness);
+    tellUntold(io, await store.alerts.untold(io.nowUs()));
+  } finally {
+    await store.close();
+  }
+}
+
+async function printAlerts(io: Io, alerts: readonly Alert[], all: boolean): Promise<void> {
+  for (const [i, alert] of alerts.entries()) {
+    await writeOut(io.stdout, `${i === 0 ? '' : '\n'}${paragraph(alert, io)}`);
+  }
+  if (alerts.length > 0) return;
+  io.stderr.write(
+    all
+      ? 'No alert was ever raised.\n'
+      : 'No alert is active. `earshot alerts --all` shows those that were.\n',
+  );
+}
+
+/** Without a running receiver there is no watchdog, so that an empty list means nothing. */
+async function tellUnwatched(
+  { stderr, nowUs }: Pick<Io, 'stderr' | 'nowUs'>,
+  completeness: Pick<CompletenessReader, 'uptimes'>,
+): Promise<void> {
+  const last = (await completeness.uptimes(0)).at(-1);
+  if (last !== undefined && nowUs() - last.toUs <= upMarkMaxUs) return;
+  const what =
+    last === undefined
+      ? 'No receiver ever ran on this data directory'
+      : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
+  stderr.write(`${what}, so nothing is checked. Start it with \`earshot start\`.\n`);
+}
+
+/** Tries every channel. Rejects with what those say that fail. */
+async function sendTest(io: Io): Promise<void> {
+  const { channels, tell } = alertTellers(loadConfig(io, watchSections), io);
+  if (channels.length === 0) {
+    throw new AppError('configuration', 'There is no channel to test.', {
+      advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
+    });
+  }
+  const message = testMessage(io.nowUs());
+  const failures: AppError[] = [];
+  for (const channel of channels) {
+    try {
+      await tell(channel, message, io.signal);
+      io.stderr.write(`${channelNames[channel]} accepted the test alert.\n`);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      failures.push(error);
+    }
+  }
+  const [first, ...others] = failures;
+  if (first === undefined) return;
+  throw first.with({ details: others.map(errorText) });
+}
+
+function toOutput({ raisedAtUs, resolvedAtUs, ...alert }: Alert) {
+  const resolvedAt = resolvedAtUs === null ? null : formatDateUs(resolvedAtUs);
+  return { ...alert, raisedAt: formatDateUs(raisedAtUs), resolvedAt };
+}
+
+function paragraph(alert: Alert, io: Io): string {
+  const paint = painter(io, io.stdout);
+  const { severity, kind, subject, cause, evidence, nextStep, raisedAtUs, resolvedAtUs } = alert;
+  const colour = resolvedAtUs !== null ? 'dim' : severity === 'critical' ? 'red' : 'yellow';
+  const about = subject === '' ? kind : `${kind} of ${printable(subject)}`;
+  const until = resolvedAtUs === null ? '' : `, resolved ${shortDateUs(resolvedAtUs)}`;
+  const head = `${paint(colour, `${severity}: ${about}`)}  ${paint('dim', `since ${shortDateUs(raisedAtUs)}${until} (UTC)`)}`;
+  const lines = [cause, ...evidence.map((line) => `- ${line}`), `Next: ${nextStep}`];
+  return [
+    head,
+    ...lines.flatMap((line) => wrapText(asCalled(printable(line), io), '  ', io.stdout)),
+    '',
+  ].join('\n');
+}
+
+const channelNames = { url: 'EARSHOT_ALERT_URL', command: 'EARSHOT_ALERT_COMMAND' } as const;
+
+function tellUntold(
+  { stderr }: Pick<Io, 'stderr'>,
+  untold: readonly (AlertDelivery & { isGivenUp: boolean })[],
+): void {
+  for (const { alert, channel, error, isGivenUp } of untold) {
+    // One that waits for its first attempt is no news.
+    if (error === null) continue;
+    const state = isGivenUp ? 'and is not retried' : 'and is retried';
+    stderr.write(
+      `Alert ${alert.id} was not sent to ${channelNames[channel]}, ${state}: ${printable(error)}\n`,
+    );
+  }
 }

@@ -1,7 +1,25 @@
 /** `earshot backup`: a copy of all that earshot keeps in one file, made while it serves. */
+
+import { readdirSync, statSync } from 'node:fs';
+import { extname, join, resolve, sep } from 'node:path';
 import { Command } from 'commander';
-import type { BackupFlags } from '../backup/backup-command.ts';
+import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
+import type { BackupRun } from '../../domain/backups.ts';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
+import { sizeText } from '../../domain/text.ts';
+import { inspectBackup } from '../../store/backups/inspect-backup.ts';
+import { openStore, openStoreReader } from '../../store/store.ts';
+import {
+  backupName,
+  createBackupProgress,
+  isKeptFile,
+  makeRememberedBackup,
+  type RememberedBackup,
+} from '../backup-files.ts';
 import type { Io } from '../io.ts';
+import { type Column, printTable, writeOut } from '../output.ts';
 
 export function backupCommand(io: Io): Command {
   return new Command('backup')
@@ -39,7 +57,6 @@ Examples:
   $ earshot backup list /mnt/backups`,
     )
     .action(async (flags: BackupFlags, command: Command) => {
-      const { runBackup } = await import('../backup/backup-command.ts');
       await runBackup(io, { ...flags, version: command.parent?.version() ?? 'unknown' });
     })
     .addCommand(listCommand(io));
@@ -62,7 +79,159 @@ Example:
   $ earshot backup list /mnt/backups`,
     )
     .action(async (folder: string | undefined, flags: { json?: true }) => {
-      const { listBackups } = await import('../backup/list-backups.ts');
       await listBackups(io, folder, flags);
     });
+}
+
+interface BackupFlags {
+  to?: string;
+  force?: true;
+  withoutSecrets?: true;
+  json?: true;
+}
+
+async function runBackup(io: Io, flags: BackupFlags & { version: string }): Promise<void> {
+  const config = loadConfig(io, [...dataSections, 'backup']);
+  const progress = createBackupProgress(io);
+  const made = await makeRememberedBackup(
+    {
+      place: config,
+      ...targetOf(flags, config, io),
+      replace: flags.force === true,
+      version: flags.version,
+      withSecrets: flags.withoutSecrets !== true,
+      onProgress: progress.show,
+      signal: io.signal,
+    },
+    { nowUs: io.nowUs, remember: (run) => remember(io, config, run) },
+  ).finally(progress.done);
+  await tell(io, made, flags);
+}
+
+/** The file of the backup; in a folder, which is created, it gets its name from the time. */
+function targetOf(
+  { to }: BackupFlags,
+  { backup: { folder } }: Pick<Config, 'backup'>,
+  { nowUs }: Io,
+): { file: string; createsFolder: boolean } {
+  const path = to === undefined ? folder : resolve(to);
+  if (path === null) {
+    throw new AppError('usage', 'No place for the backup is named.', {
+      advice: 'Add --to FOLDER or --to FILE, or set EARSHOT_BACKUP_DIR.',
+    });
+  }
+  const isFolder =
+    to === undefined ||
+    to.endsWith(sep) ||
+    extname(path) === '' ||
+    statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return { file: isFolder ? join(path, backupName(nowUs())) : path, createsFolder: isFolder };
+}
+
+/** A backup is none the worse for not being remembered. */
+async function remember(io: Io, place: DataConfig, run: BackupRun): Promise<void> {
+  try {
+    // A file of an older version stays as it is: its receiver may be running still.
+    const reader = openStoreReader(place.dataDir);
+    await reader.lastPosition().finally(() => reader.close());
+    const store = await openStore({ ...place, nowUs: io.nowUs, mustExist: true });
+    await store.backups.recordBackup(run).finally(() => store.close());
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    if (error.code === 'configuration') return;
+    io.stderr.write(`This could not be remembered for \`earshot status\`: ${errorText(error)}\n`);
+  }
+}
+
+async function tell(io: Io, made: RememberedBackup, { json }: BackupFlags): Promise<void> {
+  const { run, bytes, notifications, lastPosition, files } = made;
+  const { file, startedAtUs, endedAtUs } = run;
+  if (json) {
+    const shown = { file, bytes, notifications, lastPosition, files };
+    const times = { startedAt: formatDateUs(startedAtUs), endedAt: formatDateUs(endedAtUs) };
+    return writeOut(io.stdout, `${JSON.stringify({ ...shown, ...times })}\n`);
+  }
+  const secrets =
+    files.length === 0
+      ? 'It holds no secrets.'
+      : 'It holds secrets: keep it as safe as this machine.';
+  io.stderr.write(
+    `${notifications} notifications, ${sizeText(bytes)}, checked against the log. ${secrets}\n`,
+  );
+  await writeOut(io.stdout, `${file}\n`);
+}
+
+interface Listed {
+  file: string;
+  /** Microseconds since 1970, UTC. */
+  madeAtUs: number | null;
+  notifications: number | null;
+  lastPosition: number | null;
+  bytes: number | null;
+  version: string | null;
+  fault: string | null;
+}
+
+async function listBackups(
+  io: Io,
+  named: string | undefined,
+  { json }: { json?: true },
+): Promise<void> {
+  const folder = named === undefined ? loadConfig(io, ['backup']).backup.folder : resolve(named);
+  if (folder === null) {
+    throw new AppError('usage', 'Which folder? EARSHOT_BACKUP_DIR is not set.', {
+      advice: 'Name one, such as `earshot backup list /mnt/backups`.',
+    });
+  }
+  const listed = databasesIn(folder)
+    .map((name) => inspected(join(folder, name)))
+    .toSorted((a, b) => (b.madeAtUs ?? 0) - (a.madeAtUs ?? 0));
+  if (json) {
+    const rows = listed.map(({ madeAtUs, ...one }) => ({
+      ...one,
+      madeAt: madeAtUs === null ? null : formatDateUs(madeAtUs),
+    }));
+    return writeOut(io.stdout, `${JSON.stringify(rows)}\n`);
+  }
+  await printTable(io.stdout, columns, listed);
+  if (listed.length === 0) io.stderr.write(`There are no backups in ${folder}.\n`);
+}
+
+const columns: readonly Column<Listed>[] = [
+  {
+    title: 'made (UTC)',
+    value: ({ madeAtUs }) => (madeAtUs === null ? '' : shortDateUs(madeAtUs)),
+  },
+  {
+    title: 'notifications',
+    value: ({ notifications }) => `${notifications ?? ''}`,
+    align: 'right',
+  },
+  { title: 'size', value: ({ bytes }) => (bytes === null ? '' : sizeText(bytes)), align: 'right' },
+  // The last column, and never cut: a path without its end is of no use.
+  { title: 'file', value: ({ file, fault }) => fault ?? file, whole: true },
+];
+
+function databasesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter(
+      (name) => name.endsWith('.db') && statSync(join(folder, name)).isFile(),
+    );
+  } catch (cause) {
+    throw new AppError('usage', `${folder} cannot be listed (${errorCodeOf(cause)}).`, { cause });
+  }
+}
+
+function inspected(file: string): Listed {
+  try {
+    const { madeAtUs, notifications, lastPosition, bytes, version } = inspectBackup(
+      file,
+      isKeptFile,
+    );
+    return { file, madeAtUs, notifications, lastPosition, bytes, version, fault: null };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const none = { madeAtUs: null, notifications: null, lastPosition: null, bytes: null };
+    return { file, ...none, version: null, fault: errorText(error) };
+  }
 }

@@ -1,6 +1,23 @@
 /** `earshot certificate`: what the endpoint's certificate is, and getting a new one. */
 import { Command, Option } from 'commander';
+import { type Config, loadConfig } from '../../config/config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { wholeDays } from '../../domain/dates.ts';
+import { printable } from '../../domain/text.ts';
+import { createTakeLock } from '../../store/process-lock.ts';
+import { openAcmeFolder } from '../../tls/acme/acme-folder.ts';
+import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
+import { createHandshakeDoor, createSharedDoor } from '../../tls/acme/challenge-door.ts';
+import { visitAuthority } from '../../tls/acme/enter-authority.ts';
+import { explainFailure } from '../../tls/acme/explain-failure.ts';
+import { type Rehearsal, rehearse } from '../../tls/acme/rehearse.ts';
+import { type Renewal, renew, takeTurn } from '../../tls/acme/renew.ts';
+import { renewalOutlook } from '../../tls/acme/renewal-outlook.ts';
+import { lastFailureText } from '../../tls/acme/renewal-state.ts';
+import { certificateFacts } from '../../tls/certificate-facts.ts';
+import { loadCertificateFiles } from '../../tls/certificate-files.ts';
 import type { Io } from '../io.ts';
+import { painter, writeForeign, writeOut } from '../output.ts';
 
 export function certificateCommand(io: Io): Command {
   return new Command('certificate')
@@ -45,7 +62,6 @@ Examples:
   $ earshot certificate show --pem | openssl x509 -noout -text`,
     )
     .action(async (flags: { json?: true; pem?: true }) => {
-      const { showCertificate } = await import('../certificate/show-certificate.ts');
       await showCertificate(io, flags);
     });
 }
@@ -66,7 +82,6 @@ Examples:
   $ earshot certificate renew --force`,
     )
     .action(async (flags: { force?: true }) => {
-      const { renewCertificate } = await import('../certificate/renew-certificate.ts');
       await renewCertificate(io, flags);
     });
 }
@@ -85,7 +100,233 @@ Example:
   $ earshot certificate test`,
     )
     .action(async () => {
-      const { testCertificate } = await import('../certificate/test-certificate.ts');
       await testCertificate(io);
     });
+}
+
+/** For another program that is getting the same certificate at this moment. */
+const lockWaitMs = 300_000;
+
+/** Runs `work`, and closes what it has opened. */
+async function withAcmeWorld<Value>(
+  { acme, dataDir, listen }: Pick<Config, 'acme' | 'dataDir' | 'listen'>,
+  io: Io,
+  work: (world: AcmeWorld, takeLock: ReturnType<typeof createTakeLock>) => Promise<Value>,
+): Promise<Value> {
+  const door =
+    acme.challenge === 'http-01'
+      ? createSharedDoor(acme.httpListen, io)
+      : createHandshakeDoor(listen);
+  const tell = (line: string) => void io.stderr.write(`${line}\n`);
+  const { nowUs, random, signal } = io;
+  const world = openAcmeWorld({
+    settings: acme,
+    dataDir,
+    openDoor: (challenges) => door.open(challenges),
+    log: { error: (fields, message) => tell(`${message}: ${'reason' in fields && fields.reason}`) },
+    tell: (step) => tell(`… ${step}`),
+    nowUs,
+    random,
+    signal,
+  });
+  try {
+    return await work(world, createTakeLock(dataDir));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
+  } finally {
+    await door.close();
+  }
+}
+
+/** Rejects as `renew` does, and with `cancelled` when the user ends it. */
+async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
+  const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
+  const renewal = await withAcmeWorld(config, io, (world, takeLock) =>
+    renew(world, {
+      when: force === true ? 'anyway' : 'asked',
+      takeLock,
+      lockWaitMs,
+      onIssued: () => undefined,
+    }),
+  );
+  io.stderr.write(`${sentenceOf(renewal)}\n`);
+}
+
+function sentenceOf(renewal: Renewal): string {
+  const day = (date: Date) => date.toISOString().slice(0, 10);
+  if (renewal.outcome === 'waiting') {
+    return `Another program has just tried. The next try is after ${new Date(renewal.untilUs / 1000).toISOString()}.`;
+  }
+  const { notAfter } = renewal.certificate;
+  if (renewal.outcome === 'renewed') {
+    return `There is a new certificate, good until ${day(notAfter)}. A receiver that runs takes it up within ten seconds.`;
+  }
+  const due = new Date(renewal.due.atUs / 1000);
+  return `The certificate is good until ${day(notAfter)}, and is renewed by itself on ${day(due)}. To get another one all the same: --force.`;
+}
+
+/** Every field is always there; times are ISO 8601 UTC. */
+type Shown = Record<string, string | number | readonly string[] | null>;
+
+/** Rejects with `not_found` when there is no certificate, after having shown what is known. */
+async function showCertificate(io: Io, { json, pem }: { json?: true; pem?: true }): Promise<void> {
+  const { servedTls: tls, dataDir } = loadConfig(io, ['servedTls', 'dataDir']);
+  const folder = openAcmeFolder(dataDir);
+  const certificate =
+    tls.kind === 'files' ? await loadCertificateFiles(tls) : await folder.readCertificate();
+  const shown: Shown = {
+    source: tls.kind,
+    ...factsOf(certificate?.cert ?? null, io.nowUs()),
+    ...(tls.kind === 'acme' ? await renewalOf(tls, dataDir, io) : noRenewal),
+  };
+  if (pem) await writeOut(io.stdout, certificate?.cert ?? '');
+  else if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  else if (certificate !== null) await writeOut(io.stdout, linesOf(shown, io));
+  if (certificate !== null && tls.kind === 'acme' && shown.renewsAt === null) {
+    io.stderr.write(
+      `This is not the certificate that the settings ask for: for ${tls.host}, of ${new URL(tls.directoryUrl).host}. A running receiver gets that one.\n`,
+    );
+  }
+  if (certificate === null) {
+    throw noCertificate(shown.lastFailure ?? null);
+  }
+}
+
+function noCertificate(lastFailure: Shown[string]): AppError {
+  return new AppError('not_found', 'There is no certificate yet.', {
+    advice: 'A running receiver gets one by itself; `earshot certificate renew` does it now.',
+    details: lastFailure === null ? [] : [`The last try failed: ${lastFailure}`],
+  });
+}
+
+function factsOf(chain: string | null, nowUs: number): Shown {
+  const facts = chain === null ? null : certificateFacts(chain);
+  const leftUs = facts === null ? null : facts.validTo.getTime() * 1_000 - nowUs;
+  return {
+    names: facts?.names ?? null,
+    issuer: facts?.issuer ?? null,
+    serialNumber: facts?.serialNumber ?? null,
+    fingerprint: facts?.fingerprint ?? null,
+    keyType: facts?.keyType ?? null,
+    validFrom: facts?.validFrom.toISOString() ?? null,
+    validTo: facts?.validTo.toISOString() ?? null,
+    daysLeft: leftUs === null ? null : wholeDays(leftUs),
+    chainLength: facts?.chainLength ?? null,
+  };
+}
+
+async function renewalOf(
+  settings: { directoryUrl: string; host: string },
+  dataDir: string,
+  { nowUs }: Io,
+): Promise<Shown> {
+  const outlook = await renewalOutlook(openAcmeFolder(dataDir), settings, nowUs());
+  const { certificate, state, due } = outlook;
+  const date = (atUs: number | null | undefined) =>
+    atUs === null || atUs === undefined ? null : new Date(atUs / 1000).toISOString();
+  return {
+    authority: certificate?.directoryUrl ?? settings.directoryUrl,
+    renewsAt: date(due?.atUs),
+    renewsBecause: due?.because ?? null,
+    failures: state.failures,
+    lastAttemptAt: date(state.lastAttemptAtUs),
+    lastSuccessAt: date(state.lastSuccessAtUs),
+    lastFailure: lastFailureText(state),
+    nextTryAt: date(state.nextTryAtUs),
+    issuedLastDay: outlook.issuedLastDay,
+  };
+}
+
+const noRenewal: Shown = {
+  authority: null,
+  renewsAt: null,
+  renewsBecause: null,
+  failures: null,
+  lastAttemptAt: null,
+  lastSuccessAt: null,
+  lastFailure: null,
+  nextTryAt: null,
+  issuedLastDay: null,
+};
+
+const labels: Record<string, string> = {
+  names: 'for',
+  issuer: 'issued by',
+  serialNumber: 'serial number',
+  fingerprint: 'SHA-256',
+  keyType: 'key',
+  validFrom: 'good from',
+  validTo: 'good until',
+  daysLeft: 'days left',
+  chainLength: 'certificates sent',
+  authority: 'authority',
+  renewsAt: 'renews at',
+  renewsBecause: 'renews by',
+  failures: 'failures in a row',
+  lastAttemptAt: 'last try',
+  lastSuccessAt: 'last success',
+  lastFailure: 'last failure',
+  nextTryAt: 'next try',
+  issuedLastDay: 'issued in 24 hours',
+};
+
+/** Aligned; what is not known is left out. */
+function linesOf(shown: Shown, io: Io): string {
+  const paint = painter(io, io.stdout);
+  const width = Math.max(...Object.values(labels).map((label) => label.length));
+  return Object.entries(labels)
+    .flatMap(([field, label]) => {
+      const value = shown[field] ?? null;
+      if (value === null) return [];
+      const text = printable(Array.isArray(value) ? value.join(', ') : String(value));
+      return [`${paint('dim', label.padEnd(width))}  ${text}\n`];
+    })
+    .join('');
+}
+
+/** Rejects with what explains the failure; `configuration` before the user agrees to the terms. */
+async function testCertificate(io: Io): Promise<void> {
+  const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
+  const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
+  const { directoryUrl, host, challenge } = acme;
+  const shown = await withAcmeWorld({ acme, ...place }, io, async (world, takeLock) => {
+    const terms = await readTerms(world);
+    io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
+    if (!acmeAgreed) {
+      throw new AppError('configuration', 'Nothing was tried yet.', {
+        advice:
+          'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
+      });
+    }
+    const release = await takeTurn(world, { takeLock, lockWaitMs });
+    try {
+      return await rehearse(world);
+    } catch (error) {
+      throw explainFailure(error, acme);
+    } finally {
+      release();
+    }
+  });
+  io.stdout.write(`${problemSentence(shown, { host, challenge, directoryUrl })}\n`);
+}
+
+async function readTerms(world: AcmeWorld): Promise<string | null> {
+  try {
+    const authority = await visitAuthority(world);
+    const { meta } = await authority.readDirectory();
+    return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
+  } catch (error) {
+    throw explainFailure(error, world.settings);
+  }
+}
+
+function problemSentence(
+  shown: Rehearsal,
+  { host, challenge, directoryUrl }: { host: string; challenge: string; directoryUrl: string },
+): string {
+  const authority = new URL(directoryUrl).host;
+  return shown === 'issued'
+    ? `A whole order for ${host} by ${challenge} succeeded at the staging directory of ${authority}. The real one should, too.`
+    : `${authority} has seen by ${challenge} that ${host} is ours. No certificate was made.`;
 }

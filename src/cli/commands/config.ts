@@ -13,12 +13,11 @@ import {
   variables,
 } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { sizeText } from '../../domain/size-text.ts';
+import { sizeText } from '../../domain/text.ts';
 import { usualReserveBytes } from '../../store/disk-limit.ts';
+import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { dataDirOf } from '../shared-flags.ts';
-import { type Column, printTable } from '../table.ts';
-import { writeForeign, writeOut } from '../write-out.ts';
+import { type Column, printTable, writeForeign, writeOut } from '../output.ts';
 
 export function configCommand(io: Io): Command {
   return new Command('config')

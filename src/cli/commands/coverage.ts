@@ -1,9 +1,29 @@
 /** `earshot coverage`: shows, hour by hour, whether all that the catalogue published is here. */
 import { Command } from 'commander';
-import type { CoverageFlags } from '../coverage/show-coverage.ts';
+import { comparisonOff, loadConfig } from '../../config/config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { CompletenessReader } from '../../domain/coverage.ts';
+import {
+  type CoverageReport,
+  type CoverageSummary,
+  type HourState,
+  type ReportedHour,
+  readCoverage,
+  sumCoverage,
+  toCoverageJson,
+} from '../../domain/coverage-report.ts';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import type { DelayPercentiles, SubscriptionDelays } from '../../domain/products.ts';
+import { printable } from '../../domain/text.ts';
+import { openProducts } from '../../store/products/products.ts';
+import { openStoreReader } from '../../store/store.ts';
+import { momentText } from '../../watch/situation.ts';
+import { asCalled } from '../called-as.ts';
+import { createClosers } from '../closers.ts';
+import { readTimeArgument, sinceOption, type TimeArgument, untilOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { sinceOption, untilOption } from '../shared-flags.ts';
-import { readTimeArgument } from '../time-argument.ts';
+import { type Column, painter, printTable, writeForeign, writeOut } from '../output.ts';
+import { neverRegistered, unknownSubscription } from '../reconcile-listing.ts';
 
 export function coverageCommand(io: Io): Command {
   const time = readTimeArgument(io);
@@ -45,7 +65,334 @@ Examples:
   $ earshot coverage --since 2026-11-01 --until 2026-12-01 --json`,
     )
     .action(async (flags: CoverageFlags) => {
-      const { showCoverage } = await import('../coverage/show-coverage.ts');
       await showCoverage(io, flags);
     });
+}
+
+interface CoverageFlags {
+  since?: TimeArgument;
+  until?: TimeArgument;
+  subscription?: string;
+  json?: true;
+}
+
+const weekUs = 7 * 86_400_000_000;
+
+/** Rejects with `differences` when something is missing. */
+async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
+  const { dataDir, ...comparison } = loadConfig(io, ['dataDir', 'reconcile', 'index']);
+  const whyOff = comparisonOff(comparison);
+  const { since, until, subscription } = flags;
+  // By the moment at which the words were read: 0h would else be some milliseconds.
+  const nowUs = since?.readAtUs ?? io.nowUs();
+  const sinceUs = since?.us ?? nowUs - weekUs;
+  const untilUs = Math.min(until?.us ?? nowUs, nowUs);
+  if (sinceUs >= untilUs) {
+    throw new AppError(
+      'usage',
+      'There is no hour to show: --since must lie before --until and now (UTC).',
+    );
+  }
+  const closers = createClosers();
+  try {
+    const store = openStoreReader(dataDir);
+    closers.add(() => store.close());
+    const products = openProducts(dataDir);
+    closers.add(() => products.close());
+    const question = { sinceUs, untilUs, subscription, nowUs };
+    const parts = { completeness: store.completeness, products };
+    const report = await readCoverage(parts, question, io.signal);
+    if (report.subscriptions.length === 0)
+      throw await nothingToShow(store.completeness, subscription);
+    const document = toCoverageJson(report, whyOff);
+    if (flags.json) await writeForeign(io.stdout, `${JSON.stringify(document, null, 2)}\n`);
+    else await printCoverage(io, report, { comparisonOff: whyOff, nowUs });
+    refuseMissing(report);
+  } finally {
+    await closers.closeAll();
+  }
+}
+
+async function nothingToShow(
+  completeness: Pick<CompletenessReader, 'definitions'>,
+  subscription: string | undefined,
+): Promise<AppError> {
+  const definitions = await completeness.definitions();
+  const known = [...new Set(definitions.map((one) => one.subscription))];
+  if (known.length === 0) return neverRegistered('then `earshot coverage` shows what came of it');
+  if (subscription !== undefined && !known.includes(subscription)) {
+    return unknownSubscription([subscription], known);
+  }
+  const what =
+    subscription === undefined
+      ? 'No subscription was registered in this data directory at that time.'
+      : `There was no subscription ${subscription} in this data directory at that time.`;
+  const advice = '`earshot subscriptions history` shows what was when.';
+  return new AppError('usage', what, { advice });
+}
+
+function refuseMissing({ subscriptions }: CoverageReport): void {
+  const missing = subscriptions.reduce((sum, one) => sum + one.missing, 0);
+  if (missing === 0) return;
+  const events = missing === 1 ? '1 event is' : `${missing.toLocaleString('en-US')} events are`;
+  const gaps = subscriptions.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
+  const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
+  throw new AppError('differences', `${events} missing.`, {
+    advice: `\`earshot reconcile --since ${first}Z\` fetches ${missing === 1 ? 'it' : 'them'}.`,
+  });
+}
+
+type CountRow = Omit<CoverageSummary, 'subscription'> & { name: string };
+
+const whole = (value: number) => value.toLocaleString('en-US');
+
+/** Nothing is claimed where nothing was compared. */
+function count(title: 'expected' | 'pushed' | 'late' | 'recovered' | 'missing'): Column<CountRow> {
+  return {
+    title,
+    value: (row) => (row.state === 'not-compared' ? '-' : whole(row[title])),
+    align: 'right',
+  };
+}
+
+const coverageColumns: readonly Column<CountRow>[] = [
+  { title: 'subscription', value: ({ name }) => name, flexible: true, widthMin: 6 },
+  count('expected'),
+  count('pushed'),
+  count('late'),
+  count('recovered'),
+  count('missing'),
+  {
+    title: 'compared',
+    value: (row) =>
+      `${whole(row.comparedHours)} of ${whole(row.comparedHours + row.unknownHours)} h`,
+    align: 'right',
+  },
+  { title: 'complete', value: (row) => percent(row.complete), align: 'right' },
+];
+
+async function printCoverage(
+  io: Pick<Io, 'stdout' | 'env'>,
+  { subscriptions, delays }: CoverageReport,
+  comparison: { comparisonOff: string | null; nowUs: number },
+): Promise<void> {
+  const rows = subscriptions.map(({ subscription: name, ...rest }) => ({ name, ...rest }));
+  const sum = rows.length > 1 ? sumCoverage(subscriptions) : null;
+  await printTable(
+    io.stdout,
+    coverageColumns,
+    sum === null ? rows : [...rows, { name: 'all', ...sum }],
+  );
+  const open = rows.filter(({ state }) => state === 'not-compared');
+  for (const row of open) {
+    const text = notComparedText(row, comparison);
+    const next = isDue(row, comparison) ? ' `earshot reconcile` compares now.' : '';
+    await writeOut(io.stdout, asCalled(`\n${printable(row.name)}: ${text}.${next}\n`, io));
+  }
+  const paint = painter(io, io.stdout);
+  for (const { subscription, hours } of subscriptions) {
+    const lines = stripLines(hours, paint);
+    await writeOut(io.stdout, `\n${printable(subscription)}\n${lines.join('\n')}\n`);
+    const gone = hours.filter(({ missing }) => missing > 0);
+    for (const { hourUs, missing } of gone.slice(0, shownMax)) {
+      await writeOut(
+        io.stdout,
+        `  ${shortDateUs(hourUs)}  ${paint('red', `${whole(missing)} missing`)}\n`,
+      );
+    }
+    if (gone.length > shownMax) {
+      await writeOut(
+        io.stdout,
+        `  … and in ${gone.length - shownMax} more hours (--json has all)\n`,
+      );
+    }
+  }
+  await writeOut(
+    io.stdout,
+    `\n${stripLegend(
+      subscriptions.flatMap(({ hours }) => hours),
+      paint,
+    )}\n`,
+  );
+  if (delays !== null) await printDelays(io, delays);
+}
+
+/** Hours with missing events that are named one by one. */
+const shownMax = 12;
+
+/** Never rounded up to 100 %. */
+function percent(share: number | null): string {
+  if (share === null) return '-';
+  if (share === 1) return '100 %';
+  return `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
+}
+
+interface DelayRow extends DelayPercentiles {
+  name: string;
+  delay: string;
+}
+
+const delayColumns: readonly Column<DelayRow>[] = [
+  { title: 'subscription', value: ({ name }) => name, flexible: true, widthMin: 6 },
+  { title: 'delay', value: ({ delay }) => delay },
+  { title: 'of', value: ({ count }) => count.toLocaleString('en-US'), align: 'right' },
+  { title: 'p50', value: ({ p50Ms }) => shortDuration(p50Ms), align: 'right' },
+  { title: 'p90', value: ({ p90Ms }) => shortDuration(p90Ms), align: 'right' },
+  { title: 'p99', value: ({ p99Ms }) => shortDuration(p99Ms), align: 'right' },
+  { title: 'longest', value: ({ maxMs }) => shortDuration(maxMs), align: 'right' },
+];
+
+async function printDelays(
+  { stdout }: Pick<Io, 'stdout'>,
+  delays: readonly SubscriptionDelays[],
+): Promise<void> {
+  const rows = delays.flatMap((one) => {
+    const name = one.subscription ?? '-';
+    return [
+      rowOf(name, 'sensing to publication', one.sensingToPublication),
+      rowOf(name, 'publication to notification', one.publicationToNotification),
+      rowOf(name, 'notification to receipt', one.notificationToReceipt),
+    ].flat();
+  });
+  if (rows.length === 0) return;
+  await writeOut(stdout, '\n');
+  await printTable(stdout, delayColumns, rows);
+}
+
+function rowOf(name: string, delay: string, percentiles: DelayPercentiles | null): DelayRow[] {
+  return percentiles === null ? [] : [{ name, delay, ...percentiles }];
+}
+
+/** `0.3 s`, `47 s`, `35 min`, `14 h`, `3 d`; with a minus where clocks disagree. */
+function shortDuration(ms: number): string {
+  const sign = ms < 0 ? '-' : '';
+  const seconds = Math.abs(ms) / 1_000;
+  if (seconds < 10) return `${sign}${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${sign}${Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 120) return `${sign}${minutes} min`;
+  const hours = Math.round(minutes / 60);
+  if (hours < 48) return `${sign}${hours} h`;
+  return `${sign}${Math.round(hours / 24)} d`;
+}
+
+interface When {
+  /** Why hours are not compared automatically; null when they are. */
+  comparisonOff: string | null;
+  nowUs: number;
+}
+
+/** A command may have compared a part of the hour that has not ended, which does not count yet. */
+const noHour = 'no full hour was compared yet';
+
+/** States when the first whole hour is compared, or why none is. Begins in lower case, ends without a full stop. */
+export function notComparedText(summary: Pick<CoverageSummary, 'nextDueAtUs'>, when: When): string {
+  const { nextDueAtUs } = summary;
+  const off = when.comparisonOff?.replace(/\.$/, '') ?? null;
+  if (nextDueAtUs === null) return 'no hour to compare';
+  if (isDue(summary, when)) {
+    if (off !== null) return `not compared: ${off}`;
+    return `${noHour}; a running receiver compares within 5 min`;
+  }
+  const at = momentText(nextDueAtUs);
+  return off === null
+    ? `${noHour}; the first is compared at ${at}`
+    : `${noHour}; the first is due at ${at}, but not compared automatically: ${off}`;
+}
+
+/** True when there is an hour that a command would compare and count. */
+export function isDue(
+  { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
+  { nowUs }: Pick<When, 'nowUs'>,
+): boolean {
+  return nextDueAtUs !== null && nextDueAtUs <= nowUs;
+}
+
+type Paint = ReturnType<typeof painter>;
+
+const dayUs = 86_400_000_000;
+
+/** Days that are shown hour by hour. */
+const hourlyDaysMax = 14;
+
+const cellsPerLine = 61;
+
+/** Readable without colour, too; the worst first. */
+const cells: Record<HourState, { sign: string; colour: Parameters<Paint>[0]; words: string }> = {
+  missing: { sign: '!', colour: 'red', words: 'missing' },
+  unknown: { sign: '·', colour: 'dim', words: 'unknown' },
+  pending: { sign: '·', colour: 'dim', words: 'unknown' },
+  recovered: { sign: '▒', colour: 'yellow', words: 'recovered' },
+  late: { sign: '▓', colour: 'cyan', words: 'late' },
+  pushed: { sign: '█', colour: 'green', words: 'pushed' },
+  quiet: { sign: '░', colour: 'green', words: 'no event' },
+  pruned: { sign: '-', colour: 'dim', words: 'pruned' },
+  outside: { sign: ' ', colour: 'dim', words: '' },
+};
+
+const worstFirst = Object.keys(cells) as HourState[];
+
+/**
+ * Lines such as `  2026-11-14  ██▒█…`, 24 hours each; of more than two weeks one character a day. They begin with the
+ * first day on which anything was asked for.
+ */
+function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
+  const days = byDay(hours);
+  const shown = [...days];
+  const first = shown.findIndex(([, states]) => worstOf(states) !== 'outside');
+  shown.splice(0, first === -1 ? shown.length : first);
+  if (days.size <= hourlyDaysMax) {
+    return shown.map(([dayUs, states]) => `  ${dateOf(dayUs)}  ${painted(states, paint)}`);
+  }
+  const worst = shown.map(([, states]) => worstOf(states));
+  const lines: string[] = [];
+  for (let at = 0; at < worst.length; at += cellsPerLine) {
+    const part = worst.slice(at, at + cellsPerLine);
+    lines.push(`  ${dateOf(shown[at]?.[0] ?? 0)}  ${painted(part, paint)}`);
+  }
+  return lines;
+}
+
+/** What the characters mean; that of pruned hours only where there are some. */
+function stripLegend(hours: readonly ReportedHour[], paint: Paint): string {
+  const isPruned = hours.some(({ state }) => state === 'pruned');
+  const told = worstFirst
+    .filter((state) => state !== 'outside' && state !== 'pending')
+    .filter((state) => state !== 'pruned' || isPruned)
+    .toReversed();
+  const parts = told.map((state) => `${painted([state], paint)} ${cells[state].words}`);
+  return `${parts.join('   ')}   (UTC)`;
+}
+
+/** The states of each day's 24 hours; what lies before the first or after the last is outside. */
+function byDay(hours: readonly ReportedHour[]): Map<number, HourState[]> {
+  const days = new Map<number, HourState[]>();
+  for (const { hourUs, state } of hours) {
+    const day = Math.floor(hourUs / dayUs) * dayUs;
+    const states = days.get(day) ?? Array.from({ length: 24 }, () => 'outside' as const);
+    states[Math.round((hourUs - day) / 3_600_000_000)] = state;
+    days.set(day, states);
+  }
+  return days;
+}
+
+function worstOf(states: readonly HourState[]): HourState {
+  return worstFirst.find((state) => states.includes(state)) ?? 'outside';
+}
+
+/** Neighbours of one colour are painted together. */
+function painted(states: readonly HourState[], paint: Paint): string {
+  let text = '';
+  for (let at = 0; at < states.length; ) {
+    const state = states[at] ?? 'outside';
+    let end = at;
+    while (states[end] === state) end += 1;
+    text += paint(cells[state].colour, cells[state].sign.repeat(end - at));
+    at = end;
+  }
+  return text;
+}
+
+function dateOf(us: number): string {
+  return formatDateUs(us).slice(0, 10);
 }

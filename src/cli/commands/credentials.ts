@@ -12,10 +12,9 @@ import {
   writeCredentialsFile,
 } from '../../config/endpoint-credentials.ts';
 import { AppError } from '../../domain/app-error.ts';
-import type { Io } from '../io.ts';
-import { newCredentials } from '../new-credentials.ts';
-import { positiveNumber } from '../number-argument.ts';
-import { pause } from '../until-aborted.ts';
+import { newCredentials } from '../account.ts';
+import { positiveNumber } from '../flags.ts';
+import { type Io, pause } from '../io.ts';
 
 const waitSecondsDefault = 600;
 const lockWaitMs = 10_000;

@@ -1,8 +1,22 @@
 /** `earshot demo`: the whole thing on one machine, over real HTTPS, leaving nothing behind. */
 import { Command } from 'commander';
-import type { DemoFlags } from '../demo/run-demo.ts';
-import type { Io } from '../io.ts';
-import { wholeNumber } from '../number-argument.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
+import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { demoName, filteredName, maintainDemo, registerDemo } from '../demo/account.ts';
+import { type DemoPublishing, type DemoWorld, openDemoWorld } from '../demo/context.ts';
+import {
+  countDemo,
+  listLosses,
+  queryDemo,
+  restoreLosses,
+  type SubscriptionResult,
+  showFiltered,
+} from '../demo/report.ts';
+import { showArrivals, showFarewell, showIntro } from '../demo/screen.ts';
+import { countSummaries, showSummaries } from '../demo/summaries.ts';
+import { wholeNumber } from '../flags.ts';
+import { type Io, pause, untilAborted } from '../io.ts';
 
 export function demoCommand(io: Io): Command {
   return new Command('demo')
@@ -43,7 +57,185 @@ Examples:
     )
     .action(async (flags: DemoFlags) => {
       // Loaded when it is asked for: the sandbox would double what a serving process keeps in memory.
-      const { runDemo } = await import('../demo/run-demo.ts');
       await runDemo(io, flags);
     });
+}
+
+const onceProductsDefault = 200;
+
+/** `--once` ends within 40 s; this leaves some for the start and the count. */
+const onceTimeoutMs = 32_000;
+
+const onceRatePerSecond = 150;
+
+/** One or two of them match the filter: slow enough to be read. */
+const livelyRatePerSecond = 8;
+
+const mismatchesListedMax = 50;
+
+/** Time to restore what was lost after Ctrl-C. */
+const restoreTimeoutMs = 20_000;
+
+const pendingPollMs = 100;
+
+interface DemoFlags {
+  once?: true;
+  products?: number;
+  records?: string;
+  faults?: true;
+  seed: number;
+}
+
+/** Throws `invalid` when the records of sandbox and store do not agree. */
+async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
+  if (!flags.once) showIntro(io);
+  const progress = createProgress(io, flags.once === true);
+  progress.show('starting sandbox and receiver …');
+  const world = await openDemoWorld(io, publishing(flags));
+  try {
+    progress.show('registering …');
+    await registerDemo(io, world, flags.once ? 'counting' : 'lively');
+    if (flags.once) return await runOnce(io, world, progress, flags.faults === true);
+    await showArrivals(io, world, flags);
+    // Whoever ends the demo waits for no calls of the account.
+    const maintained = io.signal.aborted ? null : await maintainDemo(io, world);
+    if (flags.faults) await restoreShown(io, world);
+    await showFarewell(io, world, maintained);
+  } finally {
+    progress.clear();
+    await world.close();
+  }
+}
+
+/**
+ * Restores what was lost, after Ctrl-C within a time limit. What is lost there may have been modified or deleted
+ * since, and then the catalogue no longer shows it.
+ */
+async function restoreShown(io: Io, world: DemoWorld): Promise<void> {
+  const isStopped = io.signal.aborted;
+  const signal = isStopped ? AbortSignal.timeout(restoreTimeoutMs) : io.signal;
+  if (isStopped) await endPublishing(io, world, signal);
+  try {
+    const { missing } = await restoreLosses({ ...io, signal }, world);
+    for (const one of missing) io.stderr.write(`  ${one}: the catalogue has a newer state\n`);
+  } catch (error) {
+    if (!isStopped || !isAppError(error, 'cancelled')) throw error;
+    io.stderr.write(`Not everything could be restored within ${restoreTimeoutMs / 1_000} s.\n`);
+  }
+}
+
+/** Stops publishing, and waits until each notification is delivered or lost. */
+async function endPublishing(
+  { stdout }: Pick<Io, 'stdout'>,
+  { sandbox }: Pick<DemoWorld, 'sandbox'>,
+  signal: AbortSignal,
+): Promise<void> {
+  sandbox.pause();
+  stdout.write(
+    '\nPublishing has stopped. Ctrl-C again ends at once, and leaves the data behind.\n',
+  );
+  while (sandbox.totals().pending > 0 && !signal.aborted) await pause(pendingPollMs, signal);
+}
+
+interface Progress {
+  show(text: string): void;
+  clear(): void;
+}
+
+/** One line that replaces itself, on a terminal alone. */
+function createProgress({ stderr }: Pick<Io, 'stderr'>, isWanted: boolean): Progress {
+  let isShown = false;
+  const write = (text: string) => {
+    if (!isWanted || !stderr.isTTY || (text === '' && !isShown)) return;
+    stderr.write(`\r\u001b[K${text}`);
+    isShown = text !== '';
+  };
+  return { show: write, clear: () => write('') };
+}
+
+function publishing(flags: DemoFlags): DemoPublishing {
+  const { once, products, records, faults, seed } = flags;
+  const count = products ?? (once && records === undefined ? onceProductsDefault : undefined);
+  return {
+    seed,
+    faults: faults ? demoFaults : noFaults,
+    ratePerSecond: once ? onceRatePerSecond : livelyRatePerSecond,
+    // The lively form shows all three events; the counting one counts products.
+    modifiedShare: once ? 0 : 0.2,
+    deletedShare: once ? 0 : 0.1,
+    ...(count === undefined ? {} : { count }),
+    ...(records === undefined ? {} : { recordsFile: records }),
+  };
+}
+
+async function runOnce(
+  io: Io,
+  world: DemoWorld,
+  progress: Progress,
+  faults: boolean,
+): Promise<void> {
+  const { sandbox, receiver } = world;
+  await finishing(io, sandbox, progress);
+  requireGoingOn(io);
+  progress.show('comparing the records of sandbox and store …');
+  const { subscriptions, quarantined, mismatches } = await countDemo(receiver.store, sandbox);
+  const everything = resultOf(subscriptions, demoName);
+  const filtered = resultOf(subscriptions, filteredName);
+  const found = await queryDemo(receiver, filteredName, filtered.productIds);
+  progress.show('waiting for the summaries …');
+  const told = await countSummaries(io, receiver, sandbox);
+  requireGoingOn(io);
+  await maintainDemo(io, world);
+  progress.clear();
+  listLosses(io, everything.losses);
+  listLosses(io, filtered.losses, filteredName);
+  const restored = faults ? await restoreLosses(io, world) : null;
+  showFiltered(io, filtered, found, sandbox.holdings().events);
+  const { published, delivered, stored, duplicates } = everything;
+  await showSummaries(io, receiver, 1);
+  const { summaries, rest } = told;
+  if (rest !== null) io.stderr.write(`${rest}\n`);
+  const count = { published, delivered, stored, duplicates, quarantined, summaries };
+  const recovered = restored?.recovered.get(demoName) ?? 0;
+  io.stdout.write(`${JSON.stringify(faults ? { ...count, recovered } : count)}\n`);
+  const all = [
+    ...[...mismatches, ...found.mismatches, ...told.mismatches],
+    ...(restored?.missing ?? []),
+  ];
+  if (all.length > 0) {
+    throw new AppError('invalid', 'The records of the sandbox and of the store do not agree.', {
+      details: all.slice(0, mismatchesListedMax),
+    });
+  }
+}
+
+function requireGoingOn({ signal }: Io): void {
+  if (signal.aborted) throw new AppError('cancelled', 'Ended before everything was counted.');
+}
+
+function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: string) {
+  const result = subscriptions.get(name);
+  if (result) return result;
+  throw new AppError('invalid', `The sandbox knows of no subscription to /notifications/${name}.`);
+}
+
+async function finishing(io: Io, sandbox: Sandbox, progress: Progress): Promise<void> {
+  const stop = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
+  const done = new AbortController();
+  const finished = sandbox.finished.finally(() => done.abort());
+  const report = async () => {
+    while (!done.signal.aborted && io.stderr.isTTY) {
+      // Two subscriptions: some products have two notifications.
+      const { published, delivered } = sandbox.totals();
+      const { events } = sandbox.holdings();
+      progress.show(
+        `published ${events} products; delivered ${delivered} of ${published} notifications`,
+      );
+      await pause(100, done.signal);
+    }
+  };
+  await Promise.all([
+    Promise.race([finished, untilAborted(stop)]).then(() => done.abort()),
+    report(),
+  ]);
 }

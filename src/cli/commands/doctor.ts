@@ -1,7 +1,21 @@
 /** `earshot doctor`: finds out what is wrong, from the configuration to the delivery. */
 import { Command } from 'commander';
+import { AppError } from '../../domain/app-error.ts';
+import { type Finding, findingStates } from '../../domain/finding.ts';
+import { printable } from '../../domain/text.ts';
+import { asCalled } from '../called-as.ts';
+import { accountSteps, filterSteps } from '../doctor/account-steps.ts';
+import {
+  endpointSteps,
+  handOverSteps,
+  inferenceSteps,
+  machineSteps,
+} from '../doctor/endpoint-steps.ts';
+import { readDoctorSettings, runSteps } from '../doctor/steps.ts';
+import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { dataDirOf } from '../shared-flags.ts';
+import { writeJson } from '../notification-output.ts';
+import { painter, wrapText, writeOut } from '../output.ts';
 
 export function doctorCommand(io: Io): Command {
   return new Command('doctor')
@@ -31,7 +45,80 @@ Examples:
         requireDatabase(dataDir);
       }
       // Loaded when it is asked for: it touches every part of the program.
-      const { runDoctor } = await import('../doctor/run-doctor.ts');
       await runDoctor(io, flags);
     });
+}
+
+/** Every field is always there, so that programs need not ask. */
+type ShownFinding = Omit<Finding, 'advice'> & { advice: string | null };
+
+const styles = { pass: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as const;
+
+const stateWidth = Math.max(...findingStates.map((state) => state.length));
+
+/** As long as the longest name of a check; a subscription's may be longer. */
+const checkWidth = 'certificate validity'.length;
+
+/** Checks that need a running receiver or a registered subscription. */
+const checksOfRunning = [
+  'port',
+  'certificate',
+  'endpoint login',
+  'login required',
+  'subscriptions',
+];
+
+/**
+ * Prints each finding as soon as it is known. `beforeStart` leaves out what needs a running receiver. Rejects with
+ * `unavailable` when one is a failure.
+ */
+export async function runDoctor(
+  io: Io,
+  { json, beforeStart = false }: { json?: true; beforeStart?: boolean },
+): Promise<void> {
+  const settings = await readDoctorSettings(io);
+  const all = [
+    ...machineSteps(settings, io),
+    ...filterSteps(settings),
+    ...endpointSteps(settings, io),
+    ...accountSteps(settings, io),
+    ...inferenceSteps(settings, io),
+    ...handOverSteps(settings, io),
+  ];
+  const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
+  const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };
+  const findings = counted(runSteps(steps, io.signal), counts);
+  if (json) await writeJson(io.stdout, findings);
+  else for await (const finding of findings) await writeOut(io.stdout, textOf(finding, io));
+  const { pass, warn, fail, skipped } = counts;
+  const summary = `${pass} passed, ${warn} ${warn === 1 ? 'warning' : 'warnings'}, ${fail} failed, ${skipped} skipped.`;
+  if (fail > 0) throw new AppError('unavailable', summary);
+  io.stderr.write(`${painter(io, io.stderr)(warn > 0 ? 'yellow' : 'green', summary)}\n`);
+}
+
+async function* counted(
+  findings: AsyncIterable<Finding>,
+  counts: Record<Finding['state'], number>,
+): AsyncGenerator<ShownFinding> {
+  for await (const { check, state, message, advice = null } of findings) {
+    counts[state] += 1;
+    yield { check, state, message, advice };
+  }
+}
+
+function textOf({ check, state, message, advice }: ShownFinding, io: Io): string {
+  const paint = painter(io, io.stdout);
+  const mark = paint(styles[state], state.padEnd(stateWidth));
+  const indent = ' '.repeat(stateWidth + 2 + checkWidth + 2);
+  // A finding about a filter shows the place in it, in lines of its own.
+  const [first = '', ...places] = asCalled(message, io).split('\n').map(printable);
+  const wrapped = (text: string) => wrapText(text, indent, io.stdout);
+  const lines = [
+    `${mark}  ${printable(check).padEnd(checkWidth)}  ${wrapped(first).join('\n').slice(indent.length)}`,
+    ...places.map((line) => `${indent}${line}`),
+    ...(advice === null
+      ? []
+      : wrapped(printable(asCalled(advice, io))).map((line) => paint('dim', line))),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
 }

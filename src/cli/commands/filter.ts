@@ -1,9 +1,27 @@
 /** `earshot filter`: checks, explains and tries a $filter expression before it is registered. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, Option } from 'commander';
-import { type Entity, entities } from '../../domain/filter-tree.ts';
+import { entitiesOf } from '../../admin/fit-plan.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
+import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import { type Entity, entities, type FilterTree } from '../../domain/filter-tree.ts';
+import type { ProductRow, Products, QueryExplanation } from '../../domain/products.ts';
+import { printable } from '../../domain/text.ts';
+import { checkFilter } from '../../filter/check.ts';
+import { describeFilter } from '../../filter/describe.ts';
+import { type FilterFinding, isKnownRefusal } from '../../filter/finding.ts';
+import { printFilter } from '../../filter/print.ts';
+import { databaseFileName } from '../../store/database.ts';
+import { findingText, readFilter } from '../filter-text.ts';
+import { readTime, sinceOption, untilOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { sinceOption, untilOption } from '../shared-flags.ts';
-import { readTime } from '../time-argument.ts';
+import { type Column, printTable, writeForeign, writeOut } from '../output.ts';
+import { allOf, during, type TimeRange } from '../product-flags.ts';
+import { explanationLines, withCurrentIndex, withIndex } from '../product-index.ts';
 
 interface FilterFlags {
   entity?: Entity;
@@ -53,7 +71,6 @@ Examples:
   $ earshot filter check --subscription alps-s2 --json`,
     )
     .action(async (expression: string | undefined, flags: FilterFlags) => {
-      const { checkAndTell } = await import('../filter/check-command.ts');
       await checkAndTell(await argument(expression, flags, io), flags, io);
     });
 }
@@ -73,7 +90,6 @@ Example:
   $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"`,
     )
     .action(async (expression: string | undefined, flags: FilterFlags) => {
-      const { explainFilter } = await import('../filter/explain-command.ts');
       await explainFilter(await argument(expression, flags, io), flags, io);
     });
 }
@@ -98,13 +114,11 @@ Example:
   $ earshot filter test "Online eq true and contains(Name,'MSIL2A')" --since 30d`,
     )
     .action(async (expression: string | undefined, flags: TestFlags) => {
-      const { testFilter } = await import('../filter/test-command.ts');
       await testFilter(await argument(expression, flags, io), flags, io);
     });
 }
 
 async function argument(expression: string | undefined, flags: FilterFlags, io: Io) {
-  const { readFilterArgument } = await import('../filter/filter-argument.ts');
   return readFilterArgument(expression, flags, io);
 }
 
@@ -115,4 +129,230 @@ function withFilter(command: Command): Command {
       new Option('--entity <entity>', 'what it is about (default: Products)').choices(entities),
     )
     .option('--subscription <name>', 'the filter of this subscription in earshot.config.ts');
+}
+
+/** Rejects with `usage` for a filter with an error. */
+async function checkAndTell(
+  { text, entity }: FilterArgument,
+  { json }: { json?: true },
+  io: Io,
+): Promise<void> {
+  const { tree, findings } = checkFilter(text, entity);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const valid = errors.length === 0;
+  if (json) {
+    // A blank one is what a subscription to everything has.
+    const spelled = tree === null ? '' : printFilter(tree);
+    const canonical = valid ? spelled : null;
+    const shown = { valid, entity, canonical, findings: findings.map(toShown) };
+    await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  } else {
+    for (const finding of findings) {
+      await writeOut(io.stdout, `${findingText(text, finding, io, io.stdout)}\n`);
+    }
+  }
+  if (!valid) {
+    const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
+    const why = errors.some(isKnownRefusal)
+      ? 'The catalogue would refuse it.'
+      : 'earshot cannot use it.';
+    throw new AppError('usage', `The filter has ${count}. ${why}`);
+  }
+  if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
+}
+
+/** Every field is always there, so that programs need not ask. */
+function toShown({ severity, code, message, expected, hint, start, end }: FilterFinding) {
+  return { severity, code, message, expected: expected ?? null, hint: hint ?? null, start, end };
+}
+
+async function explainFilter(
+  { text, entity }: FilterArgument,
+  { json, plan }: { json?: true; plan?: true },
+  io: Io,
+): Promise<void> {
+  const filter = readFilter(text, entity, io);
+  const words = filter === null ? ['Everything matches.'] : describeFilter(filter);
+  const index = plan === true ? await indexPart({ entity, filter }, io) : null;
+  if (json) {
+    const canonical = filter === null ? '' : printFilter(filter);
+    const shown = { entity, canonical, words, index };
+    return writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  }
+  const lines = words.map(printable);
+  if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));
+  await writeOut(io.stdout, `${lines.join('\n')}\n`);
+}
+
+/** Null, with the reason on stderr, where there is no index. */
+async function indexPart(
+  query: { entity: FilterArgument['entity']; filter: FilterTree | null },
+  io: Io,
+): Promise<QueryExplanation | null> {
+  const { dataDir } = loadConfig(io, dataSections);
+  const warn = (reason: string) =>
+    void io.stderr.write(`The product index is not shown: ${reason}\n`);
+  if (!existsSync(join(dataDir, databaseFileName))) {
+    warn(`there is no database in ${printable(dataDir)} (EARSHOT_DATA_DIR).`);
+    return null;
+  }
+  let explanation: QueryExplanation | null = null;
+  try {
+    await withIndex(dataDir, async (products) => {
+      explanation = await products.explain(query);
+    });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    warn(printable(errorText(error)));
+  }
+  return explanation;
+}
+
+type Day = Matches['days'][number];
+
+/** As long as the longest day's. */
+const barWidth = 30;
+
+async function testFilter(
+  { text, entity }: FilterArgument,
+  { since, until, json }: { since?: number; until?: number; json?: true },
+  io: Io,
+): Promise<void> {
+  const filter = readFilter(text, entity, io);
+  await withCurrentIndex(loadConfig(io, dataSections), io, async (products) => {
+    const matches = await matchesByDay(
+      products,
+      { entity, filter, published: { fromUs: since, untilUs: until } },
+      io,
+    );
+    if (json) return writeOut(io.stdout, `${JSON.stringify(matches, null, 2)}\n`);
+    await printTable(io.stdout, columnsOf(matches.days, io), matches.days);
+    await writeOut(io.stdout, `${summary(matches, since !== undefined || until !== undefined)}\n`);
+  });
+}
+
+function columnsOf(days: readonly Day[], { stdout }: Pick<Io, 'stdout'>): Column<Day>[] {
+  const most = days.reduce((max, { matching }) => Math.max(max, matching), 1);
+  const bar = ({ matching }: Day) => '█'.repeat(Math.ceil((matching / most) * barWidth));
+  return [
+    { title: 'day (UTC)', value: ({ day }) => day },
+    { title: 'products', value: ({ matching }) => String(matching), align: 'right' },
+    ...(stdout.isTTY ? [{ title: '', value: bar }] : []),
+  ];
+}
+
+function summary({ entity, matching, total, share }: Matches, isBounded: boolean): string {
+  const what = entity === 'Products' ? 'products' : 'deleted products';
+  if (total === 0 && isBounded)
+    return `None of the ${what} here are of that time: check --since and --until.`;
+  if (total === 0) return `There are no ${what} here yet to try it on.`;
+  const percent = (share * 100).toFixed(share === 1 || share === 0 ? 0 : 1);
+  const verb = matching === 1 ? 'matches' : 'match';
+  return `${matching} of ${total} ${what} ${verb} (${percent} %)`;
+}
+
+/** Counted so often between two signs of life. */
+const rowsPerSign = 1_000;
+
+interface Matches {
+  entity: Entity;
+  /** Products that match. */
+  matching: number;
+  /** All products, of the same time. */
+  total: number;
+  /** `matching / total`; 0 where there are none. */
+  share: number;
+  /** Days with at least one, oldest first, UTC. */
+  days: { day: string; matching: number }[];
+}
+
+/**
+ * A product without a date of publication counts on the day on which it was first received; a tombstone
+ * on that of its deletion. With a bound in `published`, only those count whose date lies within.
+ */
+async function matchesByDay(
+  products: Products,
+  asked: { entity: Entity; filter: FilterTree | null; published: TimeRange },
+  io: Pick<Io, 'stderr' | 'signal'>,
+): Promise<Matches> {
+  const { entity, filter, published } = asked;
+  const dateField = entity === 'Products' ? 'PublicationDate' : 'DeletionDate';
+  const within = during(dateField, published);
+  const total = await products.count({ entity, filter: allOf(within) });
+  const matched = allOf([...within, ...(filter === null ? [] : [filter])]);
+  const counts = new Map<string, number>();
+  let matching = 0;
+  for await (const { row } of products.find({ entity, filter: matched, records: false })) {
+    if (io.signal.aborted) throw new AppError('cancelled', 'Ended before all were counted.');
+    const day = formatDateUs(dayOf(row)).slice(0, 10);
+    counts.set(day, (counts.get(day) ?? 0) + 1);
+    matching += 1;
+    tellProgress(matching, io);
+  }
+  const days = [...counts]
+    .map(([day, count]) => ({ day, matching: count }))
+    .toSorted((a, b) => (a.day < b.day ? -1 : 1));
+  if (matching >= rowsPerSign && io.stderr.isTTY) io.stderr.write('\n');
+  return { entity, matching, total, share: total === 0 ? 0 : matching / total, days };
+}
+
+function dayOf({ deletionUs, publicationUs, receivedAtUs }: ProductRow): number {
+  return deletionUs ?? publicationUs ?? receivedAtUs;
+}
+
+function tellProgress(matching: number, { stderr }: Pick<Io, 'stderr'>): void {
+  if (stderr.isTTY === true && matching % rowsPerSign === 0) {
+    stderr.write(`\r${matching} products match so far`);
+  }
+}
+
+interface FilterArgument {
+  text: string;
+  entity: Entity;
+}
+
+/** Throws `usage` for neither or both of them, and for a name that is none. */
+async function readFilterArgument(
+  expression: string | undefined,
+  { subscription, entity }: { subscription?: string; entity?: Entity },
+  io: Pick<Io, 'workingDir'>,
+): Promise<FilterArgument> {
+  if (expression !== undefined && subscription !== undefined) {
+    throw new AppError('usage', 'Give either an expression or --subscription, not both.');
+  }
+  if (expression === undefined && subscription === undefined) {
+    throw new AppError(
+      'usage',
+      `Write the expression in quotes, or name a subscription of ${subscriptionsFileName}: \`earshot filter check "Collection/Name eq 'SENTINEL-2'"\``,
+    );
+  }
+  if (subscription === undefined) return { text: expression ?? '', entity: entity ?? 'Products' };
+  return ofSubscription(subscription, entity, io);
+}
+
+async function ofSubscription(
+  name: string,
+  entity: Entity | undefined,
+  { workingDir }: Pick<Io, 'workingDir'>,
+): Promise<FilterArgument> {
+  const all = await loadSubscriptionsFile(workingDir);
+  if (all === null) {
+    throw new AppError('usage', `There is no ${subscriptionsFileName} in ${workingDir}.`);
+  }
+  const found = all.find((one) => one.name === name);
+  if (found === undefined) {
+    const names = all.map((one) => one.name).join(', ') || 'none';
+    throw new AppError(
+      'usage',
+      `${subscriptionsFileName} names no subscription "${name}". It names: ${names}.`,
+    );
+  }
+  const [own = 'Products', other] = entitiesOf(found.events);
+  if (other !== undefined && entity === undefined) {
+    throw new AppError(
+      'usage',
+      `"${name}" wants deletions and other events: say which ones with --entity ${own} or --entity ${other}.`,
+    );
+  }
+  return { text: found.filter, entity: entity ?? own };
 }

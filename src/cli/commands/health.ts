@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { askReceiver } from '../ask-receiver.ts';
 import type { Io } from '../io.ts';
+import { askReceiver } from '../running-receiver.ts';
 
 export function healthCommand(io: Io): Command {
   return new Command('health')

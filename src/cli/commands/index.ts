@@ -6,8 +6,8 @@ import type { IndexState } from '../../domain/products.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
 import { asCalled } from '../called-as.ts';
 import type { Io } from '../io.ts';
-import { createProgress, withIndex } from '../products/current-index.ts';
-import { writeOut } from '../write-out.ts';
+import { writeOut } from '../output.ts';
+import { createProgress, withIndex } from '../product-index.ts';
 
 export function indexCommand(io: Io): Command {
   return new Command('index')

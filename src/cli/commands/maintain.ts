@@ -1,16 +1,15 @@
 /** `earshot maintain`: one round of maintenance, as `start` does it by itself every few hours. */
 
 import { Command } from 'commander';
-import type { MaintenanceResult } from '../../admin/maintenance/maintain.ts';
-import { noteText } from '../../admin/maintenance/review.ts';
+import type { MaintenanceResult } from '../../admin/maintain.ts';
+import { noteText } from '../../admin/review.ts';
 import { loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { printable } from '../../domain/printable.ts';
+import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
-import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
-import { writeForeign, writeOut } from '../write-out.ts';
+import { painter, writeForeign, writeOut } from '../output.ts';
 
 const done = { resume: 'resumed', recreate: 'made anew', finish: 'finished' } as const;
 
@@ -44,7 +43,7 @@ async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise
   const inFile = await loadSubscriptionsFile(io.workingDir);
   const [{ openAccount }, { maintain }] = await Promise.all([
     import('../account.ts'),
-    import('../../admin/maintenance/maintain.ts'),
+    import('../../admin/maintain.ts'),
   ]);
   const { world, close } = await openAccount(config, io, {
     needsCredentials: true,

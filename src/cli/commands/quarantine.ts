@@ -2,19 +2,14 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/notification-date.ts';
+import { formatDateUs } from '../../domain/dates.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
-import { printable } from '../../domain/printable.ts';
+import { printable } from '../../domain/text.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, limitOption, parseTimeArgument, wholeNumber, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../notification-output.ts';
-import { wholeNumber } from '../number-argument.ts';
-import { limitOption, yesOption } from '../shared-flags.ts';
-import { counted } from '../sinks/counted.ts';
-import { type Column, printTable } from '../table.ts';
-import { parseTimeArgument } from '../time-argument.ts';
-import { writeForeign, writeOut } from '../write-out.ts';
+import { type Column, counted, printTable, writeForeign, writeOut } from '../output.ts';
 
 export function quarantineCommand(io: Io): Command {
   return new Command('quarantine')

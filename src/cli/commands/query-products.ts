@@ -1,11 +1,44 @@
 /** `earshot query products`: the products that notifications told of, in the catalogue's own terms. */
 import { Command, Option } from 'commander';
+import { z } from 'zod';
+import { dataSections, loadConfig } from '../../config/config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
+import { productLinkFields } from '../../domain/json-rows.ts';
+import {
+  defaultOrderOf,
+  type ProductKey,
+  type ProductOrder,
+  type ProductQuery,
+  type ProductRow,
+  type Products,
+} from '../../domain/products.ts';
+import { jsonOf } from '../../domain/text.ts';
+import { orderableFields } from '../../filter/fields.ts';
+import { printFilter } from '../../filter/print.ts';
+import {
+  limitOption,
+  type OutputFlags,
+  outputOption,
+  readTime,
+  sinceOption,
+  untilOption,
+} from '../flags.ts';
 import type { Io } from '../io.ts';
-import { addProductFlags } from '../products/product-flags.ts';
-import { productForms, tableRowsDefault } from '../products/product-forms.ts';
-import type { QueryProductsFlags } from '../products/query-products.ts';
-import { limitOption, outputOption, sinceOption, untilOption } from '../shared-flags.ts';
-import { readTime } from '../time-argument.ts';
+import { readColumnNames, writeOut } from '../output.ts';
+import { addProductFlags, compileFlags, type ProductFlags } from '../product-flags.ts';
+import { explanationLines, withCurrentIndex } from '../product-index.ts';
+import {
+  type ProductForm,
+  type ProductOutputOptions,
+  productFieldNames,
+  productForms,
+  type ShownProduct,
+  tableRowsDefault,
+  withTexts,
+  writeProducts,
+} from '../product-output.ts';
 
 export function queryProductsCommand(io: Io): Command {
   return addProductFlags(new Command('products'), io)
@@ -73,7 +106,222 @@ Examples:
   $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
     )
     .action(async (flags: QueryProductsFlags) => {
-      const { queryProducts } = await import('../products/query-products.ts');
       await queryProducts(io, flags);
     });
+}
+
+interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
+  orderby?: string;
+  /** When the first notification about a product was received. */
+  since?: number;
+  until?: number;
+  limit?: number;
+  after?: string;
+  count?: true;
+  explain?: true;
+  summaries?: true;
+  columns?: string;
+  wide?: true;
+}
+
+type Question = ProductQuery & { order: Order };
+
+async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
+  const { output: form } = flags;
+  if (flags.explain && form !== 'table' && form !== 'json') {
+    throw new AppError('usage', '--explain prints table or json.', {
+      advice: 'Leave out --output, or use --json.',
+    });
+  }
+  const columns = readColumns(flags, form);
+  const question = readQuestion(io, flags, form, columns);
+  const place = loadConfig(io, dataSections);
+  const { dataDir } = place;
+  const linked = columns !== undefined || form === 'csv' || form === 'geojson';
+  const catalogueUrl = linked ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
+  await withCurrentIndex(place, io, async (products) => {
+    if (flags.explain) return explain(io, products, question, flags.json === true);
+    if (flags.count) {
+      return writeOut(io.stdout, `${await products.count(question, io.signal)}\n`);
+    }
+    await list(io, products, question, {
+      ...{ form, dataDir, columns },
+      texts: flags.summaries === true,
+      wide: flags.wide === true,
+      orderedBy: question.order.by,
+      catalogueUrl,
+    });
+  });
+}
+
+function readColumns(
+  { columns, summaries }: QueryProductsFlags,
+  form: ProductForm,
+): string[] | undefined {
+  if (columns === undefined) return undefined;
+  if (form === 'table' || form === 'csv') {
+    return readColumnNames(columns, productFieldNames({ texts: summaries === true }));
+  }
+  throw new AppError(
+    'usage',
+    `--columns chooses columns of a table or of csv, and ${form} has none.`,
+    { advice: 'Use --output csv, or leave --columns out.' },
+  );
+}
+
+/** Reports every fault of the flags before anything is opened. */
+function readQuestion(
+  io: Io,
+  flags: QueryProductsFlags,
+  form: ProductForm,
+  columns: readonly string[] | undefined,
+): Question {
+  const { tile } = flags;
+  const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
+  const { entity, filter } = compileFlags(known, io);
+  const { orderby, after, since, until } = flags;
+  const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
+  return {
+    entity,
+    filter,
+    received: { fromUs: since, untilUs: until },
+    order,
+    after: after === undefined ? undefined : readPageKey(after, entity, order),
+    limit: flags.limit ?? (form === 'table' ? tableRowsDefault : undefined),
+    records: needsRecords(form, columns) || flags.summaries === true,
+  };
+}
+
+/** What needs no record is written from the columns of the index alone, which is faster. */
+function needsRecords(form: ProductForm, columns: readonly string[] | undefined): boolean {
+  if (columns !== undefined) return productLinkFields.some((field) => columns.includes(field));
+  return form !== 'ids';
+}
+
+/** A record without attributes has no tile for the filter language, but its name has one (decision 45). */
+function orByName(tile: FilterTree): FilterTree {
+  if (tile.node === 'or') return { node: 'or', terms: tile.terms.map(orByName).flatMap(termsOf) };
+  if (tile.node !== 'attribute' || tile.literal.type !== 'text') return tile;
+  const name = `_T${tile.literal.value}_`;
+  return {
+    node: 'or',
+    terms: [tile, { node: 'text', function: 'contains', field: 'Name', text: name }],
+  };
+}
+
+function termsOf(tree: FilterTree): readonly FilterTree[] {
+  return tree.node === 'or' ? tree.terms : [tree];
+}
+
+async function list(
+  io: Io,
+  products: Products,
+  question: Question,
+  { form, dataDir, ...options }: { form: ProductForm; dataDir: string } & ProductOutputOptions,
+): Promise<void> {
+  let last: ProductRow | undefined;
+  const found = products.find(question, io.signal);
+  const told = options.texts ? withTexts(found, products, { dataDir, nowUs: io.nowUs }) : found;
+  const shown = (async function* (): AsyncGenerator<ShownProduct> {
+    for await (const product of told) {
+      if (io.signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
+      last = product.row;
+      yield product;
+    }
+  })();
+  const count = await writeProducts(io.stdout, form, shown, options);
+  if (count === 0 && form === 'table') io.stderr.write(nothingMatches(question));
+  if (last === undefined || count !== question.limit) return;
+  const { entity, order } = question;
+  const key = writePageKey(products.keyOf(last, question), entity, order);
+  io.stderr.write(`${count} shown. For what may follow: the same with --after ${key}\n`);
+}
+
+function nothingMatches({ entity, after }: Question): string {
+  if (after !== undefined) return 'Nothing follows.\n';
+  return entity === 'Products'
+    ? 'No product matches. Texts must match as a whole, and case counts. How it was understood: --explain\n'
+    : 'No deleted product matches. How it was understood: --explain\n';
+}
+
+async function explain(
+  io: Io,
+  products: Products,
+  question: Question,
+  json: boolean,
+): Promise<void> {
+  const { entity, filter, order, received } = question;
+  const explanation = await products.explain(question);
+  const shown = {
+    entity,
+    filter: filter === null ? '' : printFilter(filter),
+    orderby: `${order.by} ${order.direction}`,
+    ...explanation,
+  };
+  const times = [
+    ...(received?.fromUs === undefined ? [] : [`from ${formatDateUs(received.fromUs)}`]),
+    ...(received?.untilUs === undefined ? [] : [`before ${formatDateUs(received.untilUs)}`]),
+  ];
+  if (json) return writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  const lines = [
+    `asked of    ${entity}`,
+    `filter      ${shown.filter === '' ? '(none: every one)' : shown.filter}`,
+    ...(times.length === 0 ? [] : [`received    ${times.join(', ')}`]),
+    `order       ${shown.orderby}`,
+    ...explanationLines(explanation),
+  ];
+  await writeOut(io.stdout, `${lines.join('\n')}\n`);
+}
+
+/** Entity, field and direction of the order, value, position. */
+const keySchema = z.tuple([
+  z.string(),
+  z.string(),
+  z.string(),
+  z.int().nullable(),
+  z.int().nonnegative(),
+]);
+
+/** A word of letters, digits, `-` and `_`. It says the order, too, as it means nothing in another one. */
+function writePageKey({ value, position }: ProductKey, entity: Entity, order: Order): string {
+  const parts = [entity, order.by, order.direction, value, position];
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+/** Throws `usage` for what is no key, or one of another order. */
+function readPageKey(text: string, entity: Entity, order: Order): ProductKey {
+  const parts = keySchema.safeParse(jsonOf(Buffer.from(text, 'base64url').toString())).data;
+  if (parts === undefined) {
+    throw new AppError(
+      'usage',
+      `--after ${text} is no key: use the one that the page before printed.`,
+    );
+  }
+  const [ofEntity, by, direction, value, position] = parts;
+  if (ofEntity === entity && by === order.by && direction === order.direction) {
+    return { value, position };
+  }
+  const deleted = ofEntity === 'DeletedProducts' ? ' --deleted' : '';
+  throw new AppError(
+    'usage',
+    `The key after --after belongs to --orderby "${by} ${direction}"${deleted}: use the same with it.`,
+  );
+}
+
+type Order = NonNullable<ProductQuery['order']>;
+
+/** Reads a field in any case and a direction, ascending unless told. Throws `usage`. */
+function parseOrder(text: string, entity: Entity): Order {
+  const [field = '', direction = 'asc', ...more] = text.trim().split(/\s+/);
+  const choices: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
+  const by = choices.find((one) => one.toLowerCase() === field.toLowerCase());
+  const wanted = direction.toLowerCase();
+  if (by !== undefined && more.length === 0 && (wanted === 'asc' || wanted === 'desc')) {
+    return { by, direction: wanted };
+  }
+  const of = entity === 'Products' ? 'products' : 'deleted products';
+  throw new AppError(
+    'usage',
+    `--orderby "${text}" is no order of ${of}: use one of ${choices.join(', ')}, with asc or desc after it.`,
+  );
 }

@@ -1,12 +1,32 @@
 /** `earshot query summaries`: what was written about what arrived. */
 import { Command, Option } from 'commander';
-import { summaryKinds, summaryStates } from '../../domain/summaries.ts';
+import { stringify } from 'csv-stringify/sync';
+import { checkConfig, dataSections, loadConfig } from '../../config/config.ts';
+import {
+  type SummaryBudget,
+  type SummaryKind,
+  type SummaryReader,
+  type SummaryRow,
+  type SummaryState,
+  summaryFields,
+  summaryKinds,
+  summaryStates,
+  toSummaryJson,
+} from '../../domain/summaries.ts';
+import { openStoreReader } from '../../store/store.ts';
+import {
+  limitOption,
+  type OutputFlags,
+  outputOption,
+  readTime,
+  sinceOption,
+  untilOption,
+  wholeNumber,
+} from '../flags.ts';
 import type { Io } from '../io.ts';
-import { outputForms } from '../notification-output.ts';
-import { wholeNumber } from '../number-argument.ts';
-import { limitOption, outputOption, sinceOption, untilOption } from '../shared-flags.ts';
-import { type QuerySummariesFlags, summaryRowsDefault } from '../summaries/summary-flags.ts';
-import { readTime } from '../time-argument.ts';
+import { type OutputForm, outputForms, writeJson } from '../notification-output.ts';
+import { painter, writeForeign, writeOut } from '../output.ts';
+import { minuteOf, textLines } from '../summaries/rows.ts';
 
 export function querySummariesCommand(io: Io): Command {
   const time = readTime(io);
@@ -41,7 +61,181 @@ Examples:
   $ earshot query summaries --unverified --json`,
     )
     .action(async (flags: QuerySummariesFlags) => {
-      const { querySummaries } = await import('../summaries/query-summaries.ts');
       await querySummaries(io, flags);
     });
+}
+
+async function querySummaries(io: Io, flags: QuerySummariesFlags): Promise<void> {
+  const {
+    output: form,
+    kind,
+    state,
+    productId,
+    subscription,
+    since: sinceUs,
+    until: untilUs,
+    before,
+  } = flags;
+  const verified = flags.unverified ? false : undefined;
+  const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
+  const query = { kind, state, productId, subscription, verified, sinceUs, untilUs, limit };
+  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
+  const nowUs = io.nowUs();
+  let last: SummaryRow | undefined;
+  let count = 0;
+  let hasQueue = false;
+  const noted = async function* () {
+    for await (const row of store.summaries.find({ ...query, beforeId: before })) {
+      last = row;
+      count += 1;
+      hasQueue ||= waitsForItsTurn(row, nowUs);
+      yield row;
+    }
+  };
+  try {
+    await write(io, form, noted());
+    if (form === 'table' && hasQueue)
+      io.stderr.write(await queueNote(store.summaries, budgetOf(io), nowUs));
+  } finally {
+    await store.close();
+  }
+  if (form !== 'table') return;
+  if (count === 0) io.stderr.write(nothingThere(flags));
+  if (last !== undefined && count === limit) {
+    io.stderr.write(`${count} shown. For what may follow: the same with --before ${last.id}\n`);
+  }
+}
+
+/** The limits that are set; one that cannot be read keeps nothing waiting. */
+function budgetOf(io: Io): SummaryBudget {
+  const unlimited = Number.POSITIVE_INFINITY;
+  return (
+    checkConfig(io, ['summary']).config.summary?.budget ?? {
+      requestsPerHour: unlimited,
+      requestsPerDay: unlimited,
+      tokensPerDay: unlimited,
+    }
+  );
+}
+
+const noneOf = {
+  failed: 'None has failed.',
+  dropped: 'None was dropped.',
+  waiting: 'None waits.',
+  asking: 'None is being asked for.',
+} as const;
+
+/** Of some there are none where all is well. */
+function nothingThere({ state, unverified }: QuerySummariesFlags): string {
+  if (unverified) return 'None that matches states what the facts do not have.\n';
+  if (state !== undefined && state !== 'done') return `${noneOf[state]}\n`;
+  return 'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: `earshot summarize --each --since 24h`\n';
+}
+
+async function write(
+  io: Pick<Io, 'stdout' | 'env' | 'nowUs'>,
+  form: OutputForm,
+  rows: AsyncIterable<SummaryRow>,
+): Promise<void> {
+  const { stdout } = io;
+  if (form === 'table') return writeTexts(io, rows);
+  const outputRows = mapped(rows);
+  if (form === 'json') return void (await writeJson(stdout, outputRows));
+  if (form === 'csv') await writeOut(stdout, `${summaryFields.join(',')}\n`);
+  for await (const row of outputRows) await writeForeign(stdout, lineOf(form, row));
+}
+
+/** Texts are for reading: below each other, not in columns. */
+async function writeTexts(
+  io: Pick<Io, 'stdout' | 'env' | 'nowUs'>,
+  rows: AsyncIterable<SummaryRow>,
+): Promise<void> {
+  const paint = painter(io, io.stdout);
+  const nowUs = io.nowUs();
+  for await (const row of rows) {
+    const mark = `${paint('dim', `#${row.id}`)} ${paint(colourOf(row), stateOf(row, nowUs))}`;
+    await writeOut(io.stdout, textLines(row, { mark, reason: row.error }, paint, io.stdout));
+  }
+}
+
+function colourOf({ state, text }: SummaryRow): 'red' | 'yellow' | 'dim' {
+  if (state === 'failed') return 'red';
+  return state === 'dropped' || text?.verified === false ? 'yellow' : 'dim';
+}
+
+function stateOf(row: SummaryRow, nowUs: number): string {
+  const { state, text, nextTryAtUs } = row;
+  if (waitsForItsTurn(row, nowUs)) return 'waiting for its turn';
+  if (state === 'waiting' && nextTryAtUs !== null) {
+    return `waiting, next retry ${minuteOf(nextTryAtUs)} UTC`;
+  }
+  if (text === null || state === 'asking') return state;
+  if (text.model === null) return `${state}, from the facts alone`;
+  return text.verified ? state : `${state}, not verified`;
+}
+
+type OutputRow = ReturnType<typeof toSummaryJson>;
+
+function lineOf(form: 'ndjson' | 'csv', row: OutputRow): string {
+  const cells = summaryFields.map((field) =>
+    field === 'doubts' ? row.doubts.join('; ') : row[field],
+  );
+  // Names come from outside: a spreadsheet must not take one for a formula.
+  return form === 'ndjson'
+    ? `${JSON.stringify(row)}\n`
+    : stringify([cells], { escape_formulas: true, cast: { boolean: String } });
+}
+
+async function* mapped(rows: AsyncIterable<SummaryRow>): AsyncGenerator<OutputRow> {
+  for await (const row of rows) yield toSummaryJson(row);
+}
+
+/** A person's first look; programs get everything unless they set a limit. */
+const summaryRowsDefault = 20;
+
+interface QuerySummariesFlags extends OutputFlags<OutputForm> {
+  kind?: SummaryKind;
+  state?: SummaryState;
+  productId?: string;
+  subscription?: string;
+  unverified?: true;
+  since?: number;
+  until?: number;
+  before?: number;
+  limit?: number;
+}
+
+/** Whether it could be written now, but for those before it. */
+function waitsForItsTurn(
+  { state, nextTryAtUs }: Pick<SummaryRow, 'state' | 'nextTryAtUs'>,
+  nowUs: number,
+): boolean {
+  return state === 'waiting' && nextTryAtUs !== null && nextTryAtUs <= nowUs;
+}
+
+/** Which limit is spent and until when, as the summary that met it says; empty where none is. */
+async function queueNote(
+  summaries: Pick<SummaryReader, 'find' | 'spending'>,
+  budget: SummaryBudget,
+  nowUs: number,
+): Promise<string> {
+  if (!(await isSpent(summaries, budget, nowUs))) return '';
+  for await (const { error, attempts, nextTryAtUs } of summaries.find({ state: 'waiting' })) {
+    // What waits for the budget has had no failure of its own.
+    if (error === null || attempts > 0 || nextTryAtUs === null || nextTryAtUs <= nowUs) continue;
+    return `What waits for its turn waits for the same as another one: ${error} Next try: ${minuteOf(nextTryAtUs)} UTC.\n`;
+  }
+  return '';
+}
+
+/** True where another request, of as many tokens as the others, would exceed a limit. */
+async function isSpent(
+  summaries: Pick<SummaryReader, 'spending'>,
+  { requestsPerHour, requestsPerDay, tokensPerDay }: SummaryBudget,
+  nowUs: number,
+): Promise<boolean> {
+  const { requestsLastHour, requestsLastDay, tokensLastDay } = await summaries.spending(nowUs);
+  if (requestsLastHour >= requestsPerHour || requestsLastDay >= requestsPerDay) return true;
+  const nextTokens = Math.max(tokensLastDay / Math.max(requestsLastDay, 1), 1);
+  return tokensLastDay + nextTokens > tokensPerDay;
 }

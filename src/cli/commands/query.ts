@@ -2,8 +2,8 @@
 import { Command, Option } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
 import { notificationFields } from '../../domain/json-rows.ts';
-import { formatDateUs } from '../../domain/notification-date.ts';
 import type { DriftCount, NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
 import {
@@ -12,12 +12,10 @@ import {
   toQuery,
   warnOfUnknownEvents,
 } from '../filter-options.ts';
+import { limitOption, type OutputFlags, outputOption, wholeNumber } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
-import { wholeNumber } from '../number-argument.ts';
-import { limitOption, type OutputFlags, outputOption } from '../shared-flags.ts';
-import { printTable, readColumnNames } from '../table.ts';
-import { writeForeign, writeOut } from '../write-out.ts';
+import { printTable, readColumnNames, writeForeign, writeOut } from '../output.ts';
 import { queryProductsCommand } from './query-products.ts';
 import { querySummariesCommand } from './query-summaries.ts';
 

@@ -1,25 +1,23 @@
 /** `earshot register`: makes the catalogue account hold the subscriptions that are wanted. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type PreparedPlan, preparePlan } from '../../admin/plan/carry-out-plan.ts';
-import { heldDesired } from '../../admin/plan/ownership.ts';
+import { type PreparedPlan, preparePlan } from '../../admin/carry-out-plan.ts';
+import { heldDesired } from '../../admin/plan.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { printable } from '../../domain/printable.ts';
 import {
   type DesiredSubscription,
   defaultSubscriptionName,
   type WantedStatus,
   wantedStatuses,
 } from '../../domain/subscription.ts';
+import { printable } from '../../domain/text.ts';
 import type { OpenedAccount } from '../account.ts';
-import { painter } from '../colour.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
+import { painter, writeForeign, writeOut } from '../output.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
-import { yesOption } from '../shared-flags.ts';
-import { addSubscriptionFlags, type SubscriptionFlags } from '../subscription-flags.ts';
-import { writeForeign, writeOut } from '../write-out.ts';
+import { addSubscriptionFlags, type SubscriptionFlags } from '../register-filter.ts';
 
 export interface RegisterFlags extends SubscriptionFlags {
   status?: WantedStatus;
@@ -75,7 +73,7 @@ Examples:
 
 export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const file = await loadSubscriptionsFile(io.workingDir);
-  const { filterOfFlags } = await import('../filter/subscription-filter.ts');
+  const { filterOfFlags } = await import('../register-filter.ts');
   const filter = filterOfFlags(flags, io);
   const { event, status, subscription } = flags;
   const isStated = [event, filter, status, subscription].some((flag) => flag !== undefined);
@@ -125,10 +123,10 @@ async function carryOutRegister(
   const { movedFrom, prune = false, yes, skipProbe = false } = flags;
   const [{ beyondLimits, carryOut }, { withCredentials }, { refuseFilters }, { showFilter }] =
     await Promise.all([
-      import('../../admin/plan/carry-out-plan.ts'),
+      import('../../admin/carry-out-plan.ts'),
       import('../account.ts'),
-      import('../filter/refuse-filters.ts'),
-      import('../filter/subscription-filter.ts'),
+      import('../register-filter.ts'),
+      import('../register-filter.ts'),
     ]);
   const prepared = await preparePlan({ desired, movedFrom, prune }, world);
   const { plan, excess, listed } = prepared;

@@ -1,14 +1,14 @@
 /** `earshot sandbox`: the catalogue imitated; it takes registrations, publishes and pushes notifications. */
 import { Command, Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
-import { printable } from '../../domain/printable.ts';
+import { printable } from '../../domain/text.ts';
 import { noFaults } from '../../sandbox/delivery/faults.ts';
 import { demoProject, otherProject } from '../../sandbox/inference/inference-projects.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
-import { painter } from '../colour.ts';
-import type { Io } from '../io.ts';
-import { positiveNumber, wholeNumber } from '../number-argument.ts';
+import { positiveNumber, wholeNumber } from '../flags.ts';
+import { type Io, untilAborted } from '../io.ts';
+import { painter, wrapText } from '../output.ts';
 import {
   accountDefault,
   addFault,
@@ -18,8 +18,6 @@ import {
   type SandboxFlags,
   sandboxOptions,
 } from '../sandbox-flags.ts';
-import { untilAborted } from '../until-aborted.ts';
-import { wrapText } from '../wrap-text.ts';
 
 export function sandboxCommand(io: Io): Command {
   const command = new Command('sandbox').description(

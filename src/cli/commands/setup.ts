@@ -1,8 +1,8 @@
 /** `earshot setup`: from nothing to a registered subscription, with questions or flags. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from '../io.ts';
-import type { ReadFlag, SetupFlags } from '../setup/setup-flags.ts';
-import { addSubscriptionFlags } from '../subscription-flags.ts';
+import { addSubscriptionFlags } from '../register-filter.ts';
+import type { ReadFlag, SetupFlags } from '../setup/questions.ts';
 
 export function setupCommand(io: Io): Command {
   const command = new Command('setup').description(
@@ -20,7 +20,7 @@ export function setupCommand(io: Io): Command {
     .action(async (flags: SetupFlags, own: Command) => {
       const context = { version: own.parent?.version() ?? 'unknown', readFlag: reader(own) };
       if (flags.sandbox) {
-        const { runTrial } = await import('../setup/run-trial.ts');
+        const { runTrial } = await import('../setup/trial.ts');
         return runTrial(io, flags, context);
       }
       const { runSetup } = await import('../setup/run-setup.ts');

@@ -1,7 +1,20 @@
 /** `earshot sinks`: where notifications are handed over to, what waits, and what was refused. */
 import { Command, InvalidArgumentError } from 'commander';
+import { dataSections, loadConfig } from '../../config/config.ts';
+import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
+import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import type { NotificationLog } from '../../domain/ports.ts';
+import { type SinkDefinition, type SinkReader, sinkReader } from '../../domain/sinks.ts';
+import { printable } from '../../domain/text.ts';
+import { openStoreReader, type StoreReader } from '../../store/store.ts';
+import { asCalled } from '../called-as.ts';
+import { limitOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { limitOption, yesOption } from '../shared-flags.ts';
+import { writeJson } from '../notification-output.ts';
+import { type Column, counted, painter, printTable, whole, wrapText, writeOut } from '../output.ts';
+import { noFileNote, receiverNote, unknownWanted } from '../sink-names.ts';
 
 export function sinksCommand(io: Io): Command {
   return new Command('sinks')
@@ -49,7 +62,6 @@ Example:
   $ earshot sinks list`,
     )
     .action(async (flags: { json?: true }) => {
-      const { listSinks } = await import('../sinks/list-sinks.ts');
       await listSinks(io, flags);
     });
 }
@@ -70,7 +82,7 @@ Example:
   $ earshot sinks test hook`,
     )
     .action(async (sink: string) => {
-      const { testSink } = await import('../sinks/test-sink.ts');
+      const { testSink } = await import('./test-sink.ts');
       await testSink(io, sink);
     });
 }
@@ -85,7 +97,7 @@ function deadCommand(io: Io): Command {
     .option('--json', 'as JSON: id sink position productId replay attempts error queuedAt')
     .addHelpText('after', '\nExample:\n  $ earshot sinks dead bus --limit 20')
     .action(async (sink: string | undefined, flags: { limit?: number; json?: true }) => {
-      const { listDeadLetters } = await import('../sinks/list-dead-letters.ts');
+      const { listDeadLetters } = await import('../dead-letters.ts');
       await listDeadLetters(io, { sink, ...flags });
     });
 }
@@ -98,7 +110,7 @@ function retryCommand(io: Io): Command {
     .option('--all', 'all of them')
     .addHelpText('after', '\nExample:\n  $ earshot sinks retry bus 12,15')
     .action(async (sink: string, ids: number[] | undefined, { all }: { all?: true }) => {
-      const { retryDeadLetters } = await import('../sinks/dead-letters.ts');
+      const { retryDeadLetters } = await import('../dead-letters.ts');
       await retryDeadLetters(io, { sink, ids, all });
     });
 }
@@ -113,7 +125,7 @@ function dropCommand(io: Io): Command {
     .addOption(yesOption())
     .addHelpText('after', '\nExample:\n  $ earshot sinks drop bus --waiting --yes')
     .action(async (sink: string, ids: number[] | undefined, flags: DropFlags) => {
-      const { dropItems } = await import('../sinks/dead-letters.ts');
+      const { dropItems } = await import('../dead-letters.ts');
       await dropItems(io, { sink, ids, ...flags });
     });
 }
@@ -128,4 +140,230 @@ function readIds(text: string): number[] {
   const ids = text.split(',').map(Number);
   if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
   throw new InvalidArgumentError('Use ids as `earshot sinks dead` shows them: 12,15.');
+}
+
+async function listSinks(io: Io, flags: { json?: true }): Promise<void> {
+  const read = await loadOrReason(io);
+  try {
+    await printSinks(io, flags, read);
+  } catch (error) {
+    // Without a data directory, the fault of the file is what to fix first.
+    if (read.rejected === null || !isAppError(error, 'configuration')) throw error;
+    throw new AppError('configuration', read.rejected);
+  }
+}
+
+async function printSinks(
+  io: Io,
+  { json }: { json?: true },
+  { loaded, rejected }: Awaited<ReturnType<typeof loadOrReason>>,
+): Promise<void> {
+  const { dataDir } = loadConfig(io, dataSections);
+  const store = openStoreReader(dataDir);
+  try {
+    const rows = (await sinkRows(loaded, store, io)).map((row) =>
+      rejected === null ? row : { ...row, target: 'unknown' as const },
+    );
+    const noFile = noFileNote(io);
+    if (json) {
+      await writeJson(io.stdout, rows);
+      if (rejected !== null) io.stderr.write(`${rejected}\n`);
+    } else if ((await printTable(io.stdout, columns, rows)) === 0 && rejected !== null) {
+      io.stderr.write(`The data directory holds no sink yet.\n\n${rejected}\n`);
+    } else if (rows.length === 0) {
+      const where = noFile === null ? '' : ` ${noFile}`;
+      io.stderr.write(`There are no sinks.${where} docs/sinks.md shows how one is written.\n`);
+    } else {
+      await printSinkNotes(io, rows, {
+        sinks: store.sinks,
+        hasFile: noFile === null && rejected === null,
+      });
+      const unknown = rejected === null ? await unknownWanted(loaded.definitions, store, io) : [];
+      const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
+      const shown = rejected && `${rejected} The list shows the sinks of the data directory.`;
+      for (const note of [shown, noFile, ...warnings, await receiverNote(dataDir)]) {
+        if (note !== null) io.stderr.write(`\n${note}\n`);
+      }
+    }
+  } finally {
+    await store.close();
+  }
+}
+
+/** A file that cannot be read hides no sink that the store knows. */
+async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
+  try {
+    return { loaded: await loadEachSink(workingDir), rejected: null };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const faults = error.details.map((detail) => `\n  - ${printable(detail)}`).join('');
+    const rejected = `The current earshot.config.ts is rejected: ${errorText(error)}${faults}\nA running receiver continues with its last valid version.`;
+    return { loaded: { definitions: [], faulty: [] }, rejected };
+  }
+}
+
+async function sinkRows(
+  { definitions, faulty }: LoadedSinks,
+  store: Pick<StoreReader, 'sinks' | 'cursor'> & Pick<NotificationLog, 'lastPosition' | 'find'>,
+  { nowUs }: Pick<Io, 'nowUs'>,
+): Promise<SinkRow[]> {
+  const [counts, deliveries, replays, lastPosition] = await Promise.all([
+    store.sinks.counts(),
+    store.sinks.deliveries(),
+    openReplays(store.sinks),
+    store.lastPosition(),
+  ]);
+  const inFile = [...definitions, ...faulty].map(({ name }) => name);
+  const names = [...new Set([...inFile, ...counts.map((one) => one.sink)])];
+  return Promise.all(
+    names.toSorted().map(async (sink) => {
+      const sound = definitions.find(({ name }) => name === sink)?.target.kind;
+      const fault = faulty.find(({ name }) => name === sink);
+      const count = counts.find((one) => one.sink === sink);
+      const cursor = await store.cursor(sinkReader(sink));
+      const oldest = count?.oldestQueuedAtUs ?? null;
+      const done = deliveries.find((one) => one.sink === sink);
+      const undelivered = [oldest, cursor === null ? null : await firstUnread(cursor, store)];
+      const since = undelivered.filter((atUs) => atUs !== null);
+      const ages = since.map((atUs) => Math.max(0, Math.round((nowUs() - atUs) / 1_000_000)));
+      return {
+        sink,
+        target: sound ?? (fault === undefined ? null : 'faulty'),
+        behind: cursor === null ? null : Math.max(0, lastPosition - cursor),
+        waiting: count?.waiting ?? 0,
+        dead: count?.dead ?? 0,
+        oldestWaiting: oldest === null ? null : formatDateUs(oldest),
+        error: count?.error ?? null,
+        delivered: done?.delivered ?? 0,
+        lastDelivery: done === undefined ? null : formatDateUs(done.lastAtUs),
+        lag: cursor === null && ages.length === 0 ? null : Math.max(0, ...ages),
+        replays: replays.filter((one) => one === sink).length,
+        problems: fault?.problems ?? [],
+      };
+    }),
+  );
+}
+
+/** When the first notification was received that was not read for the sink yet; null where all were. */
+async function firstUnread(cursor: number, { find }: Pick<NotificationLog, 'find'>) {
+  for await (const { receivedAtUs } of find({ afterPosition: cursor, order: 'oldest', limit: 1 })) {
+    return receivedAtUs;
+  }
+  return null;
+}
+
+async function openReplays(sinks: SinkReader): Promise<string[]> {
+  return (await sinks.replays({ all: false })).map(({ sink }) => sink);
+}
+
+const columns: readonly Column<SinkRow>[] = [
+  { title: 'sink', value: ({ sink }) => sink, flexible: true },
+  { title: 'target', value: ({ target }) => target ?? 'gone' },
+  {
+    title: 'behind',
+    value: ({ behind }) => (behind === null ? '-' : whole(behind)),
+    align: 'right',
+  },
+  { title: 'waiting', value: ({ waiting }) => whole(waiting), align: 'right' },
+  { title: 'dead', value: ({ dead }) => whole(dead), align: 'right' },
+  { title: 'replays', value: ({ replays }) => whole(replays), align: 'right' },
+  { title: 'lag (s)', value: ({ lag }) => (lag === null ? '-' : whole(lag)), align: 'right' },
+  { title: 'delivered', value: ({ delivered }) => whole(delivered), align: 'right' },
+  {
+    title: 'last (UTC)',
+    value: ({ lastDelivery }) => lastDelivery?.slice(5, 16).replace('T', ' ') ?? '-',
+  },
+];
+
+/** `hasFile`: whether there is an `earshot.config.ts`; without it, every sink looks as if it were gone. */
+async function printSinkNotes(
+  io: Io,
+  rows: readonly SinkRow[],
+  { sinks, hasFile }: { sinks: Pick<SinkReader, 'items'>; hasFile: boolean },
+): Promise<void> {
+  const paint = painter(io, io.stdout);
+  for (const row of rows) {
+    if (row.target === 'faulty') await printFaults(io, row);
+    const left = hasFile ? whatIsLeft(row) : null;
+    for (const note of [await whyItWaits(row, sinks), await whatIsDead(row, sinks), left]) {
+      if (note === null) continue;
+      const lines = wrapText(asCalled(printable(note), io), '  ', io.stdout);
+      const shown = lines.map((line) => paint('yellow', line));
+      await writeOut(io.stdout, `\n${shown.join('\n')}\n`);
+    }
+  }
+}
+
+/** A fault of a filter shows its place, in lines that are not to be broken. */
+async function printFaults(io: Io, { sink, problems }: SinkRow): Promise<void> {
+  const paint = painter(io, io.stdout);
+  const what = `${sink} has faults and is not started. Fix it in ${subscriptionsFileName}:`;
+  const faults = problems.flatMap((problem) => {
+    const [first = '', ...places] = problem.split('\n').map(printable);
+    return [...wrapText(first, '    ', io.stdout), ...places.map((line) => `    ${line}`)];
+  });
+  const lines = [...wrapText(what, '  ', io.stdout), ...faults];
+  await writeOut(io.stdout, `\n${lines.map((line) => paint('yellow', line)).join('\n')}\n`);
+}
+
+/** Null where nothing that waits has failed: what was refused for good is told apart. */
+async function whyItWaits(
+  { sink, waiting, error }: SinkRow,
+  { items }: Pick<SinkReader, 'items'>,
+): Promise<string | null> {
+  let reason: string | null = null;
+  let tried = 0;
+  for await (const item of items({ sink, state: 'waiting' })) {
+    if (item.error === null) continue;
+    tried += 1;
+    // The last failure of all, unless it is that of a dead letter: then that of the newest item.
+    if (reason === null || item.error === error) reason = item.error;
+  }
+  if (reason === null) return null;
+  return `${sink} does not take what waits: ${reason} (tried: ${whole(tried)} of ${whole(waiting)}).`;
+}
+
+async function whatIsDead(
+  { sink, dead }: SinkRow,
+  { items }: Pick<SinkReader, 'items'>,
+): Promise<string | null> {
+  for await (const { error } of items({ sink, state: 'dead', limit: 1 })) {
+    const letters = counted(dead, 'dead letter');
+    return `${sink} has ${letters}; the last: ${error ?? '-'}; see \`earshot sinks dead ${sink}\`.`;
+  }
+  return null;
+}
+
+/** For a sink that earshot.config.ts no longer has: how to be rid of it. */
+function whatIsLeft({ sink, target, waiting, dead, replays }: SinkRow): string | null {
+  const letters = dead > 0 ? [`\`earshot sinks drop ${sink} --all\` forgets its dead letters`] : [];
+  const rest =
+    waiting + replays > 0 ? [`\`earshot sinks drop ${sink} --waiting\` forgets what waits`] : [];
+  const drops = [...letters, ...rest];
+  if (target !== null || drops.length === 0) return null;
+  return `${sink} is no longer in earshot.config.ts. ${drops.join('; ')}.`;
+}
+
+interface SinkRow {
+  sink: string;
+  /**
+   * Null for one that earshot.config.ts no longer has; `faulty` for one that cannot be started; `unknown` while the file
+   * cannot be read.
+   */
+  target: SinkDefinition['target']['kind'] | 'faulty' | 'unknown' | null;
+  /** Notifications of the log that it has not looked at; null before its first start. */
+  behind: number | null;
+  waiting: number;
+  dead: number;
+  oldestWaiting: string | null;
+  error: string | null;
+  /** Acknowledged deliveries, replays included, and the time of the last. */
+  delivered: number;
+  lastDelivery: string | null;
+  /** Age of the oldest notification that was not delivered, in seconds; 0 where there is none, null before the first start. */
+  lag: number | null;
+  /** Replays that are not all queued. */
+  replays: number;
+  /** What is wrong with a faulty one; no secret is in it. */
+  problems: readonly string[];
 }

@@ -4,10 +4,9 @@ import { loadConfig, type ServeConfig, startSections } from '../../config/config
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Closers } from '../closers.ts';
-import type { Io } from '../io.ts';
-import type { RunningReceiver } from '../serve.ts';
+import { type Io, pause, untilAborted } from '../io.ts';
+import type { RunningReceiver } from '../start/serve.ts';
 import { startSystemdNotices } from '../systemd.ts';
-import { pause, untilAborted } from '../until-aborted.ts';
 
 export function startCommand(io: Io): Command {
   return new Command('start')
@@ -53,8 +52,8 @@ export async function start(
     import('../logger.ts'),
     import('../running-receiver.ts'),
     import('../../store/leftovers.ts'),
-    import('../serve.ts'),
-    import('../start-beside.ts'),
+    import('../start/serve.ts'),
+    import('../start/background.ts'),
     import('../closers.ts'),
   ]);
   const log = createLogger(io, config.logLevel);

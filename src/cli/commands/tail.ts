@@ -2,10 +2,10 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { followLog } from '../../domain/follow-log.ts';
 import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
-import { printable } from '../../domain/printable.ts';
+import { followLog } from '../../domain/streams.ts';
+import { printable } from '../../domain/text.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
 import {
   addFilterOptions,
@@ -13,14 +13,11 @@ import {
   toQuery,
   warnOfUnknownEvents,
 } from '../filter-options.ts';
-import type { Io } from '../io.ts';
+import { type OutputFlags, outputOption, wholeNumber } from '../flags.ts';
+import { type Io, pause } from '../io.ts';
 import { notificationCells } from '../notification-output.ts';
-import { wholeNumber } from '../number-argument.ts';
-import type { ProductCells } from '../products/product-cells.ts';
-import { type OutputFlags, outputOption } from '../shared-flags.ts';
-import { shorten, widthOf } from '../table.ts';
-import { pause } from '../until-aborted.ts';
-import { writeForeign } from '../write-out.ts';
+import { shorten, widthOf, writeForeign } from '../output.ts';
+import type { ProductCells } from '../product-cells.ts';
 
 /** How often the end of the log is read. */
 const pollMs = 500;

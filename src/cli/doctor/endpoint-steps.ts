@@ -1,18 +1,39 @@
 /** The doctor's steps from the public URL to an answer of the receiver. */
-import { checkCertificate } from '../../admin/doctor/certificate.ts';
-import { checkLogin, checkLoginRequired } from '../../admin/doctor/endpoint-login.ts';
-import { checkPort } from '../../admin/doctor/port.ts';
-import { checkAddresses, checkName, checkPublicUrl } from '../../admin/doctor/public-url.ts';
-import { resolveName } from '../../admin/doctor/resolve-name.ts';
-import { checkThisHost } from '../../admin/doctor/this-host.ts';
-import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
+
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { checkClock } from '../../admin/account-checks.ts';
+import {
+  checkAddresses,
+  checkCertificate,
+  checkLogin,
+  checkLoginRequired,
+  checkName,
+  checkPort,
+  checkPublicUrl,
+  checkThisHost,
+  resolveName,
+} from '../../admin/endpoint-checks.ts';
+import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { sessionFileName } from '../../admin/identity-provider.ts';
+import { credentialsFileName } from '../../config/endpoint-credentials.ts';
+import { checkSecretFiles } from '../../config/secret-file-checks.ts';
+import type { AcmeConfig } from '../../config/tls.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
+import { areAllOff, plainSummaryRule } from '../../domain/summaries.ts';
 import { probeProof } from '../../http/probe-proof.ts';
+import { createStoreChecks } from '../../store/store-checks.ts';
+import { createChatClient } from '../../summary/chat/chat-client.ts';
+import { checkInference } from '../../summary/inference-checks.ts';
+import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/acme-checks.ts';
+import { acmeSecretFileNames } from '../../tls/acme/acme-folder.ts';
+import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
+import { createSharedDoor } from '../../tls/acme/challenge-door.ts';
+import { checkCertificateFiles } from '../../tls/certificate-checks.ts';
+import { checkAlerts } from '../../watch/notify.ts';
 import type { Io } from '../io.ts';
-import { certificateSteps } from './certificate-steps.ts';
-import type { DoctorSettings } from './doctor-settings.ts';
-import type { Step } from './run-steps.ts';
+import { checkConfiguration, type DoctorSettings, fixInFile, type Step } from './steps.ts';
 
 export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   const { nowUs } = io;
@@ -86,3 +107,195 @@ const noCredentials: Finding = {
   message: 'There are no endpoint credentials yet.',
   advice: 'Make them: `earshot credentials create`.',
 };
+
+/** The names of the steps are the same for every kind of certificate, so that others can need them. */
+function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { serve, publicUrl } = settings;
+  const needs = serve === undefined ? ['configuration'] : [];
+  if (serve?.tls.kind === 'acme') return acmeSteps(serve.tls, settings, io);
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  return [
+    {
+      name: 'certificate files',
+      needs,
+      run: async () =>
+        serve?.tls.kind === 'files'
+          ? checkCertificateFiles({ files: serve.tls, host, nowUs: io.nowUs })
+          : [behindProxy],
+    },
+  ];
+}
+
+const behindProxy: Finding = {
+  check: 'certificate files',
+  state: 'skipped',
+  message: 'EARSHOT_TLS=off: the proxy in front has the certificate.',
+};
+
+function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings, io: Io): Step[] {
+  // With roots of one's own it is a trial, whose authority may ask another port than 80.
+  const port = probeWithExtra === null ? 80 : acme.httpListen.port;
+  const opened = <Value>(work: (world: AcmeWorld) => Promise<Value>) =>
+    withWorld({ acme, dataDir, io }, work);
+  return [
+    { name: 'renewal', needs: ['data directory'], run: () => opened(checkRenewal) },
+    { name: 'authority', needs: [], run: () => opened(checkAuthority) },
+    {
+      name: 'challenge',
+      needs: ['data directory', 'name'],
+      run: () =>
+        opened((world) => checkChallenge(world, { port, fetch: io.fetch, newId: io.newId })),
+    },
+  ];
+}
+
+async function withWorld<Value>(
+  { acme, dataDir, io }: { acme: AcmeConfig; dataDir: string; io: Io },
+  work: (world: AcmeWorld) => Promise<Value>,
+): Promise<Value> {
+  const door = createSharedDoor(acme.httpListen, io);
+  const { nowUs, random, signal } = io;
+  const world = openAcmeWorld({
+    settings: acme,
+    dataDir,
+    openDoor: (challenges) => door.open(challenges),
+    log: { error: () => undefined },
+    nowUs,
+    random,
+    signal,
+  });
+  try {
+    return await work(world);
+  } finally {
+    await door.close();
+  }
+}
+
+/** For one answer: somebody sits and waits. */
+const timeoutMs = 30_000;
+
+/** The step also tells of the check `inference model`. */
+export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io): Step[] {
+  // What cannot be read has failed as a check.
+  const isReadable = summary !== undefined && summaryRules !== undefined;
+  return [
+    {
+      name: 'inference key',
+      needs: isReadable ? [] : ['configuration'],
+      run: async () => {
+        if (summary?.inference) {
+          const { url: baseUrl, apiKey, model } = summary.inference;
+          const client = createChatClient({ baseUrl, apiKey, fetch: io.fetch, timeoutMs });
+          return checkInference({ client, model, signal: io.signal });
+        }
+        const otherwise = plainSummaryRule(summary?.rule ?? 'off');
+        return [withoutModel(!areAllOff([otherwise, ...(summaryRules?.values() ?? [])]))];
+      },
+    },
+  ];
+}
+
+/** A choice, and no fault: texts are made all the same. */
+function withoutModel(isAsked: boolean): Finding {
+  const check = 'inference key';
+  const advice =
+    'For a language model to write them, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL: a key of your project, and a model that it has.';
+  if (!isAsked) {
+    return {
+      check,
+      state: 'skipped',
+      message: 'No model is configured, and no rule asks for texts.',
+    };
+  }
+  const message =
+    'Summaries are asked for, but no model is configured: they are made of the facts alone.';
+  return { check, state: 'warn', message, advice };
+}
+
+export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { dataDir, catalogueUrl, tokenUrl } = settings;
+  const { nowUs, fetch } = io;
+  const secretFileNames = [credentialsFileName, sessionFileName, ...acmeSecretFileNames];
+  const place = { dataDir, diskReserveBytes: settings.serve?.diskReserveBytes };
+  const store = createStoreChecks({ ...place, nowUs, secretFileNames });
+  const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
+  const urls = services.map((url) => new URL(url).origin);
+  const directory = ['data directory'];
+  return [
+    { name: 'configuration', needs: [], run: async () => checkConfiguration(settings) },
+    { name: 'data directory', needs: [], run: store.directory },
+    { name: 'owner-only files', needs: directory, run: store.ownerOnly },
+    { name: 'secret files', needs: [], run: () => checkSecretFiles(io) },
+    { name: 'free space', needs: directory, run: store.freeSpace },
+    { name: 'database', needs: directory, run: store.database },
+    { name: 'clock', needs: [], run: () => checkClock({ urls, fetch, nowUs }) },
+  ];
+}
+
+/** The findings about sinks are called `sink <name>`. */
+export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { sinks, faultySinks, watch, inFile } = settings;
+  const findProgram = createFindProgram(io);
+  const { signal } = io;
+  // What cannot be read has failed as a check.
+  const needs = (readable: unknown) => (readable === undefined ? ['configuration'] : []);
+  return [
+    {
+      name: 'sinks',
+      needs: needs(sinks),
+      run: async (): Promise<Finding[]> => {
+        const faults = faultySinks.flatMap(({ name, problems }) =>
+          problems.map(
+            (message): Finding => ({
+              check: `sink ${name}`,
+              state: 'fail',
+              message,
+              advice: fixInFile,
+            }),
+          ),
+        );
+        if (sinks?.length === 0 && faults.length > 0) return faults;
+        // The NATS client is loaded where there are sinks alone.
+        const { checkSinks } = await import('../../sinks/checks.ts');
+        const subscriptions = (inFile ?? []).map(({ name }) => name);
+        const means = { findProgram, subscriptions, signal };
+        return [...(await checkSinks(sinks ?? [], means)), ...faults];
+      },
+    },
+    {
+      name: 'alerts',
+      needs: needs(watch),
+      run: async () => (watch === undefined ? [] : checkAlerts({ ...watch, findProgram, signal })),
+    },
+  ];
+}
+
+/** Null when the program is there and may be run; else why not, in words that complete "… cannot be run: ". */
+type FindProgram = (program: string) => string | null;
+
+/** Looks where the system would: at the path, if it is one, else in the folders of PATH. */
+function createFindProgram({ env, workingDir }: Pick<Io, 'env' | 'workingDir'>): FindProgram {
+  return (program) => {
+    if (program.includes('/')) return faultOf(resolve(workingDir, program));
+    const folders = (env.PATH ?? '').split(delimiter).map((folder) => resolve(workingDir, folder));
+    const faults = folders.map((folder) => faultOf(join(folder, program)));
+    if (faults.includes(null)) return null;
+    return faults.find((fault) => fault !== absent) ?? 'there is none of this name on the PATH';
+  };
+}
+
+const absent = 'there is no such file';
+
+function faultOf(path: string): string | null {
+  try {
+    if (!statSync(path).isFile()) return 'it is no file';
+  } catch {
+    return absent;
+  }
+  try {
+    accessSync(path, constants.X_OK);
+    return null;
+  } catch {
+    return 'the user that runs earshot may not execute it';
+  }
+}

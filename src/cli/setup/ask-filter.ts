@@ -1,8 +1,7 @@
 /** Asks in plain questions which products a subscription is for. */
 import type { Io } from '../io.ts';
-import { readAreaFile } from '../products/area-file.ts';
-import { askUntil, isYes } from './questions.ts';
-import type { ReadFlag, SetupFlags } from './setup-flags.ts';
+import { readAreaFile } from '../product-flags.ts';
+import { askUntil, isYes, type ReadFlag, type SetupFlags } from './questions.ts';
 
 const boxPattern = /^[\s\d.+-]+(,[\s\d.+-]+){3}$/;
 

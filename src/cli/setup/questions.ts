@@ -1,11 +1,11 @@
 /** The questions of `earshot setup`: each has a flag and a variable, and is asked until the answer can be used. */
-
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { type VariableName, variables } from '../../config/variables.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Io } from '../io.ts';
-import type { SetupFlags } from './setup-flags.ts';
+import type { ConditionFlags } from '../product-flags.ts';
+import type { SubscriptionFlags } from '../register-filter.ts';
 
 type Settings = Record<string, string>;
 
@@ -28,6 +28,7 @@ interface Question {
 const triesMax = 5;
 
 const hasAccount = (settings: Settings) => settings.EARSHOT_ACCESS_TOKEN === undefined;
+
 const usesTls = (kind: string) => (settings: Settings) => settings.EARSHOT_TLS === kind;
 
 /** In the order in which they are asked. */
@@ -242,3 +243,26 @@ function listenFallback({ EARSHOT_TLS, EARSHOT_PUBLIC_URL = '' }: Settings): str
   if (EARSHOT_TLS === 'off') return '127.0.0.1:8081';
   return `0.0.0.0:${URL.parse(EARSHOT_PUBLIC_URL)?.port || '443'}`;
 }
+
+export interface SetupFlags extends SubscriptionFlags {
+  host?: string;
+  tls?: string;
+  cert?: string;
+  key?: string;
+  listen?: string;
+  trustedProxies?: string;
+  email?: string;
+  agree?: true;
+  accountUsername?: string;
+  accountPasswordFile?: string;
+  accountTotpFile?: string;
+  sandbox?: true;
+  dir?: string;
+  dryRun?: true;
+  force?: true;
+  yes?: true;
+  stay: boolean;
+}
+
+/** Reads a text as the flag of that name does. Throws commander's InvalidArgumentError. */
+export type ReadFlag = (flag: keyof ConditionFlags | 'subscription', text: string) => unknown;

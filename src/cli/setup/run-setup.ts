@@ -2,34 +2,30 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { entitiesOf } from '../../admin/plan/check-filters.ts';
+import { entitiesOf } from '../../admin/fit-plan.ts';
 import { accountSections, dataSections, loadConfig } from '../../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
-import { followLog } from '../../domain/follow-log.ts';
-import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
-import { printable } from '../../domain/printable.ts';
+import { followLog } from '../../domain/streams.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
+import { printable } from '../../domain/text.ts';
+import { writeOwnerOnly } from '../../host/files.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
-import { askReceiver } from '../ask-receiver.ts';
-import { painter } from '../colour.ts';
+import { newCredentials } from '../account.ts';
+import { runDoctor } from '../commands/doctor.ts';
 import { register } from '../commands/register.ts';
 import { start } from '../commands/start.ts';
-import { confirm } from '../confirm.ts';
-import { runDoctor } from '../doctor/run-doctor.ts';
-import { readFilter } from '../filter/read-filter.ts';
-import { filterOfFlags } from '../filter/subscription-filter.ts';
-import type { Io } from '../io.ts';
-import { newCredentials } from '../new-credentials.ts';
-import { alreadyServed, findRunning, isSameListener } from '../running-receiver.ts';
-import type { RunningReceiver } from '../serve.ts';
-import { pause } from '../until-aborted.ts';
-import { writeOut } from '../write-out.ts';
+import { readFilter } from '../filter-text.ts';
+import { confirm } from '../flags.ts';
+import { type Io, pause } from '../io.ts';
+import { painter, writeOut } from '../output.ts';
+import { filterOfFlags } from '../register-filter.ts';
+import { alreadyServed, askReceiver, findRunning, isSameListener } from '../running-receiver.ts';
+import type { RunningReceiver } from '../start/serve.ts';
 import { askFilter, isChosen } from './ask-filter.ts';
 import { ioWith, mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
-import { askSettings } from './questions.ts';
-import type { ReadFlag, SetupFlags } from './setup-flags.ts';
+import { askSettings, type ReadFlag, type SetupFlags } from './questions.ts';
 
 /** What a set-up works with once all answers are there. */
 export interface SetupPlan {

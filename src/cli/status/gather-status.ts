@@ -1,18 +1,31 @@
 /** Gathers how a receiver stands. No part of it keeps another one from being told. */
+
+import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { lifetimeOf } from '../../admin/review.ts';
+import type { Registration } from '../../domain/account.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
-import type { Status, StatusFacts, StatusPart } from '../../domain/status.ts';
-import { judgeStatus } from './judge-status.ts';
-import {
-  backupFacts,
-  coverageFacts,
-  logFacts,
-  readerFacts,
-  sinkFacts,
-  subscriptionFacts,
-  summaryFacts,
-} from './status-facts.ts';
-import type { StatusSources } from './status-sources.ts';
+import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage-report.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
+import type { Logger, NotificationQuery } from '../../domain/ports.ts';
+import { sinkReader } from '../../domain/sinks.ts';
+import type {
+  CertificateStatus,
+  LogStatus,
+  ReaderStatus,
+  ReceiverStatus,
+  SinkStatus,
+  Status,
+  StatusFacts,
+  StatusPart,
+  SubscriptionStatus,
+  SummaryStatus,
+} from '../../domain/status.ts';
+import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
+import { currentProductFile } from '../../store/products/product-file.ts';
+import type { StoreReader } from '../../store/store.ts';
+import type { HandingOver, Probes } from '../../watch/situation.ts';
+import { judgeStatus } from './check-status.ts';
 
 /** A part that takes longer is told as one that could not be looked at. */
 const partTimeoutMs = 5_000;
@@ -115,4 +128,220 @@ function reasonOf(part: StatusPart, error: unknown, { log }: Pick<StatusSources,
   }
   log.warn({ part, err: error }, 'a part of the status could not be looked at');
   return 'It failed in a way it should not; the log has more.';
+}
+
+type Store = StatusSources['store'];
+
+const weekUs = 7 * 86_400_000_000;
+
+/** All reject with `unavailable`. */
+async function logFacts(
+  { store, dataDir }: Pick<StatusSources, 'store' | 'dataDir'>,
+  nowUs: number,
+): Promise<LogStatus> {
+  const [size, pruned, quarantined, newest, marks, indexBytes] = await Promise.all([
+    store.pruning.logSize(),
+    store.pruning.pruneHorizon(),
+    store.heldCount(),
+    newestPushUs(store),
+    store.administration.deliveryMarks(),
+    indexSize(dataDir),
+  ]);
+  const delivered = marks.map(({ lastAtUs }) => lastAtUs);
+  // One of a clock that was ahead says nothing.
+  const times = [newest ?? [], delivered].flat().filter((us) => us <= nowUs);
+  const lastReceivedAtUs = times.length === 0 ? null : Math.max(...times);
+  return { ...size, indexBytes, lastReceivedAtUs, quarantined, pruned };
+}
+
+async function subscriptionFacts(
+  { administration }: Pick<Store, 'administration'>,
+  nowUs: number,
+): Promise<SubscriptionStatus[]> {
+  const [registrations, marks] = await Promise.all([
+    administration.registrations(),
+    administration.deliveryMarks(),
+  ]);
+  return registrations.map((registration) => {
+    const { name, status, heldBy } = registration;
+    const delivered = marks.filter((one) => one.subscription === name && one.lastAtUs <= nowUs);
+    const lastDeliveryAtUs =
+      delivered.length === 0 ? null : Math.max(...delivered.map(({ lastAtUs }) => lastAtUs));
+    const state = stateOf(registration);
+    const lifetime = lifetimeOf({ registration, listed: undefined, lastDeliveryAtUs, nowUs });
+    return {
+      name,
+      state,
+      pausedOnPurpose: status === 'paused' || heldBy === 'command',
+      lastDeliveryAtUs,
+      pausesAtUs: state === 'running' ? lifetime.pausesAtUs : null,
+      cancelsAtUs: state === 'absent' ? null : lifetime.cancelsAtUs,
+    };
+  });
+}
+
+function stateOf(registration: Registration): SubscriptionStatus['state'] {
+  const { subscriptionId, unfinished, status, heldBy, pausedSeenAtUs } = registration;
+  if (unfinished) return 'unfinished';
+  if (subscriptionId === null) return 'absent';
+  const isPaused = status === 'paused' || heldBy === 'command' || pausedSeenAtUs !== null;
+  return isPaused ? 'paused' : 'running';
+}
+
+/** The coverage of seven days, as `earshot coverage` shows it. */
+export async function coverageFacts(
+  { completeness }: Pick<Store, 'completeness'>,
+  nowUs: number,
+): Promise<CoverageSummary[]> {
+  const window = { sinceUs: nowUs - weekUs, untilUs: nowUs, nowUs };
+  const coverage = await readSubscriptionCoverage(completeness, window);
+  return coverage.map(({ hours: _, ...summary }) => summary);
+}
+
+/** An index that is to be there and is not has read nothing. */
+async function readerFacts({
+  store,
+  index,
+}: Pick<StatusSources, 'store' | 'index'>): Promise<ReaderStatus[]> {
+  const [holders, { lastPosition }] = await Promise.all([
+    store.pruning.logHolders(),
+    store.pruning.logSize(),
+  ]);
+  const cursors = holders.filter(({ kind }) => kind === 'cursor');
+  const indexed = holders.find(({ kind }) => kind === 'index')?.position ?? 0;
+  const readers: Pick<ReaderStatus, 'name' | 'of' | 'position'>[] = [
+    ...(index ? [{ name: 'product index', of: 'index' as const, position: indexed }] : []),
+    ...cursors.map(({ name, key, position }) => ({ name, of: readerOf(key), position })),
+  ];
+  const facts = readers.map(async (reader) => {
+    const { position: afterPosition } = reader;
+    const behind = Math.max(0, lastPosition - afterPosition);
+    const first = { afterPosition, order: 'oldest', limit: 1 } as const;
+    const unreadSinceUs = behind === 0 ? null : await receivedAtUs(store, first);
+    return { ...reader, behind, unreadSinceUs };
+  });
+  return Promise.all(facts);
+}
+
+function readerOf(key: string): ReaderStatus['of'] {
+  if (key === summaryReader) return 'summaries';
+  return key.startsWith(sinkReader('')) ? 'sink' : 'tail';
+}
+
+async function sinkFacts(
+  { sinks }: Pick<Store, 'sinks'>,
+  { names, faults, fault, rejected = null }: HandingOver,
+): Promise<SinkStatus[]> {
+  const counts = await sinks.counts();
+  const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
+  // A rejected file is reported by its own finding.
+  if (known.size === 0 && fault !== null && rejected === null) {
+    throw new AppError('configuration', fault);
+  }
+  return [...known].toSorted().map((name) => {
+    const count = counts.find(({ sink }) => sink === name);
+    const isSetUp = names === null ? null : names.includes(name);
+    return {
+      name,
+      isSetUp,
+      waiting: count?.waiting ?? 0,
+      dead: count?.dead ?? 0,
+      oldestWaitingAtUs: count?.oldestQueuedAtUs ?? null,
+      oldestLiveWaitingAtUs: count?.oldestLiveQueuedAtUs ?? null,
+      lastError: count?.error ?? null,
+      fault: isSetUp === false ? null : (faults?.get(name) ?? fault),
+    };
+  });
+}
+
+async function summaryFacts(
+  { summaries }: Pick<Store, 'summaries'>,
+  mode: SummaryRuleKind,
+  nowUs: number,
+): Promise<SummaryStatus> {
+  const [backlog, nextDueAtUs, { requestsLastDay, tokensLastDay }] = await Promise.all([
+    summaries.backlog(),
+    summaries.nextDueAtUs(),
+    summaries.spending(nowUs),
+  ]);
+  return { mode, ...backlog, nextDueAtUs, requests: requestsLastDay, tokens: tokensLastDay };
+}
+
+async function backupFacts(
+  { backups }: Pick<Store, 'backups'>,
+  everyHours: number | null,
+): Promise<StatusFacts['backups']> {
+  return { ...(await backups.lastBackups()), everyHours };
+}
+
+/** When the first row of a query was received; null when there is none. */
+/** Null where the newest was fetched: what was pushed before, the marks tell. */
+async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
+  for await (const row of find({ limit: 1 }))
+    return row.source === 'push' ? row.receivedAtUs : null;
+  return null;
+}
+
+async function receivedAtUs(
+  { find }: Pick<Store, 'find'>,
+  query: NotificationQuery,
+): Promise<number | null> {
+  for await (const row of find(query)) return row.receivedAtUs;
+  return null;
+}
+
+async function indexSize(dataDir: string): Promise<number> {
+  const file = currentProductFile(dataDir);
+  if (file === null) return 0;
+  const sizes = await Promise.all([file, `${file}-wal`].map(sizeOf));
+  return sizes.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** 0 for a file that is not there, or no longer. */
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return 0;
+    throw error;
+  }
+}
+
+/** What the settings say, and what works beside intake. */
+export interface Beside {
+  version: string;
+  /** How it stands with the sinks. */
+  handingOver: () => HandingOver;
+  /** Of the rules of all subscriptions: `each` where any asks for it. Rejects when they cannot be read. */
+  summaryMode: () => Promise<SummaryRuleKind>;
+  /** How often a backup is made by itself; null where none is. */
+  backupEveryHours: number | null;
+  /** Why hours are not compared automatically; null when they are. */
+  comparisonOff: string | null;
+}
+
+export interface StatusSources {
+  store: Pick<
+    StoreReader,
+    | 'find'
+    | 'heldCount'
+    | 'administration'
+    | 'completeness'
+    | 'summaries'
+    | 'alerts'
+    | 'sinks'
+    | 'backups'
+    | 'pruning'
+  >;
+  dataDir: string;
+  /** Whether a proxy speaks HTTPS. */
+  behindProxy: boolean;
+  /** Whether the product index is kept. */
+  index: boolean;
+  probes: Pick<Probes, 'disk'> & { certificate(): Promise<CertificateStatus | null> };
+  /** Resolves with null when no receiver runs; rejects when that cannot be found out. */
+  receiver: () => Promise<ReceiverStatus | null>;
+  beside: () => Beside;
+  nowUs: () => number;
+  log: Pick<Logger, 'warn'>;
 }

@@ -1,13 +1,18 @@
 /** The metrics of one receiver: what it observes, and how it stands, as Prometheus reads it. */
-
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { errorText } from '../../domain/app-error.ts';
-import type { Logger } from '../../domain/ports.ts';
+import type { CommitFacts, Logger, Receipt } from '../../domain/ports.ts';
 import type { Status } from '../../domain/status.ts';
 import type { MetricRow, Sample, Value } from './metric-row.ts';
-import { availability, statusMetrics } from './metric-table.ts';
-import { createObservation, type Observation } from './observation.ts';
-import { processMetrics } from './process-metrics.ts';
+import {
+  availability,
+  notificationOutcomes,
+  observedMetrics,
+  processMetrics,
+  type RequestOutcome,
+  requestOutcomes,
+  statusMetrics,
+} from './metric-table.ts';
 
 /** Prometheus by itself gives up after 10 s. */
 const statusTimeoutMs = 8_000;
@@ -94,4 +99,117 @@ async function inTime<Value>(work: () => Promise<Value>, timeoutMs: number): Pro
   } finally {
     clearTimeout(timer);
   }
+}
+
+type NotificationCounts = Record<(typeof notificationOutcomes)[number], number>;
+
+interface Observation {
+  /** One request to `/notifications`; `receipt` when it reached the store. */
+  observe(outcome: RequestOutcome, subscription: string | null, receipt?: Receipt): void;
+  noteCommit(commit: CommitFacts): void;
+  /** Names of registered subscriptions: they have rows of their own, from 0 on. */
+  register(subscriptions: readonly string[]): void;
+  /** Hands over what was counted, before the registry is read. */
+  settle(): void;
+}
+
+/** Counting through the client costs half a microsecond each time, so what comes with every request is kept here. */
+function createObservation(registry: Registry): Observation {
+  const registers = [registry];
+  const requestTotal = new Counter({ ...options(observedMetrics.requests), registers });
+  const notificationTotal = new Counter({ ...options(observedMetrics.notifications), registers });
+  const commitSeconds = new Histogram({ ...options(observedMetrics.commitSeconds), registers });
+  const commitDeliveries = new Histogram({
+    ...options(observedMetrics.commitDeliveries),
+    registers,
+  });
+  const publicationSeconds = new Histogram({
+    ...options(observedMetrics.publicationSeconds),
+    registers,
+  });
+  const labels = createSubscriptionLabels();
+  const requests = new Map<RequestOutcome, number>(requestOutcomes.map((one) => [one, 0]));
+  const notifications = new Map<string, NotificationCounts>();
+  const countsOf = (label: string): NotificationCounts => {
+    const known = notifications.get(label);
+    if (known !== undefined) return known;
+    const fresh = { stored: 0, duplicate: 0, rejected: 0 };
+    notifications.set(label, fresh);
+    return fresh;
+  };
+  return {
+    observe: (outcome, subscription, receipt) => {
+      requests.set(outcome, (requests.get(outcome) ?? 0) + 1);
+      if (receipt !== undefined) addReceipt(countsOf(labels.labelOf(subscription)), receipt);
+    },
+    noteCommit: ({ durationSeconds, deliveries, publicationDelay }) => {
+      commitSeconds.observe(durationSeconds);
+      commitDeliveries.observe(deliveries);
+      if (publicationDelay === null) return;
+      const { subscription, seconds } = publicationDelay;
+      publicationSeconds.observe({ subscription: labels.labelOf(subscription) }, seconds);
+    },
+    register: (names) => {
+      labels.register(names);
+      for (const name of names) countsOf(name);
+    },
+    settle: () => {
+      requestTotal.reset();
+      for (const [outcome, count] of requests) requestTotal.inc({ outcome }, count);
+      notificationTotal.reset();
+      for (const [subscription, counts] of notifications) {
+        for (const outcome of notificationOutcomes) {
+          notificationTotal.inc({ outcome, subscription }, counts[outcome]);
+        }
+      }
+    },
+  };
+}
+
+function addReceipt(counts: NotificationCounts, receipt: Receipt): void {
+  if (receipt.outcome === 'rejected') counts.rejected += 1;
+  else counts.duplicate += receipt.duplicates;
+  if (receipt.outcome !== 'duplicate') counts.stored += receipt.stored;
+}
+
+/** A row of the table as the client takes it. */
+function options({ name, meaning, labels, buckets }: MetricRow) {
+  return {
+    name,
+    help: meaning,
+    labelNames: Object.keys(labels),
+    ...(buckets === undefined ? {} : { buckets: [...buckets] }),
+  };
+}
+
+/** No subscription can be called so. */
+const noName = '(none)';
+
+const otherName = '(other)';
+
+/** Names that are not registered here: of an app of one's own, of another data directory. */
+const unregisteredMax = 50;
+
+interface SubscriptionLabels {
+  /** The label of a name in the path. */
+  labelOf(subscription: string | null): string;
+  /** Names that are counted under their own from now on, however many others there are. */
+  register(names: readonly string[]): void;
+}
+
+function createSubscriptionLabels(): SubscriptionLabels {
+  const registered = new Set<string>();
+  const others = new Set<string>();
+  return {
+    labelOf: (subscription) => {
+      if (subscription === null) return noName;
+      if (registered.has(subscription) || others.has(subscription)) return subscription;
+      if (others.size === unregisteredMax) return otherName;
+      others.add(subscription);
+      return subscription;
+    },
+    register: (names) => {
+      for (const name of names) registered.add(name);
+    },
+  };
 }

@@ -2,7 +2,7 @@
  * Reads names of the auxiliary files of Sentinel-1, 2 and 3 (ESA-EOPG-EOPGC-TN-37, Copernicus Sentinel
  * Auxiliary Data Portfolio; recorded products).
  */
-import { groupsOf, type NameReader, namedProduct, nameTimesUs } from './named-product.ts';
+import { groupsOf, type NameReader, namedProduct, nameTimesUs } from './product-name.ts';
 
 const missionFile =
   /^(?<stem>S1(?<serial>[A-D_])_(?<type>AUX_[A-Z0-9]{3})_V(?<start>\d{8}T\d{6})_G)(?<made>\d{8}T\d{6})(?:\.SAFE)?$/;

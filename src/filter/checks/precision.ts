@@ -1,6 +1,7 @@
 /** Warns about dates and numbers that are not held as they are written. */
+
+import { formatDateUs } from '../../domain/dates.ts';
 import type { Literal } from '../../domain/filter-tree.ts';
-import { formatDateUs } from '../../domain/notification-date.ts';
 import { literalDate } from '../attribute-value.ts';
 import { named } from '../hints/unexpected.ts';
 import { showNumber } from '../syntax/show-literal.ts';

@@ -1,4 +1,6 @@
 /** Says in plain words what one condition of a filter asks for. */
+
+import { formatDateUs } from '../../domain/dates.ts';
 import type {
   AttributeNode,
   ComparisonNode,
@@ -8,8 +10,7 @@ import type {
   Literal,
   NotNode,
 } from '../../domain/filter-tree.ts';
-import { formatDateUs } from '../../domain/notification-date.ts';
-import { printable } from '../../domain/printable.ts';
+import { printable } from '../../domain/text.ts';
 import { attributeReading } from '../attribute-value.ts';
 import { describePlace } from './place.ts';
 

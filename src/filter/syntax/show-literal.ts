@@ -1,6 +1,7 @@
 /** Writes values as the filter language has them. */
+
+import { formatDateUs } from '../../domain/dates.ts';
 import type { Literal } from '../../domain/filter-tree.ts';
-import { formatDateUs } from '../../domain/notification-date.ts';
 
 /** A text in single quotes, those in it doubled. */
 export function showText(text: string): string {

@@ -11,9 +11,8 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
-import { makeDirectory } from '../../domain/make-directory.ts';
-import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
-import { sizeText } from '../../domain/size-text.ts';
+import { sizeText } from '../../domain/text.ts';
+import { makeDirectory, writeOwnerOnly } from '../../host/files.ts';
 import { databaseFileName } from '../database.ts';
 import { type DataPlace, diskRoom } from '../disk-limit.ts';
 import { freeBytesOf } from './free-bytes.ts';

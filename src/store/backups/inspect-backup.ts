@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf, readFaultOf } from '../../domain/error-code.ts';
-import { printable } from '../../domain/printable.ts';
+import { printable } from '../../domain/text.ts';
 import { lastPosition } from '../log-queries.ts';
 import { fileVersion, schemaVersion } from '../migrate.ts';
 import {

@@ -1,7 +1,7 @@
 /** Makes a backup: a copy of the store in one file, which has its name only when it was checked. */
 import { renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { syncFolder } from '../../domain/sync-folder.ts';
+import { syncFolder } from '../../host/files.ts';
 import { requireDatabase } from '../database.ts';
 import type { DataPlace } from '../disk-limit.ts';
 import { removeLeftovers } from '../leftovers.ts';

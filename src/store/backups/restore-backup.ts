@@ -3,9 +3,8 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
-import { sizeText } from '../../domain/size-text.ts';
-import { syncFolder } from '../../domain/sync-folder.ts';
+import { sizeText } from '../../domain/text.ts';
+import { syncFolder, writeOwnerOnly } from '../../host/files.ts';
 import { createDirectory, databaseFileName, restoringFolderName } from '../database.ts';
 import { createTakeLock } from '../process-lock.ts';
 import { dropContents } from './backup-contents.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
-import { createOwnerOnly } from '../../domain/owner-only-file.ts';
+import { createOwnerOnly } from '../../host/files.ts';
 import { busyTimeoutMs } from '../database.ts';
 import { sqliteCode } from '../sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';

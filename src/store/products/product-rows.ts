@@ -1,5 +1,5 @@
 /** Reads rows of the table `product p` as rows of the domain; completes them from the product's name. */
-import type { NamedProduct } from '../../domain/naming/named-product.ts';
+import type { NamedProduct } from '../../domain/naming/product-name.ts';
 import { readName } from '../../domain/naming/read-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
 import { productView } from '../../filter/product-view.ts';

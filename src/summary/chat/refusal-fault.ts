@@ -1,8 +1,14 @@
 /** Tells apart why the inference service refused, from the status and the words of its answer. */
+
+import { z } from 'zod';
+import { foreignText, hintCharactersMax, hintOf } from '../../http/foreign-text.ts';
 import { retryAfterMs } from '../../http/outbound-client.ts';
-import type { InferenceAnswer } from './inference-calls.ts';
-import { type FaultWords, InferenceFault, type InferenceFaultKind } from './inference-fault.ts';
-import { namesModel, readServiceWords, type ServiceWords, saying } from './service-words.ts';
+import {
+  type FaultWords,
+  type InferenceAnswer,
+  InferenceFault,
+  type InferenceFaultKind,
+} from './inference-calls.ts';
 
 /** What was asked, for the messages. */
 export interface AskedService {
@@ -125,4 +131,134 @@ function wordsOf(
 function placeOf(headers: Headers): string {
   const origin = URL.parse(headers.get('location') ?? '')?.origin ?? 'null';
   return origin === 'null' ? 'another address' : origin;
+}
+
+interface ServiceWords {
+  /** Safe to show; empty when it says nothing. */
+  text: string;
+  /** Its own names for the failure, such as `model_not_found`; empty when it has none. Not for people. */
+  code: string;
+}
+
+const wordsCharactersMax = 500;
+
+const findingsMax = 5;
+
+const name = z.union([z.string(), z.number()]).nullish().catch(null);
+
+const finding = z.object({
+  loc: z.array(z.union([z.string(), z.number()])).catch([]),
+  msg: z.string(),
+});
+
+/** The forms of bodies (facts, catalogue 6): not shown in the specification. */
+const errorBody = z.union([
+  z.string().transform((message) => ({ message, code: null, type: null })),
+  z.object({ message: z.string(), code: name, type: name }),
+  z
+    .object({
+      detail: z.union([
+        z.string(),
+        z.object({ message: z.string() }).transform(({ message }) => message),
+        // What was sent stands in their `input`, which stays unread.
+        z.array(finding).min(1).transform(serviceWordsOf),
+      ]),
+    })
+    .transform(({ detail }) => ({ message: detail, code: null, type: null })),
+]);
+
+/** The words of an answer; what is in `secrets` shows as `…` should the service repeat any part of it. */
+export function readServiceWords(
+  { json, text }: Pick<InferenceAnswer, 'json' | 'text'>,
+  secrets: readonly string[],
+): ServiceWords {
+  const inner = z.object({ error: z.unknown() }).safeParse(json).data?.error;
+  const { data } = errorBody.safeParse(inner ?? json);
+  const words = data?.message ?? (json === undefined ? hintOf(text) : printed(json));
+  const charactersMax = data === undefined ? hintCharactersMax : wordsCharactersMax;
+  return {
+    text: foreignText(withoutKeyParts(words, secrets), { secrets, charactersMax }),
+    code: [data?.code, data?.type].filter((part) => part != null).join(' '),
+  };
+}
+
+/** Printed anew: a secret may stand in the body itself with escapes that nobody expects. */
+function printed(json: unknown): string {
+  try {
+    return JSON.stringify(json);
+  } catch {
+    return ''; // Nested too deeply.
+  }
+}
+
+function serviceWordsOf(findings: z.infer<typeof finding>[]): string {
+  return findings
+    .slice(0, findingsMax)
+    .map(({ loc, msg }) => (loc.length === 0 ? msg : `${loc.join('.')}: ${msg}`))
+    .join('; ');
+}
+
+/** Completes a sentence with the service's words, in quotes; empty when there are none. */
+export function saying({ text }: ServiceWords): string {
+  return text === '' ? '' : ` It says: "${text.replace(/\.$/, '')}".`;
+}
+
+/** Words that speak of a request that is too long, as those may name the model too. */
+const sizeWords = /context|\btokens?\b|length|too (long|large)/i;
+
+/** Whether the service means that it has no such model, or not for this project. */
+function namesModel({ text, code }: ServiceWords, model: string): boolean {
+  if (/model[_ ]?not[_ ]?(found|available)|(invalid|unknown)[_ ]?model/i.test(code)) return true;
+  const rest = text.replaceAll(model, 'model');
+  return /\bmodel\b/i.test(rest) && !sizeWords.test(rest);
+}
+
+/** What shows where a part of the key stood. */
+const ellipsis = '…';
+
+/** Runs shorter than this are no help to anybody, and may be words. */
+const runMin = 8;
+
+/**
+ * The words, with `…` for every run of 8 and more characters that is also one of a secret, or of its Base64 (of
+ * `Bearer <key>` too, wherever the key begins in it). Some services quote the first characters of a key that
+ * they refuse.
+ */
+function withoutKeyParts(words: string, secrets: readonly string[]): string {
+  const runs = new Set(secrets.flatMap(formsOf).flatMap(runsOf));
+  if (runs.size === 0) return words;
+  let shown = '';
+  let from = 0;
+  for (let at = 0; at + runMin <= words.length; at += 1) {
+    if (!runs.has(words.slice(at, at + runMin))) continue;
+    shown += words.slice(from, at) + ellipsis;
+    while (runs.has(words.slice(at, at + runMin))) at += 1;
+    from = at + runMin - 1;
+    at = from - 1;
+  }
+  return shown + words.slice(from);
+}
+
+function runsOf(form: string): string[] {
+  const count = Math.max(0, form.length - runMin + 1);
+  return Array.from({ length: count }, (_, at) => form.slice(at, at + runMin));
+}
+
+/** Base64 writes three bytes as four signs: a text has three forms, by the place where it begins. */
+function formsOf(secret: string): string[] {
+  const encoded = ['', ' ', '  '].flatMap((before) => {
+    const bytes = Buffer.from(`${before}${secret}`);
+    // Signs that hang on other bytes than those of the secret are left out.
+    const first = Math.ceil((before.length * 4) / 3);
+    const last = Math.floor((bytes.length * 8) / 6);
+    return (['base64', 'base64url'] as const).map((kind) =>
+      bytes.toString(kind).slice(first, last),
+    );
+  });
+  return [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret.toWellFormed()),
+    ...encoded,
+  ];
 }

@@ -3,19 +3,21 @@
  *
  * What this proves and what it cannot: docs/decisions/0021-what-a-text-may-say.md.
  */
-import type { FactSheet } from '../facts/fact-sheet.ts';
-import type { Claim } from './claim.ts';
-import type { Doubt, PlacedDoubt } from './doubt.ts';
-import { isKnownDate } from './known-dates.ts';
-import { type IsPlaceName, isKnownNumber, type KnownFacts, knownFacts } from './known-facts.ts';
-import { matchingText } from './matching-text.ts';
+import type { FactSheet } from '../facts/phrases.ts';
+import { type Claim, type Doubt, matchingText, type PlacedDoubt } from './claim.ts';
+import {
+  datesOf,
+  type IsPlaceName,
+  isKnownDate,
+  isKnownNumber,
+  type KnownFacts,
+  knownFacts,
+} from './known-facts.ts';
 import { asDoubts, nameDoubts, placeDoubts } from './name-doubts.ts';
 import { readClaims } from './read-claims.ts';
-import { stateDoubts } from './state-words.ts';
-import { tieDoubts } from './tied-facts.ts';
 import { unsafeReason } from './unsafe-answer.ts';
 
-export type AnswerCheck =
+type AnswerCheck =
   /** Not to be shown to anyone; `reason` says why in words that end a sentence. */
   | { safe: false; reason: string }
   | {
@@ -70,4 +72,194 @@ function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoub
     default:
       return [];
   }
+}
+
+interface Tie {
+  /** What stands right before the value. */
+  said: RegExp;
+  /** The labels of the facts that have it. */
+  labels: RegExp;
+  kind: 'date' | 'number';
+  /** Behind this word other facts have it, too. */
+  within?: RegExp;
+}
+
+/** Words that may stand between: nothing that another fact could be told with. */
+const between =
+  '(?: (?:was|were|is|are|has been|have been|followed|came|took place|happened|occurred|date|time|start|' +
+  'in the catalogue|from the catalogue|to the catalogue|online|first|then|only|again)){0,3}';
+
+const onOrAt = `${between}(?: on| at|:) (?:the |about )?$`;
+
+const orbit = '(?: number)?(?: is| was| of|:)? $';
+
+const ties: readonly Tie[] = [
+  {
+    said: new RegExp(`\\b(?:published|publication|released|available)${onOrAt}`, 'i'),
+    labels: /^publication$/,
+    kind: 'date',
+    within: /published on (.*)$/,
+  },
+  {
+    said: new RegExp(
+      `\\b(?:sensed|sensing|acquired|acquisition|captured|taken|imaged|observed|recorded)${onOrAt}`,
+      'i',
+    ),
+    labels: /^(?:sensing start|time of sensing)/,
+    kind: 'date',
+  },
+  {
+    said: new RegExp(`\\b(?:received|receipt)${onOrAt}`, 'i'),
+    labels: /^(?:receipt|time of receipt)/,
+    kind: 'date',
+  },
+  {
+    said: new RegExp(`\\b(?:deleted|deletion|removed|withdrawn)${onOrAt}`, 'i'),
+    labels: /^deletion date$/,
+    kind: 'date',
+  },
+  {
+    said: new RegExp(`\\brelative orbit${orbit}`, 'i'),
+    labels: /^relative orbit number$/,
+    kind: 'number',
+  },
+  {
+    said: new RegExp(`\\babsolute orbit${orbit}`, 'i'),
+    labels: /^absolute orbit number$/,
+    kind: 'number',
+  },
+  { said: new RegExp(`\\borbit${orbit}`, 'i'), labels: /orbit number$/, kind: 'number' },
+];
+
+const reach = 100;
+
+/** Values that the facts have, but not under the name that the text gives them. */
+function tieDoubts(text: string, claims: readonly Claim[], sheet: FactSheet): PlacedDoubt[] {
+  return claims.flatMap((claim): PlacedDoubt[] => {
+    if (claim.kind !== 'date' && claim.kind !== 'number') return [];
+    const { start, end } = claim;
+    const before = text.slice(Math.max(0, start - reach), start);
+    const isWrong = ties.some((tie) => tie.said.test(before) && !isFact(claim, tie, sheet));
+    return isWrong ? [{ kind: claim.kind, start, end }] : [];
+  });
+}
+
+/** True as well where the facts have nothing of that name to compare with. */
+function isFact(claim: Claim, { labels, kind, within }: Tie, sheet: FactSheet): boolean {
+  const texts = sheet.facts.flatMap(({ label, text }) => {
+    if (labels.test(label)) return [text];
+    const part = within?.exec(text)?.[1];
+    return part === undefined ? [] : [part];
+  });
+  const known = texts.map((one) => readClaims(matchingText(one)));
+  if (kind === 'number') {
+    if (claim.kind !== 'number') return true;
+    const keys = known.flat().flatMap((one) => keysOf(one));
+    return claim.keys.some((key) => keys.includes(key));
+  }
+  const dates = known.flatMap(datesOf);
+  if (claim.kind !== 'date' || dates.length === 0) return true;
+  return claim.dates.every((readings) => readings.some((one) => isKnownDate(one, dates)));
+}
+
+function keysOf(claim: Claim): readonly string[] {
+  if (claim.kind === 'number') return claim.keys;
+  return claim.kind === 'date' && claim.orNumber !== undefined ? [claim.orNumber] : [];
+}
+
+interface StateGroup {
+  /** Words that mean the same. */
+  said: RegExp;
+  /** What the facts must hold, each as `label: text`. */
+  needs?: RegExp;
+  /** What they must not hold. */
+  bars?: RegExp;
+}
+
+const gone = /state in the catalogue: deleted/;
+
+const offline = /: offline: /;
+
+function words(pattern: string): RegExp {
+  return new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${pattern})(?![\\p{L}\\p{N}_])`, 'giu');
+}
+
+const was = '(?:is|are|was|were|be|been|being|gets?|got) (?:\\p{Ll}+ly |since |later |then |now )?';
+
+const groups: readonly StateGroup[] = [
+  {
+    said: words(
+      'deleted|deletions?|removed|removals?|withdrawn|withdrawals?|withdrew|purged|erased|' +
+        'no longer (?:available|there|exists?|listed|in the catalogue)',
+    ),
+    needs: /\bdelet(?:ed|ions?)\b/,
+  },
+  { said: words('corrupt(?:ed|ion|s)?|damaged'), needs: /\bcorrupted\b/ },
+  { said: words('duplicat(?:es?|ed|ion)|redundant'), needs: /\bduplicate/ },
+  { said: words('checksums?'), needs: /\bchecksum\b/ },
+  { said: words('obsolete|outdated'), needs: /\bobsolete\b|replaced by/ },
+  { said: words(`${was}(?:replaced|superseded)|(?:replaced|superseded) by`), needs: /replaced by/ },
+  { said: words('replac(?:es?|ed|ing|ements?)|supersed(?:es?|ed|ing)'), needs: /\breplace[sd]\b/ },
+  { said: words('re-?process(?:ed|ing|ings)'), needs: /\breprocess|\breplace[sd]\b/ },
+  { said: words('modified|modifications?|altered|amended'), needs: /\bmodified\b/ },
+  {
+    said: words(`${was}off-?line(?! processing)|taken off-?line|kept off-?line`),
+    needs: offline,
+  },
+  { said: words('off-?line'), needs: /\boffline\b/ },
+  {
+    said: words('archived|on tape|(?:not|must be|to be|has to be) (?:online|ordered)'),
+    needs: offline,
+  },
+  {
+    said: words('unavailable|not (?:yet |currently |now |immediately )?(?:available|downloadable)'),
+    needs: /offline|deleted|none in the record|without a footprint|not known/,
+  },
+  { said: words('(?<!not )(?<!not \\p{Ll}{3,12} )online|downloadable'), needs: /: online\b/ },
+  {
+    said: words(
+      '(?:is|are|remains?|now|currently|readily|immediately|still) available|' +
+        '(?:available|ready) for download',
+    ),
+    bars: new RegExp(`${gone.source}|${offline.source}`),
+  },
+  // No facts of ours say so.
+  {
+    said: words(
+      'embargoed|confidential|quarantined|restricted|recalled|suspended|cancell?ed|rejected|' +
+        'unusable|truncated|degraded|incomplete|faulty|defective',
+    ),
+    needs: /(?!)/,
+  },
+];
+
+/** Besides cloud cover the facts have no percentages. */
+const measured =
+  'snow|ice|rain|fog|haze|water|land|sea|forest|vegetation|shadow|humidity|moisture|urban|' +
+  'probability|confidence|accuracy|quality|completeness|success';
+
+const beforePercent = new RegExp(
+  `(?<![\\p{L}-])(?:${measured})(?: cover(?:age)?| fraction| share| rate| level| score)?,? ` +
+    '(?:(?:is|was|of|at|reach(?:es|ed)|stands at|amounts to) )?(?:about )?' +
+    '(?=[0-9][0-9.,]* ?(?:%|per ?cent))',
+  'giu',
+);
+
+const afterPercent = words(
+  '(?<=[0-9] ?(?:%|per ?cent) (?:of (?:it|them|(?:the|its|this) \\p{Ll}+) )?' +
+    '(?:(?:is|are|was|were) )?)' +
+    `(?:clear|cloudless|cloud-free|free|sunny|${measured}|valid|complete|usable)`,
+);
+
+/** States and measures of a text that the facts do not bear out. */
+function stateDoubts(text: string, sheet: FactSheet): PlacedDoubt[] {
+  const lines = sheet.facts.map((fact) => `${fact.label}: ${fact.text}`).join('\n');
+  const unfounded = groups.filter(({ needs, bars }) => {
+    return (needs !== undefined && !needs.test(lines)) || bars?.test(lines) === true;
+  });
+  return [...unfounded.map(({ said }) => said), beforePercent, afterPercent].flatMap((said) =>
+    [...text.matchAll(said)].map((match): PlacedDoubt => {
+      return { kind: 'state', start: match.index, end: match.index + match[0].trimEnd().length };
+    }),
+  );
 }

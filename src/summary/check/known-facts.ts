@@ -1,12 +1,16 @@
 /** The facts of a sheet, read so that what a text states can be looked up in them. */
-import type { FactSheet } from '../facts/fact-sheet.ts';
-import type { Claim, DateParts, NumberClaim } from './claim.ts';
-import { datesOf, dayPhrases } from './known-dates.ts';
-import { type Limit, limitsOf } from './limits.ts';
-import { foldedName, matchingText, wordKey } from './matching-text.ts';
-import { placesIn } from './places-in.ts';
+import type { FactSheet } from '../facts/phrases.ts';
+import {
+  type Claim,
+  type DateParts,
+  foldedName,
+  matchingText,
+  type NumberClaim,
+  type Span,
+  type WordClaim,
+  wordKey,
+} from './claim.ts';
 import { readClaims } from './read-claims.ts';
-import { shortFormsOf } from './short-forms.ts';
 
 export type IsPlaceName = (lowerCaseWords: string) => boolean;
 
@@ -71,4 +75,209 @@ function keysOf(word: string): string[] {
   return [key, ...parts, ...(key.includes('/') && !key.includes('_') ? key.split('/') : [])].concat(
     general ?? [],
   );
+}
+
+/** A time alone is one of the day before it: `20 May 2024 10:15 UTC to 10:20 UTC`. */
+export function datesOf(claims: readonly Claim[]): DateParts[] {
+  const found: DateParts[] = [];
+  let day: DateParts = {};
+  for (const claim of claims) {
+    if (claim.kind !== 'date') continue;
+    for (const date of claim.dates.flat()) {
+      if (date.day === undefined) found.push(date.hour === undefined ? date : { ...day, ...date });
+      else {
+        const { year, month } = date;
+        day = { day: date.day, ...(year && { year }), ...(month && { month }) };
+        found.push(date);
+      }
+    }
+  }
+  return found;
+}
+
+/** `same day` and `next day` are said rightly when two dates of the facts are so. */
+function dayPhrases(dates: readonly DateParts[]): string[] {
+  const days = dates
+    .map(dayNumberOf)
+    .filter((day) => day !== null)
+    .sort((a, b) => a - b);
+  const gaps = days.slice(1).map((day, index) => day - (days[index] ?? day));
+  return [...(gaps.includes(0) ? ['same day'] : []), ...(gaps.includes(1) ? ['next day'] : [])];
+}
+
+/** Days since 1970; null for a date that lacks a part. */
+function dayNumberOf({ year, month, day }: DateParts): number | null {
+  if (year === undefined || month === undefined || day === undefined) return null;
+  return Date.UTC(year, month - 1, day) / 86_400_000;
+}
+
+/** Whether some date of the facts has all parts that are said of this one. */
+export function isKnownDate(said: DateParts, known: readonly DateParts[]): boolean {
+  return known.some((date) => {
+    const days = dayNumberOf(date);
+    const weekday =
+      date.weekday ?? (days === null ? undefined : new Date(days * 864e5).getUTCDay());
+    const whole: DateParts = weekday === undefined ? date : { ...date, weekday };
+    return Object.entries(said).every(([part, value]) => whole[part as keyof DateParts] === value);
+  });
+}
+
+export interface FoundPlace extends Span {
+  /** In small letters, words parted by one blank. */
+  name: string;
+}
+
+/** The longest names have six words. */
+const wordsMax = 6;
+
+/** From left to right, the longest name first; names do not overlap. */
+export function placesIn(
+  claims: readonly Claim[],
+  text: string,
+  isPlaceName: (lowerCaseWords: string) => boolean,
+): FoundPlace[] {
+  const found: FoundPlace[] = [];
+  let index = 0;
+  while (index < claims.length) {
+    const words = wordsFrom(claims, index, text);
+    const place = longestPlace(words, isPlaceName);
+    const first = words[0];
+    if (place === null && first !== undefined) found.push(...placesWithin(first, isPlaceName));
+    if (place !== null) found.push(place.found);
+    index += place?.words ?? 1;
+  }
+  return found;
+}
+
+/** Words that are parted by a single blank each. */
+function wordsFrom(claims: readonly Claim[], index: number, text: string): WordClaim[] {
+  const words: WordClaim[] = [];
+  for (const claim of claims.slice(index, index + wordsMax)) {
+    const before = words.at(-1);
+    if (claim.kind !== 'word') break;
+    if (before !== undefined && text.slice(before.end, claim.start) !== ' ') break;
+    words.push(claim);
+  }
+  return words;
+}
+
+function longestPlace(
+  words: readonly WordClaim[],
+  isPlaceName: (lowerCaseWords: string) => boolean,
+): { found: FoundPlace; words: number } | null {
+  for (let count = words.length; count > 0; count -= 1) {
+    const [first, last] = [words[0], words[count - 1]];
+    const name = words
+      .slice(0, count)
+      .map(({ word }) => word.toLowerCase())
+      .join(' ');
+    if (first === undefined || last === undefined || !isPlaceName(name)) continue;
+    return { found: { start: first.start, end: last.end, name }, words: count };
+  }
+  return null;
+}
+
+/** In `Berlin-based` and `Poland/Czechia`. */
+function placesWithin(
+  { start, word }: WordClaim,
+  isPlaceName: (lowerCaseWords: string) => boolean,
+): FoundPlace[] {
+  const parts = [...word.matchAll(/[^-/]+/g)];
+  if (parts.length < 2) return [];
+  return parts
+    .map((part) => ({
+      at: start + part.index,
+      name: part[0].toLowerCase(),
+      length: part[0].length,
+    }))
+    .filter(({ name }) => isPlaceName(name))
+    .map(({ at, name, length }) => ({ start: at, end: at + length, name }));
+}
+
+/** By the words of the facts that they stand for. */
+const shortForms: readonly (readonly [RegExp, string])[] = [
+  [/ground range detected/, 'grd'],
+  [/high-resolution ground range detected/, 'grdh'],
+  [/single[ -]look complex/, 'slc'],
+  [/ocean wind, wave and surface velocity/, 'ocn'],
+  [/\braw\b/, 'raw'],
+  [/cloud-optimised/, 'cog'],
+  [/top-of-atmosphere/, 'toa'],
+  [/(?<!-)\bsurface reflectance/, 'boa'],
+  [/near real time|NRT-/, 'nrt'],
+  [/non time critical/, 'ntc'],
+  [/short time critical/, 'stc'],
+  [/land surface temperature/, 'lst'],
+  [/sea surface temperature/, 'sst'],
+  [/fire radiative power/, 'frp'],
+  [/aerosol optical depth/, 'aod'],
+  [/satellite navigation/, 'gnss'],
+];
+
+/** In small letters. */
+function shortFormsOf(text: string): string[] {
+  return shortForms.filter(([words]) => words.test(text)).map(([, short]) => short);
+}
+
+const adjectives = `
+  afghan: afghanistan; albanian: albania; algerian: algeria; american: united states of america, united states;
+  antarctic: antarctica; argentine argentinian: argentina; australian: australia; austrian: austria;
+  bangladeshi: bangladesh; belarusian: belarus; belgian: belgium; bolivian: bolivia; brazilian: brazil;
+  british english: united kingdom; bulgarian: bulgaria; canadian: canada; chadian: chad; chilean: chile;
+  chinese: china; colombian: colombia; croatian: croatia; cuban: cuba; czech: czechia; danish: denmark;
+  dutch: netherlands; egyptian: egypt; estonian: estonia; ethiopian: ethiopia; finnish: finland; french: france;
+  german: germany; greek: greece; hungarian: hungary; icelandic: iceland; indian: india; indonesian: indonesia;
+  iranian: iran; iraqi: iraq; irish: ireland; israeli: israel; italian: italy; japanese: japan; kazakh: kazakhstan;
+  kenyan: kenya; korean: south korea, north korea; latvian: latvia; libyan: libya; lithuanian: lithuania;
+  malaysian: malaysia; mexican: mexico; mongolian: mongolia; moroccan: morocco; namibian: namibia; nigerian: nigeria;
+  norwegian: norway; pakistani: pakistan; peruvian: peru; philippine filipino: philippines; polish: poland;
+  portuguese: portugal; romanian: romania; russian: russia; saudi: saudi arabia; scottish welsh: united kingdom;
+  serbian: serbia; slovak: slovakia; slovenian slovene: slovenia; spanish: spain; sudanese: sudan, south sudan;
+  swedish: sweden; swiss: switzerland; syrian: syria; thai: thailand; tunisian: tunisia; turkish: turkey;
+  ukrainian: ukraine; venezuelan: venezuela; vietnamese: vietnam; yemeni: yemen; zambian: zambia
+`;
+
+/** By the adjective, in small letters: the countries that it may be said of. */
+export const countriesByAdjective: ReadonlyMap<string, readonly string[]> = new Map(
+  adjectives.split(';').flatMap((entry) => {
+    const [said = '', countries = ''] = entry.split(':');
+    const names = countries.split(',').map((name) => name.trim());
+    return said
+      .trim()
+      .split(/\s+/)
+      .map((word) => [word, names] as const);
+  }),
+);
+
+/** `exact` also stands for numbers with words that set no limit, or a limit that the number itself keeps. */
+type Limit = 'less' | 'more' | 'exact';
+
+const less = /(?:\b(?:less|fewer|lower|smaller|shorter) than|\bunder|\bbelow)(?: an?)? $/i;
+
+const more =
+  /(?:\b(?:more|greater|larger|longer|higher) than|\babove|\bexceed(?:s|ed|ing)?|\bin excess of|\bat least|\b(?:no|not) less than|\bupwards of)(?: an?)? $/i;
+
+const atMost = /\b(?:no|not) more than $/i;
+
+/** `spread over 12 km²`, `recorded over 30 s`: no limit. */
+const over = /(\p{L}*) ?\bover(?: an?)? $/iu;
+
+const extending =
+  /^(?:spread|extend|stretch|distribut|scatter|record|acquir|observ|collect|last|sens|taken)/i;
+
+const within = /\bwithin $/i;
+
+const reach = 40;
+
+/** What the words before a number may make of it. */
+function limitsOf({ start, measure }: NumberClaim, text: string): readonly Limit[] {
+  const before = text.slice(Math.max(0, start - reach), start);
+  if (atMost.test(before)) return ['exact', 'less'];
+  if (less.test(before)) return ['less'];
+  if (more.test(before)) return ['more'];
+  if (within.test(before)) return ['exact', 'less'];
+  const spread = over.exec(before);
+  if (spread === null) return ['exact'];
+  const isTime = measure === 'seconds' || measure === 'months';
+  return isTime || extending.test(spread[1] ?? '') ? ['more', 'exact'] : ['more'];
 }

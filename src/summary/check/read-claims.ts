@@ -1,16 +1,17 @@
 /** Reads a text from its beginning to its end: what it states, in the order in which it stands. */
-import type { Claim, DateClaim, NumberClaim, WordClaim } from './claim.ts';
-import { numberKey } from './measures.ts';
+import type { Claim, DateClaim, NumberClaim, PhraseClaim, WordClaim } from './claim.ts';
+import { numberKey, readUnit } from './measures.ts';
 import { readDate } from './read-date.ts';
-import { readQuantity } from './read-quantity.ts';
-import { readRelative } from './read-relative.ts';
-import { readSpelled } from './read-spelled.ts';
 
 const wordStart = /[\p{L}\p{N}_]/gu;
+
 const guid = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![\p{L}\p{N}_-])/iuy;
+
 /** `Sentinel 2B` is one word, as `Sentinel-2B` is. */
 const numbered = /(?:Sentinel|Landsat|Level) [0-9][\p{L}\p{N}]{0,2}(?![\p{L}\p{N}_])/iuy;
+
 const word = /[\p{L}\p{M}\p{N}_]+(?:[-/'][\p{L}\p{M}\p{N}_]+)*/uy;
+
 const joint = /^ ?(?:\u2013|-|to|until|and|or|,|\/|x|×) ?$/i;
 
 /** The text must have passed `matchingText`. Each character is looked at a fixed number of times. */
@@ -97,4 +98,264 @@ function withSharedUnits(claims: Claim[], text: string): Claim[] {
 
 function isSpan(before: string, between: string): boolean {
   return /^ ?(?:\u2013|-|to|until) ?$/i.test(between) || /between $/i.test(before);
+}
+
+/** Thousands by comma or blank, then decimals; else decimals by point or comma. */
+const numeral =
+  /([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?: [0-9]{3})+(?:[.,][0-9]+)?|[0-9]+,[0-9]{1,2}(?![0-9,])|[0-9]+(?:\.[0-9]+)?)(?![0-9])/y;
+
+const version = /[0-9]+(?:\.[0-9]+){2,}(?![\p{L}\p{N}_])/uy;
+
+const ordinal = /(?:st|nd|rd|th)(?![\p{L}\p{N}_])/iuy;
+
+const scale = /[ -](hundred|thousand|million|billion|dozen)(?![\p{L}\p{N}_])/iuy;
+
+const ends = /(?![\p{L}\p{N}_])/uy;
+
+const andThen = /(?:,? and |, | )?(?=[0-9])/y;
+
+const scales: Readonly<Record<string, number>> = {
+  hundred: 100,
+  thousand: 1e3,
+  million: 1e6,
+  billion: 1e9,
+  dozen: 12,
+};
+
+function exec(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+}
+
+/** The number that begins here; null where what begins here is none, as in `2A` or `32TQM`. */
+function readQuantity(text: string, start: number): NumberClaim | null {
+  const versioned = exec(version, text, start);
+  if (versioned !== null) {
+    const end = start + versioned[0].length;
+    return {
+      kind: 'number',
+      start,
+      end,
+      value: Number.NaN,
+      measure: 'none',
+      factor: 1,
+      keys: [versioned[0]],
+    };
+  }
+  const match = exec(numeral, text, start);
+  if (match === null) return null;
+  let end = start + match[0].length;
+  let value = valueIn(match[0]) * (isNegative(text, start) ? -1 : 1);
+  const scaled = exec(scale, text, end);
+  if (scaled !== null) {
+    value *= scales[(scaled[1] ?? '').toLowerCase()] ?? 1;
+    end += scaled[0].length;
+  }
+  return withUnit(text, { start, end, value });
+}
+
+/** Completes a number with the unit that follows it; null when letters follow that are no unit. */
+function withUnit(
+  text: string,
+  { start, end, value }: { start: number; end: number; value: number },
+): NumberClaim | null {
+  const read = readUnit(text, end);
+  if (read === null) {
+    const after = end + (exec(ordinal, text, end)?.[0].length ?? 0);
+    if (exec(ends, text, after) === null) return null;
+    const measure = /[€£¥]/.test(text.charAt(start - 1)) ? 'money' : 'none';
+    return numberClaim({ start, end: after, value, measure, factor: 1 });
+  }
+  const { measure, factor } = read.unit;
+  const total = { start, end: read.end, value: value * factor, measure, factor };
+  const claim = measure === 'seconds' ? addSmaller(text, total, factor) : total;
+  return exec(ends, text, claim.end) === null && measure === 'seconds' ? null : numberClaim(claim);
+}
+
+function numberClaim(of: Omit<NumberClaim, 'kind' | 'keys'>): NumberClaim {
+  return { kind: 'number', ...of, keys: [numberKey(of.value, of.measure)] };
+}
+
+/** The next smaller unit of a time, in seconds. */
+const smaller: Readonly<Record<number, number>> = { 604800: 86_400, 86400: 3600, 3600: 60, 60: 1 };
+
+/** `4 h 37 min` is one number. After hours, `m` is minutes. */
+function addSmaller<Total extends { end: number; value: number }>(
+  text: string,
+  total: Total,
+  factor: number,
+): Total {
+  const joint = exec(andThen, text, total.end);
+  const at = total.end + (joint?.[0].length ?? 0);
+  const match = joint === null ? null : exec(numeral, text, at);
+  if (match === null) return total;
+  const end = at + match[0].length;
+  const minutes = factor === 3600 ? /[ ]?m(?![\p{L}_])/uy : null;
+  const short = minutes === null ? null : exec(minutes, text, end);
+  const read =
+    short === null
+      ? readUnit(text, end)
+      : { unit: { measure: 'seconds', factor: 60 }, end: end + short[0].length };
+  if (read?.unit.measure !== 'seconds' || read.unit.factor !== smaller[factor]) return total;
+  const value = total.value + valueIn(match[0]) * read.unit.factor;
+  return addSmaller(text, { ...total, end: read.end, value }, read.unit.factor);
+}
+
+function valueIn(digits: string): number {
+  if (/^[0-9]{1,3}(?:[, ][0-9]{3})+/.test(digits)) {
+    const [, whole = '', rest = ''] = /^([0-9]{1,3}(?:[, ][0-9]{3})+)(.*)$/.exec(digits) ?? [];
+    return Number(whole.replaceAll(/[, ]/g, '') + rest.replace(',', '.'));
+  }
+  return Number(digits.replace(',', '.'));
+}
+
+/** A hyphen before it is a minus unless it joins: `10-20`, `L-2`. */
+function isNegative(text: string, start: number): boolean {
+  return text.charAt(start - 1) === '-' && /^[\s(]?$/.test(text.charAt(start - 2));
+}
+
+const small: Readonly<Record<string, number>> = Object.fromEntries(
+  (
+    'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen ' +
+    'sixteen seventeen eighteen nineteen'
+  )
+    .split(' ')
+    .map((word, value) => [word, value]),
+);
+
+const tens: Readonly<Record<string, number>> = {
+  twenty: 20,
+  thirty: 30,
+  forty: 40,
+  fifty: 50,
+  sixty: 60,
+  seventy: 70,
+  eighty: 80,
+  ninety: 90,
+};
+
+const spelledScales: Readonly<Record<string, number>> = {
+  dozen: 12,
+  hundred: 100,
+  thousand: 1e3,
+  million: 1e6,
+  billion: 1e9,
+};
+
+const words = [...Object.keys(small), ...Object.keys(tens), ...Object.keys(spelledScales)].join(
+  '|',
+);
+
+const next = new RegExp(`([ -]|,? and )?(${words})(?![\\p{L}\\p{N}_])`, 'iuy');
+
+const fractions = 'half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?';
+
+const phrases = [
+  new RegExp(`(?:one|two|three|four|five|an?)[ -](?:${fractions})(?![\\p{L}\\p{N}_])`, 'iuy'),
+  /(?:half|halves|halved|twice|thrice|double|doubled|triple|tripled|a couple|dozens|hundreds|thousands|millions|billions|an (?:hour|minute))(?![\p{L}\p{N}_])/iuy,
+];
+
+/** What states a number here. `one` alone states none: it is said of anything. */
+function readSpelled(text: string, start: number): NumberClaim | PhraseClaim | null {
+  for (const pattern of phrases) {
+    pattern.lastIndex = start;
+    const match = pattern.exec(text)?.[0];
+    if (match !== undefined) return phraseOf(match, start);
+  }
+  const read = readCardinal(text, start);
+  return read === null ? null : withUnit(text, { start, ...read });
+}
+
+function phraseOf(words: string, start: number): NumberClaim | PhraseClaim {
+  const end = start + words.length;
+  const hourOrMinute = /^an (hour|minute)$/i.exec(words)?.[1];
+  if (hourOrMinute !== undefined) {
+    const value = hourOrMinute.toLowerCase() === 'hour' ? 3600 : 60;
+    return numberClaim({ start, end, value, measure: 'seconds', factor: value });
+  }
+  const key = words.toLowerCase().replaceAll('-', ' ').replace(/^an? /, 'one ');
+  return { kind: 'phrase', start, end, states: 'number', key };
+}
+
+/** A cardinal number by the rules of English; words that do not continue it are left. */
+function readCardinal(text: string, start: number): { value: number; end: number } | null {
+  let total = 0;
+  let group = 0;
+  let end = start;
+  let last = '';
+  for (let count = 0; count < 12; count += 1) {
+    next.lastIndex = end;
+    const match = next.exec(text);
+    if (match === null) break;
+    const [all, joint = '', word = ''] = match;
+    const name = word.toLowerCase();
+    if (!continues({ last, name, joint, first: end === start })) break;
+    const factor = spelledScales[name];
+    if (factor === undefined) group += small[name] ?? tens[name] ?? 0;
+    else if (factor <= 100) group = Math.max(group, 1) * factor;
+    else {
+      total += Math.max(group, 1) * factor;
+      group = 0;
+    }
+    end += all.length;
+    last = name;
+  }
+  return end === start || (last === 'one' && total + group === 1)
+    ? null
+    : { value: total + group, end };
+}
+
+/** Tens go on with units, scales with anything smaller; all may be followed by a scale. */
+function continues(step: { last: string; name: string; joint: string; first: boolean }): boolean {
+  const { last, name, joint, first } = step;
+  if (first) return joint === '';
+  const joins = joint === ' ' || joint === '-';
+  if (name in spelledScales)
+    return joins && (last in small || last in tens || (spelledScales[last] ?? 1e9) < 1e3);
+  if (last in tens) return joins && (small[name] ?? 10) < 10;
+  return last in spelledScales && last !== 'dozen';
+}
+
+const spans =
+  'night|morning|afternoon|evening|week|weekend|month|quarter|year|season|decade|century|spring|' +
+  'summer|autumn|winter|(?:mon|tues|wednes|thurs|fri|satur|sun)day|few [a-z]{3,8}';
+
+const end = '(?![\\p{L}\\p{N}_])';
+
+const patterns: readonly { pattern: RegExp; key?: string }[] = [
+  {
+    pattern: new RegExp(`same (?:calendar )?day${end}`, 'iuy'),
+    key: 'same day',
+  },
+  {
+    pattern: new RegExp(
+      `(?:(?:next|following|previous|preceding) day|day (?:after|before|later|earlier))${end}`,
+      'iuy',
+    ),
+    key: 'next day',
+  },
+  { pattern: new RegExp(`(?:last|this|past|next|previous|coming) (?:${spans})${end}`, 'iuy') },
+  {
+    pattern: new RegExp(
+      '(?:yesterday|today|tomorrow|tonight|recent|recently|lately|nowadays|ago|overnight|noon|' +
+        'midnight|dawn|dusk|sunrise|sunset|mornings?|afternoons?|evenings?|spring|summer|autumn|winter|' +
+        `springtime)${end}`,
+      'iuy',
+    ),
+  },
+];
+
+/**
+ * `same day` and `next day` can follow from the dates of the facts; all others are found only where the facts
+ * have them word by word.
+ */
+function readRelative(text: string, start: number): PhraseClaim | null {
+  for (const { pattern, key } of patterns) {
+    pattern.lastIndex = start;
+    const match = pattern.exec(text)?.[0];
+    if (match === undefined) continue;
+    const claim = { kind: 'phrase', states: 'date', key: key ?? match.toLowerCase() } as const;
+    return { ...claim, start, end: start + match.length };
+  }
+  return null;
 }

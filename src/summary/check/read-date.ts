@@ -1,19 +1,24 @@
 /** Reads dates and times in the forms that people write them in. */
 import type { DateClaim, DateParts } from './claim.ts';
-import { readTime } from './read-time.ts';
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+
 const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 const month =
   '(Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|' +
   'Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)(?![\\p{L}\\p{N}_])\\.?';
+
 const wholeMonth =
   '(January|February|March|April|May|June|July|August|September|October|November|December)' +
   '(?![\\p{L}\\p{N}_])';
+
 const day = '([0-9]{1,2})(?:st|nd|rd|th)?(?![\\p{L}\\p{N}_])';
+
 const upTo = ' ?(?:\u2013|-|to|and|or|until|/) ?';
+
 const year = '([0-9]{4})(?![\\p{L}\\p{N}_])';
+
 const inYear = `(?:,? (?:of )?${year})?`;
 
 interface Form {
@@ -49,7 +54,9 @@ const forms: readonly Form[] = [
 
 const weekday =
   /(?:((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)(?![\p{L}\p{N}_])|(Mon|Tues?|Wed|Thur?s?|Fri|Sat|Sun)\.?(?=,? [0-9]))(?:,? (?:the )?(?=[\p{L}\p{N}]))?/iuy;
+
 const beforeTime = /(?:T|,? (?:at |from |between )?)(?=[0-9])/y;
+
 const beforeDate = /,? (?:UTC )?(?:on )?(?:the )?/y;
 
 function form(source: string, read: Form['read'], monthFirst?: true): Form {
@@ -145,4 +152,51 @@ function named(year: Text, name: Text, day?: Text): DateParts {
   if (day !== undefined) parts.day = Number(day);
   if (year !== undefined) parts.year = Number(year);
   return parts;
+}
+
+const zone = '(?: ?(UTC|GMT|Z)(?![\\p{L}\\p{N}_]))';
+
+// Not `-02:00` alone: `10:15-10:20` is a span.
+const other =
+  '(?: ?(?:UTC|GMT) ?[+-][0-9]{1,2}(?::?[0-9]{2})?(?![0-9])|\\+[0-9]{2}:?[0-9]{2}(?![0-9])|' +
+  ' (?:local|solar) time)';
+
+const half = '(?: ?([ap])\\.?m(?![\\p{L}\\p{N}_])\\.?)';
+
+/** Colons make a time; other signs only where a zone or a half of the day follows. */
+const timeForms = [
+  `([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,][0-9]{1,9})?)?(?![0-9:])${half}?(?:(${other})|${zone})?`,
+  `([0-9]{1,2})[.h]([0-9]{2})()()(?:(${other})|${zone})`,
+  `([0-9]{1,2})[.h]([0-9]{2})()${half}(?:(${other})|${zone})?`,
+  `([0-9]{2})([0-9]{2})()()(?:(${other})|${zone})`,
+  `([0-9]{1,2})()()()()${zone}`,
+  `([0-9]{1,2})()()${half}(?:(${other})|${zone})?`,
+].map((source) => new RegExp(source, 'iuy'));
+
+const afterAt = /([0-9]{1,2})\.([0-9]{2})(?![\p{L}\p{N}_%]| ?[%\p{L}]|\.[0-9])/uy;
+
+/** The time that begins here; null for none. */
+function readTime(text: string, start: number): { parts: DateParts; end: number } | null {
+  for (const pattern of timeForms) {
+    pattern.lastIndex = start;
+    const match = pattern.exec(text);
+    if (match !== null) return { parts: partsOf(match), end: start + match[0].length };
+  }
+  if (!/ at $/i.test(text.slice(Math.max(0, start - 4), start))) return null;
+  afterAt.lastIndex = start;
+  const match = afterAt.exec(text);
+  return match === null ? null : { parts: partsOf(match), end: start + match[0].length };
+}
+
+function partsOf(match: RegExpExecArray): DateParts {
+  const [, hours = '', minutes, seconds, halfOfDay, otherZone] = match;
+  const parts: DateParts = { hour: hourOf(Number(hours), halfOfDay), minute: Number(minutes || 0) };
+  if (seconds) parts.second = Number(seconds);
+  if (otherZone && !/[+-]0{1,2}(?::?00)?$/.test(otherZone)) parts.zone = 'other';
+  return parts;
+}
+
+function hourOf(hour: number, halfOfDay: string | undefined): number {
+  if (!halfOfDay) return hour;
+  return (hour % 12) + (halfOfDay.toLowerCase() === 'p' ? 12 : 0);
 }

@@ -1,6 +1,5 @@
 /** What makes an answer unfit to be shown anywhere, whether it is true or not. */
 import type { SummaryKind } from '../../domain/summaries.ts';
-import { answerCharactersMax } from './answer-limits.ts';
 
 interface Rule {
   reason: string;
@@ -10,8 +9,10 @@ interface Rule {
 /** Ends of addresses that are links in whatever case; in small letters every end may be one. */
 const domainEnds =
   'com|org|net|int|eu|io|ai|dev|app|info|gov|edu|biz|xyz|online|site|space|top|me|co|uk|de|fr|ru|cn';
+
 const domainLabels =
   '(?<![\\p{L}\\p{N}_.-])[\\p{L}\\p{N}-]{1,63}(?:\\.[\\p{L}\\p{N}-]{1,63}){0,8}\\.';
+
 const domainStops = '(?![\\p{L}\\p{N}_])';
 
 const rules: readonly Rule[] = [
@@ -75,3 +76,9 @@ export function unsafeReason(text: string, kind: SummaryKind): string | null {
   }
   return rules.find(({ pattern }) => pattern.test(text))?.reason ?? null;
 }
+
+/** Characters, as JavaScript counts them. Two to three sentences, and up to six, need far less. */
+export const answerCharactersMax: Readonly<Record<SummaryKind, number>> = {
+  product: 1200,
+  digest: 2400,
+};

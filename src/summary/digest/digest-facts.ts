@@ -1,8 +1,16 @@
 /** Counts what arrived in a window, notification by notification, into the facts of a digest. */
-import type { DigestScope } from '../../domain/summaries.ts';
-import type { DigestEvent } from './digest-event.ts';
-import { type CleanScope, cleanScope } from './digest-names.ts';
-import { createProductStatistics, type ProductStatistics } from './product-statistics.ts';
+
+import { readName } from '../../domain/naming/read-name.ts';
+import type { FoundProduct, ProductRow } from '../../domain/products.ts';
+import { subscriptionNamePattern } from '../../domain/subscription.ts';
+import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
+import { printable } from '../../domain/text.ts';
+import { collectionOf } from '../../filter/collection.ts';
+import { unsafeReason } from '../check/unsafe-answer.ts';
+import { contentOfType } from '../facts/attribute-words.ts';
+import { deletedStateWords, isKnownName } from '../facts/product-facts.ts';
+import type { Place } from '../places/globe.ts';
+import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
 
 export interface DigestFacts extends ProductStatistics {
   scope: CleanScope;
@@ -15,7 +23,7 @@ export interface DigestFacts extends ProductStatistics {
   isExact: boolean;
 }
 
-export interface DigestCount {
+interface DigestCount {
   /** Notifications in any order; those of a product always with the same state of it. */
   add(event: DigestEvent): void;
   facts(scope: DigestScope): DigestFacts;
@@ -63,4 +71,288 @@ export function createDigestCount(): DigestCount {
 function kindOf(event: string): keyof DigestFacts['events'] {
   const word = event.toLowerCase();
   return word === 'created' || word === 'modified' || word === 'deleted' ? word : 'other';
+}
+
+export interface DigestEvent {
+  /** `created`, `modified`, `deleted`, or what else the catalogue may say. */
+  event: string;
+  /** Null where only the name is known. */
+  product: FoundProduct | null;
+  productId: string;
+  productName: string | null;
+  receivedAtUs: number;
+  /** Null without a footprint. */
+  place: Place | null;
+}
+
+interface ProductStatistics {
+  /** Products whose records were looked at: all else but the collections is told of these alone. */
+  described: number;
+  /** In words: `Sentinel-2`. Products of no known collection are left out. */
+  collections: Ranking;
+  /** Known types: `IW_GRDH_1S-COG`. */
+  productTypes: Ranking;
+  /** Those of the described that have no known type. */
+  otherTypes: number;
+  /** Of products with a footprint: the dates of others are no times of sensing. */
+  sensing: { fromUs: number; untilUs: number; products: number } | null;
+  countries: Ranking;
+  seas: Ranking;
+  cloudCoverPercent: Range | null;
+  /** Of the products that are still there. */
+  size: { products: number; totalBytes: number } | null;
+  /** Without its name where that has no known form. */
+  largest: { name: string | null; sizeBytes: number } | null;
+  /** From the start of sensing, as for a single product, of those with a footprint. */
+  publicationDelayUs: Range | null;
+  /** From publication, of notifications of new products. */
+  receiptDelayUs: Range | null;
+  /** In words: `duplicated`. */
+  deletionCauses: Ranking;
+  /** Deletions for a cause that is not known. */
+  otherDeletions: number;
+  withoutFootprint: number;
+}
+
+interface StatisticsCount {
+  /** Once for each product. */
+  addProduct(event: DigestEvent): void;
+  /** Once for each notification of a new product. */
+  addReceipt(event: DigestEvent): void;
+  /** Once for each product that was deleted. */
+  addDeletion(event: DigestEvent): void;
+  facts(): ProductStatistics;
+}
+
+const dayUs = 86_400_000_000;
+
+/** Larger ones are errors: products have some gigabytes. */
+const sizeBytesMax = 1e13;
+
+const namesMax = 500;
+
+const valuesMax = 20_000;
+
+/** How many of each are named. */
+const shown = { types: 6, places: 5 };
+
+/** Every value may be missing or absurd; such ones are left out. */
+function createProductStatistics(): StatisticsCount {
+  const places = createPlaceCount();
+  const sizes = createSizeCount();
+  const times = createTimeCount();
+  const collections = createTally(namesMax);
+  const productTypes = createTally(namesMax);
+  const causes = createTally(namesMax);
+  const cloudCover = createValueSample(valuesMax);
+  const count = { described: 0, otherTypes: 0, otherDeletions: 0 };
+  return {
+    addProduct: ({ product, productName, receivedAtUs, place }) => {
+      const collection = collectionInWords(
+        product?.row.collection ?? collectionOf({ Name: productName }) ?? '',
+      );
+      if (collection !== null) collections.add(collection);
+      if (product === null) return;
+      const { row } = product;
+      count.described += 1;
+      const type = typeCode(row.productType, row.productName);
+      if (type === null) count.otherTypes += 1;
+      else productTypes.add(type);
+      const cover = row.cloudCoverPercent;
+      if (cover !== null && cover >= 0 && cover <= 100) cloudCover.add(cover);
+      places.add(place);
+      sizes.add(product);
+      if (place !== null) times.addSensing(row, receivedAtUs);
+    },
+    addReceipt: ({ product, receivedAtUs }) => {
+      if (product !== null) times.addReceipt(product.row, receivedAtUs);
+    },
+    addDeletion: ({ product }) => {
+      const cause = deletedStateWords(product?.row.deletionCause ?? null);
+      if (cause === null) count.otherDeletions += 1;
+      else causes.add(cause);
+    },
+    facts: () => ({
+      ...count,
+      collections: collections.ranking(shown.types),
+      productTypes: productTypes.ranking(shown.types),
+      cloudCoverPercent: cloudCover.range(),
+      deletionCauses: causes.ranking(shown.types),
+      ...places.facts(),
+      ...sizes.facts(),
+      ...times.facts(),
+    }),
+  };
+}
+
+function createPlaceCount() {
+  const countries = createTally(namesMax);
+  const seas = createTally(namesMax);
+  let withoutFootprint = 0;
+  return {
+    add: (place: DigestEvent['place']) => {
+      if (place === null) withoutFootprint += 1;
+      for (const { name } of place?.countries ?? []) countries.add(name);
+      for (const { name } of place?.seas ?? []) seas.add(name);
+    },
+    facts: () => ({
+      countries: countries.ranking(shown.places),
+      seas: seas.ranking(shown.places),
+      withoutFootprint,
+    }),
+  };
+}
+
+function createSizeCount() {
+  let products = 0;
+  let totalBytes = 0;
+  let largest = null as ProductStatistics['largest'];
+  return {
+    add: ({ row: { productName: name, sizeBytes, deletionUs } }: FoundProduct) => {
+      if (sizeBytes === null || sizeBytes <= 0 || sizeBytes > sizeBytesMax) return;
+      if (deletionUs !== null) return;
+      products += 1;
+      totalBytes += sizeBytes;
+      const shown = name !== null && isKnownName(name) ? name : null;
+      const isLarger = largest === null || sizeBytes > largest.sizeBytes;
+      const isFirst = sizeBytes === largest?.sizeBytes && (shown ?? '') < (largest.name ?? '');
+      if (isLarger || isFirst) largest = { name: shown, sizeBytes };
+    },
+    facts: () => ({ size: products === 0 ? null : { products, totalBytes }, largest }),
+  };
+}
+
+function createTimeCount() {
+  const publication = createValueSample(valuesMax);
+  const receipt = createValueSample(valuesMax);
+  let sensing = null as ProductStatistics['sensing'];
+  return {
+    addSensing: (row: ProductRow, receivedAtUs: number) => {
+      const { sensingStartUs: fromUs, sensingEndUs: untilUs, publicationUs } = row;
+      if (fromUs === null || untilUs === null || fromUs <= 0 || untilUs < fromUs) return;
+      // Nobody can have sensed what is still to come; a day is for clocks that are wrong.
+      if (untilUs > receivedAtUs + dayUs) return;
+      sensing = {
+        fromUs: Math.min(sensing?.fromUs ?? fromUs, fromUs),
+        untilUs: Math.max(sensing?.untilUs ?? untilUs, untilUs),
+        products: (sensing?.products ?? 0) + 1,
+      };
+      if (publicationUs !== null && publicationUs >= untilUs && publicationUs <= receivedAtUs) {
+        publication.add(publicationUs - fromUs);
+      }
+    },
+    addReceipt: ({ publicationUs }: ProductRow, receivedAtUs: number) => {
+      if (publicationUs === null || publicationUs <= 0 || publicationUs > receivedAtUs) return;
+      receipt.add(receivedAtUs - publicationUs);
+    },
+    facts: () => ({
+      sensing,
+      publicationDelayUs: publication.range(),
+      receiptDelayUs: receipt.range(),
+    }),
+  };
+}
+
+interface CleanScope {
+  fromUs: number;
+  untilUs: number;
+  /** Null for all subscriptions together, '' for notifications to no name. */
+  subscription: string | null;
+  /** In words: `Sentinel-2`. Null for all, '' for what names of products tell no collection of. */
+  collection: string | null;
+  area: string | null;
+  /** What the notifications had to match, unless an area says it: '' where its text is not to be shown. */
+  filter: string | null;
+}
+
+const areaMax = 60;
+
+const filterMax = 120;
+
+/** Names are the user's own; they are bounded all the same, as a file may say anything. */
+function cleanScope(scope: DigestScope): CleanScope {
+  const { fromUs, untilUs, subscription, collection, area, filter } = scope;
+  const isName = subscription === null || subscriptionNamePattern.test(subscription);
+  return {
+    fromUs,
+    untilUs,
+    subscription: isName ? subscription : '',
+    collection: collection === null ? null : (collectionInWords(collection) ?? ''),
+    area: area === null ? null : cleanName(area),
+    filter: filter === null || area !== null ? null : shownFilter(filter),
+  };
+}
+
+/** As it is where it is short and plain, and an answer may repeat it; '' for any other. */
+function shownFilter(filter: string): string {
+  const text = filter.trim();
+  const isPlain = text.length <= filterMax && /^[A-Za-z0-9 .,:;=+/()'_-]+$/.test(text);
+  return isPlain && unsafeReason(text, 'digest') === null ? text : '';
+}
+
+/** One line of at most 60 characters, without marks that would end or dress a quotation. */
+function cleanName(name: string): string {
+  const oneLine = printable(name.slice(0, 10 * areaMax))
+    .replaceAll(/[^\p{L}\p{M}\p{N} .,:;+&/()'_-]/gu, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return [...oneLine].slice(0, areaMax).join('').trim();
+}
+
+/** As people write it: `Sentinel-2` for SENTINEL-2; null for a name in no known form. */
+function collectionInWords(collection: string): string | null {
+  if (collection === 'GLOBAL-MOSAICS') return 'Global Mosaics';
+  if (collection === 'SENTINEL-1-RTC') return 'Sentinel-1 RTC';
+  if (/^(SMOS|CCM|CLMS)$/.test(collection)) return collection;
+  if (collection === 'ENVISAT') return 'Envisat';
+  const [, mission, number] = /^(SENTINEL|LANDSAT)-([1-9]|5P)$/.exec(collection) ?? [];
+  return mission === undefined ? null : `${mission[0]}${mission.slice(1).toLowerCase()}-${number}`;
+}
+
+/**
+ * A product type whose content is known, such as `IW_GRDH_1S-COG`: the record's, else that of a name in a known
+ * form; null for any other text. Without the `_` that fill it up, which a text that is read as Markdown loses.
+ */
+function typeCode(productType: string | null, productName: string | null): string | null {
+  const named = productName === null ? null : (readName(productName)?.type ?? null);
+  const type = contentOfType(productType) === null ? named : productType;
+  return type?.replace(/_+$/, '') ?? null;
+}
+
+/** Microseconds since 1970, UTC: from (included), until (excluded). */
+export interface WindowSpan {
+  fromUs: number;
+  untilUs: number;
+}
+
+const hourUs = 3_600_000_000;
+
+const dayUsOfDigestWindow = 24 * hourUs;
+
+const lengthsUs: Readonly<Record<DigestWindow, number>> = {
+  hour: hourUs,
+  day: dayUsOfDigestWindow,
+  week: 7 * dayUsOfDigestWindow,
+};
+
+/** A Monday: 1 January 1970 was a Thursday. */
+const firstWindowUs = -3 * dayUsOfDigestWindow;
+
+/** The window that a moment lies in. */
+export function windowAt(window: DigestWindow, atUs: number): WindowSpan {
+  const lengthUs = lengthsUs[window];
+  const fromUs = Math.floor((atUs - firstWindowUs) / lengthUs) * lengthUs + firstWindowUs;
+  return { fromUs, untilUs: fromUs + lengthUs };
+}
+
+/** The windows that a span touches, the earliest first, and cut to it; none for an empty span. */
+export function windowsIn(window: DigestWindow, fromUs: number, untilUs: number): WindowSpan[] {
+  const windows: WindowSpan[] = [];
+  let startUs = fromUs;
+  while (startUs < untilUs) {
+    const endUs = Math.min(windowAt(window, startUs).untilUs, untilUs);
+    windows.push({ fromUs: startUs, untilUs: endUs });
+    startUs = endUs;
+  }
+  return windows;
 }

@@ -1,8 +1,7 @@
 /** The parts that a digest's sheet and its text share, so that the one repeats the other word by word. */
 import { countWords, dateWords, durationWords, listWords, percentWords } from '../facts/phrases.ts';
 import { type DigestFacts, distinctMax } from './digest-facts.ts';
-import { type Ranking, standingOut } from './tally.ts';
-import type { Range } from './value-sample.ts';
+import { type Range, type Ranking, standingOut } from './tally.ts';
 
 const shortestUs = 1_000_000;
 

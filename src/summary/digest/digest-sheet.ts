@@ -1,6 +1,5 @@
 /** The facts of a digest as labelled texts: what a model sees of it. */
-import type { Fact, FactSheet } from '../facts/fact-sheet.ts';
-import { countWords, listWords, sizeWords } from '../facts/phrases.ts';
+import { countWords, type Fact, type FactSheet, listWords, sizeWords } from '../facts/phrases.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
   amountWords,

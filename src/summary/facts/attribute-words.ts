@@ -1,9 +1,7 @@
 /** What the codes of attributes mean; all others have no words. */
 import { auxiliaryContent } from '../../domain/naming/auxiliary.ts';
-import { modeWords } from '../../domain/naming/sentinel-1.ts';
-import { sentinel3Content } from '../../domain/naming/sentinel-3-types.ts';
-import { sentinel5pContent } from '../../domain/naming/sentinel-5p.ts';
-import { timelinessOfCode } from '../../domain/naming/timeliness.ts';
+import { timelinessOfCode } from '../../domain/naming/product-name.ts';
+import { modeWords, sentinel3Content, sentinel5pContent } from '../../domain/naming/sentinels.ts';
 
 const missions: Readonly<Record<string, string>> = {
   'SENTINEL-1': 'Sentinel-1',

@@ -3,11 +3,16 @@
  *
  * A value that is absurd has no words: these functions answer null then.
  */
+import type { SummaryKind } from '../../domain/summaries.ts';
 
 const secondUs = 1_000_000;
+
 const minuteUs = 60 * secondUs;
+
 const hourUs = 60 * minuteUs;
+
 const dayUs = 24 * hourUs;
+
 const yearUs = 365.25 * dayUs;
 
 /** From before the first Landsat until a year that no plan reaches. */
@@ -111,4 +116,20 @@ export function countWords(count: number): string {
 export function listWords(items: readonly string[]): string {
   const last = items.at(-1) ?? '';
   return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} and ${last}`;
+}
+
+export interface Fact {
+  /** In the words of people: `cloud cover`. */
+  label: string;
+  /** As it may be repeated word by word: `12.3 %`. */
+  text: string;
+}
+
+/**
+ * In the order of importance. Every text is made by this program: of values that it computed, and of texts
+ * from outside only those that have a narrow, known form.
+ */
+export interface FactSheet {
+  kind: SummaryKind;
+  facts: readonly Fact[];
 }

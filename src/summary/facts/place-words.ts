@@ -1,5 +1,5 @@
 /** Where a product lies, in words. */
-import type { NearPlace, Place, PlaceShare } from '../places/place.ts';
+import type { NearPlace, Place, PlaceShare } from '../places/globe.ts';
 import { countWords, listWords } from './phrases.ts';
 
 /** More names than these make no sentence: the rest are others. */

@@ -1,12 +1,15 @@
 /** What is known of a product and may be said: typed values, each of a narrow, known form. */
-
-import { type Instrument, instrumentOf } from '../../domain/naming/instruments.ts';
-import { type NamedProduct, namedProduct } from '../../domain/naming/named-product.ts';
+import {
+  type Instrument,
+  instrumentOf,
+  type NamedProduct,
+  namedProduct,
+} from '../../domain/naming/product-name.ts';
 import { readName } from '../../domain/naming/read-name.ts';
-import { modeWords } from '../../domain/naming/sentinel-1.ts';
+import { modeWords } from '../../domain/naming/sentinels.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
-import type { Place } from '../places/place.ts';
-import { type AttributeReader, attributeReader } from './attribute-reader.ts';
+import { type ProductRecord, partOf } from '../../filter/record-parts.ts';
+import type { Place } from '../places/globe.ts';
 import {
   contentOfType,
   levelOf,
@@ -14,9 +17,7 @@ import {
   satelliteOf,
   timelinessOf,
 } from './attribute-words.ts';
-import { deletionCauseWords } from './deletion-cause.ts';
-import { foreignName } from './foreign-name.ts';
-import { dateWords } from './phrases.ts';
+import { dateWords, delayWords } from './phrases.ts';
 import { type OtherVersion, type Version, versionsOf } from './versions.ts';
 
 export type { OtherVersion } from './versions.ts';
@@ -71,8 +72,10 @@ export interface ProductFacts {
 }
 
 const dayUs = 86_400_000_000;
+
 /** A square of 100 km: zone, band, column, row (Military Grid Reference System). */
 const tileForm = /^(?:0[1-9]|[1-5]\d|60)[C-HJ-NP-X][A-HJ-NP-Z][A-HJ-NP-V]$/;
+
 const guid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
@@ -175,4 +178,133 @@ function soundDate(us: number | null): number | null {
 
 function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined && value !== '';
+}
+
+interface AttributeReader {
+  /** A text that matches the whole pattern; anything else is null. Numbers are read as texts. */
+  code(name: string, pattern: RegExp): string | null;
+  /** A finite number from `least` to `most`, or its text; anything else is null. */
+  number(name: string, least: number, most: number): number | null;
+  /** As `number`, but whole. */
+  integer(name: string, least: number, most: number): number | null;
+}
+
+/** More than any record has; what comes after is not read. */
+const attributesMax = 500;
+
+const textMax = 24;
+
+// No two parts share a digit.
+const numeral = /^[+-]?\d{1,12}(?:\.\d{1,20})?$/;
+
+/** Names are compared without regard to case: old records write them in small letters. */
+function attributeReader({ Attributes: attributes }: ProductRecord): AttributeReader {
+  const values = new Map<string, unknown>();
+  for (const item of Array.isArray(attributes) ? attributes.slice(0, attributesMax) : []) {
+    const name = partOf(item, 'Name');
+    if (typeof name !== 'string') continue;
+    const key = name.toLowerCase();
+    if (!values.has(key)) values.set(key, partOf(item, 'Value'));
+  }
+  const numberOf = (name: string, least: number, most: number) => {
+    const value = values.get(name.toLowerCase());
+    const isNumeral = typeof value === 'number' || (typeof value === 'string' && isShort(value));
+    if (!isNumeral || !(typeof value === 'number' || numeral.test(value))) return null;
+    const read = Number(value);
+    return read >= least && read <= most ? read : null;
+  };
+  return {
+    code: (name, pattern) => {
+      const value = values.get(name.toLowerCase());
+      const text = typeof value === 'number' ? String(value) : value;
+      return typeof text === 'string' && text.length <= textMax && pattern.test(text) ? text : null;
+    },
+    number: numberOf,
+    integer: (name, least, most) => {
+      const read = numberOf(name, least, most);
+      return read !== null && Number.isInteger(read) ? read : null;
+    },
+  };
+}
+
+function isShort(text: string): boolean {
+  return text.length <= 40;
+}
+
+/**
+ * Whether a name follows the naming convention of its mission as a whole: every part has its place, its
+ * length and its signs, codes are known ones, and dates exist. Linear in the length.
+ */
+export function isKnownName(name: string): boolean {
+  return readName(name) !== null;
+}
+
+const lengthMax = 60;
+
+/**
+ * At most 60 signs of the name, all printable ASCII; others become `\ufffd`, and white space is folded. Null
+ * when nothing is left. It may still say anything: it is for people, in quotation marks, never for a model.
+ */
+export function foreignName(name: string): string | null {
+  // Cut first, so that a very long text costs nothing.
+  const [start, cut] = [[...name.slice(0, 2 * lengthMax)], name.length > 2 * lengthMax];
+  const clean = start
+    .join('')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/[^\x20-\x7e]/gu, '\ufffd')
+    .replaceAll('"', "'")
+    .trim();
+  if (clean === '') return null;
+  return clean.length > lengthMax || cut ? `${clean.slice(0, lengthMax - 1)}…` : clean;
+}
+
+/** Measurements are of their time; orbits, parameters and forecasts are valid for theirs. */
+export function isOfItsTime({ content }: Pick<ProductFacts, 'content'>): boolean {
+  return content?.startsWith('raw data') ?? false;
+}
+
+interface CauseWords {
+  /** Behind `deleted`. */
+  why: string;
+  /** What such products were; null where that says no more than an unknown cause. */
+  state: string | null;
+}
+
+/** The causes of the specification (Subscriptions), and one seen in live answers (facts, filters). */
+const causes: ReadonlyMap<string, CauseWords> = new Map([
+  ['duplicated product', { why: 'because it was a duplicate', state: 'duplicated' }],
+  ['missing checksum', { why: 'because its checksum was missing', state: 'without a checksum' }],
+  ['corrupted product', { why: 'because it was corrupted', state: 'corrupted' }],
+  ['obsolete product', { why: 'because it was obsolete', state: 'obsolete' }],
+  [
+    'obsolete product or other',
+    { why: 'because it was obsolete or for another reason', state: null },
+  ],
+  ['reprocessed product', { why: 'because it was reprocessed', state: 'reprocessed' }],
+  ['other', { why: 'for a reason that the catalogue does not name', state: null }],
+]);
+
+function wordsOf(cause: string | null): CauseWords | null {
+  return causes.get(cause?.trim().toLowerCase() ?? '') ?? null;
+}
+
+/** Of one product: `because it was a duplicate`; null for a text that is no known cause. */
+function deletionCauseWords(cause: string | null): string | null {
+  return wordsOf(cause)?.why ?? null;
+}
+
+/** Of many products: `duplicated`; null for a text that is no known cause, and for one that says no more. */
+export function deletedStateWords(cause: string | null): string | null {
+  return wordsOf(cause)?.state ?? null;
+}
+
+/** What comes later than this was not told of when it was published, but when something else happened to it. */
+const newsUs = 30 * 86_400 * 1_000_000;
+
+/** From publication to receipt, in words; null where the receipt does not follow from the publication. */
+export function receiptDelay({ publicationUs, receivedUs }: ProductFacts): string | null {
+  if (publicationUs === null || receivedUs === null || receivedUs - publicationUs > newsUs) {
+    return null;
+  }
+  return delayWords(publicationUs, receivedUs);
 }

@@ -1,19 +1,18 @@
 /** The facts of one product as labelled short texts, for a model. */
 
-import { isOfItsTime } from './auxiliary-span.ts';
-import type { Fact, FactSheet } from './fact-sheet.ts';
 import {
   areaWords,
   dateWords,
   delayWords,
   durationWords,
+  type Fact,
+  type FactSheet,
   percentWords,
   sizeWords,
 } from './phrases.ts';
 import { nearWords, regionWords } from './place-words.ts';
-import type { ProductFacts } from './product-facts.ts';
-import { receiptDelay } from './receipt-delay.ts';
-import { baselineLabel, versionNoun, versionWords } from './version-words.ts';
+import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
+import { baselineLabel, versionNoun, versionWords } from './versions.ts';
 
 /** What is known of a product, the most important first; what is not known is left out. */
 export function productSheet(facts: ProductFacts): FactSheet {

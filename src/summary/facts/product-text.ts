@@ -1,5 +1,5 @@
 /** The template: what is known of a product in a few plain sentences, made from the facts alone. */
-import { isOfItsTime } from './auxiliary-span.ts';
+
 import {
   areaWords,
   dateWords,
@@ -10,9 +10,8 @@ import {
   sizeWords,
 } from './phrases.ts';
 import { countriesTold, nearWords, overWords } from './place-words.ts';
-import type { ProductFacts } from './product-facts.ts';
-import { receiptDelay } from './receipt-delay.ts';
-import { baselineLabel, versionNoun, versionWords } from './version-words.ts';
+import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
+import { baselineLabel, versionNoun, versionWords } from './versions.ts';
 
 const minuteUs = 60_000_000;
 /** Above it the scene is not described; what is left has parts of limited length. */

@@ -1,7 +1,6 @@
 /** Which processings of a scene came before and after a product. */
 import { readName } from '../../domain/naming/read-name.ts';
 import { dateWords } from './phrases.ts';
-import { sceneOf } from './scene.ts';
 
 /** Another product, perhaps of the same scene; what is not known is null. */
 export interface OtherVersion {
@@ -90,4 +89,61 @@ function versionOf(found: { other: OtherVersion; age: Age } | undefined): Versio
     baseline: age.baseline,
     publicationUs: dateWords(other.publicationUs) === null ? null : other.publicationUs,
   };
+}
+
+interface Scene {
+  /** All names of the scene begin with it, and others may: for `startswith(Name, …)`. */
+  prefix: string;
+  /**
+   * What all of them also hold, for `contains(Name, …)`; null where the prefix is enough. Of Sentinel-2 hundreds
+   * of tiles begin alike.
+   */
+  contains: string | null;
+  /** Whether another product is of the same scene and kind. False for the name itself. */
+  matches(other: string): boolean;
+}
+
+/**
+ * The scene of a product; null for names of no known form, and for those whose convention puts what
+ * changes with the processing first (orbit files). Names of Sentinel-5P begin with the processing stream:
+ * only versions in the same stream are found.
+ */
+export function sceneOf(productName: string): Scene | null {
+  const scene = readName(productName)?.scene ?? null;
+  if (scene === null) return null;
+  const { prefix, contains, key } = scene;
+  const stem = withoutEnding(productName);
+  return {
+    prefix,
+    contains,
+    matches: (other) => withoutEnding(other) !== stem && readName(other)?.scene?.key === key,
+  };
+}
+
+/** Old records carry the same name without its ending. */
+function withoutEnding(name: string): string {
+  return name.replace(/\.(?:SAFE|SEN3|SEN6|nc|tar)$/, '');
+}
+
+/** Missions count their processings in different ways; `05.11` is a processing baseline. */
+export function baselineLabel(baseline: string | null): string {
+  if (baseline === null || /^(?:\d\d\.\d\d|F\d\d)$/.test(baseline)) return 'processing baseline';
+  return /^\d{3}$/.test(baseline) ? 'baseline collection' : 'processor version';
+}
+
+/** Auxiliary files are not processed again, but written anew. */
+export function versionNoun({ auxiliary }: { auxiliary: boolean }): string {
+  return auxiliary ? 'version' : 'processing';
+}
+
+/** `processing baseline 05.11, published on 7 June 2024 00:28 UTC`; null where there is none. */
+export function versionWords(version: Version | null): string | null {
+  if (version === null) return null;
+  const { baseline, publicationUs } = version;
+  const date = dateWords(publicationUs);
+  const words = [
+    ...(baseline === null ? [] : [`${baselineLabel(baseline)} ${baseline}`]),
+    ...(date === null ? [] : [`published on ${date}`]),
+  ];
+  return words.length === 0 ? 'of the same scene' : words.join(', ');
 }

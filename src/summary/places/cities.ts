@@ -6,8 +6,7 @@
 import type { Box, Position } from '../../domain/geometry.ts';
 import data from './cities.json' with { type: 'json' };
 import { type Footprint, holds } from './footprint.ts';
-import { degreeKm, directionTo, distanceKm, radiansOf, wrapped } from './globe.ts';
-import type { NearPlace } from './place.ts';
+import { degreeKm, directionTo, distanceKm, type NearPlace, radiansOf, wrapped } from './globe.ts';
 
 export interface City {
   readonly name: string;

@@ -10,7 +10,6 @@ import type { GeometryCollection, Topology } from 'topojson-specification';
 import whichPolygon from 'which-polygon';
 import type { Position, Ring } from '../../domain/geometry.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
-import { countryNames } from './country-names.ts';
 import { polygonsOf } from './footprint.ts';
 import { wrapped } from './globe.ts';
 
@@ -66,3 +65,76 @@ function withoutJumps(ring: number[][]): Ring {
     return [x, latitude];
   });
 }
+
+/** By their name in Natural Earth, as `world-atlas` 2.0.2 has them. */
+export const countryNames: ReadonlyMap<string, string> = new Map([
+  ['Antigua and Barb.', 'Antigua and Barbuda'],
+  ['Ashmore and Cartier Is.', 'Ashmore and Cartier Islands'],
+  ['Bosnia and Herz.', 'Bosnia and Herzegovina'],
+  ['Br. Indian Ocean Ter.', 'British Indian Ocean Territory'],
+  ['British Virgin Is.', 'British Virgin Islands'],
+  ['Cayman Is.', 'Cayman Islands'],
+  ['Central African Rep.', 'Central African Republic'],
+  ['Congo', 'Republic of the Congo'],
+  ['Cook Is.', 'Cook Islands'],
+  ['Dem. Rep. Congo', 'Democratic Republic of the Congo'],
+  ['Dominican Rep.', 'Dominican Republic'],
+  ['Eq. Guinea', 'Equatorial Guinea'],
+  ['Faeroe Is.', 'Faroe Islands'],
+  ['Falkland Is.', 'Falkland Islands'],
+  ['Fr. Polynesia', 'French Polynesia'],
+  ['Fr. S. Antarctic Lands', 'French Southern and Antarctic Lands'],
+  ['Heard I. and McDonald Is.', 'Heard Island and McDonald Islands'],
+  ['Indian Ocean Ter.', 'Australian Indian Ocean Territories'],
+  ['Macedonia', 'North Macedonia'],
+  ['Marshall Is.', 'Marshall Islands'],
+  ['N. Cyprus', 'Northern Cyprus'],
+  ['N. Mariana Is.', 'Northern Mariana Islands'],
+  ['Pitcairn Is.', 'Pitcairn Islands'],
+  ['S. Geo. and the Is.', 'South Georgia and the South Sandwich Islands'],
+  ['S. Sudan', 'South Sudan'],
+  ['Solomon Is.', 'Solomon Islands'],
+  ['St-Barthélemy', 'Saint Barthélemy'],
+  ['St-Martin', 'Saint Martin'],
+  ['St. Kitts and Nevis', 'Saint Kitts and Nevis'],
+  ['St. Pierre and Miquelon', 'Saint Pierre and Miquelon'],
+  ['St. Vin. and Gren.', 'Saint Vincent and the Grenadines'],
+  ['São Tomé and Principe', 'São Tomé and Príncipe'],
+  ['Turks and Caicos Is.', 'Turks and Caicos Islands'],
+  ['U.S. Virgin Is.', 'United States Virgin Islands'],
+  ['United States of America', 'United States'],
+  ['Vatican', 'Vatican City'],
+  ['W. Sahara', 'Western Sahara'],
+  ['Wallis and Futuna Is.', 'Wallis and Futuna'],
+  ['eSwatini', 'Eswatini'],
+  ['Åland', 'Åland Islands'],
+]);
+
+/** Other names that people use for them. A text that has one of these names a place, too. */
+export const otherCountryNames: readonly string[] = [
+  'America',
+  'Bosnia',
+  'Britain',
+  'Burma',
+  'Cape Verde',
+  'Congo',
+  'Czech Republic',
+  'DR Congo',
+  'East Timor',
+  'England',
+  'Great Britain',
+  'Holland',
+  'Ivory Coast',
+  'Macedonia',
+  'Northern Ireland',
+  'Republic of Ireland',
+  'Russian Federation',
+  'Scotland',
+  'Swaziland',
+  'The Gambia',
+  'The Netherlands',
+  'Türkiye',
+  'United States of America',
+  'USA',
+  'Wales',
+];

@@ -1,13 +1,17 @@
 /** Tells in words of the map where a footprint lies, from data that come along. */
-import type { Geometry } from '../../domain/geometry.ts';
-import { nearPlaces, openCities } from './cities.ts';
-import { openCountries } from './countries.ts';
-import { type Footprint, footprintOf } from './footprint.ts';
-import { middleOf, ringAreaKm2 } from './globe.ts';
-import type { Place, PlaceShare } from './place.ts';
-import { openPlaceNames } from './place-names.ts';
-import { type Sample, samplesOf } from './samples.ts';
-import { openSeas } from './seas.ts';
+import type { Geometry, Position } from '../../domain/geometry.ts';
+import { type City, nearPlaces, openCities, suburbs } from './cities.ts';
+import { type Countries, openCountries, otherCountryNames } from './countries.ts';
+import { crossingsAt, type Footprint, footprintOf, type Part } from './footprint.ts';
+import {
+  degreeKm,
+  middleOf,
+  type Place,
+  type PlaceShare,
+  radiansOf,
+  ringAreaKm2,
+} from './globe.ts';
+import { openSeas, type Seas } from './seas.ts';
 
 export interface Places {
   /** Null for a geometry without any place. */
@@ -21,6 +25,7 @@ export interface Places {
 }
 
 const countriesMax = 6;
+
 const seasMax = 4;
 
 /** Less is as good as nothing, as a share is of some 60 places. */
@@ -94,4 +99,126 @@ function ofKind(shares: readonly PlaceShare[], kind: string): PlaceShare[] {
 /** Three decimals: some 100 metres, for a place. */
 function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
+}
+
+/** Tells whether words are the whole name of a place; accents and apostrophes may be left out. */
+function openPlaceNames({
+  countries,
+  seas,
+  cities,
+}: {
+  countries: Pick<Countries, 'names'>;
+  seas: Pick<Seas, 'names'>;
+  cities: readonly Pick<City, 'name' | 'country'>[];
+}): (lowerCaseWords: string) => boolean {
+  const names = new Set<string>();
+  const add = (name: string) => names.add(spelled(name));
+  for (const name of [...countries.names, ...otherCountryNames, ...seas.names, ...suburbs])
+    add(name);
+  for (const { name, country } of cities) {
+    add(name);
+    add(country);
+  }
+  return (words) => names.has(spelled(words));
+}
+
+/** Without what people leave out or write in several ways. */
+function spelled(name: string): string {
+  const letters = name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  return letters
+    .replaceAll(/['’‘ʻ`.,()]/g, '')
+    .replaceAll(/[-–\s]+/g, ' ')
+    .trim();
+}
+
+export interface Sample {
+  position: Position;
+  /** In units of its own; compare with the sum of all. */
+  weight: number;
+}
+
+/** How many there are, roughly; a shape in many pieces has more. */
+const target = 60;
+
+const rowsMin = 5;
+
+const rowsMax = 60;
+
+/** Rows are laid closer, up to these, where none has met the footprint. */
+const rowsAtLast = 300;
+
+/** A tenth of a millimetre: what is less comes from rounding. */
+const widthMin = 1e-9;
+
+/** Of what the rows cut out, the widest pieces. */
+const piecesMax = 300;
+
+interface Piece {
+  latitude: number;
+  west: number;
+  east: number;
+  /** On the ground, in degrees of latitude. */
+  width: number;
+}
+
+/** Never empty. What has no inside is told by its corners, and places between them. */
+function samplesOf(footprint: Footprint, areaSquareKm: number): Sample[] {
+  const { points } = footprint;
+  if (points.length > 0) return points.map((position) => ({ position, weight: 1 }));
+  const pieces = piecesOf(footprint.parts, areaSquareKm);
+  if (pieces.length === 0) return alongEdges(footprint.parts);
+  const sum = pieces.reduce((total, { width }) => total + width, 0);
+  return pieces.flatMap(({ latitude, west, east, width }) => {
+    const count = Math.max(1, Math.round((target * width) / sum));
+    return Array.from({ length: count }, (_, i): Sample => {
+      const longitude = west + ((i + 0.5) / count) * (east - west);
+      return { position: [longitude, latitude], weight: width / count };
+    });
+  });
+}
+
+function piecesOf(parts: readonly Part[], areaSquareKm: number): Piece[] {
+  const south = Math.min(...parts.map((part) => part.south));
+  const north = Math.max(...parts.map((part) => part.north));
+  const stepKm = Math.sqrt(areaSquareKm / target);
+  const wanted = Math.ceil(((north - south) * degreeKm) / stepKm);
+  let rows = Math.min(rowsMax, Math.max(rowsMin, Number.isFinite(wanted) ? wanted : rowsMin));
+  for (; rows <= rowsAtLast; rows *= 4) {
+    const step = (north - south) / rows;
+    const pieces = Array.from({ length: rows }, (_, i) => south + (i + 0.5) * step)
+      .flatMap((latitude) => parts.flatMap((part) => piecesAt(part, latitude)))
+      .filter(({ width }) => width > widthMin);
+    if (pieces.length > piecesMax) pieces.sort((a, b) => b.width - a.width).splice(piecesMax);
+    if (pieces.length > 0) return pieces;
+  }
+  return [];
+}
+
+function piecesAt(part: Part, latitude: number): Piece[] {
+  if (latitude < part.south || latitude > part.north) return [];
+  const crossings = crossingsAt(part, latitude).sort((a, b) => a - b);
+  const pieces: Piece[] = [];
+  for (let i = 1; i < crossings.length; i += 2) {
+    const [west = 0, east = 0] = [crossings[i - 1], crossings[i]];
+    pieces.push({ latitude, west, east, width: (east - west) * Math.cos(radiansOf(latitude)) });
+  }
+  return pieces;
+}
+
+function alongEdges(parts: readonly Part[]): Sample[] {
+  const corners = parts.flatMap(({ rings }) => rings[0] ?? []);
+  const samples: Sample[] = [];
+  for (const { rings } of parts) {
+    const ring = rings[0] ?? [];
+    const between = Math.ceil(target / Math.max(1, corners.length));
+    for (const [i, [x, y]] of ring.entries()) {
+      const [nextX, nextY] = ring[i + 1] ?? [x, y];
+      for (let k = 0; k < (i + 1 < ring.length ? between : 1); k += 1) {
+        const [right, up] = [((nextX - x) * k) / between, ((nextY - y) * k) / between];
+        samples.push({ position: [x + right, y + up], weight: 1 });
+      }
+    }
+  }
+  const every = Math.ceil(samples.length / (2 * target));
+  return samples.filter((_, i) => i % every === 0);
 }

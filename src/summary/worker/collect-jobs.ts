@@ -2,14 +2,19 @@
 import { setImmediate } from 'node:timers/promises';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
-import { type NewSummaryJob, summaryReader } from '../../domain/summaries.ts';
+import {
+  type DigestWindow,
+  type NewSummaryJob,
+  type SummaryRule,
+  summaryReader,
+} from '../../domain/summaries.ts';
+import { requireFilter } from '../../filter/check.ts';
 import { collectionOf } from '../../filter/collection.ts';
+import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import { windowAt } from '../digest/digest-window.ts';
-import type { CompiledRule, RuleOf } from './compiled-rule.ts';
-import { productsById } from './known-products.ts';
-import { digestJob, noCollection, productJob } from './summary-jobs.ts';
-import type { SummaryWorld } from './summary-world.ts';
+import { windowAt } from '../digest/digest-facts.ts';
+import { productsById } from './prepare.ts';
+import { digestJob, noCollection, productJob, type SummaryWorld } from './summary-context.ts';
 
 /** Rows of one round, which is one transaction: a few milliseconds, for intake waits for it. */
 const rowsMax = 50;
@@ -21,6 +26,7 @@ export const waitingMax = 10_000;
 export const tellWithinUs = 7 * 86_400_000_000;
 
 const lockWaitMs = 10_000;
+
 const tellDroppedEveryUs = 600_000_000;
 
 /**
@@ -181,4 +187,46 @@ async function enqueue(
   const cursor = { reader: summaryReader, position };
   const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs: nowUs() });
   return dropped;
+}
+
+type CompiledRule =
+  | { kind: 'off' }
+  /** Null: every product matches. */
+  | { kind: 'each'; matches: ProductTest | null }
+  | {
+      kind: 'digest';
+      window: DigestWindow;
+      per: 'all' | 'collection';
+      areas: readonly { name: string; filter: string; matches: ProductTest | null }[];
+    };
+
+/** The rule of a subscription, by the name in its path. */
+export type RuleOf = (subscription: string | null) => CompiledRule;
+
+/** Throws `invalid` for a filter that is none. */
+export function compileRules(
+  bySubscription: ReadonlyMap<string, SummaryRule>,
+  otherwise: SummaryRule,
+): RuleOf {
+  const compiled = new Map([...bySubscription].map(([name, rule]) => [name, compile(rule)]));
+  const usual = compile(otherwise);
+  return (subscription) => compiled.get(subscription ?? '') ?? usual;
+}
+
+function compile(rule: SummaryRule): CompiledRule {
+  switch (rule.kind) {
+    case 'off':
+      return rule;
+    case 'each':
+      return { kind: 'each', matches: testOf(rule.filter) };
+    case 'digest': {
+      const areas = rule.areas.map((area) => ({ ...area, matches: testOf(area.filter) }));
+      return { ...rule, areas };
+    }
+  }
+}
+
+function testOf(filter: string): ProductTest | null {
+  const tree = requireFilter(filter, 'Products');
+  return tree === null ? null : compileFilter(tree);
 }

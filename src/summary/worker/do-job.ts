@@ -1,25 +1,23 @@
 /** One job from its facts to its text, or to the reason why there is none. */
+
+import { hash } from 'node:crypto';
 import { isAppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import { jittered } from '../../domain/jitter.ts';
 import {
   budgetLimits,
+  type NewSummaryJob,
   type SummaryBudget,
   type SummaryJob,
   type SummaryOutcome,
 } from '../../domain/summaries.ts';
 import { answerTimeoutMs } from '../chat/chat-client.ts';
-import type { ChatRequest } from '../chat/chat-request.ts';
-import { InferenceFault } from '../chat/inference-fault.ts';
+import { type ChatRequest, faultScope, InferenceFault } from '../chat/inference-calls.ts';
 import { checkAnswer } from '../check/check-answer.ts';
-import { chatRequest } from '../prompt/chat-prompt.ts';
-import { estimateTokens } from '../prompt/estimate-tokens.ts';
-import { afterFault, afterOwnFailure, waitsSinceUs } from './after-failure.ts';
+import { chatRequest, estimateTokens, repeatRequest } from '../prompt.ts';
 import { tellWithinUs } from './collect-jobs.ts';
-import { isIndexed } from './index-reach.ts';
-import { nextRequest } from './next-request.ts';
-import { type Prepared, prepare } from './prepared.ts';
-import { requestKey, templateKey } from './request-key.ts';
-import type { ServicePause } from './service-pause.ts';
-import type { SummaryModel, SummaryWorld } from './summary-world.ts';
+import { type Prepared, prepare } from './prepare.ts';
+import type { ServicePause, SummaryModel, SummaryWorld } from './summary-context.ts';
 
 /** What became of a job, for those who watch. */
 export type JobEnd =
@@ -41,8 +39,10 @@ export interface Asking {
 
 /** Somebody who asks and does not say what came of it for so long has died. */
 const leaseUs = (answerTimeoutMs + 60_000) * 1000;
+
 /** An index that is behind is looked at again after this. */
 const indexWaitUs = 5_000_000;
+
 /** A service that tells of more than so many times the estimate is wrong, and would end the day's budget. */
 const tokensFactorMax = 10;
 
@@ -205,4 +205,92 @@ async function close(
     default:
       return { end: result.outcome, reason: result.error };
   }
+}
+
+/** Failures of its own that a job may have. */
+const attemptsMax = 3;
+
+/** A digest waits from the end of its window on. */
+function waitsSinceUs({ requestedAtUs, scope }: SummaryJob): number {
+  return Math.max(requestedAtUs, scope?.untilUs ?? 0);
+}
+
+/** Pauses the worker where the fault is not the job's own. */
+function afterFault(
+  fault: InferenceFault,
+  job: SummaryJob,
+  template: string,
+  { world, pause }: { world: SummaryWorld; pause: ServicePause },
+): SummaryOutcome {
+  const { kind, message: error, retryAfterMs } = fault;
+  const postponed = { outcome: 'postponed', error, counts: false, template } as const;
+  const nowUs = world.nowUs();
+  if (kind === 'cancelled') return { ...postponed, nextTryAtUs: nowUs };
+  const scope = faultScope(kind);
+  if (scope === 'job') {
+    // It answered, be it with nothing.
+    pause.noteAnswer();
+    return afterOwnFailure(job, error, template, world);
+  }
+  const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
+  world.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
+  if (scope === 'settings' || kind === 'rate_limited' || pause.isAsked()) {
+    return { ...postponed, nextTryAtUs: pausedUntilUs };
+  }
+  // A job that makes the service fail steps back, further each time, behind those that do not.
+  const waitedUs = nowUs - waitsSinceUs(job);
+  const stepUs = Math.min(Math.max(waitedUs / 4, 60_000_000), 6 * 3_600_000_000);
+  return { ...postponed, nextTryAtUs: Math.max(pausedUntilUs, nowUs + Math.round(stepUs)) };
+}
+
+/** An answer that cannot be used: asked for again, a few times, at growing intervals. */
+function afterOwnFailure(
+  { attempts }: SummaryJob,
+  error: string,
+  template: string,
+  { nowUs, random }: SummaryWorld,
+): SummaryOutcome {
+  if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
+  const waitUs = jittered(60_000_000 * 2 ** attempts, random);
+  const nextTryAtUs = nowUs() + Math.round(waitUs);
+  return { outcome: 'postponed', error, nextTryAtUs, counts: true, template };
+}
+
+/** `first`, or, once an answer to it was doubted, the one that says what about it was wrong. */
+export function nextRequest(job: NewSummaryJob | SummaryJob, first: ChatRequest): ChatRequest {
+  const doubted = 'doubted' in job ? job.doubted : null;
+  return doubted === null ? first : repeatRequest(first, doubted);
+}
+
+type Subject = Pick<SummaryJob, 'kind' | 'subject'>;
+
+/** The digest of subject, model and messages: all that an answer depends on. */
+export function requestKey({ kind, subject }: Subject, request: ChatRequest): Uint8Array {
+  return digest([kind, subject, request.model, request.messages]);
+}
+
+/** The key of a template that stands for itself, as no model is configured. */
+function templateKey({ kind, subject }: Subject, template: string): Uint8Array {
+  return digest([kind, subject, null, template]);
+}
+
+function digest(parts: readonly unknown[]): Uint8Array {
+  return hash('sha256', JSON.stringify(parts), 'buffer');
+}
+
+/** A digest needs all that was received in its window. */
+async function isIndexed(
+  { position, scope }: Pick<SummaryJob, 'position' | 'scope'>,
+  { products, notifications }: Pick<SummaryWorld, 'products' | 'notifications'>,
+): Promise<boolean> {
+  const indexed = await products.indexedPosition();
+  if (position !== null && position <= indexed) return true;
+  if (indexed >= (await notifications.lastPosition())) return true;
+  if (scope === null) return false;
+  const { fromUs: sinceUs, untilUs } = scope;
+  const window = { time: 'received', sinceUs, untilUs } as const;
+  for await (const last of notifications.find({ ...window, order: 'newest', limit: 1 })) {
+    return last.position <= indexed;
+  }
+  return true;
 }

@@ -2,18 +2,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
-import { collectJobs, createDropNotice } from './collect-jobs.ts';
-import type { RuleOf } from './compiled-rule.ts';
-import { createServicePause } from './service-pause.ts';
-import type { SummaryWorld } from './summary-world.ts';
-import { workDue } from './work-due.ts';
+import type { SummaryJob } from '../../domain/summaries.ts';
+import { collectJobs, createDropNotice, type RuleOf } from './collect-jobs.ts';
+import { type Asking, doJob, type Held, type JobEnd } from './do-job.ts';
+import { createServicePause, type SummaryWorld } from './summary-context.ts';
 
 /** How often the log and the jobs are looked at. */
 const pollMs = 1_000;
+
 /** After a round that has left some, while little comes in: 500 notifications a second. */
 const moreMs = 100;
+
 /** A burst of the catalogue brings as many a second (facts, catalogue 7): then intake comes first. */
 const burstPerSecond = 50;
+
 /** After a failure: the disk may be full, or the index being rebuilt. */
 const retryMs = 10_000;
 
@@ -90,5 +92,75 @@ async function repeat(
       waitMs = retryMs;
     }
     await delay(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Requests at a time. */
+const concurrency = 2;
+
+/** Jobs that are looked up at once. */
+const batchMax = 16;
+
+/** Called after each job, and waited for. */
+export type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
+
+/**
+ * Why the work ended: nothing more is due, or until when there is nothing to be done. `isAsked`: the service itself
+ * asked for a pause of this length.
+ */
+export type WorkEnd =
+  | { end: 'nothing due' | 'stopped' }
+  | { end: 'service'; untilUs: number; isAsked: boolean; reason: string }
+  | Held;
+
+/**
+ * Resolves when no job is due, when the budget is spent, the index is behind or the service needs a pause,
+ * and soon after the signal is aborted. `ids`: only these jobs; `limit`: so many ends of jobs. Rejects where
+ * the store cannot be written.
+ */
+export async function workDue(
+  asking: Asking,
+  options: {
+    ids?: readonly number[] | undefined;
+    limit?: number | undefined;
+    onEnd?: OnJobEnd | undefined;
+  } = {},
+): Promise<WorkEnd> {
+  const { world, pause, signal } = asking;
+  const { ids, onEnd } = options;
+  let left = options.limit ?? Number.POSITIVE_INFINITY;
+  let reason = '';
+  let held: Held | null = null;
+  const stop = (): WorkEnd | null => {
+    const nowUs = world.nowUs();
+    if (signal.aborted || left <= 0) return { end: 'stopped' };
+    if (held !== null && held.untilUs > nowUs) return held;
+    const untilUs = pause.untilUs();
+    if (untilUs <= nowUs) return null;
+    return { end: 'service', untilUs, isAsked: pause.isAsked(), reason };
+  };
+  for (;;) {
+    const ended = stop();
+    if (ended !== null) return ended;
+    const limit = Math.min(left, pause.isProbing() ? 1 : batchMax);
+    const named = ids === undefined ? {} : { ids };
+    const jobs = await world.summaries.due({ nowUs: world.nowUs(), limit, ...named });
+    if (jobs.length === 0) return { end: 'nothing due' };
+    const queue = jobs.values();
+    const work = async () => {
+      for (const job of queue) {
+        if (stop() !== null) return;
+        const end = await doJob(job, asking);
+        left -= 1;
+        if ('reason' in end) reason = end.reason;
+        if ('untilUs' in end) held = end;
+        await onEnd?.(job, end);
+      }
+    };
+    // All are waited for, so that none goes on behind a failure of another.
+    const settled = await Promise.allSettled(Array.from({ length: concurrency }, work));
+    for (const one of settled) {
+      if (one.status === 'rejected' && one.reason !== signal.reason) throw one.reason;
+    }
   }
 }

@@ -1,5 +1,5 @@
 /** One look at the certificate: renews it when it is due, and keeps account of what came of it. */
-import type { TakeLock } from '../../domain/administration.ts';
+import type { TakeLock } from '../../domain/account.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { type OwnCertificate, ownCertificate, type SavedCertificate } from './acme-folder.ts';
 import { AcmeProblem, isProofProblem } from './acme-problem.ts';

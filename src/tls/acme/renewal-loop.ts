@@ -1,7 +1,7 @@
 /** Looks after the certificate of a running receiver: gets the first one, renews it, swaps it in. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { TakeLock } from '../../domain/administration.ts';
+import type { TakeLock } from '../../domain/account.ts';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { OwnCertificate } from './acme-folder.ts';

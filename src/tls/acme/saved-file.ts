@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises';
 import type { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
-import { jsonOf } from '../../domain/json-of.ts';
-import { readOwnerOnly, writeOwnerOnly } from '../../domain/owner-only-file.ts';
+import { jsonOf } from '../../domain/text.ts';
+import { readOwnerOnly, writeOwnerOnly } from '../../host/files.ts';
 
 /**
  * What a file holds; null without one. Rejects with `configuration` for one that others may read or

@@ -1,6 +1,6 @@
 /** The doctor's look at the account: token, catalogue, limits. */
 import { describe, expect, it } from 'vitest';
-import { checkCatalogue, checkLimits, checkToken } from '../../../src/admin/doctor/account.ts';
+import { checkCatalogue, checkLimits, checkToken } from '../../../src/admin/account-checks.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { listedSubscription } from './subscription-samples.ts';

@@ -1,7 +1,7 @@
 /** The doctor's look at the clock, against services on loopback. */
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { checkClock } from '../../../src/admin/doctor/clock.ts';
+import { checkClock } from '../../../src/admin/account-checks.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { listening } from '../endpoint/tls-endpoint.ts';
 

@@ -1,9 +1,12 @@
 /** The doctor's look at the endpoint itself: port, certificate, who is let in. */
 import { describe, expect, it } from 'vitest';
-import { checkCertificate } from '../../../src/admin/doctor/certificate.ts';
-import { checkLogin, checkLoginRequired } from '../../../src/admin/doctor/endpoint-login.ts';
-import { checkPort } from '../../../src/admin/doctor/port.ts';
-import { createEndpointProbe } from '../../../src/admin/endpoint/endpoint-probe.ts';
+import {
+  checkCertificate,
+  checkLogin,
+  checkLoginRequired,
+  checkPort,
+} from '../../../src/admin/endpoint-checks.ts';
+import { createEndpointProbe } from '../../../src/admin/endpoint-probe.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import {

@@ -1,7 +1,12 @@
 /** The doctor's look at the public URL: form, name, addresses. */
 import { describe, expect, it } from 'vitest';
-import { checkAddresses, checkName, checkPublicUrl } from '../../../src/admin/doctor/public-url.ts';
-import { type ResolvedName, resolveName } from '../../../src/admin/doctor/resolve-name.ts';
+import {
+  checkAddresses,
+  checkName,
+  checkPublicUrl,
+  type ResolvedName,
+  resolveName,
+} from '../../../src/admin/endpoint-checks.ts';
 
 describe('the public URL', () => {
   it.each([

@@ -1,6 +1,6 @@
 /** A subscription as the catalogue lists it, and the registration that belongs to it. */
-import type { CatalogueSubscription } from '../../../src/admin/service/catalogue-subscription.ts';
-import type { Registration } from '../../../src/domain/administration.ts';
+import type { CatalogueSubscription } from '../../../src/admin/subscription-client.ts';
+import type { Registration } from '../../../src/domain/account.ts';
 
 export const dayUs = 86_400_000_000;
 export const nowUs = Date.UTC(2026, 4, 1, 12) * 1000;

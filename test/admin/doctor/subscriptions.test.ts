@@ -1,10 +1,7 @@
 /** The doctor's look at our subscriptions: state against wanted, time left, what delivers elsewhere. */
 import { describe, expect, it } from 'vitest';
-import {
-  checkSubscriptions,
-  type SubscriptionsInput,
-} from '../../../src/admin/doctor/subscriptions.ts';
-import { digestCredentials } from '../../../src/admin/plan/credentials-digest.ts';
+import { checkSubscriptions, type SubscriptionsInput } from '../../../src/admin/account-checks.ts';
+import { digestCredentials } from '../../../src/admin/plan-context.ts';
 import {
   dayUs,
   listedSubscription,

@@ -1,6 +1,6 @@
 /** The doctor's comparison of the name's addresses with this machine's. */
 import { describe, expect, it } from 'vitest';
-import { checkThisHost } from '../../../src/admin/doctor/this-host.ts';
+import { checkThisHost } from '../../../src/admin/endpoint-checks.ts';
 
 const loopback = ['127.0.0.1', '::1'];
 const look = (addresses: string[], localAddresses: string[]) =>

@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { createEndpointProbe } from '../../../src/admin/endpoint/endpoint-probe.ts';
+import { createEndpointProbe } from '../../../src/admin/endpoint-probe.ts';
 import {
   createCertificateAuthority,
   createSelfSigned,

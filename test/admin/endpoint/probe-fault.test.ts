@@ -1,6 +1,6 @@
 /** Failures of a probe that no server on loopback can bring about. */
 import { describe, expect, it } from 'vitest';
-import { faultOf, type ProbeStage } from '../../../src/admin/endpoint/probe-fault.ts';
+import { faultOf, type ProbeStage } from '../../../src/admin/probe-fault.ts';
 
 function failure(code: string): Error {
   return Object.assign(new Error('Authorization: Basic c2VjcmV0'), { code });

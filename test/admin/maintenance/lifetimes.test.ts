@@ -1,6 +1,6 @@
 /** When the catalogue will pause and delete a subscription, reckoned from what is known. */
 import { describe, expect, it } from 'vitest';
-import { lifetimeOf } from '../../../src/admin/maintenance/lifetimes.ts';
+import { lifetimeOf } from '../../../src/admin/review.ts';
 import { dayUs, held, registrationOf, startUs } from '../plan/plan-samples.ts';
 
 type Known = Parameters<typeof lifetimeOf>[0];

@@ -1,6 +1,6 @@
 /** One round of maintenance: what the service did by itself is undone, for each that can be. */
 import { describe, expect, it } from 'vitest';
-import { maintain } from '../../../src/admin/maintenance/maintain.ts';
+import { maintain } from '../../../src/admin/maintain.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 import {
   dayUs,

@@ -1,6 +1,6 @@
 /** Rounds of maintenance as tests ask for them. */
 import { onTestFinished } from 'vitest';
-import { type MaintenanceOptions, maintain } from '../../../src/admin/maintenance/maintain.ts';
+import { type MaintenanceOptions, maintain } from '../../../src/admin/maintain.ts';
 import type { Cut } from '../plan/cut-calls.ts';
 import { dayUs, held, registrationOf, startUs } from '../plan/plan-samples.ts';
 import { openPlanWorld, type PlanWorld, type Situation } from '../plan/plan-world.ts';

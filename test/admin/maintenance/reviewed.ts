@@ -1,6 +1,6 @@
 /** A review of one subscription as tests ask for it: what is not named is as it should be. */
-import { type ReviewInput, review } from '../../../src/admin/maintenance/review.ts';
-import type { Registration } from '../../../src/domain/administration.ts';
+import { type ReviewInput, review } from '../../../src/admin/review.ts';
+import type { Registration } from '../../../src/domain/account.ts';
 import type { Held } from '../plan/fake-catalogue.ts';
 import { held, publicUrl, registrationOf, startUs } from '../plan/plan-samples.ts';
 

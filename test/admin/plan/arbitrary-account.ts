@@ -1,6 +1,6 @@
 /** Accounts, registrations and wishes at random, within the account's limits, for property tests. */
 import fc from 'fast-check';
-import type { Registration } from '../../../src/domain/administration.ts';
+import type { Registration } from '../../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../../src/domain/subscription.ts';
 import type { Held } from './fake-catalogue.ts';
 import {

@@ -1,7 +1,7 @@
 /** A creation whose answer is lost on the way makes one subscription, and not two. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createOnce } from '../../../src/admin/plan/create-once.ts';
-import type { SubscriptionClient } from '../../../src/admin/service/subscription-client.ts';
+import { createOnce } from '../../../src/admin/apply-plan.ts';
+import type { SubscriptionClient } from '../../../src/admin/subscription-client.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { expectSettled } from './expect-settled.ts';
 import { digest, held, otherFilter, stranger, wanted } from './plan-samples.ts';

@@ -1,7 +1,7 @@
 /** Digests of credentials: they tell equal ones from others, and nothing else. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestCredentials, isDigestOf } from '../../../src/admin/plan/credentials-digest.ts';
+import { digestCredentials, isDigestOf } from '../../../src/admin/plan-context.ts';
 
 const pair = { username: 'catalogue', password: 'a long password, ü : %' };
 const digest = digestCredentials(pair, 'salt');

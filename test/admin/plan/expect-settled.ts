@@ -1,6 +1,6 @@
 /** What must hold after a plan was applied, however often it was cut on the way. */
 import { expect } from 'vitest';
-import type { Gap } from '../../../src/domain/administration.ts';
+import type { Gap } from '../../../src/domain/account.ts';
 import {
   type DesiredSubscription,
   endpointOf,

@@ -3,14 +3,14 @@
  * can be edited and what not, and what 60 and 365 days do.
  */
 
-import type { AccountLimits } from '../../../src/admin/plan/fit-plan.ts';
-import type { CatalogueSubscription } from '../../../src/admin/service/catalogue-subscription.ts';
+import type { AccountLimits } from '../../../src/admin/fit-plan.ts';
 import type {
+  CatalogueSubscription,
   EndpointCredentials,
   NewSubscription,
   SubscriptionClient,
   SubscriptionEdit,
-} from '../../../src/admin/service/subscription-client.ts';
+} from '../../../src/admin/subscription-client.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 
 const dayUs = 86_400_000_000;

@@ -1,6 +1,6 @@
 /** The account's side of the store by its own statements, in memory: for tests of a thousand rounds. */
 import Sqlite from 'better-sqlite3';
-import type { Administration } from '../../../src/domain/administration.ts';
+import type { Administration } from '../../../src/domain/account.ts';
 import {
   deliveryMarks,
   gaps,

@@ -1,6 +1,6 @@
 /** Which subscriptions of an account count as ours. */
 import { describe, expect, it } from 'vitest';
-import { sortAccount } from '../../../src/admin/plan/ownership.ts';
+import { sortAccount } from '../../../src/admin/plan.ts';
 import type { Held } from './fake-catalogue.ts';
 import { earlierUrl, held, publicUrl, pull, registrationOf, stranger } from './plan-samples.ts';
 

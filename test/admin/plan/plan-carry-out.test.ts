@@ -2,13 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ProbeReport } from '../../../src/admin/endpoint/endpoint-probe.ts';
 import {
   type AccountWorld,
   carryOut,
   type PlanOptions,
   preparePlan,
-} from '../../../src/admin/plan/carry-out-plan.ts';
+} from '../../../src/admin/carry-out-plan.ts';
+import type { ProbeReport } from '../../../src/admin/endpoint-probe.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import {
   credentials,

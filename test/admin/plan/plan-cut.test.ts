@@ -1,6 +1,6 @@
 /** Registration cut at every single call, before and after its effect: run again, it ends the same. */
 import { describe, expect, it } from 'vitest';
-import { maintain } from '../../../src/admin/maintenance/maintain.ts';
+import { maintain } from '../../../src/admin/maintain.ts';
 import type { Cut } from './cut-calls.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
 import { dayUs, minuteUs } from './plan-samples.ts';

@@ -1,7 +1,7 @@
 /** Subscriptions as the catalogue holds them, as the store remembers them, and as they are wanted. */
-import { digestCredentials } from '../../../src/admin/plan/credentials-digest.ts';
-import type { EndpointCredentials } from '../../../src/admin/service/subscription-client.ts';
-import type { Registration } from '../../../src/domain/administration.ts';
+import { digestCredentials } from '../../../src/admin/plan-context.ts';
+import type { EndpointCredentials } from '../../../src/admin/subscription-client.ts';
+import type { Registration } from '../../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../../src/domain/subscription.ts';
 import type { Held } from './fake-catalogue.ts';
 

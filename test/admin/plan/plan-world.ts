@@ -1,9 +1,9 @@
 /** An account, a store and a clock for tests of plans; every moment between two calls is kept. */
-import { applyStep } from '../../../src/admin/plan/apply-plan.ts';
-import type { AccountWorld } from '../../../src/admin/plan/carry-out-plan.ts';
-import { type AccountLimits, fitPlan } from '../../../src/admin/plan/fit-plan.ts';
-import { makePlan, type Plan } from '../../../src/admin/plan/plan.ts';
-import type { Administration, NewGap, Registration } from '../../../src/domain/administration.ts';
+import { applyStep } from '../../../src/admin/apply-plan.ts';
+import type { AccountWorld } from '../../../src/admin/carry-out-plan.ts';
+import { type AccountLimits, fitPlan } from '../../../src/admin/fit-plan.ts';
+import { makePlan, type Plan } from '../../../src/admin/plan.ts';
+import type { Administration, NewGap, Registration } from '../../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../../src/domain/subscription.ts';
 import { type Cut, cutCalls } from './cut-calls.ts';
 import { createFakeCatalogue, type FakeCatalogue, type Held } from './fake-catalogue.ts';

@@ -1,6 +1,6 @@
 /** The steps from an account to what is wanted, one situation at a time. */
 import { describe, expect, it } from 'vitest';
-import { makePlan, type PlanInput } from '../../../src/admin/plan/plan.ts';
+import { makePlan, type PlanInput } from '../../../src/admin/plan.ts';
 import {
   digest,
   earlierUrl,

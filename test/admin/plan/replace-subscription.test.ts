@@ -1,6 +1,6 @@
 /** How a subscription is replaced: in which order, with which gap, and what a refusal leaves. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { maintain } from '../../../src/admin/maintenance/maintain.ts';
+import { maintain } from '../../../src/admin/maintain.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
 import {

@@ -1,9 +1,9 @@
 /** What is compared by itself, and when. */
 import { expect, it } from 'vitest';
-import { type DueOptions, dueTasks } from '../../../src/admin/reconcile/due-windows.ts';
-import type { ReconcileTask } from '../../../src/admin/reconcile/reconcile.ts';
-import type { Gap } from '../../../src/domain/administration.ts';
-import type { Definition, HourCoverage } from '../../../src/domain/completeness.ts';
+import type { Gap } from '../../../src/domain/account.ts';
+import type { Definition, HourCoverage } from '../../../src/domain/coverage.ts';
+import { type DueOptions, dueTasks } from '../../../src/reconcile/due-windows.ts';
+import type { ReconcileTask } from '../../../src/reconcile/reconcile.ts';
 import { hour, minute, settlingUs, t0 } from './reconcile-world.ts';
 
 const day = 24 * hour;

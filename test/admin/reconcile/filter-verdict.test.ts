@@ -1,7 +1,7 @@
 /** What a filter says of a record that lacks parts: only what holds whatever these would have said. */
 import { expect, it } from 'vitest';
-import { compileVerdict } from '../../../src/admin/reconcile/filter-verdict.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
+import { compileVerdict } from '../../../src/reconcile/catalogue-listing.ts';
 
 const cloudy =
   "Attributes/OData.CSC.DoubleAttribute/any(a:a/Name eq 'cloudCover' and a/OData.CSC.DoubleAttribute/Value gt 50)";

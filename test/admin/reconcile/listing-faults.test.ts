@@ -1,7 +1,7 @@
 /** The listing against a catalogue that is slow, broken, overloaded, or wants a login; and its manners. */
 
 import { describe, expect, it } from 'vitest';
-import type { AccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import type { AccessTokens } from '../../../src/domain/account.ts';
 import { errorText } from '../../../src/domain/app-error.ts';
 import { wholeTextOf } from '../../config/environment.ts';
 import type { Answer } from '../../http/answering-server.ts';

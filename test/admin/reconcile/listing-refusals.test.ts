@@ -1,7 +1,7 @@
 /** The listing where somebody says no with 403: the catalogue, for want of a login or a right, or a firewall. */
 
 import { expect, it } from 'vitest';
-import type { AccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import type { AccessTokens } from '../../../src/domain/account.ts';
 import { errorText } from '../../../src/domain/app-error.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-world.ts';

@@ -1,6 +1,6 @@
 /** Walks whose catalogue counts more than it shows: it is ill, or products have left its list meanwhile. */
 import { describe, expect, it } from 'vitest';
-import type { ListingPage } from '../../../src/admin/reconcile/product-listing.ts';
+import type { ListingPage } from '../../../src/reconcile/tasks.ts';
 import {
   listingOf,
   numbersIn,

@@ -1,6 +1,6 @@
 /** What the listing tells of a catalogue that fails, while it tries again, and when it gives up. */
 import { describe, expect, it } from 'vitest';
-import type { ListingTrouble } from '../../../src/admin/reconcile/page-requests.ts';
+import type { ListingTrouble } from '../../../src/reconcile/page-requests.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import { listingOf, startCatalogue, walked } from './listing-world.ts';
 

@@ -1,8 +1,8 @@
 /** The walk through the catalogue's lists: nothing is lost, whatever changes meanwhile. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ListingPage } from '../../../src/admin/reconcile/product-listing.ts';
 import { isAppError } from '../../../src/domain/app-error.ts';
+import type { ListingPage } from '../../../src/reconcile/tasks.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import {
   type CatalogueRecord,

@@ -1,16 +1,17 @@
 /** A catalogue of a few records on loopback that may change while it is read, and a walk through it. */
-import {
-  type CatalogueListingOptions,
-  createCatalogueListing,
-} from '../../../src/admin/reconcile/catalogue-listing.ts';
-import type { ListingPage, ListingQuery } from '../../../src/admin/reconcile/product-listing.ts';
-import { formatDateUs } from '../../../src/domain/notification-date.ts';
+
+import { formatDateUs } from '../../../src/domain/dates.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { listAnswer } from '../../../src/filter/odata/answer.ts';
 import { nextLink } from '../../../src/filter/odata/next-link.ts';
 import { readQueryOptions } from '../../../src/filter/odata/query-options.ts';
 import { refusalBody } from '../../../src/filter/odata/refusal.ts';
 import { productView } from '../../../src/filter/product-view.ts';
+import {
+  type CatalogueListingOptions,
+  createCatalogueListing,
+} from '../../../src/reconcile/catalogue-listing.ts';
+import type { ListingPage, ListingQuery } from '../../../src/reconcile/tasks.ts';
 import { type Answer, startServer } from '../../http/answering-server.ts';
 
 export const startUs = Date.UTC(2025, 5, 1) * 1000;

@@ -1,7 +1,7 @@
 /** What is to be compared in a window, by the definitions that held. */
 import { expect, it } from 'vitest';
-import { tasksOf } from '../../../src/admin/reconcile/plan-tasks.ts';
-import type { Definition } from '../../../src/domain/completeness.ts';
+import type { Definition } from '../../../src/domain/coverage.ts';
+import { tasksOf } from '../../../src/reconcile/tasks.ts';
 import { hour, minute, t0 } from './reconcile-world.ts';
 
 const definition = (

@@ -1,8 +1,8 @@
 /** A comparison may be cut at any moment, and pushes may come at any: the end is the same. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { ReconcileTask } from '../../../src/admin/reconcile/reconcile.ts';
 import { sumCounts } from '../../../src/domain/coverage-report.ts';
+import type { ReconcileTask } from '../../../src/reconcile/reconcile.ts';
 import {
   type CatalogueProduct,
   openReconcileWorld,

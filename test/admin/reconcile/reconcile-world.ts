@@ -1,17 +1,17 @@
 /** A catalogue in memory, and a real store and index to compare it with. */
 import { onTestFinished } from 'vitest';
-import type { ListedEvent, ProductListing } from '../../../src/admin/reconcile/product-listing.ts';
+import type { HourCoverage } from '../../../src/domain/coverage.ts';
+import { formatDateUs } from '../../../src/domain/dates.ts';
+import type { NotificationRow } from '../../../src/domain/ports.ts';
+import type { SubscriptionEvent } from '../../../src/domain/subscription.ts';
 import {
   type ReconcileOptions,
   type ReconcileTask,
   type ReconcileWorld,
   reconcile,
   type TaskReport,
-} from '../../../src/admin/reconcile/reconcile.ts';
-import type { HourCoverage } from '../../../src/domain/completeness.ts';
-import { formatDateUs } from '../../../src/domain/notification-date.ts';
-import type { NotificationRow } from '../../../src/domain/ports.ts';
-import type { SubscriptionEvent } from '../../../src/domain/subscription.ts';
+} from '../../../src/reconcile/reconcile.ts';
+import type { ListedEvent, ProductListing } from '../../../src/reconcile/tasks.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import type { Store } from '../../../src/store/store.ts';

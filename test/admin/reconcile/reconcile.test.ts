@@ -1,9 +1,9 @@
 /** A comparison as a whole: what it writes, lists and tells. */
 import { expect, it } from 'vitest';
-import type { ReconcileProgress } from '../../../src/admin/reconcile/reconcile.ts';
-import type { FoundMissing } from '../../../src/admin/reconcile/reconcile-task.ts';
-import { formatDateUs } from '../../../src/domain/notification-date.ts';
-import { readNotifications } from '../../../src/domain/read-notifications.ts';
+import { formatDateUs } from '../../../src/domain/dates.ts';
+import { readNotifications } from '../../../src/domain/notification.ts';
+import type { ReconcileProgress } from '../../../src/reconcile/reconcile.ts';
+import type { FoundMissing } from '../../../src/reconcile/tasks.ts';
 import { hour, openReconcileWorld, recordOf, t0, task } from './reconcile-world.ts';
 
 const firstHours = [0, 180] as const;

@@ -1,7 +1,7 @@
 /** Answers that are made to hurt: whatever the catalogue sends, nothing but an AppError comes of it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createIdentityProvider } from '../../../src/admin/session/identity-provider.ts';
+import { createIdentityProvider } from '../../../src/admin/identity-provider.ts';
 import { errorText, isAppError } from '../../../src/domain/app-error.ts';
 import { type Answer, startServer } from '../../http/answering-server.ts';
 import { errorOf, id, shown, startStandIn, wanted } from './catalogue-stand-in.ts';

@@ -1,7 +1,7 @@
 /** What the subscription API's client makes of each answer. */
 
 import { describe, expect, it } from 'vitest';
-import { createSubscriptionClient } from '../../../src/admin/service/subscription-client.ts';
+import { createSubscriptionClient } from '../../../src/admin/subscription-client.ts';
 import { errorText } from '../../../src/domain/app-error.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import type { Answer } from '../../http/answering-server.ts';

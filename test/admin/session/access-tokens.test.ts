@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { TakeLock } from '../../../src/domain/administration.ts';
+import type { TakeLock } from '../../../src/domain/account.ts';
 import { AppError, errorText } from '../../../src/domain/app-error.ts';
 import { createTakeLock } from '../../../src/store/process-lock.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

@@ -2,13 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import {
-  type AccessTokens,
-  type AccessTokensOptions,
-  createAccessTokens,
-} from '../../../src/admin/session/access-tokens.ts';
-import { sessionFileName } from '../../../src/admin/session/session-file.ts';
-import type { PasswordAccount } from '../../../src/domain/account.ts';
+import type { AccessTokens, PasswordAccount } from '../../../src/domain/account.ts';
+import { type AccessTokensOptions, createAccessTokens } from '../../../src/admin/access-tokens.ts';
+import { sessionFileName } from '../../../src/admin/identity-provider.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../../src/sandbox/services/service-settings.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createIdentityProvider } from '../../../src/admin/session/identity-provider.ts';
+import { createIdentityProvider } from '../../../src/admin/identity-provider.ts';
 import { type Answer, startServer } from '../../http/answering-server.ts';
 
 const granted = {

@@ -2,7 +2,7 @@
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createIdentityProvider } from '../../../src/admin/session/identity-provider.ts';
+import { createIdentityProvider } from '../../../src/admin/identity-provider.ts';
 import { type AppError, errorText } from '../../../src/domain/app-error.ts';
 import { createSelfSigned } from '../../../src/sandbox/certificate-authority.ts';
 import { wholeTextOf } from '../../config/environment.ts';

@@ -1,6 +1,6 @@
 /** One-time codes: from six digits or a secret, each window's code once. */
 import { describe, expect, it } from 'vitest';
-import { isCode, oneTimeCode } from '../../../src/admin/session/one-time-code.ts';
+import { isCode, oneTimeCode } from '../../../src/admin/identity-provider.ts';
 import { AppError, errorText } from '../../../src/domain/app-error.ts';
 import { wholeTextOf } from '../../config/environment.ts';
 import { startAccount, startMs } from './account.ts';

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createAccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import { createAccessTokens } from '../../../src/admin/access-tokens.ts';
 import { errorText } from '../../../src/domain/app-error.ts';
 import { failureOf, fileOf, savedBy, startAccount } from './account.ts';
 

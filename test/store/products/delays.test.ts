@@ -1,7 +1,7 @@
 /** Delays from sensing to receipt are told as percentiles, by subscription. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDateUs } from '../../../src/domain/notification-date.ts';
+import { formatDateUs } from '../../../src/domain/dates.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
-import type { DoubtKind } from '../../../src/summary/check/doubt.ts';
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
+import type { DoubtKind } from '../../../src/summary/check/claim.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
 import { inventions } from './inventions.ts';
 import { naturalInventions } from './natural-inventions.ts';

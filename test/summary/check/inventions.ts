@@ -1,6 +1,6 @@
 /** Texts that are true but for one invention: its kind, and the words that are told as a doubt. */
-import type { DoubtKind } from '../../../src/summary/check/doubt.ts';
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
+import type { DoubtKind } from '../../../src/summary/check/claim.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 import { deleted, digest, optical, radar } from './sample-sheets.ts';
 
 export const inventions: readonly (readonly [DoubtKind, FactSheet, string, string])[] = [

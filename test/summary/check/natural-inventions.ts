@@ -1,6 +1,6 @@
 /** Inventions that look like the facts: the right value in the wrong place, limits, states, weather. */
-import type { DoubtKind } from '../../../src/summary/check/doubt.ts';
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
+import type { DoubtKind } from '../../../src/summary/check/claim.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 import { deleted, digest, offline, optical, radar, reprocessed } from './sample-sheets.ts';
 
 export const naturalInventions: readonly (readonly [DoubtKind, FactSheet, string, string])[] = [

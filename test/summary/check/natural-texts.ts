@@ -1,5 +1,5 @@
 /** True texts as models write them: participles first, adjectives of countries, short forms, limits, states. */
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 import { deleted, digest, offline, optical, radar, reprocessed } from './sample-sheets.ts';
 
 export const naturalTexts: readonly (readonly [FactSheet, string])[] = [

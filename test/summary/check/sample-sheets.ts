@@ -1,6 +1,6 @@
 /** Sheets of facts as `productSheet` and `digestSheet` make them, for the tests of the check. */
 import type { SummaryKind } from '../../../src/domain/summaries.ts';
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 
 function sheet(kind: SummaryKind, facts: Record<string, string>): FactSheet {
   return { kind, facts: Object.entries(facts).map(([label, text]) => ({ label, text })) };

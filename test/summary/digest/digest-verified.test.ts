@@ -4,11 +4,11 @@ import type { FoundProduct } from '../../../src/domain/products.ts';
 import type { DigestScope } from '../../../src/domain/summaries.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
-import type { DigestEvent } from '../../../src/summary/digest/digest-event.ts';
+import type { DigestEvent } from '../../../src/summary/digest/digest-facts.ts';
 import { digestSheet } from '../../../src/summary/digest/digest-sheet.ts';
 import { digestText } from '../../../src/summary/digest/digest-text.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
-import { placeOf } from '../../../src/summary/worker/place-of.ts';
+import { placeOf } from '../../../src/summary/worker/prepare.ts';
 import {
   foundProduct,
   indexed,

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestWindows } from '../../../src/domain/summaries.ts';
-import { windowAt, windowsIn } from '../../../src/summary/digest/digest-window.ts';
+import { windowAt, windowsIn } from '../../../src/summary/digest/digest-facts.ts';
 
 const us = (iso: string) => Date.parse(iso) * 1000;
 const iso = (atUs: number) => new Date(atUs / 1000).toISOString().slice(0, 16);

@@ -1,9 +1,12 @@
 /** Notifications with their products, made up, for the tests of digests. */
 import type { ProductRow } from '../../../src/domain/products.ts';
 import type { DigestScope } from '../../../src/domain/summaries.ts';
-import type { DigestEvent } from '../../../src/summary/digest/digest-event.ts';
-import { createDigestCount, type DigestFacts } from '../../../src/summary/digest/digest-facts.ts';
-import type { Place } from '../../../src/summary/places/place.ts';
+import {
+  createDigestCount,
+  type DigestEvent,
+  type DigestFacts,
+} from '../../../src/summary/digest/digest-facts.ts';
+import type { Place } from '../../../src/summary/places/globe.ts';
 
 export const minuteUs = 60_000_000;
 export const dayUs = 1440 * minuteUs;

@@ -1,7 +1,6 @@
 /** The middle of many values in bounded memory, and the most frequent of many names. */
 import { describe, expect, it } from 'vitest';
-import { createTally, standingOut } from '../../../src/summary/digest/tally.ts';
-import { createValueSample } from '../../../src/summary/digest/value-sample.ts';
+import { createTally, createValueSample, standingOut } from '../../../src/summary/digest/tally.ts';
 
 function rangeOf(values: readonly number[], keptMax: number) {
   const sample = createValueSample(keptMax);

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { parseDate } from '../../../src/domain/notification-date.ts';
+import { parseDate } from '../../../src/domain/dates.ts';
 import type { FoundProduct, ProductRow } from '../../../src/domain/products.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readName } from '../../../src/domain/naming/read-name.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
-import { isKnownName } from '../../../src/summary/facts/known-name.ts';
-import { sceneOf } from '../../../src/summary/facts/scene.ts';
+import { isKnownName } from '../../../src/summary/facts/product-facts.ts';
+import { sceneOf } from '../../../src/summary/facts/versions.ts';
 import { missing, recordedProducts } from './found-product.ts';
 
 const known = [

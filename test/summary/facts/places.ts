@@ -1,5 +1,5 @@
 /** Places made by hand. */
-import type { NearPlace, Place } from '../../../src/summary/places/place.ts';
+import type { NearPlace, Place } from '../../../src/summary/places/globe.ts';
 
 type Shares = Readonly<Record<string, number>>;
 

@@ -6,7 +6,7 @@ import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
 import { type ProductFacts, productFacts } from '../../../src/summary/facts/product-facts.ts';
 import { productSheet } from '../../../src/summary/facts/product-sheet.ts';
 import { productText } from '../../../src/summary/facts/product-text.ts';
-import type { Place } from '../../../src/summary/places/place.ts';
+import type { Place } from '../../../src/summary/places/globe.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
 import {
   attributes,

@@ -5,8 +5,8 @@ import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
 import { createDigestCount } from '../../../src/summary/digest/digest-facts.ts';
 import { digestSheet } from '../../../src/summary/digest/digest-sheet.ts';
 import { digestText } from '../../../src/summary/digest/digest-text.ts';
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
-import { chatRequest, systemPrompt } from '../../../src/summary/prompt/chat-prompt.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
+import { chatRequest, systemPrompt } from '../../../src/summary/prompt.ts';
 import { foundProduct, us } from '../facts/found-product.ts';
 import { hostileSamples } from './hostile-samples.ts';
 

@@ -7,12 +7,12 @@ import type { FoundProduct } from '../../../src/domain/products.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 import { productFacts } from '../../../src/summary/facts/product-facts.ts';
 import { productSheet } from '../../../src/summary/facts/product-sheet.ts';
 import { productText } from '../../../src/summary/facts/product-text.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
-import { chatRequest, systemPrompt } from '../../../src/summary/prompt/chat-prompt.ts';
+import { chatRequest, systemPrompt } from '../../../src/summary/prompt.ts';
 import { delivery, withStore } from '../../cli/filled-store.ts';
 import { type HostileSample, harmless, hostileSamples } from './hostile-samples.ts';
 

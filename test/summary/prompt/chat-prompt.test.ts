@@ -2,12 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { summaryKinds } from '../../../src/domain/summaries.ts';
-import type { FactSheet } from '../../../src/summary/facts/fact-sheet.ts';
-import {
-  chatRequest,
-  repeatRequest,
-  systemPrompt,
-} from '../../../src/summary/prompt/chat-prompt.ts';
+import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
+import { chatRequest, repeatRequest, systemPrompt } from '../../../src/summary/prompt.ts';
 
 const sheet: FactSheet = {
   kind: 'product',

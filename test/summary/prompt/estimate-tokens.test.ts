@@ -1,7 +1,6 @@
 /** The estimate of tokens is simple, and rather too high than too low. */
 import { expect, it } from 'vitest';
-import { chatRequest, repeatRequest } from '../../../src/summary/prompt/chat-prompt.ts';
-import { estimateTokens } from '../../../src/summary/prompt/estimate-tokens.ts';
+import { chatRequest, estimateTokens, repeatRequest } from '../../../src/summary/prompt.ts';
 import { digest, optical } from '../check/sample-sheets.ts';
 
 it('counts a third of the bytes, 8 a message, and the longest answer that is kept', () => {

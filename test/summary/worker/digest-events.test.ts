@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { NotificationRow } from '../../../src/domain/ports.ts';
 import type { FoundProduct } from '../../../src/domain/products.ts';
 import type { Places } from '../../../src/summary/places/places.ts';
-import { digestEvents } from '../../../src/summary/worker/digest-events.ts';
+import { digestEvents } from '../../../src/summary/worker/prepare.ts';
 import { day, midnightUs } from '../digest/sample-events.ts';
 import { foundProduct } from '../facts/found-product.ts';
 

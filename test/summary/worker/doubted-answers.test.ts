@@ -1,7 +1,6 @@
 /** Answers that state what the facts do not have: asked for once more, kept, and tried again by command. */
 import { describe, expect, it } from 'vitest';
-import type { ChatRequest } from '../../../src/summary/chat/chat-request.ts';
-import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
+import { type ChatRequest, InferenceFault } from '../../../src/summary/chat/inference-calls.ts';
 import {
   each,
   hourUs,

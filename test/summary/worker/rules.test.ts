@@ -1,6 +1,6 @@
 /** What the rules ask for, from the log to the texts. */
 import { describe, expect, it } from 'vitest';
-import type { SummaryRule } from '../../../src/domain/summary-rule.ts';
+import type { SummaryRule } from '../../../src/domain/summaries.ts';
 import { guid, type Sample } from '../../cli/product-samples.ts';
 import {
   dayUs,

@@ -1,9 +1,8 @@
 /** What the worker makes of a service that fails: what is asked, when, and what users see meanwhile. */
 import { describe, expect, it } from 'vitest';
-import type { ChatRequest } from '../../../src/summary/chat/chat-request.ts';
-import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
+import { type ChatRequest, InferenceFault } from '../../../src/summary/chat/inference-calls.ts';
 import { startSummaryWorker } from '../../../src/summary/worker/run-summaries.ts';
-import { createServicePause } from '../../../src/summary/worker/service-pause.ts';
+import { createServicePause } from '../../../src/summary/worker/summary-context.ts';
 import {
   clientOf,
   dayUs,

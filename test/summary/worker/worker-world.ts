@@ -1,7 +1,6 @@
 /** What summaries are made with, for tests: real files, the real index, the sandbox as service, a clock to set. */
 import { onTestFinished } from 'vitest';
-import type { SummaryBudget } from '../../../src/domain/summaries.ts';
-import type { SummaryRule } from '../../../src/domain/summary-rule.ts';
+import type { SummaryBudget, SummaryRule } from '../../../src/domain/summaries.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import { createTakeLock } from '../../../src/store/process-lock.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
@@ -9,11 +8,17 @@ import { openProducts } from '../../../src/store/products/products.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { type ChatClient, createChatClient } from '../../../src/summary/chat/chat-client.ts';
 import { lazyPlaces } from '../../../src/summary/places/places.ts';
-import { collectJobs, createDropNotice } from '../../../src/summary/worker/collect-jobs.ts';
-import { compileRules, type RuleOf } from '../../../src/summary/worker/compiled-rule.ts';
-import { createServicePause } from '../../../src/summary/worker/service-pause.ts';
-import type { SummaryWorld } from '../../../src/summary/worker/summary-world.ts';
-import { workDue } from '../../../src/summary/worker/work-due.ts';
+import {
+  collectJobs,
+  compileRules,
+  createDropNotice,
+  type RuleOf,
+} from '../../../src/summary/worker/collect-jobs.ts';
+import { workDue } from '../../../src/summary/worker/run-summaries.ts';
+import {
+  createServicePause,
+  type SummaryWorld,
+} from '../../../src/summary/worker/summary-context.ts';
 import { delivery } from '../../cli/filled-store.ts';
 import { guid, recordOf, type Sample } from '../../cli/product-samples.ts';
 import { collect } from '../../helpers/deliveries.ts';

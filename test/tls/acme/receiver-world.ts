@@ -5,7 +5,7 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { expect, onTestFinished, vi } from 'vitest';
-import { type RunningReceiver, serve } from '../../../src/cli/serve.ts';
+import { type RunningReceiver, serve } from '../../../src/cli/start/serve.ts';
 import type { Pebble } from '../../helpers/pebble.ts';
 import { credentials } from '../../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

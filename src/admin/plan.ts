@@ -1,0 +1,223 @@
+/** Compares what is wanted with what the account holds, and lists the steps from one to the other. */
+import type { Registration } from '../domain/account.ts';
+import {
+  type DesiredSubscription,
+  endpointOf,
+  nameInEndpoint,
+  sortedEvents,
+  subscriptionEvents,
+  type WantedStatus,
+} from '../domain/subscription.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
+
+/** What of a subscription has to be edited. */
+export interface PlannedEdit {
+  status?: WantedStatus;
+  endpoint?: string;
+  credentials?: true;
+}
+
+/**
+ * How a subscription is replaced, as its filter and events cannot be edited. `overlap`: the new one
+ * runs before the old one goes. `switch`: the new one is made paused, then the two change places
+ * within a moment. `delete-first`: there is no room for both.
+ */
+export type ReplacementWay = 'overlap' | 'switch' | 'delete-first';
+
+export type PlanStep =
+  | { kind: 'create'; desired: DesiredSubscription }
+  | { kind: 'adopt'; desired: DesiredSubscription; current: CatalogueSubscription }
+  | {
+      kind: 'edit';
+      desired: DesiredSubscription;
+      current: CatalogueSubscription;
+      edit: PlannedEdit;
+      /** It was not known to be ours by its Id. */
+      adopted: boolean;
+    }
+  | {
+      kind: 'replace';
+      desired: DesiredSubscription;
+      old: CatalogueSubscription[];
+      /** The new one, when it was made before and the replacement was cut short. */
+      ready: CatalogueSubscription | null;
+      differs: ('filter' | 'events')[];
+      way: ReplacementWay;
+    }
+  | { kind: 'delete'; name: string; current: CatalogueSubscription }
+  | { kind: 'forget'; name: string };
+
+export interface Plan {
+  /** In the order in which they are done. */
+  steps: PlanStep[];
+  /** Names for which there is nothing to do. */
+  unchanged: string[];
+  /** Names that are ours and no longer wanted; they stay, unless pruned. */
+  unwanted: string[];
+  strangers: CatalogueSubscription[];
+  /** The account before any step. */
+  counts: { running: number; total: number };
+}
+
+export interface PlanInput {
+  desired: readonly DesiredSubscription[];
+  listed: readonly CatalogueSubscription[];
+  registrations: readonly Registration[];
+  publicUrl: string;
+  movedFrom?: string | undefined;
+  /** Deletes what is ours and no longer wanted. */
+  prune: boolean;
+  /** True when the catalogue was last given the credentials that are wanted. */
+  hasCredentials: (registration: Registration) => boolean;
+}
+
+/** Makes the plan. Limits are looked at afterwards, by `fitPlan`, which also chooses the ways. */
+export function makePlan(input: PlanInput): Plan {
+  const { desired, listed, registrations, prune } = input;
+  const { ours, strangers } = sortAccount(listed, input);
+  const known = new Map(registrations.map((one) => [one.name, one]));
+  const steps: PlanStep[] = [];
+  const unchanged: string[] = [];
+  for (const one of desired) {
+    const planned = planOne(one, ours.get(one.name) ?? [], known.get(one.name), input);
+    steps.push(...planned);
+    if (planned.length === 0) unchanged.push(one.name);
+  }
+  const wanted = new Set(desired.map(({ name }) => name));
+  const unwanted = [...new Set([...ours.keys(), ...known.keys()])].filter(
+    (name) => !wanted.has(name),
+  );
+  for (const name of prune ? unwanted : []) {
+    for (const current of ours.get(name) ?? []) steps.push({ kind: 'delete', name, current });
+    if (known.has(name)) steps.push({ kind: 'forget', name });
+  }
+  const alive = listed.filter(({ status }) => status !== 'cancelled');
+  const running = alive.filter(({ status }) => status === 'running').length;
+  return { steps, unchanged, unwanted, strangers, counts: { running, total: alive.length } };
+}
+
+function planOne(
+  desired: DesiredSubscription,
+  candidates: readonly CatalogueSubscription[],
+  registration: Registration | undefined,
+  { publicUrl, hasCredentials }: PlanInput,
+): PlanStep[] {
+  const [current, ...rest] = bestFirst(desired, candidates, registration);
+  if (current === undefined) return [{ kind: 'create', desired }];
+  const differs = differencesOf(desired, current);
+  const way = 'overlap';
+  if (differs.length > 0) {
+    return [{ kind: 'replace', desired, old: [current, ...rest], ready: null, differs, way }];
+  }
+  const isTheOne = registration !== undefined && registration.subscriptionId === current.id;
+  const edit: PlannedEdit = {};
+  const endpoint = endpointOf(publicUrl, desired.name);
+  if (!isSameEndpoint(current.endpoint, endpoint)) edit.endpoint = endpoint;
+  // With which credentials one was made that is not remembered, nobody knows.
+  if (!isTheOne || !hasCredentials(registration)) edit.credentials = true;
+  if (current.status !== desired.status && rest.length === 0) edit.status = desired.status;
+  const adopted = !isTheOne;
+  const steps: PlanStep[] = [];
+  if (Object.keys(edit).length > 0) steps.push({ kind: 'edit', desired, current, edit, adopted });
+  if (rest.length > 0) {
+    const [first = current] = rest;
+    const differsFrom = differencesOf(desired, first);
+    steps.push({ kind: 'replace', desired, old: rest, ready: current, differs: differsFrom, way });
+  } else if (steps.length === 0 && !isRecorded(desired, current, registration)) {
+    steps.push({ kind: 'adopt', desired, current });
+  }
+  return steps;
+}
+
+/** The one that fits, and is remembered, and runs, and is oldest, stands first. */
+function bestFirst(
+  desired: DesiredSubscription,
+  candidates: readonly CatalogueSubscription[],
+  registration: Registration | undefined,
+): CatalogueSubscription[] {
+  const rank = (one: CatalogueSubscription) =>
+    (differencesOf(desired, one).length === 0 ? 0 : 4) +
+    (one.id === registration?.subscriptionId ? 0 : 2) +
+    (one.status === 'running' ? 0 : 1);
+  return candidates.toSorted(
+    (a, b) => rank(a) - rank(b) || (a.submittedAtUs ?? 0) - (b.submittedAtUs ?? 0),
+  );
+}
+
+/** What cannot be edited and is different. */
+export function differencesOf(
+  desired: { events: readonly string[]; filter: string },
+  current: { events: readonly string[]; filter: string },
+): ('filter' | 'events')[] {
+  const events = sortedEvents(desired.events).join() === sortedEvents(current.events).join();
+  const filter = desired.filter.trim() === current.filter.trim();
+  return [...(events ? [] : (['events'] as const)), ...(filter ? [] : (['filter'] as const))];
+}
+
+/** True when the store remembers exactly this, so that nothing has to be written. */
+function isRecorded(
+  { events, filter, status }: DesiredSubscription,
+  current: CatalogueSubscription,
+  registration: Registration | undefined,
+): boolean {
+  return (
+    registration !== undefined &&
+    registration.subscriptionId === current.id &&
+    !registration.unfinished &&
+    registration.status === status &&
+    differencesOf({ events, filter }, registration).length === 0
+  );
+}
+
+export function isSameEndpoint(one: string | null, other: string): boolean {
+  return one !== null && URL.parse(one)?.href === URL.parse(other)?.href;
+}
+
+interface SortedAccount {
+  /** Name -> ours, at least one each; more than one while a replacement is unfinished. */
+  ours: Map<string, CatalogueSubscription[]>;
+  strangers: CatalogueSubscription[];
+}
+
+/**
+ * Ours is a subscription whose Id is remembered, or whose endpoint is under our public URL, or under
+ * an earlier one that the user names. Cancelled ones are gone and left out.
+ */
+export function sortAccount(
+  listed: readonly CatalogueSubscription[],
+  known: {
+    publicUrl: string;
+    movedFrom?: string | undefined;
+    registrations: readonly Registration[];
+  },
+): SortedAccount {
+  const { publicUrl, movedFrom, registrations } = known;
+  const remembered = new Map(registrations.map((one) => [one.subscriptionId, one.name]));
+  const ours = new Map<string, CatalogueSubscription[]>();
+  const strangers: CatalogueSubscription[] = [];
+  for (const subscription of listed) {
+    const { id, endpoint, status } = subscription;
+    if (status === 'cancelled') continue;
+    const name =
+      remembered.get(id) ??
+      (endpoint === null ? null : nameInEndpoint(publicUrl, endpoint)) ??
+      (endpoint === null || movedFrom === undefined ? null : nameInEndpoint(movedFrom, endpoint));
+    if (name === null) strangers.push(subscription);
+    else ours.set(name, [...(ours.get(name) ?? []), subscription]);
+  }
+  return { ours, strangers };
+}
+
+/** What an account holds of ours, as if it had been wanted so: for a store that remembers nothing. */
+export function heldDesired(
+  listed: readonly CatalogueSubscription[],
+  publicUrl: string,
+): DesiredSubscription[] {
+  const { ours } = sortAccount(listed, { publicUrl, registrations: [] });
+  return [...ours].flatMap(([name, [first]]) => {
+    if (first === undefined) return [];
+    const events = subscriptionEvents.filter((event) => first.events.includes(event));
+    const status = first.status === 'paused' ? 'paused' : 'running';
+    return events.length === 0 ? [] : [{ name, events, filter: first.filter, status }];
+  });
+}

@@ -1,0 +1,157 @@
+/** Makes a backup, and remembers what came of it. */
+
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { credentialsFileName } from '../config/endpoint-credentials.ts';
+import { AppError, errorText, isAppError } from '../domain/app-error.ts';
+import type { BackupRun } from '../domain/backups.ts';
+import { formatDateUs } from '../domain/dates.ts';
+import { errorCodeOf } from '../domain/error-code.ts';
+import { readOwnerOnly } from '../host/files.ts';
+import type { KeptFile } from '../store/backups/backup-contents.ts';
+import type { BackupProgress } from '../store/backups/backup-messages.ts';
+import { type BackupOptions, type MadeBackup, makeBackup } from '../store/backups/make-backup.ts';
+import { acmeFolderName } from '../tls/acme/acme-folder.ts';
+import type { Io } from './io.ts';
+
+export interface RememberedBackup extends MadeBackup {
+  run: BackupRun;
+  /** Paths below the data directory. */
+  files: readonly string[];
+}
+
+type Options = Omit<BackupOptions, 'about' | 'files'> & {
+  /** Of earshot. */
+  version: string;
+  withSecrets: boolean;
+};
+
+/**
+ * Rejects as `makeBackup` does, and remembers that as well, but for what was asked wrongly, or ended by the user.
+ * `remember` must not reject.
+ */
+export async function makeRememberedBackup(
+  { version, withSecrets, ...options }: Options,
+  world: { nowUs: () => number; remember: (run: BackupRun) => Promise<void> },
+): Promise<RememberedBackup> {
+  const { file, place } = options;
+  const startedAtUs = world.nowUs();
+  const remembered = async (end: Pick<BackupRun, 'bytes' | 'lastPosition' | 'error'>) => {
+    const run: BackupRun = { file, startedAtUs, endedAtUs: world.nowUs(), ...end };
+    await world.remember(run);
+    return run;
+  };
+  try {
+    const files = withSecrets ? readKeptFiles(place.dataDir) : [];
+    const about = { madeAtUs: startedAtUs, version };
+    const made = await makeBackup({ ...options, about, files });
+    const { bytes, lastPosition } = made;
+    const run = await remembered({ bytes, lastPosition, error: null });
+    return { ...made, run, files: files.map(({ path }) => path) };
+  } catch (error) {
+    const isOurs = error instanceof AppError && error.code !== 'internal';
+    const isPassedOver = (['usage', 'conflict', 'cancelled'] as const).some((code) =>
+      isAppError(error, code),
+    );
+    const reason = isOurs ? errorText(error) : 'The program failed in a way it should not.';
+    if (!isPassedOver) await remembered({ bytes: null, lastPosition: null, error: reason });
+    throw error;
+  }
+}
+
+/** `earshot-20261121T120000Z.db`: by name is by time. */
+const ownName = /^earshot-\d{8}T\d{6}Z\.db$/;
+
+export function backupName(madeAtUs: number): string {
+  return `earshot-${compactTime(madeAtUs)}.db`;
+}
+
+/** Such as `20261121T120000Z`. */
+export function compactTime(us: number): string {
+  return `${formatDateUs(us).slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
+}
+
+/** Newest first. */
+function backupsIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => ownName.test(name))
+    .toSorted()
+    .toReversed();
+}
+
+/** Keeps a number of backups, `newest` among them whatever its name. Returns the names of those that it removed. */
+export function removeOldBackups(
+  folder: string,
+  { keep, newest }: { keep: number; newest: string },
+): string[] {
+  const old = backupsIn(folder)
+    .filter((name) => name !== newest)
+    .slice(keep - 1);
+  for (const name of old) rmSync(join(folder, name), { force: true });
+  return old;
+}
+
+const inAcmeFolder = new RegExp(`^${acmeFolderName}/[a-z0-9][a-z0-9-]*\\.json$`);
+
+/**
+ * The endpoint credentials, which the catalogue has; the certificate with its key and the accounts at authorities, which
+ * are limited there. The account's session is none of them: it ends within the hour, and a new login makes another.
+ */
+export function isKeptFile(path: string): boolean {
+  return path === credentialsFileName || inAcmeFolder.test(path);
+}
+
+/** Those that are there. Throws `configuration` for one that others may read, or that cannot be read. */
+function readKeptFiles(dataDir: string): KeptFile[] {
+  const paths = [
+    credentialsFileName,
+    ...namesIn(dataDir).map((name) => `${acmeFolderName}/${name}`),
+  ];
+  return paths.filter(isKeptFile).flatMap((path) => {
+    const text = readOwnerOnly(join(dataDir, path));
+    return text === null ? [] : [{ path, bytes: Buffer.from(text) }];
+  });
+}
+
+function namesIn(dataDir: string): string[] {
+  try {
+    return readdirSync(join(dataDir, acmeFolderName)).toSorted();
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+const rowsText = new Intl.NumberFormat('en');
+
+const words: Record<BackupProgress['phase'], string> = {
+  copying: 'Copying',
+  comparing: 'Comparing',
+  checking: 'Looking at the structure',
+  sealing: 'Sealing',
+  verifying: 'Verifying',
+};
+
+function textOf({ phase, done, total }: BackupProgress): string {
+  if (total !== null) return `${words[phase]}: ${Math.floor((done / total) * 100)} %`;
+  return done === 0 ? words[phase] : `${words[phase]}: ${rowsText.format(done)} rows`;
+}
+
+export function createBackupProgress({ stderr }: Pick<Io, 'stderr'>): {
+  show(progress: BackupProgress): void;
+  /** Takes the line away. */
+  done(): void;
+} {
+  let shown = '';
+  const write = (text: string) => {
+    if (stderr.isTTY !== true || text === shown) return;
+    stderr.write(`\r${text.padEnd(shown.length)}`);
+    shown = text;
+  };
+  return {
+    show: (progress) => write(textOf(progress)),
+    done: () => {
+      if (shown !== '') stderr.write(`\r${' '.repeat(shown.length)}\r`);
+    },
+  };
+}

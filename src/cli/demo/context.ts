@@ -1,0 +1,157 @@
+/** The demo's world: a receiver and a sandbox catalogue on loopback, in a temporary folder. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CompleteAccountConfig } from '../../config/config.ts';
+import { writeCredentialsFile } from '../../config/endpoint-credentials.ts';
+import { writeOwnerOnly } from '../../host/files.ts';
+import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
+import { newCredentials } from '../account.ts';
+import { type Closers, createClosers } from '../closers.ts';
+import type { Io } from '../io.ts';
+import { createLogger } from '../logger.ts';
+import { mergeEnvFile } from '../setup/env-file.ts';
+import { createTrialCertificate, trialSettings } from '../setup/trial.ts';
+import { startUptimeMarks } from '../start/marks.ts';
+import { type RunningReceiver, serve } from '../start/serve.ts';
+import { serveWatchdog } from '../start/watchdog.ts';
+import { startDemoSummaries } from './summaries.ts';
+
+export interface DemoWorld {
+  dataDir: string;
+  /** The variables with which every command works on the demo's data, and a file of them for a shell. */
+  settings: Readonly<Record<string, string>>;
+  settingsFile: string;
+  receiver: RunningReceiver;
+  /** Publishes when it is resumed. */
+  sandbox: Sandbox;
+  /** The account at the sandbox's catalogue, and the endpoint to be registered there. */
+  config: CompleteAccountConfig;
+  /** Stops everything and removes the folder. */
+  close(): Promise<void>;
+}
+
+export type DemoPublishing = Pick<
+  SandboxOptions,
+  'count' | 'recordsFile' | 'ratePerSecond' | 'modifiedShare' | 'deletedShare' | 'faults' | 'seed'
+>;
+
+/** Shorter than the real service's, so that a loss shows within seconds. */
+const retryDelaysMs: [number, number, number] = [100, 200, 400];
+
+export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise<DemoWorld> {
+  const closers = createClosers();
+  try {
+    const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));
+    closers.add(() => rm(folder, { recursive: true, force: true }));
+    const now = () => io.nowUs() / 1000;
+    const certificate = await createTrialCertificate(folder, now);
+    const { files, authorityPem } = certificate;
+    await certificate.write();
+    const pair = newCredentials(io);
+    const account = { username: 'demo', password: io.newSecret() };
+    const sandbox = await startSandbox({
+      ...publishing,
+      account,
+      trustedCaPems: [authorityPem],
+      retryDelaysMs,
+      now,
+    });
+    sandbox.pause();
+    closers.add(() => sandbox.close());
+    const { catalogueUrl } = sandbox;
+    const receiver = await startReceiver(io, { folder, catalogueUrl }, files, pair);
+    closers.add(() => receiver.close());
+    const dataDir = join(folder, 'data');
+    const settings = settingsOf({ dataDir, files, sandbox, account }, receiver);
+    // Commands that log in to the endpoint find them here.
+    await writeCredentialsFile(dataDir, [pair]);
+    const settingsFile = join(folder, 'settings');
+    const header = 'Settings of a demo that is running: set -a; . <this file>; set +a';
+    await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
+    const summaries = await startDemoSummaries(io, receiver, sandbox, dataDir);
+    closers.add(() => summaries.stop());
+    watchReceiver(io, receiver, { dataDir, files }, closers);
+    const config: CompleteAccountConfig = {
+      dataDir,
+      publicUrl: receiver.url,
+      catalogueUrl,
+      account: {
+        kind: 'password',
+        tokenUrl: sandbox.tokenUrl,
+        clientId: 'cdse-public',
+        totp: undefined,
+        ...account,
+      },
+      limits: { runningMax: 2, totalMax: 10 },
+      probeCa: files.ca,
+      endpoint: { source: 'variables', pairs: [pair] },
+    };
+    const { closeAll: close } = closers;
+    return { dataDir, settings, settingsFile, receiver, sandbox, config, close };
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+/** Starts the watchdog, so that the demo's alerts and status are those of a receiver that is checked. */
+function watchReceiver(
+  io: Io,
+  receiver: RunningReceiver,
+  { dataDir, files }: { dataDir: string; files: { cert: string; key: string } },
+  closers: Closers,
+): void {
+  const log = createLogger(io, 'warn');
+  const { completeness } = receiver.store;
+  const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
+  closers.add(() => uptime.stop());
+  const watched = {
+    dataDir,
+    tls: { kind: 'files', cert: files.cert, key: files.key },
+    ...{ alertUrl: null, alertCommand: null, handingOver: () => ({ names: [], fault: null }) },
+    ...{ maintenance: false, reconcile: false, backupEveryHours: null },
+  } as const;
+  const watchdog = serveWatchdog(receiver, watched, log, io);
+  closers.add(() => watchdog.stop());
+}
+
+function settingsOf(
+  trial: Pick<Parameters<typeof trialSettings>[0], 'dataDir' | 'files' | 'sandbox' | 'account'>,
+  { url, consoleUrl }: Pick<RunningReceiver, 'url' | 'consoleUrl'>,
+): Record<string, string> {
+  const hostOf = (text: string | null) => (text === null ? 'off' : new URL(text).host);
+  const listen = hostOf(url);
+  return {
+    ...trialSettings({ ...trial, publicUrl: url, listen, consoleListen: hostOf(consoleUrl) }),
+    // This receiver does not compare automatically.
+    EARSHOT_RECONCILE: 'off',
+    // A sandbox on this machine needs no sparing.
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
+  };
+}
+
+function startReceiver(
+  io: Io,
+  { folder, catalogueUrl }: { folder: string; catalogueUrl: string },
+  certificateFiles: { cert: string; key: string },
+  pair: { username: string; password: string },
+): Promise<RunningReceiver> {
+  return serve(
+    {
+      listen: { host: '127.0.0.1', port: 0 },
+      publicUrl: undefined,
+      dataDir: join(folder, 'data'),
+      diskReserveBytes: undefined,
+      credentials: { source: 'variables', pairs: [pair] },
+      tls: { kind: 'files', ...certificateFiles },
+      trustedProxies: [],
+      console: { listen: { host: '127.0.0.1', port: 0 }, password: undefined, catalogueUrl },
+      index: true,
+      logLevel: 'warn',
+    },
+    createLogger(io, 'warn'),
+    io,
+  );
+}

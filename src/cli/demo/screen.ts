@@ -1,0 +1,155 @@
+/** What a newcomer sees: what starts, where it listens, notifications arriving, how to look further. */
+
+import type { NotificationRow } from '../../domain/ports.ts';
+import { followLog } from '../../domain/streams.ts';
+import { printable } from '../../domain/text.ts';
+import { asCalled } from '../called-as.ts';
+import { type Io, pause } from '../io.ts';
+import { notificationCells, writeRows } from '../notification-output.ts';
+import { painter, shorten, widthOf } from '../output.ts';
+import type { ProductCells } from '../product-cells.ts';
+import { writeProducts } from '../product-output.ts';
+import { demoFilter, demoQueryFlags, demoTree } from './account.ts';
+import type { DemoWorld } from './context.ts';
+import { indexed } from './report.ts';
+import { showSummaries } from './summaries.ts';
+
+/** After so many notifications, a query of the log is shown, and after more one by place. */
+const logQueryAfter = 6;
+
+const placeQueryAfter = 12;
+
+/** And after these, what a model says of them. */
+const summariesAfter = 16;
+
+const pollMs = 150;
+
+/** Where the last column of an arrival begins. */
+const productColumn = 52;
+
+/** The first thing on the screen. */
+export function showIntro(io: Io): void {
+  const paint = painter(io, io.stdout);
+  io.stdout.write(`${paint('bold', 'earshot demo')}: a sandbox catalogue pushes to a receiver, over real HTTPS.
+Making a throw-away certificate authority and starting the receiver …
+`);
+}
+
+/** Shows notifications as they are stored, until all are published or the user ends it. */
+export async function showArrivals(
+  io: Io,
+  world: DemoWorld,
+  { faults }: { faults?: true },
+): Promise<void> {
+  showAddresses(io, world);
+  const paint = painter(io, io.stdout);
+  const atStop = faults ? 'restores what was lost, and ends the demo' : 'ends the demo';
+  io.stdout.write(`Ctrl-C ${atStop}.
+
+${paint('dim', '    #  of events  event     place             delay  product')}
+`);
+  const finished = new AbortController();
+  const publishing = world.sandbox.finished.finally(() => finished.abort());
+  const stop = new AbortController();
+  const signal = AbortSignal.any([io.signal, stop.signal]);
+  const wait = async () => {
+    // Looks once more after the last one was published, then stops.
+    if (finished.signal.aborted) stop.abort();
+    await pause(pollMs, signal);
+  };
+  const log = world.receiver.store;
+  let count = 0;
+  for await (const row of followLog({ log, afterPosition: 0, wait, signal })) {
+    io.stdout.write(`${await arrival(io, world, row)}\n`);
+    count += 1;
+    if (count === logQueryAfter) await showLogQuery(io, world);
+    if (count === placeQueryAfter) await showPlaceQuery(io, world);
+    if (count === summariesAfter) await showSummaries(io, world.receiver, 3);
+  }
+  if (finished.signal.aborted) await publishing;
+}
+
+/** The last thing on the screen. */
+export async function showFarewell(
+  io: Io,
+  { receiver, sandbox }: DemoWorld,
+  maintained: number | null,
+): Promise<void> {
+  const { notifications, duplicates, quarantined } = await receiver.store.counts();
+  const { events } = sandbox.holdings();
+  const stored = painter(io, io.stdout)('bold', `${notifications} notifications stored`);
+  io.stdout.write(`
+${stored}, ${duplicates} duplicates recognised, ${quarantined} in quarantine.
+The catalogue had ${events} events; ${sandbox.totals().published} of them matched the filter.
+${maintained === null ? '' : `Maintenance looked at ${maintained} subscriptions and found nothing to do.\n`}Next: the README shows how to run the receiver on a host of your own.
+`);
+}
+
+function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoWorld): void {
+  const paint = painter(io, io.stdout);
+  io.stdout.write(`  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
+  sandbox   ${paint('cyan', sandbox.controlUrl)}  (watch and steer it: /totals /record /subscriptions)
+  queries   ${paint('cyan', `${receiver.consoleUrl}/odata/v1/Products`)}
+  data      ${paint('cyan', dataDir)}  (removed at the end)
+  filter    ${paint('cyan', demoFilter)}
+
+The catalogue publishes all its missions, all over the world: only what matches the filter arrives.
+Every command works on the demo's data. Paste this line into another terminal, in this folder:
+  ${paint('bold', `set -a; . ${settingsFile}; set +a`)}
+and then, for example:
+${asCalled(
+  `  $ earshot status
+  $ earshot query products ${demoQueryFlags}
+  $ earshot query --event deleted
+  $ earshot tail`,
+  io,
+)}
+`);
+}
+
+async function arrival(
+  io: Io,
+  { receiver, sandbox }: DemoWorld,
+  row: NotificationRow,
+): Promise<string> {
+  const paint = painter(io, io.stdout);
+  const cells = await notificationCells(row, receiver.store);
+  const delayMs = (row.receivedAtUs - (row.notificationDateUs ?? row.receivedAtUs)) / 1000;
+  const colour = { deleted: 'red', modified: 'yellow' } as const;
+  return [
+    paint('dim', String(row.position).padStart(5)),
+    paint('dim', String(sandbox.holdings().events).padStart(9)),
+    paint(
+      row.event in colour ? colour[row.event as keyof typeof colour] : 'green',
+      row.event.padEnd(8),
+    ),
+    paint('cyan', (cells.place ?? 'no footprint').padEnd(14)),
+    paint('dim', `${Math.max(0, Math.round(delayMs))} ms`.padStart(6)),
+    productText(row, cells, widthOf(io.stdout) - productColumn),
+  ].join('  ');
+}
+
+/** The whole name where the terminal has the width for it, else what identifies the product for people. */
+function productText(row: NotificationRow, cells: ProductCells, width: number): string {
+  const name = printable(row.productName ?? row.productId);
+  const { mission, type, tile } = cells;
+  if (name.length <= width || mission === null) return shorten(name, Math.max(12, width));
+  return printable([mission, type, tile].filter((cell) => cell !== null).join('  '));
+}
+
+async function showLogQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
+  const command = painter(io, io.stdout)('bold', asCalled('$ earshot query --limit 5', io));
+  io.stdout.write(`\n${command}   what has arrived by now:\n`);
+  await writeRows(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
+  io.stdout.write('\n');
+}
+
+async function showPlaceQuery(io: Io, { receiver: { products } }: DemoWorld): Promise<void> {
+  const flags = `products ${demoQueryFlags} --limit 5`;
+  const command = painter(io, io.stdout)('bold', asCalled(`$ earshot query ${flags}`, io));
+  io.stdout.write(`\n${command}   products by their place:\n`);
+  await indexed(products);
+  const query = { entity: 'Products', filter: demoTree(), limit: 5 } as const;
+  await writeProducts(io.stdout, 'table', products.find(query));
+  io.stdout.write('\n');
+}

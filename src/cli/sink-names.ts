@@ -1,0 +1,88 @@
+/** What is said to a name of a sink that is none. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadEachSink, type UnknownSubscription, unknownSubscriptions } from '../config/sinks.ts';
+import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscriptions-file.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
+import type { CompletenessReader } from '../domain/coverage.ts';
+import type { SinkDefinition, SinkReader } from '../domain/sinks.ts';
+import { nearestName } from '../filter/hints/nearest-name.ts';
+import { createTakeLock } from '../store/process-lock.ts';
+import type { Io } from './io.ts';
+
+type Folder = Pick<Io, 'workingDir'>;
+
+/** That the folder has no file with sinks; null where it has one. */
+export function noFileNote({ workingDir }: Folder): string | null {
+  if (existsSync(join(workingDir, subscriptionsFileName))) return null;
+  return `There is no ${subscriptionsFileName} in ${workingDir}.`;
+}
+
+/** An error with the code `usage` that says which names there are. */
+export function unknownSink(name: string, known: readonly string[], folder: Folder): AppError {
+  const noFile = noFileNote(folder);
+  if (known.length === 0) {
+    const why = noFile ?? `There is no sink ${name}, and no other.`;
+    const next =
+      noFile === null
+        ? 'docs/sinks.md shows how one is written.'
+        : 'Go to the folder that the receiver is started from; docs/sinks.md shows how a sink is written.';
+    return new AppError('usage', why, { advice: next });
+  }
+  const nearest = nearestName(name, known);
+  const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
+  const names = [...new Set(known)].toSorted().join(', ');
+  const where = noFile === null ? '' : ` ${noFile}`;
+  return new AppError('usage', `There is no sink ${name}.${hint} Known are: ${names}.${where}`);
+}
+
+/**
+ * Sees to it that the store knows the sink, or earshot.config.ts has it: dead letters outlive the sink that they
+ * are of. Rejects with `usage` for another one, `configuration` where the file is asked and cannot be read.
+ */
+export async function requireSink(
+  name: string,
+  folder: Folder,
+  { counts }: Pick<SinkReader, 'counts'>,
+): Promise<void> {
+  const inStore = (await counts()).map(({ sink }) => sink);
+  if (inStore.includes(name)) return;
+  const { definitions, faulty } = await loadEachSink(folder.workingDir);
+  const inFile = [...definitions, ...faulty].map((one) => one.name);
+  if (!inFile.includes(name)) throw unknownSink(name, [...inFile, ...inStore], folder);
+}
+
+/** Those that nobody knows. Rejects with `configuration` for a faulty file, `unavailable` where the store cannot be read. */
+export async function unknownWanted(
+  definitions: readonly SinkDefinition[],
+  { completeness }: { completeness: Pick<CompletenessReader, 'definitions'> },
+  { workingDir }: Pick<Io, 'workingDir'>,
+): Promise<UnknownSubscription[]> {
+  if (definitions.every(({ subscriptions }) => subscriptions.length === 0)) return [];
+  const inFile = (await loadSubscriptionsFile(workingDir)) ?? [];
+  const registered = await completeness.definitions();
+  return unknownSubscriptions(definitions, [
+    ...inFile.map(({ name }) => name),
+    ...registered.map(({ subscription }) => subscription),
+  ]);
+}
+
+/** Null where one hands over, or where this user may not look. Never rejects. */
+export async function receiverNote(dataDir: string): Promise<string | null> {
+  return (await isHandingOver(dataDir)) === false
+    ? 'No receiver delivers to sinks: nothing moves until `earshot start`.'
+    : null;
+}
+
+/** The receiver that hands over holds a lock, which ends with it; null where that cannot be told. */
+async function isHandingOver(dataDir: string): Promise<boolean | null> {
+  // The file is the receiver's: made by another user, it would keep the receiver out.
+  if (!existsSync(join(dataDir, 'sinks.lock'))) return false;
+  try {
+    const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
+    release();
+    return false;
+  } catch (error) {
+    return isAppError(error, 'conflict') ? true : null;
+  }
+}

@@ -1,0 +1,173 @@
+/** Composes the receiver: store, index, certificate, listeners; and takes it apart again in reverse. */
+import type { ServeConfig } from '../../config/config.ts';
+import { type CredentialPairs, watchCredentialsFile } from '../../config/endpoint-credentials.ts';
+import { createMetrics } from '../../console/metrics/metrics.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { Products } from '../../domain/products.ts';
+import { hostInUrl } from '../../http/listen-address.ts';
+import { type Listener, type ListenerLimits, startListener } from '../../http/listener.ts';
+import { createProbeProofCheck } from '../../http/probe-proof.ts';
+import { problemResponse } from '../../http/problem.ts';
+import { createCredentialCheck } from '../../receiver/basic-auth.ts';
+import type { GateOptions } from '../../receiver/gate.ts';
+import { createReceiverApp } from '../../receiver/receiver-app.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { createClosers } from '../closers.ts';
+import type { Io } from '../io.ts';
+import type { Beside } from '../status/gather-status.ts';
+import { type CertificateTuning, openServedCertificate } from './certificate.ts';
+import { createReadiness, serveQueries } from './console.ts';
+import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
+import { serveStatus } from './status.ts';
+
+/** Time for requests in hand when the program ends. */
+const graceMs = 10_000;
+
+/** What tests make shorter. */
+export interface ServeTuning extends CertificateTuning {
+  limits?: Partial<ListenerLimits>;
+}
+
+export interface RunningReceiver {
+  /** Where the public listener is, such as `https://127.0.0.1:8443`. */
+  url: string;
+  /** Where the private listener is, such as `http://127.0.0.1:8080`; null where there is none. */
+  consoleUrl: string | null;
+  store: Store;
+  /** The index beside the store; it follows by itself. */
+  products: Products;
+  /** False where the first certificate has yet to come: nobody can reach it before. */
+  hasCertificate: boolean;
+  /** Tells what works beside it, for its status. */
+  tellBeside(beside: Beside): void;
+  close(): Promise<void>;
+}
+
+/** Resolves when the receiver takes notifications; if a step fails, what was opened is closed. */
+export async function serve(
+  config: ServeConfig,
+  log: Logger,
+  io: Pick<Io, 'nowUs' | 'newId' | 'random'> & Partial<Pick<Io, 'fetch' | 'pid'>>,
+  tuning: ServeTuning = {},
+): Promise<RunningReceiver> {
+  const closers = createClosers();
+  const { nowUs, newId } = io;
+  try {
+    const certificate = await openServedCertificate(config, log, io, tuning);
+    const metrics = createMetrics(log);
+    const { noteCommit: onCommit } = metrics;
+    const store = await openStore({ ...config, nowUs, onCommit });
+    closers.add(() => store.close());
+    const summary = startOutcomeSummary(log);
+    closers.add(() => summary.stop());
+    const marks = startDeliveryMarks({ administration: store.administration, nowUs, log });
+    closers.add(() => marks.stop());
+    const credentials = startCredentials(config, log, nowUs);
+    closers.add(() => credentials.stop());
+    const app = createReceiverApp({
+      intake: store,
+      ...credentials.accepts,
+      log,
+      nowUs,
+      newRequestId: newId,
+      trustedProxies: config.trustedProxies,
+      observe: (outcome, subscription, receipt) => {
+        summary.observe(outcome);
+        metrics.observe(outcome, subscription, receipt);
+      },
+      onDelivered: marks.note,
+    });
+    const listener = await startListener({
+      fetch: app.fetch,
+      listen: config.listen,
+      listenVariable: 'EARSHOT_LISTEN',
+      onBadRequest: unreadable(log, newId),
+      keyPair: certificate.keyPair,
+      handshakeOnly: certificate.handshakeOnly,
+      answersHalfClosed: true,
+      ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
+    });
+    closers.add(() => listener.close(graceMs));
+    const renewal = certificate.follow(listener);
+    closers.add(() => renewal.stop());
+    const { summaries, completeness } = store;
+    const readiness = createReadiness({ store, certificate, nowUs });
+    const { tellBeside, ...how } = serveStatus(config, { store, readiness, log }, io);
+    const shown = { notifications: store, summaries, completeness, ...how, metrics, readiness };
+    const queries = await serveQueries(config, { ...shown, log }, io);
+    closers.add(() => queries.close());
+    const url = urlOf(listener, config.tls.kind !== 'off');
+    const hasCertificate = certificate.keyPair !== null;
+    const { products, consoleUrl } = queries;
+    const { closeAll: close } = closers;
+    return { url, consoleUrl, store, products, hasCertificate, tellBeside, close };
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+/** Answers what is no request. Anybody can send it without a password, so it must not fill the log. */
+function unreadable(log: Logger, newId: () => string): (error: unknown) => Response {
+  return (error) => {
+    const requestId = newId();
+    const reason = errorText(error);
+    log.debug({ requestId, reason }, 'request that cannot be read');
+    return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
+  };
+}
+
+type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
+
+/** The pairs that are accepted: those of the variables for good, those of the file as it changes. */
+function startCredentials(
+  { credentials: { source, pairs: current }, dataDir }: ServeConfig,
+  log: Logger,
+  nowUs: () => number,
+): { accepts: Accepts; stop(): void } {
+  let accepted = current;
+  let check = createCredentialCheck(accepted);
+  const checkProof = createProbeProofCheck(nowUs);
+  const accepts: Accepts = {
+    checkCredentials: (authorization) => check(authorization),
+    isProbeProof: (value) => checkProof(value, accepted),
+  };
+  if (source !== 'file') return { accepts, stop: () => undefined };
+  const watch = watchCredentialsFile({
+    dataDir,
+    current,
+    onChange: (pairs) => {
+      accepted = successorsOf(accepted, pairs, log);
+      check = createCredentialCheck(accepted);
+      log.info({ accepted: accepted.length }, 'endpoint credentials changed');
+    },
+    onProblem: (reason) => {
+      log.error({ reason }, 'the changed credentials cannot be used; those from before stay');
+    },
+  });
+  return { accepts, stop: () => watch.stop() };
+}
+
+/**
+ * A rotation keeps one pair at each of its steps. Pairs that are all new were made by somebody who
+ * missed the old ones, and the catalogue still uses those: they stay until the next start.
+ */
+function successorsOf(
+  accepted: CredentialPairs,
+  pairs: CredentialPairs,
+  log: Logger,
+): CredentialPairs {
+  const isAccepted = (pair: CredentialPairs[number]) =>
+    accepted.some((one) => one.username === pair.username && one.password === pair.password);
+  if (pairs.some(isAccepted)) return pairs;
+  log.warn(
+    {},
+    'none of the changed credentials is known; the old ones stay accepted until a restart',
+  );
+  return [...accepted, ...pairs];
+}
+
+function urlOf({ address: { host, port } }: Listener, secure: boolean): string {
+  return `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}`;
+}

@@ -1,0 +1,298 @@
+/** Backups by themselves, inside a receiver that serves: when one is due, and never two at a time. */
+import { join } from 'node:path';
+import type { Config, DataConfig } from '../../config/config.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
+import type { BackupRun } from '../../domain/backups.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { Keep, LogSize } from '../../domain/pruning.ts';
+import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
+import { sizeText } from '../../domain/text.ts';
+import { compactLog } from '../../store/bodies/compact-log.ts';
+import type { DataPlace } from '../../store/disk-limit.ts';
+import { createTakeLock } from '../../store/process-lock.ts';
+import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
+import type { Store } from '../../store/store.ts';
+import { backupName, makeRememberedBackup, removeOldBackups } from '../backup-files.ts';
+import { holderText } from '../commands/prune.ts';
+import { type Io, pause } from '../io.ts';
+
+const minuteMs = 60_000;
+
+/** Each round looks whether one is due; a failure is tried again soon, then seldom. */
+const backupTimes: RoundTimes = {
+  firstMs: minuteMs,
+  intervalMs: minuteMs,
+  retryMs: 5 * minuteMs,
+  retryMsMax: 360 * minuteMs,
+};
+
+const hourUs = 3_600_000_000;
+
+interface BackupParts {
+  store: Pick<Store, 'backups'>;
+  log: Logger;
+}
+
+type ServedBackups = Config['backup'] & DataPlace & { folder: string; version: string };
+
+/** Starts the loop. Whatever fails is logged, remembered, and tried again later. Tests make the times shorter. */
+export function startBackups(
+  parts: BackupParts,
+  config: ServedBackups,
+  { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
+  times: Partial<RoundTimes> = {},
+): { stop(): Promise<void> } {
+  const { log } = parts;
+  const { folder, everyHours, keep } = config;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  log.info({ folder, everyHours, keep }, 'backups are made by themselves');
+  // Kept here as well: one that could not be remembered is none to be made again.
+  let madeAtUs = 0;
+  const round = async (): Promise<boolean> => {
+    try {
+      const lastUs = Math.max(madeAtUs, await lastMadeAtUs(parts));
+      if (isDue(lastUs, everyHours, nowUs())) {
+        madeAtUs = await backUp(parts, config, { nowUs, signal });
+      }
+      return true;
+    } catch (error) {
+      if (signal.aborted) return true;
+      const isExpected = isAppError(error) && error.code !== 'internal';
+      const fields = isExpected ? { reason: errorText(error) } : { err: error };
+      // By a command: that makes one as well.
+      if (isAppError(error, 'conflict')) log.info(fields, 'the backup waits for another');
+      else log.error({ folder, ...fields }, 'no backup could be made; it is tried again');
+      return false;
+    }
+  };
+  const running = doRounds(round, { ...backupTimes, ...times }, { pause, random, signal });
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** By what is remembered, so that a restart changes nothing. */
+async function lastMadeAtUs({ store }: BackupParts): Promise<number> {
+  return (await store.backups.lastBackups()).made?.startedAtUs ?? 0;
+}
+
+/** One from the future was made by a clock that ran ahead. */
+function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
+  return lastUs > nowUs || nowUs - lastUs >= everyHours * hourUs;
+}
+
+/** Resolves with when it was begun. */
+async function backUp(
+  { store, log }: BackupParts,
+  { dataDir, diskReserveBytes, folder, keep, version }: ServedBackups,
+  { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
+): Promise<number> {
+  const newest = backupName(nowUs());
+  const remember = async (run: BackupRun) => {
+    await store.backups.recordBackup(run).catch((error: unknown) => {
+      log.error({ err: error }, 'what came of a backup could not be remembered');
+    });
+  };
+  const made = await makeRememberedBackup(
+    {
+      place: { dataDir, diskReserveBytes },
+      file: join(folder, newest),
+      createsFolder: true,
+      replace: false,
+      version,
+      withSecrets: true,
+      signal,
+    },
+    { nowUs, remember },
+  );
+  const removed = removeOldBackups(folder, { keep, newest });
+  const { run, bytes, notifications, lastPosition } = made;
+  const seconds = Math.round((run.endedAtUs - run.startedAtUs) / 1e6);
+  log.info(
+    { file: run.file, bytes, notifications, lastPosition, seconds, removed },
+    'a backup was made and checked',
+  );
+  return run.startedAtUs;
+}
+
+const pruneTimes: RoundTimes = {
+  firstMs: 10 * minuteMs,
+  intervalMs: 24 * 60 * minuteMs,
+  retryMs: 10 * minuteMs,
+};
+
+/** Of the file, what may stay free: what comes until tomorrow goes there, and no page is moved in vain. */
+const freeShare = 0.05;
+
+const dayUs = 86_400_000_000;
+
+interface PruneParts {
+  store: Pick<Store, 'pruning' | 'find'>;
+  log: Logger;
+}
+
+/** Starts the loop. Whatever fails is logged, and tried again later. Tests make the times shorter. */
+export function startPruning(
+  parts: PruneParts,
+  { dataDir, keep }: Pick<DataConfig, 'dataDir'> & { keep: Keep },
+  { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
+  times: Partial<RoundTimes> = {},
+): { stop(): Promise<void> } {
+  const { log } = parts;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const takeLock = createTakeLock(dataDir);
+  log.info({ keep: keepText(keep) }, 'what of the log is beyond that is removed once a day');
+  const round = async (): Promise<boolean> => {
+    try {
+      const release = await takeLock('prune', { waitMs: 0 });
+      try {
+        await pruneOnce(parts, keep, { nowUs: nowUs(), signal });
+        return true;
+      } finally {
+        release();
+      }
+    } catch (error) {
+      // By a command: that prunes as well.
+      if (isAppError(error, 'conflict')) return true;
+      const reason = isAppError(error) ? errorText(error) : String(error);
+      log.error({ reason, err: error }, 'the log could not be pruned; tried again later');
+      return false;
+    }
+  };
+  const running = doRounds(round, { ...pruneTimes, ...times }, { pause, random, signal });
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function pruneOnce(
+  { store, log }: PruneParts,
+  keep: Keep,
+  { nowUs, signal }: { nowUs: number; signal: AbortSignal },
+): Promise<void> {
+  const { pruning } = store;
+  const lastUs = await newestUs(store);
+  if (lastUs === null) return;
+  // Age counts from the newest: neither a clock that runs ahead nor a log that gets nothing is emptied by it.
+  const lateUs = Math.max(0, nowUs - lastUs);
+  const ageUs = keep.ageUs === null ? null : keep.ageUs + lateUs;
+  const wish = { keep: { ...keep, ageUs }, withHeld: false, freeShare, nowUs };
+  const before = await pruning.logSize();
+  const pruned = await pruneLog(wish, { pruning, pause, signal });
+  const after = await pruning.logSize();
+  tellPruned(pruned, { before, after, log });
+  if (signal.aborted) return;
+  const isTooOld = ageUs !== null && (after.firstReceivedAtUs ?? nowUs) < nowUs - ageUs;
+  const isTooLarge = keep.bytes !== null && after.usedBytes > keep.bytes;
+  if (isTooOld || isTooLarge) await tellHeld({ pruning, log }, after);
+}
+
+/** By the catalogue's clock where that is earlier: ours may have been ahead when it came. */
+async function newestUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
+  for await (const { receivedAtUs, notificationDateUs } of find({ limit: 1 })) {
+    return Math.min(receivedAtUs, notificationDateUs ?? receivedAtUs);
+  }
+  return null;
+}
+
+function tellPruned(
+  pruned: Pruned,
+  { before, after, log }: { before: LogSize; after: LogSize; log: Logger },
+): void {
+  const { notifications, quarantine: quarantined } = pruned;
+  const fields = {
+    notifications,
+    quarantined,
+    summaries: pruned['summary-jobs'] + pruned['summary-texts'],
+    since: after.firstReceivedAtUs === null ? null : formatDateUs(after.firstReceivedAtUs),
+    bytes: after.usedBytes,
+    givenBackBytes: before.usedBytes + before.freeBytes - after.usedBytes - after.freeBytes,
+  };
+  if (notifications + quarantined > 0) log.info(fields, 'the log was pruned');
+  else log.debug(fields, 'nothing of the log was to be pruned');
+}
+
+async function tellHeld(
+  { pruning, log }: Pick<Store, 'pruning'> & { log: Logger },
+  { firstPosition }: LogSize,
+): Promise<void> {
+  const holders = await pruning.logHolders();
+  const heldBy = holders.filter(({ position }) => position <= firstPosition).map(holderText);
+  if (heldBy.length === 0) return;
+  log.warn(
+    { heldBy },
+    'the log cannot be pruned as far as EARSHOT_KEEP says; `earshot prune --dry-run` says what to do',
+  );
+}
+
+/** Such as `365d, 46.5 GiB`. */
+function keepText({ ageUs, bytes }: Keep): string {
+  const age = ageUs === null ? [] : [`${Math.round((ageUs / dayUs) * 10) / 10}d`];
+  return [...age, ...(bytes === null ? [] : [sizeText(bytes)])].join(', ');
+}
+
+const compactTimes: RoundTimes = { firstMs: 5 * minuteMs, intervalMs: 60 * minuteMs };
+
+/** After each step it rests so many times as long as the step took. */
+const restFactor = 4;
+
+/** How often it looks whether something still waits to be stored. */
+const busyPollMs = 1_000;
+
+interface CompactParts {
+  store: Pick<Store, 'queue'>;
+  log: Logger;
+}
+
+/** Starts the loop. Whatever fails is logged, and tried again later. Tests make the times shorter. */
+export function startCompacting(
+  { store, log }: CompactParts,
+  place: DataPlace,
+  { random }: Pick<Io, 'random'>,
+  times: Partial<RoundTimes> = {},
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const { dataDir } = place;
+  const takeLock = createTakeLock(dataDir);
+  const round = async (): Promise<boolean> => {
+    let release: () => void = () => undefined;
+    try {
+      release = await takeLock('compact', { waitMs: 0 });
+      /** A command that waits for the lock gets it, and does the rest. */
+      const rest = async (tookMs: number) => {
+        release();
+        await pause(restFactor * tookMs, signal);
+        while (store.queue().bytes > 0 && !signal.aborted) await pause(busyPollMs, signal);
+        release = await takeLock('compact', { waitMs: 0 });
+      };
+      const done = await compactLog({ ...place, besideIntake: true, freeShare, rest, signal });
+      if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'bodies cannot be read');
+      log.debug(done, 'the log was compacted');
+      return true;
+    } catch (error) {
+      if (isAppError(error, 'conflict')) return true;
+      const reason = isAppError(error) ? errorText(error) : String(error);
+      log.error({ reason, err: error }, 'the log could not be compacted; tried again later');
+      return false;
+    } finally {
+      release();
+    }
+  };
+  const running = doRounds(round, { ...compactTimes, ...times }, { pause, random, signal });
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}

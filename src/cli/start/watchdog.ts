@@ -1,0 +1,79 @@
+/** The watchdog inside a receiver that serves. */
+import { lifetimeOf } from '../../admin/review.ts';
+import type { ServeConfig, WatchConfig } from '../../config/config.ts';
+import type { AlertChannel } from '../../domain/alerts.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { DataPlace } from '../../store/disk-limit.ts';
+import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
+import type { HandingOver, Tell } from '../../watch/situation.ts';
+import { startWatchdog, type Watchdog } from '../../watch/watchdog.ts';
+import { type Io, pause } from '../io.ts';
+import { createRunProgram } from '../run-program.ts';
+import type { RunningReceiver } from './serve.ts';
+import { watchProbes } from './watch-probes.ts';
+
+/**
+ * `maintenance` and `reconcile` say what else looks after things, so that alerts name the right next step;
+ * `handingOver` how it stands with the sinks, `backupEveryHours` how often a backup is made; null where none is.
+ */
+export function serveWatchdog(
+  { store }: Pick<RunningReceiver, 'store'>,
+  config: WatchConfig &
+    Pick<ServeConfig, 'tls'> &
+    DataPlace & {
+      maintenance: boolean;
+      handingOver: () => HandingOver;
+      backupEveryHours: number | null;
+    },
+  log: Logger,
+  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>,
+): Watchdog {
+  const { completeness, alerts, administration, sinks, backups } = store;
+  const { maintenance, reconcile, handingOver, backupEveryHours } = config;
+  return startWatchdog({
+    ...{ completeness, alerts, administration, sinks, backups, notifications: store, handingOver },
+    probes: watchProbes(config, store, io),
+    lifetimes: (known) => lifetimeOf({ ...known, listed: undefined }),
+    ...alertTellers(config, io),
+    nowUs: io.nowUs,
+    random: io.random,
+    pause,
+    log,
+    maintenance,
+    reconcile,
+    backupEveryHours,
+  });
+}
+
+interface AlertTellers {
+  channels: readonly AlertChannel[];
+  tell: Tell;
+}
+
+export function alertTellers(
+  { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
+  { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
+): AlertTellers {
+  const url =
+    alertUrl === null
+      ? null
+      : createUrlTeller({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random });
+  const command =
+    alertCommand === null
+      ? null
+      : createCommandTeller({
+          command: alertCommand,
+          run: createRunProgram({ env }),
+          variable: 'EARSHOT_ALERT_COMMAND',
+        });
+  return {
+    channels: [
+      ...(url === null ? [] : ['url' as const]),
+      ...(command === null ? [] : ['command' as const]),
+    ],
+    tell: tellThrough({
+      ...(url === null ? {} : { url }),
+      ...(command === null ? {} : { command }),
+    }),
+  };
+}

@@ -1,0 +1,76 @@
+/** Looks up one summary by the id that people are shown. */
+
+import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import type { NewSummaryJob, SummaryReader, SummaryRow } from '../../domain/summaries.ts';
+import { printable } from '../../domain/text.ts';
+import type { Store } from '../../store/store.ts';
+import { noCollection } from '../../summary/worker/summary-context.ts';
+import type { Io, Output } from '../io.ts';
+import { type painter, wrapText } from '../output.ts';
+
+/** Null where there is none. */
+export async function rowById(
+  id: number,
+  summaries: Pick<SummaryReader, 'find'>,
+): Promise<SummaryRow | null> {
+  for await (const row of summaries.find({ beforeId: id + 1, limit: 1 })) {
+    return row.id === id ? row : null;
+  }
+  return null;
+}
+
+type Subject = Pick<NewSummaryJob, 'productId' | 'productName' | 'subscription' | 'scope'>;
+
+/** The product's name or id, or such as `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00 UTC, SENTINEL-2`. */
+export function subjectName({ productId, productName, subscription, scope }: Subject): string {
+  if (scope === null) return printable(productName ?? productId ?? '');
+  const { fromUs, untilUs, area, collection, filter } = scope;
+  const span = `${minuteOf(fromUs)} to ${minuteOf(untilUs)} UTC`;
+  const all = subscription === null ? 'all subscriptions' : subscription;
+  const of = all || 'notifications to no name';
+  // An area is the user's own word for its filter.
+  const which = filter === null ? null : `products that match ${filter}`;
+  const part = area ?? (collection === noCollection ? 'no known collection' : collection) ?? which;
+  return printable(`digest of ${of}, ${span}${part === null ? '' : `, ${part}`}`);
+}
+
+/** `2026-11-20 06:00`, UTC. */
+export function minuteOf(us: number): string {
+  return formatDateUs(us).slice(0, 16).replace('T', ' ');
+}
+
+/** Ends with an empty line; fits the output. `mark` stands behind the name, painted already; `reason` below the text. */
+export function textLines(
+  row: SummaryRow,
+  { mark, reason }: { mark: string; reason: string | null },
+  paint: ReturnType<typeof painter>,
+  output: Output,
+): string {
+  const doubts = row.text?.doubts ?? [];
+  // Broken before it is painted: a line is as wide as what is seen of it.
+  const below = (text: string) => wrapText(printable(text), '  ', output);
+  const doubtLines = doubts.length === 0 ? [] : below(`Not in the facts: ${doubts.join(', ')}`);
+  const lines = [
+    `${paint('bold', subjectName(row))}  ${mark}`,
+    ...(row.text === null ? [] : below(row.text.text)),
+    ...doubtLines.map((line) => paint('yellow', line)),
+    ...(reason === null ? [] : below(reason)).map((line) => paint('dim', line)),
+  ];
+  return `${lines.join('\n')}\n\n`;
+}
+
+/** A sentence, with the names there are; null where something came for the name once, or none is given. */
+export async function neverNotified(
+  subscription: string | undefined,
+  { find, administration }: Pick<Store, 'find' | 'administration'>,
+  { workingDir }: Pick<Io, 'workingDir'>,
+): Promise<string | null> {
+  if (subscription === undefined) return null;
+  for await (const _ of find({ subscription, limit: 1 })) return null;
+  const registered = await administration.registrations();
+  const inFile = (await loadSubscriptionsFile(workingDir)) ?? [];
+  const names = [...new Set([...registered, ...inFile].map(({ name }) => name))].toSorted();
+  const known = names.length === 0 ? 'None is registered' : `There are: ${names.join(', ')}`;
+  return `Nothing ever came for a subscription "${subscription}". ${known}.`;
+}

@@ -1,0 +1,52 @@
+/** Puts together what summaries are made with: store, index, map, and the model where one is configured. */
+import type { Config } from '../../config/config.ts';
+import { loadSummaryRules } from '../../config/summary-rules.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { Products } from '../../domain/products.ts';
+import type { SummaryRuleKind } from '../../domain/summaries.ts';
+import { createTakeLock } from '../../store/process-lock.ts';
+import type { Store } from '../../store/store.ts';
+import { createChatClient } from '../../summary/chat/chat-client.ts';
+import { lazyPlaces } from '../../summary/places/places.ts';
+import type { SummaryModel, SummaryWorld } from '../../summary/worker/summary-context.ts';
+import type { Io } from '../io.ts';
+
+export function openSummaryWorld(
+  config: Config['summary'] & { dataDir: string },
+  { store, products, log }: { store: Store; products: Products; log: Logger },
+  io: Pick<Io, 'fetch' | 'nowUs' | 'random'>,
+): SummaryWorld {
+  return {
+    notifications: store,
+    products,
+    summaries: store.summaries,
+    places: lazyPlaces(),
+    model: modelOf(config, io),
+    budget: config.budget,
+    takeLock: createTakeLock(config.dataDir),
+    nowUs: io.nowUs,
+    random: io.random,
+    log,
+  };
+}
+
+/** Null where no model is configured. */
+function modelOf(
+  { inference }: Pick<Config['summary'], 'inference'>,
+  { fetch }: Pick<Io, 'fetch'>,
+): SummaryModel | null {
+  if (inference === null) return null;
+  const { url: baseUrl, apiKey, model: name } = inference;
+  return { name, client: createChatClient({ baseUrl, apiKey, fetch }) };
+}
+
+/** `each` where any asks for it. Rejects with `configuration` when the rules cannot be read. */
+export async function summaryModeOf(
+  { rule }: Pick<Config['summary'], 'rule'>,
+  workingDir: string,
+): Promise<SummaryRuleKind> {
+  const rules = await loadSummaryRules(workingDir);
+  const kinds = [rule, ...[...rules.values()].map(({ kind }) => kind)];
+  const asked = (['each', 'digest'] as const).find((kind) => kinds.includes(kind));
+  return asked ?? 'off';
+}

@@ -1,0 +1,279 @@
+/** Walks through the catalogue's lists of products, in the order of their dates, page by page. */
+
+import type { AccessTokens } from '../domain/account.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
+import type { FilterTree, GroupNode, NotNode } from '../domain/filter-tree.ts';
+import { isBlankFilter } from '../filter/check.ts';
+import { compileFilter } from '../filter/evaluate.ts';
+import { FilterSyntaxError } from '../filter/finding.ts';
+import { parseFilter } from '../filter/parse.ts';
+import { type ProductView, productView } from '../filter/product-view.ts';
+import type { ProductRecord } from '../filter/record-parts.ts';
+import { createOutboundClient, type OutboundClient } from '../http/outbound-client.ts';
+import { createListingWalk, eventLists, type ListPosition, listingUrl, readListingPage } from './listing-pages.ts';
+import { createPacedRequests, type Time } from './paced-requests.ts';
+import { createListLogin, createPageRequests, createPageSize, type ListingTiming, type ListingTrouble, listingTiming, type PageQuestion, pageSizes } from './page-requests.ts';
+import type { ListingPage, ListingQuery, ProductListing } from './tasks.ts';
+
+/** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1); long footprints make it more. */
+const pageBytesMax = 64 * 2 ** 20;
+
+/** A count of everything takes a catalogue long: after this many failures it is asked for no more. */
+const countTriesMax = 2;
+
+export interface CatalogueListingOptions extends Time {
+  /** Without `/odata/v1` and without a last slash. */
+  catalogueUrl: string;
+  /** The lists are public; null when there is no account, should that change. */
+  tokens: AccessTokens | null;
+  fetch: typeof fetch;
+  random: () => number;
+  requestsPerMinute: number;
+  timing?: Partial<ListingTiming>;
+  /** How many records to ask for, and how many when that fails again and again. */
+  sizes?: readonly number[];
+  /** Called after each try that failed and is followed by another. */
+  onTrouble?: (trouble: ListingTrouble) => void;
+}
+
+/** Asks nobody before the first page is asked for. Pages are held one at a time. */
+export function createCatalogueListing(options: CatalogueListingOptions): ProductListing {
+  const { catalogueUrl, random, requestsPerMinute, onTrouble } = options;
+  const timing = { ...listingTiming, ...options.timing };
+  const client = clientOf(options, timing);
+  const requests = createPacedRequests({ client, requestsPerMinute, time: options });
+  const size = createPageSize(options.sizes ?? pageSizes);
+  const login = createListLogin(options.tokens);
+  let oddRecords = 0;
+  let undecided = 0;
+
+  async function* list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage> {
+    const { fromUs, toUs } = query;
+    if (fromUs >= toUs) return yield { events: [], completeUpToUs: toUs, total: 0 };
+    const pages = createPageRequests({ requests, size, login, random, timing, onTrouble });
+    const walk = createListingWalk({
+      sinceMs: Math.floor(fromUs / 1000),
+      origin: new URL(catalogueUrl).origin,
+    });
+    const filter = createListFilter(query.filter);
+    let total: number | null = null;
+    let isFirst = true;
+    let isEnd = false;
+    let shortfall: AppError | null = null;
+    // A function of its own: a generator holds what its body names, a whole page, until the next one is there.
+    const nextPage = async (): Promise<ListingPage> => {
+      const ask = () => {
+        const question = questionFor(catalogueUrl, query, {
+          at: walk.position(),
+          filter: filter.sent(),
+          isFirst,
+        });
+        return pages.ask(question, signal);
+      };
+      const { page, top } = await (isFirst ? filter.settle(ask) : ask());
+      oddRecords += page.records.filter((record) => record === null).length;
+      // What the catalogue counted is not what is picked out here.
+      if (isFirst && filter.sent() === query.filter) total = page.count;
+      isFirst = false;
+      const step = walk.take(page, top);
+      const events = step.fresh.filter(({ eventUs, record }) => {
+        if (eventUs < fromUs || eventUs >= toUs) return false;
+        const isWanted = filter.matches(record);
+        if (isWanted === null) undecided += 1;
+        return isWanted === true;
+      });
+      const seenUpToUs = Math.max(fromUs, walk.position().sinceMs * 1000);
+      isEnd = step.isEnd || seenUpToUs >= toUs;
+      if (step.isEnd) shortfall = await shortfallOf(walk.counts(), countNow);
+      return { events, completeUpToUs: isEnd && shortfall === null ? toUs : seenUpToUs, total };
+    };
+    const countNow = async (): Promise<number | null> => {
+      const question = countQuestion(catalogueUrl, query, filter.sent());
+      return (await pages.ask(question, signal)).page.count;
+    };
+    while (!isEnd) yield await nextPage();
+    if (shortfall !== null) throw shortfall;
+  }
+
+  return { list, spent: () => ({ ...requests.spent(), oddRecords, undecided }) };
+}
+
+function clientOf(
+  { fetch, random }: CatalogueListingOptions,
+  { attemptTimeoutMs }: ListingTiming,
+): OutboundClient {
+  return createOutboundClient({
+    service: 'the catalogue',
+    variable: 'EARSHOT_CATALOGUE_URL',
+    fetch,
+    random,
+    timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
+    retries: 0,
+    answerBytesMax: pageBytesMax,
+  });
+}
+
+/**
+ * An error when the catalogue counts more than it has shown, at the beginning and still. Products that were
+ * modified or deleted meanwhile have left its lists, and are no longer counted.
+ */
+async function shortfallOf(
+  { counted, shown }: { counted: number | null; shown: number },
+  countNow: () => Promise<number | null>,
+): Promise<AppError | null> {
+  if (counted === null || shown >= counted) return null;
+  const present = (await countNow()) ?? counted;
+  if (shown >= present) return null;
+  return new AppError(
+    'unavailable',
+    `The catalogue counts ${present} products and shows ${shown} of them: what its list leaves out cannot be compared.`,
+    { advice: 'Try again later.' },
+  );
+}
+
+/** The first question of a walk once more, for its count alone. */
+function countQuestion(
+  catalogueUrl: string,
+  { event, fromUs, toUs }: ListingQuery,
+  filter: string,
+): PageQuestion {
+  const list = eventLists[event];
+  const sinceMs = Math.floor(fromUs / 1000);
+  const window = { sinceMs, untilMs: Math.ceil(toUs / 1000) };
+  const only = { top: 1, skip: 0, count: true };
+  return {
+    purpose: `count the ${event} products`,
+    url: () => listingUrl(catalogueUrl, { list, filter, ...window, ...only }),
+    read: (json) => readListingPage(json, { list, sinceMs }),
+  };
+}
+
+function questionFor(
+  catalogueUrl: string,
+  { event, toUs }: ListingQuery,
+  now: { at: ListPosition; filter: string; isFirst: boolean },
+): PageQuestion {
+  const { at, filter, isFirst } = now;
+  const list = eventLists[event];
+  const { sinceMs, skip, link } = at;
+  const window = { sinceMs, untilMs: Math.ceil(toUs / 1000) };
+  return {
+    purpose: `list the ${event} products`,
+    url: (top, tries) => {
+      const count = isFirst && tries < countTriesMax;
+      return link ?? listingUrl(catalogueUrl, { list, filter, ...window, top, skip, count });
+    },
+    read: (json) => readListingPage(json, { list, sinceMs }),
+  };
+}
+
+/**
+ * What of an address the filter may take. Servers and proxies take 8,000 characters of a request's first
+ * line (RFC 9112, 3), some a little less; the rest of the address has some hundred.
+ */
+const encodedCharactersMax = 5_500;
+
+interface ListFilter {
+  /** What goes into the question; blank for everything. */
+  sent(): string;
+  /** True for a record of an answer to that question that is wanted; null where nobody can tell. */
+  matches(record: ProductRecord): Verdict;
+  /** Asks the first question, and once more without the filter when the catalogue refuses it. */
+  settle<Answer>(ask: () => Promise<Answer>): Promise<Answer>;
+}
+
+type Test = (record: ProductRecord) => Verdict;
+
+/**
+ * A filter that is too long for an address is evaluated here from the start. So is one that is refused, once
+ * it is: by the catalogue, as it may of deleted products when it names a field that they lack, or by a
+ * firewall before it that does not let long addresses through. One that cannot be read here either is left to the catalogue.
+ */
+function createListFilter(filter: string): ListFilter {
+  const isLong = encodeURIComponent(filter.toWellFormed()).length > encodedCharactersMax;
+  let test: Test | null = isLong ? readTest(filter) : null;
+  return {
+    sent: () => (test === null ? filter : ''),
+    matches: (record) => test === null || test(record),
+    settle: async (ask) => {
+      try {
+        return await ask();
+      } catch (error) {
+        if (test !== null || isBlankFilter(filter) || !isAppError(error, 'invalid')) throw error;
+        test = readTest(filter);
+        if (test === null) throw error;
+        return ask();
+      }
+    },
+  };
+}
+
+function readTest(filter: string): Test | null {
+  try {
+    return compileVerdict(parseFilter(filter).tree);
+  } catch (error) {
+    if (error instanceof FilterSyntaxError) return null;
+    throw error;
+  }
+}
+
+/** Null: it hangs on something that the record does not tell. */
+type Verdict = boolean | null;
+
+type Judge = (record: ProductRecord, view: ProductView) => Verdict;
+
+/**
+ * Null is something else than an absent value, which the catalogue knows to be so: deleted records
+ * lack whole fields (facts, catalogue 1.1), and what these said before is unknown.
+ */
+export function compileVerdict(tree: FilterTree): (record: ProductRecord) => Verdict {
+  const judge = judgeOf(tree);
+  return (record) => judge(record, productView(record));
+}
+
+/** What is unknown does not matter where all else decides (Kleene's logic, as SQL has it). */
+function judgeOf(tree: FilterTree): Judge {
+  if ('terms' in tree) {
+    const judges = tree.terms.map(judgeOf);
+    const decisive = tree.node === 'or';
+    return (record, view) => {
+      let verdict: Verdict = !decisive;
+      for (const judge of judges) {
+        const own = judge(record, view);
+        if (own === decisive) return decisive;
+        if (own === null) verdict = null;
+      }
+      return verdict;
+    };
+  }
+  if ('term' in tree) {
+    const judge = judgeOf(tree.term);
+    return (record, view) => {
+      const own = judge(record, view);
+      return own === null ? null : !own;
+    };
+  }
+  const test = compileFilter(tree);
+  const isTold = toldBy(tree);
+  return (record, view) => (isTold(record, view) ? test(view) : null);
+}
+
+/** Whether a record tells what a condition asks for. */
+function toldBy(
+  condition: Exclude<FilterTree, GroupNode | NotNode>,
+): (record: ProductRecord, view: ProductView) => boolean {
+  // Records seldom name it: it is read off other parts, where these are of a kind that is known.
+  if ('field' in condition && condition.field === 'Collection/Name') {
+    return (_record, view) => view.text('Collection/Name') !== null;
+  }
+  const parts = partsOf(condition);
+  return (record) => parts.some((part) => record[part] !== undefined);
+}
+
+/** The parts of a record of which a condition needs one. */
+function partsOf(condition: Exclude<FilterTree, GroupNode | NotNode>): string[] {
+  if (condition.node === 'attribute') return ['Attributes'];
+  if (condition.node === 'intersects') return ['Footprint', 'GeoFootprint'];
+  const [part = ''] = condition.field.split('/');
+  return [part];
+}

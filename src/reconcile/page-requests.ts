@@ -1,0 +1,338 @@
+/** Asks for one page until it comes: waits as it is told, tries again, logs in when it must. */
+
+import type { AccessTokens } from '../domain/account.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
+import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
+import { type OutboundAnswer, retryAfterMs } from '../http/outbound-client.ts';
+import { readServiceWords, type ServiceWords, serviceError } from '../http/service-error.ts';
+import type { ReadPage } from './listing-pages.ts';
+import type { PacedRequests } from './paced-requests.ts';
+
+/** How long things may take. */
+export interface ListingTiming {
+  /** One try, answer included. */
+  attemptTimeoutMs: number;
+  /** The wait after a first failure, before jitter; it doubles each time, up to the longest. */
+  retryDelayMs: number;
+  retryDelayMsMax: number;
+  /** Failures in a row, after which a page is given up. */
+  triesMax: number;
+  /** The longest wait that the catalogue may ask for, and all such waits of one listing. */
+  toldWaitMsMax: number;
+  toldWaitsMsMax: number;
+}
+
+export const listingTiming: ListingTiming = {
+  attemptTimeoutMs: 120_000,
+  retryDelayMs: 1_000,
+  retryDelayMsMax: 60_000,
+  triesMax: 8,
+  toldWaitMsMax: 600_000,
+  toldWaitsMsMax: 1_800_000,
+};
+
+/** A try that brought no page; another one follows. */
+export interface ListingTrouble {
+  /** A sentence without its end, the same for the same cause: "The catalogue does not answer (ECONNREFUSED)". */
+  cause: string;
+  /** Until the next try. */
+  waitMs: number;
+  /** How long it is waited for further tries in all, at most; null where the catalogue says when to come back. */
+  triesForMs: number | null;
+}
+
+/** The first token may be one that the catalogue no longer takes. */
+const loginsMax = 2;
+
+export interface PageQuestion {
+  /** Completes "could not …": "list the created products". */
+  purpose: string;
+  /** `tries` is how often it failed before. */
+  url: (top: number, tries: number) => string;
+  read: (json: unknown) => ReadPage | { broken: string };
+}
+
+interface PageRequests {
+  /** Rejects as `ProductListing` does; with `invalid` when the catalogue refuses the question. */
+  ask(question: PageQuestion, signal: AbortSignal): Promise<{ page: ReadPage; top: number }>;
+}
+
+/** What listings of one catalogue share. */
+interface PageRequestsOptions {
+  requests: PacedRequests;
+  size: PageSize;
+  login: ListLogin;
+  random: () => number;
+  timing: ListingTiming;
+  onTrouble?: ((trouble: ListingTrouble) => void) | undefined;
+}
+
+/** For one listing: the budget of waits is its own. */
+export function createPageRequests(options: PageRequestsOptions): PageRequests {
+  const { requests, size, login, random, timing, onTrouble } = options;
+  let toldMs = 0;
+
+  async function attempt(
+    { purpose, read }: PageQuestion,
+    url: string,
+    signal: AbortSignal,
+  ): Promise<Outcome & { status: number | null }> {
+    const token = await login.token();
+    const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+    let answer: OutboundAnswer;
+    try {
+      answer = await requests.send({ method: 'GET', url, headers, purpose }, signal);
+    } catch (error) {
+      if (isAppError(error, 'unavailable')) return { failed: error, status: null };
+      throw error;
+    }
+    return { ...outcomeOf(answer, { purpose, url, read, token }), status: answer.status };
+  }
+
+  async function obey(
+    { toldMs: ms, error, status }: { toldMs: number; error: AppError; status: number | null },
+    signal: AbortSignal,
+  ) {
+    // Not exactly then, when others come back, too; and never at once.
+    const waitMs = Math.max(ms, timing.retryDelayMs) + timing.retryDelayMs * random();
+    toldMs += waitMs;
+    if (ms > timing.toldWaitMsMax || toldMs > timing.toldWaitsMsMax) throw error;
+    const cause = `The catalogue asks us to wait (${status})`;
+    onTrouble?.({ cause, waitMs, triesForMs: null });
+    await requests.wait(waitMs, signal);
+  }
+
+  async function ask(question: PageQuestion, signal: AbortSignal) {
+    let failures = 0;
+    let logins = 0;
+    for (;;) {
+      const top = size.current();
+      const outcome = await attempt(question, question.url(top, failures), signal);
+      if ('page' in outcome) {
+        size.succeeded();
+        return { page: outcome.page, top };
+      }
+      if ('toldMs' in outcome) {
+        await obey(outcome, signal);
+      } else if ('refusedStatus' in outcome) {
+        logins += 1;
+        if (logins > loginsMax) throw outcome.error;
+        const { refusedStatus: status, said } = outcome;
+        await login.demanded({ purpose: question.purpose, status, said });
+      } else {
+        failures += 1;
+        if (outcome.failed.code === 'unavailable') size.failed();
+        if (failures >= timing.triesMax) throw givenUp(failures, outcome.failed);
+        const waitMs = longestDelayMs(failures, timing) * (0.5 + random() / 2);
+        const cause = causeOf(outcome.failed, outcome.status);
+        onTrouble?.({ cause, waitMs, triesForMs: triesForMs(failures, timing) });
+        await requests.wait(waitMs, signal);
+      }
+    }
+  }
+
+  return { ask };
+}
+
+/** The wait after so many failures in a row, before jitter, which only makes it shorter. */
+function longestDelayMs(failures: number, timing: ListingTiming): number {
+  return Math.min(timing.retryDelayMs * 2 ** (failures - 1), timing.retryDelayMsMax);
+}
+
+/** All waits that are to come after so many failures in a row. */
+function triesForMs(failures: number, timing: ListingTiming): number {
+  const toCome = Array.from({ length: timing.triesMax - failures }, (_, i) => failures + i);
+  return toCome.reduce((sum, failure) => sum + longestDelayMs(failure, timing), 0);
+}
+
+/** `status` is null where no answer came; the client's facts then say why. */
+function causeOf({ facts: { reason, networkCode } }: AppError, status: number | null): string {
+  if (status === 200) return "The catalogue's answer cannot be used";
+  if (status !== null) return `The catalogue does not answer as it should (${status})`;
+  if (typeof networkCode === 'string') return `The catalogue does not answer (${networkCode})`;
+  return `The catalogue cannot be asked${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+function givenUp(tries: number, error: AppError): AppError {
+  const message = `${error.message} That was the last of ${tries} tries in a row.`;
+  return error.with({ message });
+}
+
+/** What came of one try. */
+type Outcome =
+  | { page: ReadPage }
+  | { failed: AppError }
+  /** The catalogue says how long to wait; the error is for when that is too long. */
+  | { toldMs: number; error: AppError }
+  /** It wants another token, or one at all; `said` is for the end of an error, with its words. */
+  | { refusedStatus: number; said: string; error: AppError };
+
+interface AskedQuestion {
+  purpose: string;
+  url: string;
+  read: (json: unknown) => ReadPage | { broken: string };
+  token: string | null;
+}
+
+/** From about here on firewalls have their limits; servers take more, and answer otherwise than with 403. */
+const longAddressCharacters = 2_000;
+
+/**
+ * Throws what a repetition would not change, or make worse: `invalid`, `unavailable` for a redirect and for a
+ * firewall that keeps us out, and `unauthorized` where the account is not allowed to.
+ */
+function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
+  const { purpose, read, token } = question;
+  const { status } = answer;
+  const secrets = token === null ? [] : [token];
+  if (status === 200) {
+    const page = read(answer.json);
+    return 'broken' in page ? { failed: brokenPage(answer, page.broken, question) } : { page };
+  }
+  const words = readServiceWords(answer, secrets);
+  if (status === 403 && !isOwnRefusal(answer)) throw refusedOnTheWay(question, words);
+  if (status === 403 && token !== null) throw notAllowed(question, words);
+  if (status === 401 || status === 403) {
+    const error = serviceError(answer, words, purpose, 'unauthorized');
+    return { refusedStatus: status, said: saidBy(words), error };
+  }
+  const error = serviceError(answer, words, purpose);
+  const toldMs = status === 429 || status === 503 ? retryAfterMs(answer.headers) : null;
+  if (toldMs !== null) return { toldMs, error };
+  if (status === 408 || status === 429 || status >= 500 || status < 300) return { failed: error };
+  throw error;
+}
+
+/** Whether the catalogue itself refuses: all its refusals have a `detail` (facts, catalogue 1.4). */
+function isOwnRefusal({ json }: OutboundAnswer): boolean {
+  return typeof json === 'object' && json !== null && 'detail' in json;
+}
+
+/** No login changes that. `invalid` where the address is long: the same question without the filter may pass. */
+function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceWords): AppError {
+  const isLong = url.length > longAddressCharacters;
+  const [why, advice] = isLong
+    ? [
+        `the address has ${url.length.toLocaleString('en-US')} characters, which some do not let through.`,
+        'Give the subscription a shorter filter, such as a polygon of fewer corners.',
+      ]
+    : [
+        'it may keep this host out for a while.',
+        'Try again later, or check EARSHOT_CATALOGUE_URL and what stands between.',
+      ];
+  return new AppError(
+    isLong ? 'invalid' : 'unavailable',
+    `Could not ${purpose}: the answer ${factsOf(words)} is not one of the catalogue's own, but of a firewall or proxy before it: ${why}`,
+    { advice: `${advice}${saidBy(words)}` },
+  );
+}
+
+/** A token that is over is answered with 401 (RFC 9110, 15.5.4): this one was understood. */
+function notAllowed({ purpose }: AskedQuestion, words: ServiceWords): AppError {
+  return new AppError(
+    'unauthorized',
+    `The catalogue refused to ${purpose} though it was told who asks ${factsOf(words)}: the account may not.`,
+    {
+      advice: `Log in on its web site, where something may have to be agreed to, or ask its support.${saidBy(words)}`,
+    },
+  );
+}
+
+function factsOf({ requestId }: ServiceWords): string {
+  return requestId === null ? '(403)' : `(403, request id ${requestId})`;
+}
+
+function saidBy({ text, lines }: ServiceWords): string {
+  const said = text ?? lines.join('; ');
+  return said === '' ? '' : ` It says: ${said}`;
+}
+
+function brokenPage(
+  { json, text }: OutboundAnswer,
+  why: string,
+  { purpose, token }: AskedQuestion,
+): AppError {
+  const options = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
+  const begins = json === undefined ? ` It begins: ${foreignText(hintOf(text), options)}` : '';
+  return new AppError(
+    'unavailable',
+    `Could not ${purpose}: the catalogue's answer cannot be used, as ${why}.`,
+    { advice: `Try again later, or check EARSHOT_CATALOGUE_URL.${begins}` },
+  );
+}
+
+/** `$top` (facts, filters 1: 1,000 at most). At least two each: a page repeats a record of the last. */
+export const pageSizes: readonly number[] = [1_000, 250, 50];
+
+/** Failures in a row at one size until the next is tried. */
+const failuresMax = 2;
+
+/** Good pages in a row until the size before is tried again. */
+const goodPagesMin = 5;
+
+interface PageSize {
+  current(): number;
+  failed(): void;
+  succeeded(): void;
+}
+
+export function createPageSize(sizes: readonly number[]): PageSize {
+  let index = 0;
+  let failures = 0;
+  let goodPages = 0;
+
+  function change(by: 1 | -1) {
+    index = Math.max(0, Math.min(sizes.length - 1, index + by));
+    failures = 0;
+    goodPages = 0;
+  }
+
+  return {
+    current: () => sizes[index] ?? 1_000,
+    failed: () => {
+      goodPages = 0;
+      failures += 1;
+      if (failures >= failuresMax) change(1);
+    },
+    succeeded: () => {
+      failures = 0;
+      goodPages += 1;
+      if (goodPages >= goodPagesMin) change(-1);
+    },
+  };
+}
+
+interface ListLogin {
+  /** Null as long as nobody has asked for one. Rejects as `AccessTokens` does. */
+  token(): Promise<string | null>;
+  /**
+   * The catalogue has refused the last request. Rejects with `unauthorized` when there is no account.
+   * `purpose` completes "refuses to …"; `said` has its words, for the end.
+   */
+  demanded(refusal: { purpose: string; status: number; said: string }): Promise<void>;
+}
+
+export function createListLogin(tokens: AccessTokens | null): ListLogin {
+  let isNeeded = false;
+  let sent: string | null = null;
+  return {
+    token: async () => {
+      sent = isNeeded && tokens !== null ? await tokens.get() : null;
+      return sent;
+    },
+    demanded: async ({ purpose, status, said }) => {
+      if (tokens === null) {
+        // 401 says so (RFC 9110, 15.5.2); what 403 is for, only its words do.
+        const [refuses, words] =
+          status === 401
+            ? [`without a login (${status})`, '']
+            : [`(${status}), perhaps as it wants a login`, said];
+        throw new AppError('unauthorized', `The catalogue refuses to ${purpose} ${refuses}.`, {
+          advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${words}`,
+        });
+      }
+      if (sent !== null) await tokens.refused(sent);
+      isNeeded = true;
+    },
+  };
+}

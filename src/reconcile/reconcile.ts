@@ -1,0 +1,338 @@
+/** Compares the log with what the catalogue shows, hour by hour, and writes what is missing. */
+import { type Completeness, type HourCoverage, hourUs } from '../domain/coverage.ts';
+import { hourOf, sumCounts } from '../domain/coverage-report.ts';
+import type { NotificationLog } from '../domain/ports.ts';
+import type { Products } from '../domain/products.ts';
+import { type ComparedEvent, canBeEntered, comparePage, isExpected } from './compare-page.ts';
+import {
+  type EventOutcome,
+  type FoundMissing,
+  type ListedEvent,
+  type ListingPage,
+  noCounts,
+  type OutcomeCounts,
+  type ProductListing,
+  type ReconcileMode,
+  type ReconcileProgress,
+  type ReconcileTask,
+  type TaskReport,
+  type TimeWindow,
+} from './tasks.ts';
+
+export type {
+  ReconcileMode,
+  ReconcileProgress,
+  ReconcileTask,
+  TaskReport,
+} from './tasks.ts';
+
+/** What the ports take at once. */
+const eventsMax = 1_000;
+
+const hoursMax = 1_000;
+
+export interface ReconcileWorld {
+  listing: ProductListing;
+  completeness: Pick<
+    Completeness,
+    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
+  >;
+  products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
+  log: Pick<NotificationLog, 'lastPosition'>;
+  /** The catalogue's time, by which its dates are judged, and hours dated. */
+  nowUs(): number;
+  /** Our own time, by which entries are dated, as pushes are; that of `nowUs` unless told. */
+  ownNowUs?: (() => number) | undefined;
+  /** Resolves after a time, or at once when the signal is aborted. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export interface ReconcileOptions {
+  /** As `tasksOf` and `dueTasks` give them: those of one subscription and event do not overlap. */
+  tasks: readonly ReconcileTask[];
+  mode: ReconcileMode;
+  /** How long after its event a push is late. */
+  settlingUs: number;
+  /** Hours compared since then are not compared again. */
+  resumeSinceUs: number | null;
+  /** False: an early look; writes entries, but no coverage. */
+  coverage: boolean;
+  /** Called first, with how many hours are left out since they were compared before. */
+  onSkipped?: ((hours: number) => void) | undefined;
+  /** Called after each page. */
+  onProgress?: ((progress: ReconcileProgress) => void) | undefined;
+  /** Called for each event that was not in the log, after it was written. */
+  onMissing?: ((event: FoundMissing) => void) | undefined;
+  signal: AbortSignal;
+}
+
+/**
+ * Works through the tasks in their order, a page at a time. What is missing is on disk before the hour it
+ * belongs to is told to be complete; so a run may end at any moment, and be repeated at will.
+ * Rejects as `ProductListing.list` does, with `unavailable` when the store or its index is, and with the
+ * signal's reason.
+ */
+export async function reconcile(
+  world: ReconcileWorld,
+  options: ReconcileOptions,
+): Promise<TaskReport[]> {
+  const { tasks } = options;
+  const skipped = await hoursToSkip(world, options);
+  options.onSkipped?.(skipped.length);
+  const walks = walksOf(tasks, skipped);
+  const tally = createHourTally(tasks);
+  const timeLeft = createTimeLeft(walks, () => world.ownNowUs?.() ?? world.nowUs());
+  const reports: TaskReport[] = [];
+  for (const walk of walks) {
+    const report = newReport(walk);
+    for (const window of walk.windows) {
+      await compareWindow(window, {
+        world,
+        options,
+        tally,
+        timeLeft,
+        report,
+        tasksDone: reports.length,
+      });
+    }
+    reports.push(report);
+  }
+  return reports;
+}
+
+/** A preview must find all that is missing, and a write leave nothing so. */
+async function hoursToSkip(
+  { completeness }: ReconcileWorld,
+  { tasks, mode, resumeSinceUs }: ReconcileOptions,
+): Promise<HourCoverage[]> {
+  if (resumeSinceUs === null || mode === 'preview' || tasks.length === 0) return [];
+  const sinceUs = hourOf(Math.min(...tasks.map(({ fromUs }) => fromUs)));
+  const untilUs = Math.max(...tasks.map(({ toUs }) => toUs));
+  const found: HourCoverage[] = [];
+  for (const subscription of new Set(tasks.map((task) => task.subscription))) {
+    const hours = await completeness.coverage({ sinceUs, untilUs, subscription });
+    for (const hour of hours) {
+      const isDone = mode === 'check' || hour.missing === 0;
+      if (isDone && hour.comparedAtUs >= resumeSinceUs) found.push(hour);
+    }
+  }
+  return found;
+}
+
+function newReport({ task, skipped }: TaskWalk): TaskReport {
+  return { task, ...sumCounts(skipped), unreadable: 0, undecided: 0 };
+}
+
+/** What the comparison of a window works with. */
+interface Scope {
+  world: ReconcileWorld;
+  options: ReconcileOptions;
+  tally: HourTally;
+  timeLeft: TimeLeft;
+  report: TaskReport;
+  tasksDone: number;
+}
+
+async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
+  const { world, options, report, tasksDone, timeLeft } = scope;
+  const { task } = report;
+  const { signal } = options;
+  const before = world.listing.spent();
+  let doneUpToUs = hourOf(window.fromUs);
+  let seen = 0;
+  const query = { event: task.event, filter: task.filter, ...window };
+  const pages = world.listing.list(query, signal);
+  // A function of its own: a loop would hold on to each page until the next one is there.
+  const takeNext = async (): Promise<boolean> => {
+    const { done, value: page } = await pages.next();
+    if (done) return false;
+    signal.throwIfAborted();
+    await takePage(page, scope);
+    const upToUs = Math.min(page.completeUpToUs, window.toUs);
+    doneUpToUs = await saveHours({ fromUs: doneUpToUs, toUs: upToUs }, window, scope);
+    seen += page.events.length;
+    const { total } = page;
+    const etaMs = timeLeft.after({ window, upToUs, seen, total });
+    const tasks = options.tasks.length;
+    options.onProgress?.({ tasksDone, tasks, task, upToUs, seen, total, etaMs });
+    return true;
+  };
+  while (await takeNext());
+  timeLeft.done(window);
+  const after = world.listing.spent();
+  report.unreadable += after.oddRecords - before.oddRecords;
+  report.undecided += after.undecided - before.undecided;
+}
+
+/** Compares the events of a page and counts what came of each. */
+async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
+  const { world, options, report, tally } = scope;
+  const { task } = report;
+  const expected: ListedEvent[] = [];
+  for (const listed of events) {
+    if (!canBeEntered(listed)) report.unreadable += 1;
+    else if (isExpected(task.event, listed)) expected.push(listed);
+  }
+  for (let at = 0; at < expected.length; at += eventsMax) {
+    const some = expected.slice(at, at + eventsMax);
+    for (const compared of await comparePage(task, some, world, options)) {
+      const { listed, outcome, wasMissing } = compared;
+      tally.add(task, listed.eventUs, outcome);
+      report.expected += 1;
+      report[outcome] += 1;
+      if (wasMissing) options.onMissing?.(foundMissing(task, compared));
+    }
+  }
+}
+
+function foundMissing(
+  { subscription, event, isEarlier }: ReconcileTask,
+  { listed, outcome }: ComparedEvent,
+): FoundMissing {
+  const { productId, productName, eventUs } = listed;
+  const recovered = outcome === 'recovered';
+  return { subscription, event, productId, productName, eventUs, recovered, isEarlier };
+}
+
+/** Saves the hours that have been seen in full, and returns where the first of the others begins. */
+async function saveHours(
+  { fromUs, toUs }: TimeWindow,
+  window: TimeWindow,
+  { world, options, tally, report }: Scope,
+): Promise<number> {
+  const { subscription, event, hours } = report.task;
+  const comparedAtUs = world.nowUs();
+  const whole: HourCoverage[] = [];
+  let at = fromUs;
+  for (; at < window.toUs && Math.min(at + hourUs, window.toUs) <= toUs; at += hourUs) {
+    const counts = tally.finish(report.task, at);
+    const isWhole = at >= hours.fromUs && at + hourUs <= hours.toUs;
+    // An hour that lasts yet is not complete, whatever was asked for.
+    if (counts === null || !isWhole || at + hourUs > comparedAtUs) continue;
+    whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
+  }
+  if (options.mode === 'preview' || !options.coverage) return at;
+  for (let i = 0; i < whole.length; i += hoursMax) {
+    await world.completeness.saveCoverage(whole.slice(i, i + hoursMax));
+  }
+  return at;
+}
+
+interface HourTally {
+  add(task: ReconcileTask, eventUs: number, outcome: EventOutcome): void;
+  /**
+   * Says that a task has given all it has of an hour. Returns the hour's counts when no other task has a part
+   * in it that is still to come, else null. Then they are forgotten.
+   */
+  finish(task: ReconcileTask, at: number): OutcomeCounts | null;
+}
+
+/** For tasks that do not overlap: those of one kind of events share an hour only at their edges. */
+function createHourTally(tasks: readonly ReconcileTask[]): HourTally {
+  const counted = new Map<string, OutcomeCounts>();
+  const partsLeft = new Map<string, number>();
+  for (const task of tasks) {
+    for (const at of edgeHours(task)) {
+      const key = hourKey(task, at);
+      partsLeft.set(key, (partsLeft.get(key) ?? 0) + 1);
+    }
+  }
+  return {
+    add: (task, eventUs, outcome) => {
+      const key = hourKey(task, hourOf(eventUs));
+      const counts = counted.get(key) ?? noCounts();
+      counts.expected += 1;
+      counts[outcome] += 1;
+      counted.set(key, counts);
+    },
+    finish: (task, at) => {
+      const key = hourKey(task, at);
+      const left = (partsLeft.get(key) ?? 1) - 1;
+      partsLeft.set(key, left);
+      if (left > 0) return null;
+      partsLeft.delete(key);
+      const counts = counted.get(key) ?? noCounts();
+      counted.delete(key);
+      return counts;
+    },
+  };
+}
+
+/** The hours of which a task has only a part. */
+function edgeHours({ fromUs, toUs }: ReconcileTask): Set<number> {
+  return new Set([fromUs, toUs].filter((us) => us % hourUs !== 0).map(hourOf));
+}
+
+const hourKey = ({ subscription, event, isEarlier }: ReconcileTask, at: number) =>
+  `${subscription} ${event} ${isEarlier} ${at}`;
+
+interface TaskWalk {
+  task: ReconcileTask;
+  /** Oldest first, apart from each other. */
+  windows: TimeWindow[];
+  /** What was found in the hours that are left out; one that two tasks share stands with the first. */
+  skipped: HourCoverage[];
+}
+
+/** The walks of tasks, without the hours that are `compared`. */
+function walksOf(tasks: readonly ReconcileTask[], compared: readonly HourCoverage[]): TaskWalk[] {
+  const toldOf = new Set<HourCoverage>();
+  const byKind = Map.groupBy(compared, kindKey);
+  return tasks.map((task) => {
+    const { fromUs, toUs } = task;
+    // Those that it has as a whole: of others, the counts are not of this task.
+    const firstUs = Math.max(hourOf(fromUs), task.hours.fromUs);
+    const hours = (byKind.get(kindKey(task)) ?? [])
+      .filter((hour) => hour.hourUs >= firstUs && hour.hourUs < Math.min(toUs, task.hours.toUs))
+      .toSorted((a, b) => a.hourUs - b.hourUs);
+    const skipped = hours.filter((hour) => !toldOf.has(hour));
+    for (const hour of skipped) toldOf.add(hour);
+    return { task, windows: windowsBetween(hours, task), skipped };
+  });
+}
+
+function windowsBetween(hours: readonly HourCoverage[], task: ReconcileTask): TimeWindow[] {
+  const windows: TimeWindow[] = [];
+  let { fromUs } = task;
+  for (const { hourUs: at } of hours) {
+    if (at > fromUs) windows.push({ fromUs, toUs: at });
+    fromUs = at + hourUs;
+  }
+  if (fromUs < task.toUs) windows.push({ fromUs, toUs: task.toUs });
+  return windows;
+}
+
+const kindKey = ({ subscription, event }: { subscription: string; event: string }) =>
+  `${subscription} ${event}`;
+
+interface TimeLeft {
+  /** Tells how far the list of a window is, and returns the milliseconds that are left; null at first. */
+  after(state: {
+    window: TimeWindow;
+    upToUs: number;
+    seen: number;
+    total: number | null;
+  }): number | null;
+  /** Tells that a window is done. */
+  done(window: TimeWindow): void;
+}
+
+/** Takes it that all windows are as full, and the rest is as slow, as what is done. */
+function createTimeLeft(walks: readonly TaskWalk[], nowUs: () => number): TimeLeft {
+  const beganAtUs = nowUs();
+  const widthUs = ({ fromUs, toUs }: TimeWindow) => toUs - fromUs;
+  const allUs = walks.flatMap(({ windows }) => windows).reduce((sum, one) => sum + widthUs(one), 0);
+  let doneUs = 0;
+  return {
+    after: ({ window, upToUs, seen, total }) => {
+      const byTime = (upToUs - window.fromUs) / widthUs(window);
+      const share = upToUs >= window.toUs || !total ? byTime : Math.min(1, seen / total);
+      const done = (doneUs + share * widthUs(window)) / allUs;
+      const elapsedMs = Math.max(0, nowUs() - beganAtUs) / 1_000;
+      return done > 0 ? Math.round((elapsedMs * (1 - done)) / done) : null;
+    },
+    done: (window) => {
+      doneUs += widthUs(window);
+    },
+  };
+}

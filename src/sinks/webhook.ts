@@ -1,0 +1,213 @@
+/** Hands items over to a web service, signed by the Standard Webhooks scheme (standardwebhooks.com, 1.0). */
+import { createHmac } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import { Readable } from 'node:stream';
+import type { SinkTarget } from '../domain/sinks.ts';
+import { UnusableAnswer } from '../http/bounded-fetch.ts';
+import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
+import { networkFault } from '../http/network-fault.ts';
+import { retryAfterMs } from '../http/outbound-client.ts';
+import { readBeginning } from '../http/read-beginning.ts';
+import { contextTrusting } from '../http/trusted-authorities.ts';
+import type { HandOver } from './document.ts';
+import type { Target, TargetAnswer } from './sink.ts';
+
+/** Statuses of a service that may take the same request later; all from 500 on are so, too. */
+const passing = new Set([408, 425, 429]);
+
+/** Statuses that speak of the address or the signature, and hardly of the one that was posted; so do all 3xx. */
+const misconfigured = new Set([401, 403, 404, 405, 410]);
+
+/**
+ * Sends `{ type, timestamp, data }`: `product.created` and the like, the time of receipt, the document. The
+ * scheme's headers come with it; `webhook-signature` only where there is a secret. Any 2xx has taken it, whatever
+ * comes after the status. Redirects are not followed: what is posted must not travel to where another points.
+ */
+export function createWebhookTarget(
+  { url, secret, ca }: Extract<SinkTarget, { kind: 'webhook' }>,
+  world: { fetch: typeof fetch; nowUs: () => number },
+): Target {
+  const trusting = ca === null ? null : createTrustingFetch(ca);
+  const send = trusting?.fetch ?? world.fetch;
+  const drain = createDrain();
+  return {
+    handOver: async (item, signal) => {
+      const body = webhookBody(item);
+      // Of each attempt: receivers refuse what is older than some minutes.
+      const timestamp = String(Math.floor(world.nowUs() / 1_000_000));
+      const headers = {
+        'content-type': 'application/json',
+        'user-agent': 'earshot',
+        'webhook-id': item.id,
+        'webhook-timestamp': timestamp,
+        ...(secret !== null && {
+          'webhook-signature': webhookSignature(secret, { id: item.id, timestamp, body }),
+        }),
+      };
+      try {
+        const posted = { method: 'POST', headers, body, signal, redirect: 'manual' } as const;
+        const response = await send(url, posted);
+        if (!response.ok) return await failureOf(response, secret);
+        drain.take(response.body);
+        return { kind: 'taken' };
+      } catch (error) {
+        return { kind: 'unavailable', reason: networkFault(error), retryAfterMs: null };
+      }
+    },
+    close: async () => {
+      drain.close();
+      trusting?.close();
+    },
+  };
+}
+
+/** Value of `webhook-signature` for one request. The secret is `whsec_` and the key in base64; `timestamp` in seconds. */
+export function webhookSignature(
+  secret: string,
+  { id, timestamp, body }: { id: string; timestamp: string; body: string },
+): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+}
+
+function webhookBody(item: HandOver): string {
+  return JSON.stringify({ type: `product.${item.event}`, timestamp: item.receivedAt, data: item });
+}
+
+async function failureOf(
+  { status, headers, body }: Response,
+  secret: string | null,
+): Promise<TargetAnswer> {
+  const secrets = secret === null ? [] : [secret];
+  const hint = hintOf(await beginningOf(body));
+  const words = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
+  const reason = `it answered ${status}${words === '' ? '' : `: ${words}`}`;
+  if (status < 400) {
+    const advice = 'which is no answer of a webhook: name the address that takes requests itself';
+    return { kind: 'misconfigured', reason: `it answered ${status}, ${advice}` };
+  }
+  if (misconfigured.has(status)) return { kind: 'misconfigured', reason };
+  if (status >= 500 || passing.has(status)) {
+    return { kind: 'unavailable', reason, retryAfterMs: retryAfterMs(headers) };
+  }
+  return { kind: 'refused', reason };
+}
+
+/** Of a body that nobody waits for; to keep its connection is worth no more. */
+const bytesMax = 65_536;
+
+/** Such bodies at a time; the oldest is left when there are more. */
+const drainedMax = 64;
+
+type Body = ReadableStream<Uint8Array> | null;
+
+/** The text, as much of it as came and is within bounds. Never rejects. */
+async function beginningOf(body: Body): Promise<string> {
+  return new TextDecoder().decode(Buffer.concat(await readBeginning(body)));
+}
+
+interface Drain {
+  /** Lets a short body come to its end, so that its connection serves again. Nobody waits for it. */
+  take(body: Body): void;
+  /** Leaves those that have not ended. */
+  close(): void;
+}
+
+function createDrain(): Drain {
+  const open = new Set<ReadableStreamDefaultReader<Uint8Array>>();
+  // Its read ends, and with it the connection.
+  const leave = (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+    open.delete(reader);
+    reader.cancel().catch(() => undefined);
+  };
+  const drain = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+    for (let bytes = 0; bytes < bytesMax; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      bytes += value.byteLength;
+    }
+  };
+  return {
+    take: (body) => {
+      if (body === null) return;
+      const reader = body.getReader();
+      open.add(reader);
+      drain(reader).then(
+        () => leave(reader),
+        () => leave(reader),
+      );
+      const [oldest] = open;
+      if (open.size > drainedMax && oldest !== undefined) leave(oldest);
+    },
+    close: () => {
+      for (const reader of open) leave(reader);
+    },
+  };
+}
+
+interface TrustingFetch {
+  /** Takes a `Request` of an https URL; answers as the platform's own does, without following redirects. */
+  fetch: typeof fetch;
+  /** Closes connections that are kept open. */
+  close(): void;
+}
+
+/** Trusts the authorities in `pem` besides the public ones and the system's. */
+function createTrustingFetch(pem: string): TrustingFetch {
+  const agent = new Agent({
+    keepAlive: true,
+    secureContext: contextTrusting([pem]),
+    // Stated, because an environment variable could otherwise switch the checks off.
+    rejectUnauthorized: true,
+  });
+  const send: typeof fetch = async (input, init) => {
+    const asked = new Request(input, init);
+    // That of the request merely follows it, and may be forgotten before it is told.
+    const signal = init?.signal ?? asked.signal;
+    const body = Buffer.from(await asked.arrayBuffer());
+    return new Promise((resolve, reject) => {
+      const { method } = asked;
+      const headers = { ...Object.fromEntries(asked.headers), 'content-length': body.byteLength };
+      // Ends the answer's body, too.
+      const sent = request(asked.url, { method, headers, signal, agent });
+      // Node's own error for an abort does not tell a timeout: the signal does.
+      const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error);
+      sent.on('response', (incoming) => {
+        // Whatever is thrown in a listener would end the program.
+        try {
+          resolve(responseOf(incoming));
+        } catch (error) {
+          incoming.destroy();
+          fail(error);
+        }
+      });
+      sent.on('upgrade', ({ statusCode }, socket) => {
+        socket.destroy();
+        fail(new UnusableAnswer(`it answered ${statusCode}: it wants to speak another protocol`));
+      });
+      sent.on('error', fail);
+      sent.on('close', () =>
+        fail(new UnusableAnswer('it closed the connection without an answer')),
+      );
+      sent.end(body);
+    });
+  };
+  return { fetch: send, close: () => agent.destroy() };
+}
+
+/** Throws UnusableAnswer for a status that is none. */
+function responseOf(incoming: IncomingMessage): Response {
+  const headers = new Headers();
+  for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
+    headers.append(incoming.rawHeaders[i] ?? '', incoming.rawHeaders[i + 1] ?? '');
+  }
+  const status = incoming.statusCode ?? 0;
+  if (status < 200 || status > 599) {
+    throw new UnusableAnswer(`it answered with a status that does not exist (${status})`);
+  }
+  const isEmpty = [204, 205, 304].includes(status);
+  if (isEmpty) incoming.resume();
+  const body = isEmpty ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
+  return new Response(body, { status, statusText: incoming.statusMessage ?? '', headers });
+}

@@ -1,0 +1,219 @@
+/** Judges the silence of all subscriptions: when most of them fall silent, that is told once. */
+import type { Registration } from '../domain/account.ts';
+import { type HourCoverage, hourUs } from '../domain/coverage.ts';
+import {
+  expectedPushes,
+  type LearnedRates,
+  learnRates,
+  type Span,
+  shareOf,
+} from './learn-rates.ts';
+import { areTooMany, lostPushOdds, type TalliedHour, talliedUs } from './lost-push-odds.ts';
+import {
+  arrivalsOf,
+  countText,
+  coverageOf,
+  joined,
+  lastingAlert,
+  lengthText,
+  momentText,
+  nothingWrong,
+  percentText,
+  rounded,
+  runs,
+  type Situation,
+  unjudged,
+  type Verdict,
+  watchedSpans,
+  wrong,
+} from './situation.ts';
+
+/** Of fewer, each speaks for itself. */
+const runningMin = 3;
+
+/** More than this share of those that run. */
+const silentShare = 0.5;
+
+/** Their alert has no name. */
+const all = '';
+
+/** While most are silent, the alerts of single ones that last go on, and none is added to them. */
+export function judgeAllSilence(
+  registrations: readonly Registration[],
+  situation: Situation,
+): Verdict {
+  const running = registrations.filter(runs).length;
+  const { judged, findings } = joined(registrations.map((one) => judgeSilence(one, situation)));
+  if (running < runningMin || findings.length <= running * silentShare) {
+    return joined([{ judged, findings }, nothingWrong('silence', all)]);
+  }
+  const silent = findings.map(({ subject }) => subject);
+  const told = findings.filter(({ subject }) => lastingAlert(situation, 'silence', subject));
+  const common = wrong({
+    kind: 'silence',
+    subject: all,
+    severity: 'critical',
+    cause: `Hardly anything arrives: ${silent.length} of ${running} subscriptions have fallen silent.`,
+    evidence: [
+      `Silent, for longer than is likely: ${silent.join(', ')}.`,
+      ...findings.map(({ cause }) => cause),
+    ],
+    nextStep:
+      'Run `earshot doctor` to see whether the catalogue can reach this endpoint, and `earshot subscriptions list` to see whether they still run.',
+  });
+  return joined([{ judged, findings: told }, common]);
+}
+
+const kind = 'silence';
+
+/**
+ * A silence that lasts ends with the next push, or when the subscription is no longer to run; nothing else
+ * resolves it, so that what was learned in between does not either.
+ */
+function judgeSilence(registration: Registration, situation: Situation): Verdict {
+  const { name, status, heldBy } = registration;
+  const { nowUs } = situation;
+  if (status === 'paused' || heldBy === 'command') return nothingWrong(kind, name);
+  if (!runs(registration)) return unjudged;
+  const lasting = lastingAlert(situation, kind, name);
+  const arrivals = arrivalsOf(situation, name);
+  const pushedSince = (us: number) => [...arrivals.values()].some(({ lastAtUs }) => lastAtUs > us);
+  if (lasting !== undefined && pushedSince(lasting.raisedAtUs)) return nothingWrong(kind, name);
+  const watched = watchedSpans(situation, name);
+  const lostHours = coverageOf(situation, name)
+    .filter(({ recovered, missing }) => recovered + missing > 0)
+    .map(({ hourUs }) => hourUs);
+  const learned = learnRates({ arrivals, watched, lostHours });
+  if (learned === null) return unjudged;
+  const silence = { fromUs: learned.lastPushAtUs, toUs: nowUs };
+  const odds = silenceOdds(learned, watched, silence);
+  if (odds === null) return unjudged;
+  if (!odds.isAlarm && lasting === undefined) return nothingWrong(kind, name);
+  return wrong(findingOf(name, learned, odds, nowUs));
+}
+
+function findingOf(
+  name: string,
+  { lastPushAtUs, longestSilence, watchedHours }: LearnedRates,
+  { expected, odds }: SilenceOdds,
+  nowUs: number,
+) {
+  const length = lengthText(nowUs - lastPushAtUs);
+  return {
+    kind,
+    subject: name,
+    severity: 'critical',
+    cause: `The subscription ${name} has brought nothing for ${length}, which is unlikely to be chance.`,
+    evidence: [
+      `The last notification came at ${momentText(lastPushAtUs)}.`,
+      `Some ${rounded(expected)} were to be expected since then; the longest silence before was worth ${rounded(longestSilence)}.`,
+      `The chance of such a silence is ${oddsText(odds)}, learned from ${rounded(watchedHours / 24)} days of watching.`,
+    ],
+    nextStep: `Run \`earshot doctor\` to see whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to see whether it still runs.`,
+  } as const;
+}
+
+function oddsText(odds: number): string {
+  return odds < 1e-9 ? 'less than one in a thousand million' : `1 in ${Math.round(1 / odds)}`;
+}
+
+const lostPushesKind = 'lost-pushes';
+
+/** A push may come so much later than its event: until then we must have been up. */
+const settleUs = hourUs / 6;
+
+/**
+ * So long after its end an hour counts. It is compared before, and a push that comes after its event was fetched is
+ * taken off what was lost: a catalogue that is an hour late has lost nothing.
+ */
+export const countedUs = hourUs + settleUs;
+
+/** A moment's break is no downtime. */
+const upShareMin = 0.999;
+
+/** Rests on hours in which we were up all the time: what our own downtime lost is no news. */
+export function judgeLostPushes({ name }: Registration, situation: Situation): Verdict {
+  const { nowUs } = situation;
+  const coverage = coverageOf(situation, name);
+  const hours = talliedHours(coverage, watchedSpans(situation, name), nowUs);
+  const lasting = lastingAlert(situation, lostPushesKind, name);
+  const found = lostPushOdds(hours, nowUs, lasting?.raisedAtUs);
+  if (found === null) return unjudged;
+  if (!areTooMany(found, lasting !== undefined)) return nothingWrong(lostPushesKind, name);
+  const { lost, expected } = found.latest;
+  const sinceText = momentText(found.sinceUs);
+  return wrong({
+    kind: lostPushesKind,
+    subject: name,
+    severity: lost * 2 > expected ? 'critical' : 'warning',
+    cause: `The subscription ${name} brings less by push than it should: ${countText(lost)} of ${countText(expected)} events came by no push.`,
+    evidence: [
+      `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(found.usual)} is taken for usual.`,
+      'Only hours in which earshot was up all the time are counted.',
+    ],
+    nextStep:
+      'Run `earshot doctor` to see whether the catalogue can reach this endpoint, and `earshot coverage --since 7d` to see when it began.',
+  });
+}
+
+/** Of all events together, oldest first. */
+function talliedHours(
+  coverage: readonly HourCoverage[],
+  watched: readonly Span[],
+  nowUs: number,
+): TalliedHour[] {
+  const byHour = new Map<number, TalliedHour>();
+  for (const { hourUs: startUs, expected, recovered, missing } of coverage) {
+    if (startUs < nowUs - talliedUs || startUs + hourUs + countedUs > nowUs) continue;
+    const known = byHour.get(startUs) ?? { startUs, expected: 0, lost: 0 };
+    const lost = known.lost + recovered + missing;
+    byHour.set(startUs, { startUs, expected: known.expected + expected, lost });
+  }
+  return [...byHour.values()]
+    .filter(({ startUs: us }) => shareOf(watched, us, us + hourUs + settleUs) >= upShareMin)
+    .sort((a, b) => a.startUs - b.startUs);
+}
+
+interface SilenceRule {
+  /** A silence that is likelier than this is none to speak of. */
+  oddsMax: number;
+  /** Times as long as the longest natural one. */
+  longestFactor: number;
+  /** It has been watched for so long before it is judged. */
+  watchedHoursMin: number;
+  /** Hours that brought something: fewer tell nothing of how long silences are. */
+  busyHoursMin: number;
+}
+
+const silenceRule: SilenceRule = {
+  oddsMax: 1e-2,
+  longestFactor: 2,
+  watchedHoursMin: 168,
+  busyHoursMin: 6,
+};
+
+interface SilenceOdds {
+  /** Pushes that were to be expected since the last one, while it was watched. */
+  expected: number;
+  /** How likely it is that none came. */
+  odds: number;
+  /** Beyond this many expected pushes it is an alarm. */
+  limit: number;
+  isAlarm: boolean;
+}
+
+/** Null where too little has been learned. `silence` begins with the last push. */
+export function silenceOdds(
+  learned: LearnedRates,
+  watched: readonly Span[],
+  silence: Span,
+  rule: SilenceRule = silenceRule,
+): SilenceOdds | null {
+  const { dispersion, longestSilence, watchedHours, busyHours } = learned;
+  if (watchedHours < rule.watchedHoursMin || busyHours < rule.busyHoursMin) return null;
+  const expected = expectedPushes(learned, watched, silence);
+  // Bursts count once: so many independent ones were to be expected, and none came (Poisson).
+  const odds = Math.exp(-expected / dispersion);
+  const limit = Math.max(-Math.log(rule.oddsMax) * dispersion, rule.longestFactor * longestSilence);
+  return { expected, odds, limit, isAlarm: expected > limit };
+}

@@ -60,7 +60,7 @@ export function accountWorld(
 }
 
 /** What a command does with the account. */
-interface AccountUse {
+export interface AccountUse {
   /** Only looks: then no other command is waited for. */
   readOnly?: boolean;
   /** Gives the catalogue credentials, so that there must be some. */

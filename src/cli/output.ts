@@ -296,3 +296,35 @@ export const whole = (count: number) => count.toLocaleString('en-US');
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`;
 }
+
+/** A line on standard error that shows the progress of long work; silent where there is no terminal. */
+export interface ProgressLine {
+  show(text: string): void;
+  /** Removes the line, for another text or at the end. */
+  clear(): void;
+  /** Ends the line, which stays. */
+  done(): void;
+}
+
+/** The line is rewritten in place, and cut to the width of the terminal. */
+export function createProgressLine(stderr: Output): ProgressLine {
+  let shown = '';
+  const write = (text: string) => {
+    if (stderr.isTTY !== true || text === shown) return;
+    const width = Math.max(20, (stderr.columns ?? 100) - 1);
+    const cut = text.slice(0, width);
+    stderr.write(`\r${cut.padEnd(shown.length)}`);
+    shown = cut;
+  };
+  return {
+    show: write,
+    clear: () => {
+      if (shown !== '') stderr.write(`\r${' '.repeat(shown.length)}\r`);
+      shown = '';
+    },
+    done: () => {
+      if (shown !== '') stderr.write('\n');
+      shown = '';
+    },
+  };
+}

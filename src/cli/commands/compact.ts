@@ -1,23 +1,19 @@
 /** `earshot compact`: makes the log take up as little room as it can. */
-import { Command } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { type Compacted, compactLog } from '../../store/bodies/compact-log.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
+import { defineCommand, type Parts } from '../command.ts';
 import { type Io, pause } from '../io.ts';
-import { counted, writeOut } from '../output.ts';
-import { createProgress } from '../product-index.ts';
+import { counted, createProgressLine, writeOut } from '../output.ts';
 
-export function compactCommand(io: Io): Command {
-  return new Command('compact')
-    .description('Compress the bodies of the log as far as it goes, and give their space back.')
-    .option('--json', 'as JSON: bodies unreadable bytesBefore bytesAfter givenBackBytes')
-    .addHelpText(
-      'after',
-      `
-Notifications are kept byte by byte. The receiver compresses them in haste, and compacts them every
+export const compactCommand = defineCommand('compact', {
+  description: 'Compress the bodies of the log as far as it goes, and give their space back.',
+  flags: (command) =>
+    command.option('--json', 'as JSON: bodies unreadable bytesBefore bytesAfter givenBackBytes'),
+  help: `Notifications are kept byte by byte. The receiver compresses them in haste, and compacts them every
 hour while it has time (EARSHOT_COMPACT); this does the same at once. What an older earshot stored
 as it came is converted, too. Each pack is compared with what it replaces before that goes.
 
@@ -30,47 +26,40 @@ stay as they are), bytesBefore and bytesAfter (of earshot.db), givenBackBytes (b
 Examples:
   $ earshot compact
   $ earshot compact --json`,
-    )
-    .action(async (flags: { json?: true }) => {
-      await runCompact(io, flags);
-    });
-}
+  needs: ['store'],
+  run: compact,
+});
 
 /** A receiver that compacts gives way after each step. */
-const waitMs = 30_000;
+const lockWaitMs = 30_000;
 
 /** Between two steps: others that wait for the lock get it. */
 const restMs = 20;
 
 /** Rejects with `cancelled` when the user ends it, and with `conflict` while another program compacts. */
-async function runCompact(io: Io, { json }: { json?: true }): Promise<void> {
+async function compact(io: Io & Pick<Parts, 'store'>, { json }: { json?: true }): Promise<void> {
+  const { store, signal } = io;
   const place = loadConfig(io, dataSections);
-  const store = await openStore({ ...place, nowUs: io.nowUs, mustExist: true });
+  const release = await createTakeLock(place.dataDir)('compact', { waitMs: lockWaitMs, signal });
+  const progress = createProgressLine(io.stderr);
   try {
-    const { signal } = io;
-    const release = await createTakeLock(place.dataDir)('compact', { waitMs, signal });
-    const progress = createProgress(io, 'Compacting');
-    try {
-      const bytesBefore = await fileBytes(store);
-      const compacted = await compactLog({
-        ...place,
-        // It frees more than it takes: a disk that is nearly full is what it is good for.
-        diskReserveBytes: 0,
-        freeShare: 0,
-        signal,
-        rest: () => pause(restMs, signal),
-        onStep: ({ nextId, lastId }) =>
-          progress.show({ indexedPosition: nextId - 1, lastPosition: lastId }),
-      });
-      progress.done();
-      if (signal.aborted) throw stopped();
-      await tell(io, { compacted, bytesBefore, bytesAfter: await fileBytes(store), json });
-    } finally {
-      progress.done();
-      release();
-    }
+    const bytesBefore = await fileBytes(store);
+    const compacted = await compactLog({
+      ...place,
+      // It frees more than it takes: a disk that is nearly full is what it is good for.
+      diskReserveBytes: 0,
+      freeShare: 0,
+      signal,
+      rest: () => pause(restMs, signal),
+      onStep: ({ nextId, lastId }) =>
+        progress.show(`Compacting: ${Math.floor(((nextId - 1) / lastId) * 100)} %`),
+    });
+    progress.done();
+    if (signal.aborted) throw stopped();
+    await tell(io, { compacted, bytesBefore, bytesAfter: await fileBytes(store), json });
   } finally {
-    await store.close();
+    progress.done();
+    release();
   }
 }
 

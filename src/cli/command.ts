@@ -1,0 +1,101 @@
+/** The runtime of commands: a command declares what it takes and needs; this opens, runs and closes it. */
+import { Command } from 'commander';
+import { dataSections, loadAccountConfig, loadConfig } from '../config/config.ts';
+import type { Products } from '../domain/products.ts';
+import type { Store, StoreReader } from '../store/store.ts';
+import type { AccountUse, OpenedAccount } from './account.ts';
+import { createClosers } from './closers.ts';
+import type { Io } from './io.ts';
+
+/** What a command works with, by the name under which it asks for it. */
+export interface Parts {
+  /** The log and everything stored with it, for reading. */
+  reader: StoreReader;
+  /** The same, for changes too. The data directory must exist. */
+  store: Store;
+  /** The product index as it is. */
+  products: Products;
+  /** The catalogue account, under its lock unless the command only reads. */
+  account: OpenedAccount;
+}
+
+export interface CommandSpec<Flags, Need extends keyof Parts> {
+  description: string;
+  /** Adds arguments, flags and subcommands. Parsers may use the clock and the files of `io`. */
+  flags?: (command: Command, io: Io) => Command;
+  /** Text below the list of flags: explanation, fields of --json, exit codes, examples. */
+  help: string;
+  /** Parts that are opened before the command runs, in this order, and closed after it. */
+  needs?: readonly Need[];
+  /** How the account is used; for a command that needs it. */
+  account?: (flags: Flags) => AccountUse;
+  /** Checks the flags before anything is opened. Throws `usage`. */
+  check?: (flags: Flags, io: Io) => void;
+  /** `words` are the arguments. */
+  run: (context: Io & Pick<Parts, Need>, flags: Flags, ...words: string[]) => Promise<void>;
+}
+
+/** Declares a command, or a subcommand. */
+export function defineCommand<Flags extends object, const Need extends keyof Parts = never>(
+  name: string,
+  spec: CommandSpec<Flags, Need>,
+): (io: Io) => Command {
+  const { description, help, needs = [], account, check, run } = spec;
+  return (io) => {
+    const command = new Command(name).description(description).addHelpText('after', `\n${help}`);
+    spec.flags?.(command, io);
+    return command.action(async (...given: unknown[]) => {
+      // Commander calls an action with the arguments, the flags and the command.
+      const words = given.slice(0, -2) as string[];
+      const flags = given.at(-2) as Flags;
+      check?.(flags, io);
+      await withParts(io, needs, (parts) => run({ ...io, ...parts }, flags, ...words), {
+        account: account?.(flags),
+      });
+    });
+  };
+}
+
+/** Opens parts in their order, and closes them in reverse when `use` has ended. */
+export async function withParts<const Need extends keyof Parts, Result>(
+  io: Io,
+  needs: readonly Need[],
+  use: (parts: Pick<Parts, Need>) => Promise<Result>,
+  how: { account?: AccountUse | undefined } = {},
+): Promise<Result> {
+  const closers = createClosers();
+  const parts: Partial<Parts> = {};
+  try {
+    for (const need of needs) {
+      const part = await openers[need](io, how.account ?? {});
+      closers.add(() => part.close(), need);
+      Object.assign(parts, { [need]: part });
+    }
+    return await use(parts as Pick<Parts, Need>);
+  } finally {
+    await closers.closeAll();
+  }
+}
+
+type Open<Part> = (io: Io, account: AccountUse) => Promise<Part & { close(): Promise<void> }>;
+
+/** Each loads its code when it is called: most commands use few of them. */
+const openers: { [Name in keyof Parts]: Open<Parts[Name]> } = {
+  reader: async (io) => {
+    const { dataDir } = loadConfig(io, dataSections);
+    return (await import('../store/store.ts')).openStoreReader(dataDir);
+  },
+  store: async (io) => {
+    const place = loadConfig(io, dataSections);
+    const { openStore } = await import('../store/store.ts');
+    return openStore({ ...place, nowUs: io.nowUs, mustExist: true });
+  },
+  products: async (io) => {
+    const { dataDir } = loadConfig(io, dataSections);
+    return (await import('../store/products/products.ts')).openProducts(dataDir);
+  },
+  account: async (io, use) => {
+    const config = loadAccountConfig(io);
+    return (await import('./account.ts')).openAccount(config, io, use);
+  },
+};

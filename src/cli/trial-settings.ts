@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createCertificateAuthority } from '../sandbox/certificate-authority.ts';
-import { demoProject } from '../sandbox/inference/inference-projects.ts';
+import { demoProject } from '../sandbox/inference/inference-settings.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 
 export interface TrialCertificate {

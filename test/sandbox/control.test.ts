@@ -1,23 +1,25 @@
 /** The control port: what it tells, what it steers, and how it refuses mistakes. */
 import { describe, expect, it } from 'vitest';
-import { createSubscriptions } from '../../src/sandbox/account/subscriptions.ts';
-import { createControlApp } from '../../src/sandbox/control/control.ts';
+import { createSubscriptions } from '../../src/sandbox/account.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createControlApp } from '../../src/sandbox/control.ts';
 import {
   createDeliveryRecord,
   type DeliveryEntry,
 } from '../../src/sandbox/delivery/delivery-record.ts';
 import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
-import { inferenceProjectsSchema } from '../../src/sandbox/inference/inference-projects.ts';
-import { createInferenceService } from '../../src/sandbox/inference/inference-service.ts';
-import { inferenceSettingsSchema } from '../../src/sandbox/inference/inference-settings.ts';
+import { createInferenceRecord } from '../../src/sandbox/inference/inference-app.ts';
+import {
+  createInferenceKnobs,
+  inferenceSettingsSchema,
+} from '../../src/sandbox/inference/inference-settings.ts';
 import { startLocalServer } from '../../src/sandbox/local-server.ts';
-import { createEventLedger } from '../../src/sandbox/publishing/event-ledger.ts';
+import { createEventLedger } from '../../src/sandbox/publishing/events.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import type { Publisher } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
-import { createRequestLog } from '../../src/sandbox/services/request-log.ts';
+import { createRequestLog } from '../../src/sandbox/services/catalogue.ts';
 import {
   createServiceKnobs,
   serviceSettingsSchema,
@@ -67,13 +69,10 @@ function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
   const requests = createRequestLog();
   const random = createRandom(1);
   const subscriptions = createSubscriptions({ clock, knobs, endpointRules: {}, random });
-  const inference = createInferenceService(
-    {
-      inferenceProjects: inferenceProjectsSchema.parse(undefined),
-      inference: inferenceSettingsSchema.parse({}),
-    },
-    1,
-  );
+  const inference = {
+    knobs: createInferenceKnobs(inferenceSettingsSchema.parse({})),
+    record: createInferenceRecord(),
+  };
   const account = { subscriptions, knobs, requests, inference };
   const ledger = createEventLedger();
   const { signal } = new AbortController();

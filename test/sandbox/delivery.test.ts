@@ -1,17 +1,23 @@
 /** One delivery attempt over real sockets: whom the sender trusts, what it sends, what counts as success. */
 import { describe, expect, it } from 'vitest';
-import { endpointFault } from '../../src/sandbox/account/endpoint-rules.ts';
+import { createSubscriptions, type EndpointRules } from '../../src/sandbox/account.ts';
 import {
   createCertificateAuthority,
   createSelfSigned,
 } from '../../src/sandbox/certificate-authority.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
 import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import {
   createDeliverer,
   type DelivererOptions,
   isSuccess,
-} from '../../src/sandbox/delivery/delivery.ts';
-import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/loopback.ts';
+} from '../../src/sandbox/delivery/deliverer.ts';
+import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/local-server.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import {
+  createServiceKnobs,
+  serviceSettingsSchema,
+} from '../../src/sandbox/services/service-settings.ts';
 import { startEndpoint, startTrustedEndpoint } from './recording-endpoint.ts';
 
 const body = Buffer.from('{"ProductName":"Grüße"}');
@@ -100,7 +106,20 @@ describe('the sender and the certificate', () => {
 });
 
 describe('the rules of endpoints', () => {
-  const address = (endpoint: string) => ({ ...credentials, endpoint });
+  /** Returns the refusal of an endpoint; null when it is allowed. */
+  function refusalOf(endpoint: string, endpointRules: EndpointRules = {}, username = 'catalogue') {
+    const clock = createSandboxClock({ now });
+    const knobs = createServiceKnobs(serviceSettingsSchema.parse({}));
+    const account = createSubscriptions({ clock, knobs, endpointRules, random: createRandom(1) });
+    const address = { endpoint, username, password: 'hunter2' };
+    const subscription = { status: 'running', events: [], filter: '', stageOrder: false } as const;
+    try {
+      return account.create({ ...subscription, address }) && null;
+    } catch (error) {
+      expect(error).toMatchObject({ name: 'SubscriptionRefusal', kind: 'request' });
+      return String(error);
+    }
+  }
 
   it.each([
     'https://192.0.2.1/',
@@ -110,33 +129,29 @@ describe('the rules of endpoints', () => {
     'https://128.0.0.1/',
     'https://0.0.0.0/',
   ])('refuse %s, which is not this machine, unless that is allowed', (endpoint) => {
-    expect(endpointFault(address(endpoint), {})).toMatch(/not on this machine.*--allow-remote/);
-    expect(endpointFault(address(endpoint), { allowRemote: true })).toBeNull();
+    expect(refusalOf(endpoint)).toMatch(/not on this machine.*--allow-remote/);
+    expect(refusalOf(endpoint, { allowRemote: true })).toBeNull();
   });
 
   it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.8.9.10', '[::1]'])(
     'take %s for this machine',
     (host) => {
       expect(isLoopbackHost(host)).toBe(true);
-      expect(endpointFault(address(`https://${host}/`), {})).toBeNull();
+      expect(refusalOf(`https://${host}/`)).toBeNull();
     },
   );
 
   it('refuse plain HTTP unless it is allowed, and everything else always', () => {
-    expect(endpointFault(address('http://localhost/'), {})).toMatch(/must begin with https:\/\//);
-    expect(endpointFault(address('http://localhost/'), { allowPlainHttp: true })).toBeNull();
-    expect(endpointFault(address('ftp://localhost/'), { allowPlainHttp: true })).toMatch(/https/);
-    expect(endpointFault(address('nonsense'), { allowPlainHttp: true })).toMatch(/not a URL/);
+    expect(refusalOf('http://localhost/')).toMatch(/must begin with https:\/\//);
+    expect(refusalOf('http://localhost/', { allowPlainHttp: true })).toBeNull();
+    expect(refusalOf('ftp://localhost/', { allowPlainHttp: true })).toMatch(/https/);
+    expect(refusalOf('nonsense', { allowPlainHttp: true })).toMatch(/not a URL/);
   });
 
-  it('refuse credentials in the URL without repeating them', () => {
-    const fault = endpointFault(address('https://catalogue:hunter2@localhost/'), {});
-    expect(fault).toMatch(/^(?!.*hunter2).*credentials in its URL/);
-  });
-
-  it('refuse a user name with a colon', () => {
-    const fault = endpointFault({ ...address('https://localhost/'), username: 'a:b' }, {});
-    expect(fault).toMatch(/colon/);
+  it('refuse credentials in the URL without repeating them, and a user name with a colon', () => {
+    const refusal = refusalOf('https://catalogue:hunter2@localhost/');
+    expect(refusal).toMatch(/^(?!.*hunter2).*credentials in its URL/);
+    expect(refusalOf('https://localhost/', {}, 'a:b')).toMatch(/colon/);
   });
 });
 

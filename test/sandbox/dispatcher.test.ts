@@ -1,16 +1,15 @@
 /** The course of a notification over real HTTPS: retries, losses, duplicates, and the record of it. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDeliverer } from '../../src/sandbox/delivery/delivery.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createDeliverer } from '../../src/sandbox/delivery/deliverer.ts';
 import {
   createDeliveryRecord,
   type DeliveryEntry,
 } from '../../src/sandbox/delivery/delivery-record.ts';
 import { createDispatcher, type DispatcherOptions } from '../../src/sandbox/delivery/dispatcher.ts';
-import { type DeliveryPlan, planDelivery } from '../../src/sandbox/delivery/fault-plan.ts';
-import { noFaults } from '../../src/sandbox/delivery/faults.ts';
+import { type DeliveryPlan, noFaults, planDelivery } from '../../src/sandbox/delivery/faults.ts';
 import type { BuiltNotification } from '../../src/sandbox/delivery/notification.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
 import { type Answer, startTrustedEndpoint } from './recording-endpoint.ts';
 
 const calm = planDelivery(noFaults, createRandom(1));

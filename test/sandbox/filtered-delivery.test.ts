@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { productView } from '../../src/filter/product-view.ts';
-import { createSubscriptions } from '../../src/sandbox/account/subscriptions.ts';
+import { createSubscriptions } from '../../src/sandbox/account.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
 import { createRecipients } from '../../src/sandbox/delivery/recipients.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
 import {
   createServiceKnobs,
   serviceSettingsSchema,

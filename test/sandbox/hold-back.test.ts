@@ -1,7 +1,7 @@
 /** Holding a notification back: behind whom, and for how long at most. */
 import { describe, expect, it } from 'vitest';
-import { createHoldBack } from '../../src/sandbox/delivery/hold-back.ts';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createHoldBack } from '../../src/sandbox/delivery/dispatcher.ts';
 
 /** Holds notification number 5 back behind two later ones, on a clock that stands still. */
 function holdFifth() {

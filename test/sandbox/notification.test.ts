@@ -1,11 +1,13 @@
 /** The bodies: documented form, every variation, and the same bytes for the same seed. */
 import { describe, expect, it } from 'vitest';
-import { planDelivery, planShape, type ShapePlan } from '../../src/sandbox/delivery/fault-plan.ts';
 import {
   demoFaults,
   faultsSchema,
   noFaults,
+  planDelivery,
+  planShape,
   realisticFaults,
+  type ShapePlan,
 } from '../../src/sandbox/delivery/faults.ts';
 import {
   createNotificationBuilder,

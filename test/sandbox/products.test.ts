@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { swathRing } from '../../src/sandbox/products/footprint.ts';
+import type { Position } from '../../src/sandbox/products/orbit.ts';
+import {
+  createProductGenerator,
+  deletionCauses,
+} from '../../src/sandbox/products/product-generator.ts';
 import {
   type CatalogueProduct,
-  deletionCauses,
-  type Position,
   type PublishedProduct,
-} from '../../src/sandbox/products/catalogue-product.ts';
-import { swathRing } from '../../src/sandbox/products/footprint.ts';
-import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
-import { readProductRecords } from '../../src/sandbox/products/product-records.ts';
-import { sentinel1 } from '../../src/sandbox/products/satellites.ts';
+  readProductRecords,
+} from '../../src/sandbox/products/record.ts';
+import { sentinel1 } from '../../src/sandbox/products/sentinel-1.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
 const hasFixtures = existsSync(fixtures);

@@ -1,5 +1,6 @@
 /** What is published, in which order and when, without any network. */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
 import type { Dispatcher } from '../../src/sandbox/delivery/dispatcher.ts';
 import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import {
@@ -8,11 +9,10 @@ import {
 } from '../../src/sandbox/delivery/notification.ts';
 import type { Recipient } from '../../src/sandbox/delivery/recipients.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
+import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
-import { createRecordSource } from '../../src/sandbox/publishing/publication-source.ts';
 import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
 
 const startMs = Date.UTC(2026, 4, 1, 12);
 
@@ -49,6 +49,12 @@ function createWorld(options: Partial<PublisherOptions> = {}, seed = 1) {
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
   return { publisher, published, clock, signal: stopping.signal, stopping };
+}
+
+/** Publishes these records, as a file would have them. */
+function sourceOf(records: readonly CatalogueProduct[]): PublisherOptions['source'] {
+  const remaining = records.values();
+  return { ...createProductGenerator({ seed: 1 }), next: () => remaining.next().value };
 }
 
 type World = ReturnType<typeof createWorld>;
@@ -151,7 +157,7 @@ describe('the publisher', () => {
       { Id: 'a', Name: 'A.SAFE', PublicationDate: '2019-01-01T00:00:00.123Z', Odd: [1] },
       { Id: 'b', Name: 'B.SAFE' },
     ];
-    const source = createRecordSource(records, createProductGenerator({ seed: 1 }));
+    const source = sourceOf(records);
     const world = createWorld({ source });
     await runToEnd(world);
     const values = world.published.map((notification) => jsonOf(notification).value);
@@ -211,7 +217,7 @@ describe('publishing at once', () => {
   });
 
   it('publishes nothing when the records have run out', async () => {
-    const source = createRecordSource([], createProductGenerator({ seed: 1 }));
+    const source = sourceOf([]);
     const world = createWorld({ source });
     expect(await world.publisher.publishNow(1, 'created')).toBe(0);
   });

@@ -1,6 +1,6 @@
 /** The sandbox's clock: forward only, and waits that follow it. */
 import { describe, expect, it } from 'vitest';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
 
 const hourMs = 3_600_000;
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 /** Subscriptions that others have in the account, put there by a test or on the control port. */
 import { describe, expect, it } from 'vitest';
-import { SubscriptionRefusal } from '../../src/sandbox/account/subscription-refusal.ts';
+import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
 import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import { endpoint, startAccountWorld, startMs } from './account-world.ts';
 

@@ -3,7 +3,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { SummaryReader } from '../../domain/summaries.ts';
 import { plainSummaryRule } from '../../domain/summary-rule.ts';
-import { demoProject } from '../../sandbox/inference/inference-projects.ts';
+import { demoProject } from '../../sandbox/inference/inference-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { collectJobs } from '../../summary/worker/collect-jobs.ts';
 import { compileRules } from '../../summary/worker/compiled-rule.ts';

@@ -1,7 +1,7 @@
 /** The text that the inference service makes of the facts in a request: it reads well, and adds nothing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { answerText } from '../../../src/sandbox/inference/answer-text.ts';
+import { answerText } from '../../../src/sandbox/inference/answer.ts';
 import { messageOf } from './inference-world.ts';
 
 const neutral = 'There is nothing to tell about this request.';

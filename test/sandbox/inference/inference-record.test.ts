@@ -1,9 +1,11 @@
 /** What is remembered of requests to the inference service, and how it is steered on the control port. */
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { inferenceFaultMeanings } from '../../../src/sandbox/inference/inference-faults.ts';
-import { createInferenceRecord } from '../../../src/sandbox/inference/inference-record.ts';
-import { inferenceSettingsSchema } from '../../../src/sandbox/inference/inference-settings.ts';
+import { createInferenceRecord } from '../../../src/sandbox/inference/inference-app.ts';
+import {
+  inferenceFaults,
+  inferenceSettingsSchema,
+} from '../../../src/sandbox/inference/inference-settings.ts';
 import { startMs } from '../account-world.ts';
 import {
   key,
@@ -112,7 +114,7 @@ describe('the knobs of the inference service', () => {
     const { control, sandbox } = await startInferenceWorld();
     const { status, json } = await control('GET', '/inference');
     expect([status, json]).toEqual([200, inferenceSettingsSchema.parse({})]);
-    const none = Object.fromEntries(Object.keys(inferenceFaultMeanings).map((name) => [name, 0]));
+    const none = Object.fromEntries(inferenceFaults.map((name) => [name, 0]));
     expect(json).toMatchObject({ faults: none, next: none });
     const { json: about } = await control('GET', '/');
     expect(about.inferenceUrl).toBe(sandbox.inferenceUrl);
@@ -155,15 +157,6 @@ describe('the knobs of the inference service', () => {
     // The cast lets a test make the mistakes that the types forbid.
     expect(() => inference.change(changes as object)).toThrow(field.split('.').at(-1));
     expect(inference.current()).toEqual(before);
-  });
-
-  it('each say what they are for', () => {
-    const meanings = Object.values(inferenceSettingsSchema.shape).map(
-      ({ description }) => description,
-    );
-    for (const meaning of [...meanings, ...Object.values(inferenceFaultMeanings)]) {
-      expect(meaning).toMatch(/\w.*\.$/);
-    }
   });
 });
 

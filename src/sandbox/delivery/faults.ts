@@ -41,8 +41,13 @@ export const faultsSchema = z.strictObject({
 
 export type Faults = z.output<typeof faultsSchema>;
 
-/** Every notification arrives once, in its usual shape. */
-export const noFaults: Faults = Object.freeze(faultsSchema.parse({}));
+const { duplicate, outOfOrder, answerLost, connectionFails, lost, ...shapes } = faultsSchema.parse(
+  {},
+);
+const deliveries = { duplicate, outOfOrder, answerLost, connectionFails, lost };
+
+/** Every notification arrives once, in its usual shape. Lists of the faults have this order. */
+export const noFaults: Faults = Object.freeze({ ...shapes, ...deliveries });
 
 /**
  * What the real service is known (duplicates, documented shapes) or suspected to do. That these

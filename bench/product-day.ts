@@ -3,7 +3,7 @@
  * own and with all dates moved. Making each product anew would take minutes for a million.
  */
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
-import { toTimestamp } from '../src/sandbox/products/timestamp.ts';
+import { toTimestamp } from '../src/sandbox/products/record.ts';
 import { createRandom, type Random } from '../src/sandbox/random.ts';
 import { type BodyTemplate, createBodyTemplate } from './bodies.ts';
 import { type DatePlaces, findDates } from './moved-dates.ts';

@@ -12,7 +12,7 @@ import {
   productType,
   sensed,
 } from '../src/filter/builder.ts';
-import { toNameTime } from '../src/sandbox/products/timestamp.ts';
+import { toNameTime } from '../src/sandbox/products/record.ts';
 import { createRandom, type Random } from '../src/sandbox/random.ts';
 
 /** One kind of query; the order is the newest first, unless it is measured with others too. */

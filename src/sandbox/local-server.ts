@@ -1,9 +1,9 @@
-/** Opens and closes the sandbox's own ports: the control port and the account's services. */
+/** Opens and closes the sandbox's own ports, and keeps the sandbox on this machine. */
+import { lookup } from 'node:dns';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { SandboxConfigurationError } from './configuration-error.ts';
-import { isLoopbackHost } from './loopback.ts';
 
 export interface ListenAddress {
   /** Name or address, IPv6 without brackets. */
@@ -19,22 +19,14 @@ export interface LocalServer {
   close(): Promise<void>;
 }
 
-export interface LocalServerOptions {
-  /** What listens there, for messages: `control port`. */
-  readonly name: string;
-  /** Why it must not be reached from elsewhere, for messages: `it has no password`. */
-  readonly hazard: string;
-  readonly allowRemote: boolean;
-}
-
 /**
- * Starts an app on plain HTTP. An address that is not loopback throws SandboxConfigurationError
- * unless allowed; so does one that is taken.
+ * Starts an app on plain HTTP. Throws SandboxConfigurationError for an address that is in use, or that is
+ * not loopback unless allowed. `name` is what listens, `hazard` why it must not be reached from elsewhere.
  */
 export async function startLocalServer(
   fetch: Parameters<typeof getRequestListener>[0],
   { host, port }: ListenAddress,
-  { name, hazard, allowRemote }: LocalServerOptions,
+  { name, hazard, allowRemote }: { name: string; hazard: string; allowRemote: boolean },
 ): Promise<LocalServer> {
   if (!allowRemote && !isLoopbackHost(host)) {
     throw new SandboxConfigurationError(
@@ -52,8 +44,10 @@ export async function startLocalServer(
       { cause },
     );
   });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('Not a TCP address.');
   return {
-    url: toUrl(host, server.address()),
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -62,7 +56,35 @@ export async function startLocalServer(
   };
 }
 
-function toUrl(host: string, address: AddressInfo | string | null): string {
-  if (address === null || typeof address === 'string') throw new TypeError('Not a TCP address.');
-  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+/** Returns true for localhost, 127.0.0.0/8 and ::1; brackets round an IPv6 address are allowed. */
+export function isLoopbackHost(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  return bare.toLowerCase() === 'localhost' || isLoopbackAddress(bare);
+}
+
+/**
+ * Resolves a name as Node does, but fails when any of its addresses is not on this machine: a hosts
+ * file or a resolver may say anything, even about localhost.
+ */
+export const lookupLoopback: LookupFunction = (host, options, callback) => {
+  lookup(host, { ...options, all: true }, (error, addresses) => {
+    if (error) return callback(error, '', 0);
+    const foreign = addresses.find(({ address }) => !isLoopbackAddress(address));
+    const [first] = addresses;
+    if (foreign !== undefined || first === undefined) {
+      const found = foreign?.address ?? 'nothing';
+      return callback(new Error(`${host} resolves to ${found}, not to this machine.`), '', 0);
+    }
+    if (options.all) callback(null, addresses);
+    else callback(null, first.address, first.family);
+  });
+};
+
+function isLoopbackAddress(address: string): boolean {
+  const family = isIP(address);
+  if (family === 0) return false;
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8);
+  loopback.addAddress('::1', 'ipv6');
+  return loopback.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }

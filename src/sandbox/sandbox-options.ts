@@ -2,20 +2,23 @@
 import { z } from 'zod';
 import { SandboxConfigurationError } from './configuration-error.ts';
 import type { DeliveryEntry } from './delivery/delivery-record.ts';
-import { faultsSchema } from './delivery/faults.ts';
-import { defaultRetryDelaysMs, retryDelaysMsSchema } from './delivery/retry.ts';
-import { inferenceProjectsSchema } from './inference/inference-projects.ts';
-import { inferenceSettingsSchema } from './inference/inference-settings.ts';
+import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
+import {
+  inferenceProjectsSchema,
+  inferenceSettingsSchema,
+} from './inference/inference-settings.ts';
 import type { ListenAddress } from './local-server.ts';
-import { eventsMaxDefault } from './publishing/event-ledger.ts';
+import { eventsMaxDefault } from './publishing/events.ts';
 import { heldMaxDefault } from './publishing/holdings.ts';
-import { pastProducts } from './publishing/simulated-time.ts';
+import { pastProducts } from './publishing/publisher.ts';
 import { serviceSettingsSchema } from './services/service-settings.ts';
 
 const dayMs = 86_400_000;
 const productsMax = 1_000_000;
 
 const share = z.number().min(0).max(1).default(0);
+const callback = <Callback>() =>
+  z.custom<Callback>((value) => typeof value === 'function', 'expected a function');
 
 const listenAddress = z
   .string()
@@ -107,13 +110,11 @@ const optionsSchema = z.strictObject({
   /** Allows an `http://` endpoint, behind a proxy that does the TLS. */
   allowPlainHttp: z.boolean().default(false),
   /** The real clock, ms since 1970. */
-  now: z.custom<() => number>(isFunction, 'expected a function'),
+  now: callback<() => number>(),
   /** Called once for each notification, when it is delivered or lost. */
-  onSettled: z.custom<(entry: DeliveryEntry) => void>(isFunction, 'expected a function').optional(),
+  onSettled: callback<(entry: DeliveryEntry) => void>().optional(),
   /** Called after each attempt with why it failed; null when it did not. */
-  onAttempt: z
-    .custom<(failure: string | null) => void>(isFunction, 'expected a function')
-    .optional(),
+  onAttempt: callback<(failure: string | null) => void>().optional(),
 });
 
 const sandboxOptionsSchema = optionsSchema
@@ -168,8 +169,4 @@ function toListenAddress(text: string): ListenAddress {
     host: text.slice(0, colon).replace(/^\[|\]$/g, ''),
     port: Number(text.slice(colon + 1)),
   };
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function';
 }

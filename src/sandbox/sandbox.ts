@@ -1,149 +1,199 @@
-/** Puts the sandbox together: it publishes products, delivers them to subscriptions, and writes texts. */
+/** Composes the sandbox: it publishes products, delivers them to subscriptions, and answers as three services. */
 import {
   type AddedSubscription,
   addedSubscriptionSchema,
-  toNewSubscription,
-} from './account/added-subscription.ts';
-import { type SubscriptionView, viewOf } from './account/subscription.ts';
-import { SubscriptionRefusal } from './account/subscription-refusal.ts';
+  createSubscriptions,
+  SubscriptionRefusal,
+  viewOf,
+} from './account.ts';
+import { createSandboxClock } from './clock.ts';
 import { SandboxConfigurationError } from './configuration-error.ts';
-import type { DeliveryEntry, DeliveryTotals } from './delivery/delivery-record.ts';
-import type { FaultSettings } from './delivery/faults.ts';
-import type { NotificationEvent } from './delivery/notification.ts';
-import { type InferenceView, viewOfInference } from './inference/inference-service.ts';
-import {
-  type CatalogueEvent,
-  catalogueEvents,
-  type EventSelection,
-} from './publishing/catalogue-events.ts';
-import type { HoldingsTotals } from './publishing/holdings.ts';
-import type { Passage } from './publishing/simulated-time.ts';
-import type { SandboxClock } from './sandbox-clock.ts';
+import { createControlApp } from './control.ts';
+import { createDeliverer } from './delivery/deliverer.ts';
+import { createDeliveryRecord } from './delivery/delivery-record.ts';
+import { createDispatcher } from './delivery/dispatcher.ts';
+import { createFaultSettings } from './delivery/faults.ts';
+import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
+import { createRecipients } from './delivery/recipients.ts';
+import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
+import { createInferenceKnobs } from './inference/inference-settings.ts';
+import { type ListenAddress, type LocalServer, startLocalServer } from './local-server.ts';
+import { createProductGenerator } from './products/product-generator.ts';
+import { readProductRecords } from './products/record.ts';
+import { catalogueEvents, createEventLedger, type EventSelection } from './publishing/events.ts';
+import { createHoldings } from './publishing/holdings.ts';
+import type { PublicationSource } from './publishing/publication.ts';
+import { createPublisher, type Passage } from './publishing/publisher.ts';
+import { createRandom } from './random.ts';
 import {
   type CheckedSandboxOptions,
   checkSandboxOptions,
   type SandboxOptions,
 } from './sandbox-options.ts';
-import { createSandboxParts, type SandboxParts } from './sandbox-parts.ts';
-import { openSandboxPorts } from './sandbox-ports.ts';
-import type { LoggedRequest } from './services/request-log.ts';
-import type { ServiceKnobs } from './services/service-settings.ts';
+import { createRequestLog, createServiceApp } from './services/catalogue.ts';
+import { createIdentityProvider, realmPath, tokenPath } from './services/identity.ts';
+import { createServiceKnobs } from './services/service-settings.ts';
 
-export interface Sandbox {
-  /** Where it is steered: `http://<host>:<port>`. */
-  readonly controlUrl: string;
-  /** The catalogue, without `/odata/v1`. */
-  readonly catalogueUrl: string;
-  /** The token endpoint of the identity provider. */
-  readonly tokenUrl: string;
-  /** The inference service, without `/openai/v1`. */
-  readonly inferenceUrl: string;
-  /** The subscription that runs from the start; null when no endpoint was given. */
-  readonly subscriptionId: string | null;
-  readonly clock: Pick<SandboxClock, 'now' | 'advance'>;
-  /** The knobs of the services. */
-  readonly service: ServiceKnobs;
-  /** The knobs of the inference service, and what it was asked. */
-  readonly inference: InferenceView;
-  totals(): DeliveryTotals;
-  /** How much the catalogue holds, whoever was told of it. */
-  holdings(): HoldingsTotals;
-  /** Every notification in the order of publication, with its attempts. */
-  entries(): readonly DeliveryEntry[];
-  /**
-   * The truth: the catalogue's events, oldest first, with what became of each. Throws SubscriptionRefusal for
-   * a filter that no subscription to them could have.
-   */
-  events(selection?: EventSelection): Iterable<CatalogueEvent>;
-  /** The account's subscriptions now, oldest first; copies without credentials. */
-  subscriptions(): readonly SubscriptionView[];
-  /**
-   * Puts a subscription into the account as a stranger would, within the limits and rules. Throws
-   * SubscriptionRefusal, and SandboxConfigurationError for options that do not fit.
-   */
-  addSubscription(subscription: AddedSubscription): SubscriptionView;
-  /** The last thousand requests that the account's services were sent. */
-  requests(): readonly LoggedRequest[];
-  /**
-   * Resolves when the count is published, or the records have run out, and everything is delivered or
-   * lost; also when the sandbox was closed. Rejects with what `onSettled` threw.
-   */
-  readonly finished: Promise<DeliveryTotals>;
-  /** Publishes at once, even when paused and beyond the count; returns how many there were products for. */
-  publishNow(count: number, event?: NotificationEvent): Promise<number>;
-  /**
-   * Moves the time forward while products are published, and their changes with them; each notification
-   * leaves at its own time. For a sandbox that publishes nothing by rate: with `count: 0`, or paused.
-   */
-  pass(passage: Passage): Promise<number>;
-  /** Resolves when all that is due was sent: what is left waits for its time. */
-  quiet(): Promise<void>;
-  /** The fault rates of deliveries. */
-  readonly faults: FaultSettings;
-  /** Stops publishing by rate until it is resumed; what is published is still delivered. */
-  pause(): void;
-  resume(): void;
-  /** Stops publishing, gives up what is under way (it stays pending), closes every socket. May be repeated. */
-  close(): Promise<void>;
-}
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 /**
  * Starts publishing at once when an endpoint is given, else when the first push subscription runs.
- * Throws SandboxConfigurationError for faulty options, a refused endpoint and a port that cannot be
- * opened; a faulty records file throws the reader's error.
+ * Throws SandboxConfigurationError for faulty options, a faulty records file, a refused endpoint and a
+ * port that cannot be opened.
  */
-export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+export async function startSandbox(options: SandboxOptions) {
   const checked = checkSandboxOptions(options);
   const stopping = new AbortController();
-  const parts = await createSandboxParts(checked, stopping.signal);
+  const { signal } = stopping;
+  const parts = createParts(checked, signal);
+  const { record, publisher, subscriptions } = parts;
+  const { knobs, record: inferenceRecord } = parts.inference;
   const subscriptionId = subscribeEndpoint(checked, parts);
-  if (checked.past !== undefined) await parts.publisher.publishPast(checked.past, stopping.signal);
-  const ports = await openSandboxPorts(checked, parts, subscriptionId, stopping.signal);
-  const { record, publisher, deliverer, subscriptions, knobs, clock, requests, holdings } = parts;
-  const finished = publisher.run(stopping.signal).then(() => record.totals());
+  if (checked.past !== undefined) await publisher.publishPast(checked.past, signal);
+  const { close, ...urls } = await openPorts(checked, parts, subscriptionId, signal);
+  const finished = publisher.run(signal).then(() => record.totals());
 
   return {
-    controlUrl: ports.controlUrl,
-    catalogueUrl: ports.catalogueUrl,
-    tokenUrl: ports.tokenUrl,
-    inferenceUrl: ports.inferenceUrl,
+    /** Origins of the control port, the catalogue and the inference service; the token endpoint. */
+    ...urls,
+    /** The subscription that runs from the start; null when no endpoint was given. */
     subscriptionId,
-    clock,
-    service: knobs,
-    inference: viewOfInference(parts.inference),
+    clock: parts.clock,
+    /** The knobs of the services. */
+    service: parts.knobs,
+    /** The knobs of the inference service, and its requests. */
+    inference: { ...knobs, requests: inferenceRecord.requests, totals: inferenceRecord.totals },
     totals: record.totals,
-    holdings: holdings.totals,
-    events: (selection) => catalogueEvents(parts, selection),
-    publishNow: (count, event = 'created') => publisher.publishNow(count, event),
-    pass: (passage) => publisher.pass(passage, stopping.signal),
-    quiet: publisher.quiet,
-    faults: parts.faults,
+    /** Counts of what the catalogue holds, notified or not. */
+    holdings: parts.holdings.totals,
+    /** Every notification in the order of publication, with its attempts. */
     entries: record.entries,
+    /**
+     * Returns the catalogue's events, oldest first, with what became of each. Throws SubscriptionRefusal
+     * for a filter that no subscription to them could have.
+     */
+    events: (selection?: EventSelection) => catalogueEvents(parts, selection),
+    /** Returns the account's subscriptions, oldest first; copies without credentials. */
     subscriptions: () => subscriptions.list().map(viewOf),
-    addSubscription: (subscription) => viewOf(subscriptions.create(readAdded(subscription))),
-    requests: requests.entries,
+    /**
+     * Adds a subscription as another client of the account would, within the limits and rules. Throws
+     * SubscriptionRefusal, and SandboxConfigurationError for options that do not fit.
+     */
+    addSubscription: (added: AddedSubscription) => viewOf(subscriptions.create(readAdded(added))),
+    /** Returns the last thousand requests to the account's services. */
+    requests: parts.requests.entries,
+    /**
+     * Resolves when the count is published, or the records have run out, and everything is delivered or
+     * lost; also when the sandbox was closed. Rejects with what `onSettled` threw.
+     */
     finished,
+    /** Publishes at once, even when paused and beyond the count; returns how many there were products for. */
+    publishNow: (count: number, event: NotificationEvent = 'created') =>
+      publisher.publishNow(count, event),
+    /**
+     * Moves the time forward while products are published, and their changes with them; each notification
+     * leaves at its own time. For a sandbox that publishes nothing by rate: with `count: 0`, or paused.
+     */
+    pass: (passage: Passage) => publisher.pass(passage, signal),
+    /** Resolves when all that is due was sent: what is left waits for its time. */
+    quiet: publisher.quiet,
+    /** The fault rates of deliveries. */
+    faults: parts.faults,
+    /** Stops publishing by rate until it is resumed; what is published is still delivered. */
     pause: publisher.pause,
     resume: publisher.resume,
-    close: async () => {
+    /** Stops publishing, gives up open deliveries (they stay pending), closes every socket. May be repeated. */
+    close: async (): Promise<void> => {
       stopping.abort();
-      deliverer.close();
-      await ports.close();
-      // A failure of the run is told by `finished`; closing must succeed all the same.
+      parts.deliverer.close();
+      await close();
+      // A failure of the run is reported by `finished`; closing must succeed all the same.
       await Promise.allSettled([finished]);
     },
   };
 }
 
-/** Makes the subscription that runs from the start, if there is one; tells its id. */
+type SandboxParts = ReturnType<typeof createParts>;
+
+// Keep what is drawn for one purpose from shifting what is drawn for another with the same seed.
+const seeds = {
+  subscriptions: 0x5eed_0001,
+  bodies: 0x5eed_0002,
+  publishing: 0x5eed_0003,
+  tokens: 0x5eed_0004,
+  requests: 0x5eed_0005,
+  inference: 0x5eed_0006,
+  queries: 0x5eed_0007,
+};
+
+function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
+  const { seed, account } = options;
+  const randomOf = (purpose: keyof typeof seeds) => createRandom(seed ^ seeds[purpose]);
+  const source = createSource(options);
+  const clock = createSandboxClock(options);
+  const knobs = createServiceKnobs(options.service);
+  const random = randomOf('subscriptions');
+  const subscriptions = createSubscriptions({ clock, knobs, endpointRules: options, random });
+  const provider = createIdentityProvider({ account, knobs, clock, random: randomOf('tokens') });
+  const deliverer = createDeliverer(options);
+  const record = createDeliveryRecord();
+  const dispatcher = createDispatcher({ ...options, deliverer, record, clock, signal });
+  const state = {
+    faults: createFaultSettings(options.faults),
+    holdings: createHoldings({ heldMax: options.heldMax, now: clock.now }),
+    ledger: createEventLedger(options.eventsMax),
+  };
+  const publisher = createPublisher({
+    ...options,
+    ...state,
+    source,
+    recipientsOf: createRecipients(subscriptions, seed ^ seeds.bodies),
+    pausedIdsOf: (event, product) => {
+      const paused = subscriptions.paused(event).filter(({ matches }) => matches(product));
+      return paused.map(({ id }) => id);
+    },
+    dispatcher,
+    clock,
+    random: randomOf('publishing'),
+    begins: subscriptions.firstRunning,
+  });
+  return {
+    ...state,
+    clock,
+    knobs,
+    subscriptions,
+    provider,
+    deliverer,
+    record,
+    publisher,
+    requests: createRequestLog(),
+    inference: {
+      projects: options.inferenceProjects,
+      knobs: createInferenceKnobs(options.inference),
+      record: createInferenceRecord(),
+      seed: seed ^ seeds.inference,
+    },
+    random: randomOf('requests'),
+    queryRandom: randomOf('queries'),
+  };
+}
+
+/** Records from a file are published untouched, with their own dates; the generator changes them later. */
+function createSource({ seed, recordsFile }: CheckedSandboxOptions): PublicationSource {
+  const generator = createProductGenerator({ seed });
+  if (recordsFile === undefined) return generator;
+  const remaining = readProductRecords(recordsFile).values();
+  return { ...generator, next: () => remaining.next().value };
+}
+
+/** Creates the subscription that runs from the start, if there is one; returns its id. */
 function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: SandboxParts) {
   const { endpoint, username, password, subscriptionId: id } = options;
   if (endpoint === undefined || username === undefined || password === undefined) return null;
-  const events = ['created', 'modified', 'deleted'] as const;
-  const subscription = { status: 'running', events, filter: '', stageOrder: false } as const;
+  const subscription = { status: 'running', filter: '', stageOrder: false, id } as const;
   const address = { endpoint, username, password };
   try {
-    return subscriptions.create({ ...subscription, address, id }).id;
+    return subscriptions.create({ ...subscription, events: notificationEvents, address }).id;
   } catch (error) {
     if (!(error instanceof SubscriptionRefusal)) throw error;
     throw new SandboxConfigurationError(error.message, { cause: error });
@@ -152,7 +202,51 @@ function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: Sa
 
 function readAdded(subscription: AddedSubscription) {
   const result = addedSubscriptionSchema.safeParse(subscription);
-  if (result.success) return toNewSubscription(result.data);
+  if (result.success) return result.data;
   const faults = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   throw new SandboxConfigurationError(`The subscription was not added. ${faults.join('; ')}.`);
+}
+
+/** Throws SandboxConfigurationError, with nothing left open, when a port cannot be opened. */
+async function openPorts(
+  options: CheckedSandboxOptions,
+  parts: SandboxParts,
+  subscriptionId: string | null,
+  signal: AbortSignal,
+) {
+  const { endpoint = null, allowRemoteControl: allowRemote } = options;
+  const opened: LocalServer[] = [];
+  const close = async () => void (await Promise.all(opened.map((server) => server.close())));
+  const open = async (
+    { fetch }: { fetch: Parameters<typeof startLocalServer>[0] },
+    address: ListenAddress,
+    name: string,
+    hazard: string,
+  ) => {
+    const server = await startLocalServer(fetch, address, { name, hazard, allowRemote });
+    opened.push(server);
+    return server.url;
+  };
+  try {
+    const services = createServiceApp({ ...parts, signal });
+    const passwordHazard = 'it speaks plain HTTP and knows a password that everybody does';
+    const catalogueUrl = await open(services, options.serviceListen, 'service', passwordHazard);
+    const inference = createInferenceApp({ ...parts.inference, clock: parts.clock, signal });
+    const keyHazard = 'it speaks plain HTTP and knows keys that everybody does';
+    const { inferenceListen } = options;
+    const inferenceUrl = await open(inference, inferenceListen, 'inference service', keyHazard);
+    const urls = {
+      catalogueUrl,
+      tokenUrl: `${catalogueUrl}${realmPath}${tokenPath}`,
+      inferenceUrl,
+    };
+    const about = { endpoint, subscriptionId, ...urls };
+    const control = createControlApp({ ...parts, about, signal });
+    const { controlListen } = options;
+    const controlUrl = await open(control, controlListen, 'control port', 'it has no password');
+    return { controlUrl, ...urls, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

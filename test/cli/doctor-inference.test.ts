@@ -2,8 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { demoProject, otherProject } from '../../src/sandbox/inference/inference-projects.ts';
-import type { InferenceSettingsInput } from '../../src/sandbox/inference/inference-settings.ts';
+import {
+  demoProject,
+  type InferenceSettingsInput,
+  otherProject,
+} from '../../src/sandbox/inference/inference-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import type { PrintedFinding } from './doctor-world.ts';

@@ -1,6 +1,6 @@
 /** `earshot reconcile` against a catalogue on loopback: what it finds, writes and prints. */
 import { describe, expect, it } from 'vitest';
-import type { CatalogueEvent } from '../../src/sandbox/publishing/catalogue-events.ts';
+import type { CatalogueEvent } from '../../src/sandbox/publishing/events.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
 

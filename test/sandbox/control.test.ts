@@ -1,205 +1,100 @@
-/** The control port: what it tells, what it steers, and how it refuses mistakes. */
+/** The control port: what it shows, what it steers, and how it refuses mistakes. */
 import { describe, expect, it } from 'vitest';
-import { createSubscriptions } from '../../src/sandbox/account/subscriptions.ts';
-import { createControlApp } from '../../src/sandbox/control/control.ts';
-import {
-  createDeliveryRecord,
-  type DeliveryEntry,
-} from '../../src/sandbox/delivery/delivery-record.ts';
-import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
-import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
-import { inferenceProjectsSchema } from '../../src/sandbox/inference/inference-projects.ts';
-import { createInferenceService } from '../../src/sandbox/inference/inference-service.ts';
-import { inferenceSettingsSchema } from '../../src/sandbox/inference/inference-settings.ts';
+import { noFaults } from '../../src/sandbox/delivery/faults.ts';
 import { startLocalServer } from '../../src/sandbox/local-server.ts';
-import { createEventLedger } from '../../src/sandbox/publishing/event-ledger.ts';
-import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
-import type { Publisher } from '../../src/sandbox/publishing/publisher.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
-import { createRequestLog } from '../../src/sandbox/services/request-log.ts';
-import {
-  createServiceKnobs,
-  serviceSettingsSchema,
-} from '../../src/sandbox/services/service-settings.ts';
+import { recordsFileOf, startDeliveryWorld, startMs, startWorld } from './world.ts';
 
-const controlPort = { name: 'control port', hazard: 'it has no password', allowRemote: false };
-const startMs = Date.UTC(2026, 4, 1, 12);
-
-/** What the answers of the port have between them; each test looks at the part it asked for. */
-interface Answer {
-  readonly operations: Record<string, string>;
-  readonly entries: DeliveryEntry[];
-  readonly next: number | null;
-  readonly title: string;
-  readonly detail: string;
-  readonly errors: { field: string; message: string }[];
-}
-
-/** `productsLeft`: how many products the publisher still has. */
-function createWorld({ productsLeft = Number.POSITIVE_INFINITY } = {}) {
-  const record = createDeliveryRecord();
-  const holdings = createHoldings();
-  const faults = createFaultSettings(noFaults);
-  const clock = createSandboxClock({ now: () => startMs });
-  const published: [number, NotificationEvent][] = [];
-  let paused = false;
-  const publisher: Publisher = {
-    run: async () => {},
-    drained: async () => {},
-    quiet: async () => {},
-    publishPast: async () => 0,
-    pass: async ({ products }) => products,
-    publishNow: async (count, event) => {
-      published.push([count, event]);
-      return Math.min(count, productsLeft);
-    },
-    pause: () => {
-      paused = true;
-    },
-    resume: () => {
-      paused = false;
-    },
-    paused: () => paused,
-  };
-  const about = { endpoint: 'https://localhost/notifications', subscriptionId: 's-1' };
-  const knobs = createServiceKnobs(serviceSettingsSchema.parse({}));
-  const requests = createRequestLog();
-  const random = createRandom(1);
-  const subscriptions = createSubscriptions({ clock, knobs, endpointRules: {}, random });
-  const inference = createInferenceService(
-    {
-      inferenceProjects: inferenceProjectsSchema.parse(undefined),
-      inference: inferenceSettingsSchema.parse({}),
-    },
-    1,
-  );
-  const account = { subscriptions, knobs, requests, inference };
-  const ledger = createEventLedger();
-  const { signal } = new AbortController();
-  const publishing = { record, holdings, ledger, faults, clock, publisher, signal };
-  const app = createControlApp({ ...publishing, about, ...account });
-  const ask = async (method: string, path: string, body?: unknown) => {
-    const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const response = await app.request(path, {
-      method,
-      ...(body === undefined ? {} : { body: text }),
-    });
-    const json = (await response.json()) as Answer; // The assertions check what it really is.
-    return { status: response.status, headers: response.headers, json };
-  };
-  return { app, record, faults, clock, publisher, published, ask, ...account };
-}
-
-function fill(record: ReturnType<typeof createDeliveryRecord>, count: number): void {
-  for (let number = 1; number <= count; number += 1) {
-    const sequence = record.open({
-      subscriptionId: 's-1',
-      event: 'created',
-      ackId: `ack-${number}`,
-      productId: `id-${number}`,
-      productName: `name-${number}`,
-      notificationDate: '2026-01-01T00:00:00.000Z',
-    });
-    if (number % 2 === 0) record.settle(sequence, 'lost', 'for the test');
-  }
-}
-
-describe('the control port tells', () => {
+describe('the control port shows', () => {
   it('what it is and what it can do, without secrets', async () => {
-    const { status, json } = await createWorld().ask('GET', '/');
+    const account = { username: 'a', password: 'hunter2' };
+    const { control } = await startWorld({ endpoint: 'https://localhost:1/', ...account });
+    const { status, json, text } = await control('GET', '/');
     expect(status).toBe(200);
+    const about = { endpoint: 'https://localhost:1/', subscriptionId: expect.any(String) };
     expect(json).toMatchObject({
       what: expect.stringContaining('sandbox'),
-      endpoint: 'https://localhost/notifications',
-      subscriptionId: 's-1',
+      ...about,
       paused: false,
     });
-    expect(Object.keys(json.operations)).toContain('PATCH /faults');
-    expect(Object.keys(json.operations)).toContain('PATCH /service');
+    for (const operation of [
+      'PATCH /faults',
+      'PATCH /service',
+      'GET /events?event=&filter=&after=&limit=',
+    ]) {
+      expect(json.operations).toHaveProperty([operation]);
+    }
+    expect(text).not.toContain('hunter2');
   });
 
-  it('the record page by page', async () => {
-    const { ask, record } = createWorld();
-    fill(record, 5);
-    const first = (await ask('GET', '/record?limit=3')).json;
-    expect(first.entries.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
-    expect(first.next).toBe(3);
-    const second = (await ask('GET', `/record?limit=3&after=${first.next}`)).json;
-    expect(second.entries).toMatchObject([{ sequence: 4 }, { sequence: 5, outcome: 'pending' }]);
-    expect(second.next).toBeNull();
-  });
-
-  it('the record of one outcome', async () => {
-    const { ask, record } = createWorld();
-    fill(record, 5);
-    const { entries } = (await ask('GET', '/record?outcome=lost')).json;
-    expect(entries).toMatchObject([
-      { sequence: 2, outcome: 'lost', reason: 'for the test', attempts: [], timesReceivedOk: 0 },
-      { sequence: 4 },
-    ]);
-    expect(entries).toHaveLength(2);
-  });
-
-  it('the totals', async () => {
-    const { ask, record } = createWorld();
-    fill(record, 5);
-    expect((await ask('GET', '/totals')).json).toEqual({
+  it('the record page by page, of one outcome, and the totals', async () => {
+    const { control, subscribe, publishAll, sandbox } = await startDeliveryWorld();
+    const pageOf = async (query: string) => {
+      const { entries, next } = (await control('GET', `/record?${query}`)).json;
+      return [entries.map(({ sequence }: { sequence: number }) => sequence), next];
+    };
+    await subscribe('one');
+    for (const lost of [0, 1, 0, 1, 0]) {
+      sandbox.faults.change({ lost });
+      await publishAll(1);
+    }
+    expect(await pageOf('limit=3')).toEqual([[1, 2, 3], 3]);
+    expect(await pageOf('limit=3&after=3')).toEqual([[4, 5], null]);
+    expect(await pageOf('outcome=lost')).toEqual([[2, 4], null]);
+    const { json } = await control('GET', '/record?outcome=lost&limit=1');
+    expect(json.entries).toEqual([sandbox.entries()[1]]);
+    expect((await control('GET', '/totals')).json).toEqual({
       published: 5,
-      delivered: 0,
+      delivered: 3,
       lost: 2,
-      pending: 3,
+      pending: 0,
       duplicatesSent: 0,
-      attempts: 0,
-      accepted: 0,
-      receivedOk: 0,
+      attempts: 11,
+      accepted: 3,
+      receivedOk: 3,
     });
   });
 });
 
 describe('the control port steers', () => {
   it('single fault rates and keeps the others', async () => {
-    const { ask, faults } = createWorld();
-    await ask('PATCH', '/faults', { lost: 0.5 });
-    const { status, json } = await ask('PATCH', '/faults', { duplicate: 1 });
-    expect(status).toBe(200);
-    expect(json).toEqual({ ...noFaults, lost: 0.5, duplicate: 1 });
-    expect(faults.current()).toEqual(json);
-    expect((await ask('GET', '/faults')).json).toEqual(json);
+    const { control, sandbox } = await startWorld();
+    await control('PATCH', '/faults', { lost: 0.5 });
+    const { status, json } = await control('PATCH', '/faults', { duplicate: 1 });
+    expect([status, json]).toEqual([200, { ...noFaults, lost: 0.5, duplicate: 1 }]);
+    expect(sandbox.faults.current()).toEqual(json);
+    expect((await control('GET', '/faults')).json).toEqual(json);
   });
 
-  it('the clock, forward', async () => {
-    const { ask, clock } = createWorld();
-    const moved = await ask('POST', '/clock', { advanceMs: 60_000 });
+  it('the clock, forward, by more than ten years in one go, but not without bound', async () => {
+    const { control, sandbox } = await startWorld();
+    const moved = await control('POST', '/clock', { advanceMs: 60_000 });
     expect(moved.json).toEqual({ now: '2026-05-01T12:01:00.000Z', offsetMs: 60_000 });
-    expect(clock.now()).toBe(startMs + 60_000);
-    expect((await ask('GET', '/clock')).json).toEqual(moved.json);
-  });
-
-  it('the clock by more than ten years in one go, but not without bound', async () => {
-    const { ask, clock } = createWorld();
+    expect(sandbox.clock.now()).toBe(startMs + 60_000);
+    expect((await control('GET', '/clock')).json).toEqual(moved.json);
     const mostMs = 4_000 * 86_400_000;
-    expect((await ask('POST', '/clock', { advanceMs: mostMs })).status).toBe(200);
-    expect((await ask('POST', '/clock', { advanceMs: mostMs + 1 })).status).toBe(400);
-    expect(clock.offsetMs()).toBe(mostMs);
+    expect((await control('POST', '/clock', { advanceMs: mostMs })).status).toBe(200);
+    expect((await control('POST', '/clock', { advanceMs: mostMs + 1 })).status).toBe(400);
+    expect(sandbox.clock.offsetMs()).toBe(60_000 + mostMs);
   });
 
-  it('publishing at once, created unless told', async () => {
-    const { ask, published } = createWorld();
-    expect((await ask('POST', '/publish', { count: 3 })).json).toEqual({ published: 3 });
-    await ask('POST', '/publish', { count: 10_000, event: 'deleted' });
-    expect(published).toEqual([
-      [3, 'created'],
-      [10_000, 'deleted'],
-    ]);
+  it('publishing at once, created by default', async () => {
+    const { control, sandbox } = await startWorld();
+    expect((await control('POST', '/publish', { count: 3 })).json).toEqual({ published: 3 });
+    const deleted = await control('POST', '/publish', { count: 10_000, event: 'deleted' });
+    expect(deleted.json).toEqual({ published: 3 });
+    const events = [...sandbox.events()].map(({ event }) => event);
+    expect(events).toEqual([...Array(3).fill('created'), ...Array(3).fill('deleted')]);
   });
 
   it('the pause', async () => {
-    const { ask, publisher } = createWorld();
-    expect((await ask('POST', '/pause')).json).toEqual({ paused: true });
-    expect(publisher.paused()).toBe(true);
-    expect((await ask('POST', '/resume')).json).toEqual({ paused: false });
-    expect(publisher.paused()).toBe(false);
+    const { control } = await startWorld();
+    for (const [path, paused] of [
+      ['/pause', true],
+      ['/resume', false],
+    ] as const) {
+      expect((await control('POST', path)).json).toEqual({ paused });
+      expect((await control('GET', '/')).json.paused).toBe(paused);
+    }
   });
 });
 
@@ -218,69 +113,58 @@ describe('the control port refuses', () => {
     ['GET', '/record?limit=ten', undefined, 'limit'],
     ['GET', '/record?page=2', undefined, 'page'],
   ])('%s %s %j, naming %s', async (method, path, body, field) => {
-    const { ask, faults, clock, published } = createWorld();
-    const { status, headers, json } = await ask(method, path, body);
+    const { control, sandbox } = await startWorld();
+    const { status, headers, json } = await control(method, path, body);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toBe('application/problem+json');
     expect(json).toMatchObject({ type: 'about:blank', status: 400, title: expect.any(String) });
     expect(json.errors).toEqual([{ field, message: expect.any(String) }]);
     expect(json.detail).toContain(field);
-    expect(faults.current()).toEqual(noFaults);
-    expect(clock.offsetMs()).toBe(0);
-    expect(published).toEqual([]);
+    expect(sandbox.faults.current()).toEqual(noFaults);
+    expect([sandbox.clock.offsetMs(), sandbox.holdings().events]).toEqual([0, 0]);
   });
 
-  it.each(['', '{"count":', 'count=1'])('the body %j, which is not JSON', async (body) => {
-    const { status, json } = await createWorld().ask('POST', '/publish', body);
-    expect(status).toBe(400);
-    expect(json.detail).toContain('{"count":10,"event":"created"}');
+  it('a body that is not JSON, or too large', async () => {
+    const { control } = await startWorld();
+    for (const body of ['', '{"count":', 'count=1']) {
+      const { status, json } = await control('POST', '/publish', body);
+      const example = expect.stringContaining('{"count":10,"event":"created"}');
+      expect([status, json.detail]).toEqual([400, example]);
+    }
+    const { status, json } = await control('POST', '/publish', ' '.repeat(70_000));
+    expect([status, json.title]).toEqual([413, 'The body is too large']);
   });
 
-  it('a body that is too large', async () => {
-    const { status, json } = await createWorld().ask('POST', '/publish', ' '.repeat(70_000));
-    expect(status).toBe(413);
-    expect(json.title).toBe('The body is too large');
+  it('an unknown path, and a method that a path does not take, naming those it does', async () => {
+    const { control } = await startWorld();
+    const unknown = await control('GET', '/total');
+    expect([unknown.status, unknown.json.detail]).toEqual([404, expect.stringMatching('/total')]);
+    const { status, headers } = await control('PUT', '/faults', {});
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, PATCH']);
+    expect((await control('POST', '/totals')).status).toBe(405);
   });
 
-  it('an unknown path', async () => {
-    const { status, json } = await createWorld().ask('GET', '/total');
-    expect(status).toBe(404);
-    expect(json.detail).toContain('/total');
+  it.each([
+    ['created', 'records has run out'],
+    ['deleted', 'publish created ones first'],
+  ])('to publish when there is no product left to be %s', async (event, advice) => {
+    const recordsFile = recordsFileOf([{ Id: 'a', Name: 'A' }]);
+    const { control, publish } = await startWorld({ recordsFile });
+    await publish(1);
+    await publish(1, 'deleted');
+    const { status, json } = await control('POST', '/publish', { count: 1, event });
+    expect([status, json.detail]).toEqual([409, expect.stringContaining(advice)]);
   });
 
-  it('a method that a path does not take, naming those it does', async () => {
-    const { status, headers } = await createWorld().ask('PUT', '/faults', {});
-    expect(status).toBe(405);
-    expect(headers.get('allow')).toBe('GET, HEAD, PATCH');
-  });
-
-  it('to publish when there is no product left', async () => {
-    const { ask } = createWorld({ productsLeft: 0 });
-    expect(await ask('POST', '/publish', { count: 1 })).toMatchObject({
-      status: 409,
-      json: { detail: expect.stringContaining('records has run out') },
-    });
-    expect(await ask('POST', '/publish', { count: 1, event: 'deleted' })).toMatchObject({
-      status: 409,
-      json: { detail: expect.stringContaining('publish created ones first') },
-    });
-  });
-
-  it('to listen for other machines unless that is allowed', async () => {
-    const { app } = createWorld();
-    const address = { host: '0.0.0.0', port: 0 };
-    await expect(startLocalServer(app.fetch, address, controlPort)).rejects.toThrow(
+  it('to listen for other machines unless that is allowed, and on a port that is taken', async () => {
+    const { sandbox } = await startWorld();
+    const options = { name: 'control port', hazard: 'it has no password', allowRemote: false };
+    const start = (host: string, port: number) =>
+      startLocalServer(() => new Response(), { host, port }, options);
+    await expect(start('0.0.0.0', 0)).rejects.toThrow(
       'The control port will not listen on 0.0.0.0: it has no password.',
     );
-  });
-
-  it('to start on a port that is taken, saying so', async () => {
-    const { app } = createWorld();
-    const host = '127.0.0.1';
-    const first = await startLocalServer(app.fetch, { host, port: 0 }, controlPort);
-    const port = Number(new URL(first.url).port);
-    const second = startLocalServer(app.fetch, { host, port }, controlPort);
-    await expect(second).rejects.toThrow(/EADDRINUSE.*Choose another port/);
-    await first.close();
+    const taken = start('127.0.0.1', Number(new URL(sandbox.controlUrl).port));
+    await expect(taken).rejects.toThrow(/EADDRINUSE.*Choose another port/);
   });
 });

@@ -1,17 +1,20 @@
 /** The course of a notification over real HTTPS: retries, losses, duplicates, and the record of it. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDeliverer } from '../../src/sandbox/delivery/delivery.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createDeliverer } from '../../src/sandbox/delivery/deliverer.ts';
 import {
   createDeliveryRecord,
   type DeliveryEntry,
 } from '../../src/sandbox/delivery/delivery-record.ts';
-import { createDispatcher, type DispatcherOptions } from '../../src/sandbox/delivery/dispatcher.ts';
-import { type DeliveryPlan, planDelivery } from '../../src/sandbox/delivery/fault-plan.ts';
-import { noFaults } from '../../src/sandbox/delivery/faults.ts';
+import {
+  createDispatcher,
+  createHoldBack,
+  type DispatcherOptions,
+} from '../../src/sandbox/delivery/dispatcher.ts';
+import { type DeliveryPlan, noFaults, planDelivery } from '../../src/sandbox/delivery/faults.ts';
 import type { BuiltNotification } from '../../src/sandbox/delivery/notification.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createSandboxClock } from '../../src/sandbox/sandbox-clock.ts';
-import { type Answer, startTrustedEndpoint } from './recording-endpoint.ts';
+import { type EndpointAnswer, startTrustedEndpoint, turn } from './world.ts';
 
 const calm = planDelivery(noFaults, createRandom(1));
 const undisturbed = { connectionFails: false, answerLost: false };
@@ -34,7 +37,7 @@ function notification(number: number): BuiltNotification {
   };
 }
 
-async function startWorld(answer?: Answer, options: Partial<DispatcherOptions> = {}) {
+async function startWorld(answer?: EndpointAnswer, options: Partial<DispatcherOptions> = {}) {
   const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
   const deliverer = createDeliverer({ trustedCaPems, now: () => performance.now() });
   const recipient = {
@@ -128,58 +131,55 @@ describe('retrying', () => {
 });
 
 describe('a fault', () => {
-  it('of a lost answer makes the endpoint see the same bytes twice', async () => {
-    const { dispatcher, recipient, record, bodies } = await startWorld();
-    const attempts = [{ ...undisturbed, answerLost: true }, ...calm.attempts.slice(1)];
-    dispatcher.dispatch(notification(1), planOf({ attempts }), recipient);
-    await dispatcher.drained();
-    expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
-    expect(record.entries()[0]).toMatchObject({
-      outcome: 'delivered',
-      timesReceivedOk: 2,
-      attempts: [
-        { status: 200, answerSeen: false, error: expect.stringContaining('lost') },
-        { status: 200, answerSeen: true, error: null },
-      ],
-    });
-    expect(record.totals()).toMatchObject({ duplicatesSent: 1, accepted: 1, receivedOk: 2 });
-  });
+  const [, ...later] = calm.attempts;
+  const answerLost = { ...undisturbed, answerLost: true };
+  const connectionFails = { ...undisturbed, connectionFails: true };
+  const seen = { status: 200, answerSeen: true, error: null };
+  const unseen = { status: 200, answerSeen: false, error: expect.stringContaining('lost') };
 
-  it('of four lost answers loses for the sender what the endpoint has', async () => {
-    const { dispatcher, recipient, record, requests } = await startWorld();
-    const attempts = calm.attempts.map(() => ({ ...undisturbed, answerLost: true }));
-    dispatcher.dispatch(notification(1), planOf({ attempts }), recipient);
-    await dispatcher.drained();
-    expect(requests).toHaveLength(4);
-    expect(record.entries()[0]).toMatchObject({ outcome: 'lost', timesReceivedOk: 4 });
-    expect(record.totals()).toMatchObject({ lost: 1, accepted: 1, duplicatesSent: 3 });
-  });
-
-  it('of a failing connection costs an attempt that the endpoint never sees', async () => {
-    const { dispatcher, recipient, record, requests } = await startWorld();
-    const attempts = [{ ...undisturbed, connectionFails: true }, ...calm.attempts.slice(1)];
-    dispatcher.dispatch(notification(1), planOf({ attempts }), recipient);
-    await dispatcher.drained();
-    expect(requests).toHaveLength(1);
-    expect(record.entries()[0]).toMatchObject({ outcome: 'delivered', timesReceivedOk: 1 });
-    expect(record.totals()).toMatchObject({ attempts: 2, duplicatesSent: 0 });
-  });
-
-  it('of a loss keeps all four attempts from the endpoint', async () => {
-    const { dispatcher, recipient, record, requests } = await startWorld();
-    dispatcher.dispatch(notification(1), planOf({ lost: true }), recipient);
-    await dispatcher.drained();
-    expect(requests).toHaveLength(0);
-    expect(record.entries()[0]).toMatchObject({ outcome: 'lost', timesReceivedOk: 0 });
-    expect(record.totals()).toMatchObject({ attempts: 4, lost: 1, accepted: 0 });
-  });
-
-  it('of a duplicate sends the same bytes again after the success, once', async () => {
+  it.each<[string, Partial<DeliveryPlan>, number, object, object]>([
+    [
+      'of a lost answer makes the endpoint see the same bytes twice',
+      { attempts: [answerLost, ...later] },
+      2,
+      { outcome: 'delivered', timesReceivedOk: 2, attempts: [unseen, seen] },
+      { duplicatesSent: 1, accepted: 1, receivedOk: 2 },
+    ],
+    [
+      'of four lost answers loses for the sender what the endpoint has',
+      { attempts: Array(4).fill(answerLost) },
+      4,
+      { outcome: 'lost', timesReceivedOk: 4 },
+      { lost: 1, accepted: 1, duplicatesSent: 3 },
+    ],
+    [
+      'of a failing connection costs an attempt that the endpoint never sees',
+      { attempts: [connectionFails, ...later] },
+      1,
+      { outcome: 'delivered', timesReceivedOk: 1 },
+      { attempts: 2, duplicatesSent: 0 },
+    ],
+    [
+      'of a loss keeps all four attempts from the endpoint',
+      { lost: true },
+      0,
+      { outcome: 'lost', timesReceivedOk: 0 },
+      { attempts: 4, lost: 1, accepted: 0 },
+    ],
+    [
+      'of a duplicate sends the same bytes again after the success, once',
+      { duplicateAfterMs: 10 },
+      2,
+      { outcome: 'delivered' },
+      { published: 1, delivered: 1, duplicatesSent: 1 },
+    ],
+  ])('%s', async (_, changes, requests, entry, totals) => {
     const { dispatcher, recipient, record, bodies, settled } = await startWorld();
-    dispatcher.dispatch(notification(1), planOf({ duplicateAfterMs: 10 }), recipient);
+    dispatcher.dispatch(notification(1), planOf(changes), recipient);
     await dispatcher.drained();
-    expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
-    expect(record.totals()).toMatchObject({ published: 1, delivered: 1, duplicatesSent: 1 });
+    expect(bodies()).toEqual(Array(requests).fill('{"number":1}'));
+    expect(record.entries()[0]).toMatchObject(entry);
+    expect(record.totals()).toMatchObject(totals);
     expect(settled).toHaveLength(1);
   });
 
@@ -204,7 +204,7 @@ describe('the dispatcher', () => {
       deliver: async () => {
         underWay += 1;
         most = Math.max(most, underWay);
-        await new Promise((resolve) => setImmediate(resolve));
+        await turn();
         underWay -= 1;
         return { durationMs: 1, status: 200, error: null };
       },
@@ -222,13 +222,8 @@ describe('the dispatcher', () => {
       nth % 3 === 0 ? 503 : 200,
     );
     const random = createRandom(3);
-    const faults = {
-      ...noFaults,
-      duplicate: 0.2,
-      answerLost: 0.2,
-      connectionFails: 0.2,
-      lost: 0.1,
-    };
+    const rates = { duplicate: 0.2, answerLost: 0.2, connectionFails: 0.2, lost: 0.1 };
+    const faults = { ...noFaults, ...rates };
     for (let number = 1; number <= 100; number += 1) {
       dispatcher.dispatch(notification(number), planDelivery(faults, random), recipient);
     }
@@ -264,28 +259,50 @@ describe('the dispatcher', () => {
 });
 
 describe('the record', () => {
-  it('gives its entries in pages, of one outcome if asked', () => {
-    const record = createDeliveryRecord();
-    for (const number of [1, 2, 3, 4, 5]) record.open(notification(number));
-    for (const sequence of [2, 4]) record.settle(sequence, 'lost', 'for the test');
-    record.settle(5, 'delivered', null);
-    const sequences = (selection: Parameters<typeof record.page>[0]) =>
-      record.page(selection).map(({ sequence }) => sequence);
-    expect(sequences({ after: 0, limit: 3 })).toEqual([1, 2, 3]);
-    expect(sequences({ after: 3, limit: 3 })).toEqual([4, 5]);
-    expect(sequences({ after: 5, limit: 3 })).toEqual([]);
-    expect(sequences({ after: 0, limit: 9, outcome: 'lost' })).toEqual([2, 4]);
-    expect(sequences({ after: 2, limit: 9, outcome: 'pending' })).toEqual([3]);
-    expect(record.totals()).toMatchObject({ published: 5, delivered: 1, lost: 2, pending: 2 });
-  });
-
-  it('refuses an attempt for a notification that it does not have', () => {
-    expect(() => createDeliveryRecord().settle(1, 'lost', 'never published')).toThrow(RangeError);
-  });
-
-  it('keeps no bodies', () => {
+  it('keeps no bodies, and refuses a notification that it does not have', () => {
     const record = createDeliveryRecord();
     record.open(notification(1));
     expect(record.entries()[0]).not.toHaveProperty('body');
+    expect(() => record.settle(2, 'lost', 'never published')).toThrow(RangeError);
+  });
+});
+
+/** Holds notification number 5 back behind two later ones, on a clock that stands still. */
+function holdFifth() {
+  const clock = createSandboxClock({ now: () => 0 });
+  const holdBack = createHoldBack(clock);
+  const closing = new AbortController();
+  let released = false;
+  void holdBack.wait(5, 2, closing.signal).then(() => {
+    released = true;
+  });
+  const isReleased = async () => {
+    await turn();
+    return released;
+  };
+  return { clock, holdBack, closing, isReleased };
+}
+
+describe('a notification that is held back', () => {
+  it('continues when as many later ones have gone out, not counting earlier ones', async () => {
+    const { holdBack, isReleased } = holdFifth();
+    for (const sequence of [1, 2, 3, 4, 6]) holdBack.wentOut(sequence);
+    expect(await isReleased()).toBe(false);
+    holdBack.wentOut(8);
+    expect(await isReleased()).toBe(true);
+  });
+
+  it('continues after two seconds when nothing comes later', async () => {
+    const { clock, isReleased } = holdFifth();
+    clock.advance(1_999);
+    expect(await isReleased()).toBe(false);
+    clock.advance(1);
+    expect(await isReleased()).toBe(true);
+  });
+
+  it('continues at once when the sandbox closes', async () => {
+    const { closing, isReleased } = holdFifth();
+    closing.abort();
+    expect(await isReleased()).toBe(true);
   });
 });

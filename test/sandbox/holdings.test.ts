@@ -124,8 +124,7 @@ function ask(holdings: Holdings, asked: Query) {
   for (const [name, value] of Object.entries({ skip, top, count })) {
     url.searchParams.set(`$${name}`, String(value));
   }
-  const target = { kind: entity, id: null };
-  const answer = answerProductQuery({ url, target, holdings, settings, requestId: 'r' });
+  const answer = answerProductQuery({ url, holdings, settings, requestId: 'r' }, entity, null);
   const body = answer.body as { value: Record[] } & { [name: string]: unknown };
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   return {

@@ -1,10 +1,8 @@
 /** The queries of products and deleted products: open to all, with the limits and errors of the real ones. */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createHoldings, heldMaxDefault } from '../../src/sandbox/publishing/holdings.ts';
-import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type Answer, send, startAccountWorld } from './account-world.ts';
+import { type Answer, recordsFileOf, send, startWorld } from './world.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
 const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
@@ -17,11 +15,11 @@ interface Listed {
 }
 
 /** A catalogue that is asked without any token. */
-async function startWorld(options: Parameters<typeof startAccountWorld>[0] = {}) {
-  const world = await startAccountWorld(options);
-  const root = `${world.sandbox.catalogueUrl}/odata/v1`;
+async function startLists(options: Parameters<typeof startWorld>[0] = {}) {
+  const world = await startWorld(options);
+  const { root } = world;
   const ask = (path: string, query: Record<string, string> = {}) =>
-    send(`${root}${path}?${new URLSearchParams(query)}`, {});
+    send(`${root}${path}?${new URLSearchParams(query)}`);
   const products = async (query: Record<string, string> = {}): Promise<Listed[]> =>
     (await ask('/Products', query)).json.value;
   /** Follows the links to the end; `between` runs after each page. */
@@ -29,30 +27,24 @@ async function startWorld(options: Parameters<typeof startAccountWorld>[0] = {})
     const pages: Answer[] = [await ask('/Products', query)];
     for (let link = pages[0]?.json['@odata.nextLink']; link !== undefined; ) {
       await between();
-      const page = await send(link, {});
+      const page = await send(link);
       pages.push(page);
       link = page.json['@odata.nextLink'];
     }
     return pages;
   };
-  return { ...world, root, ask, products, follow };
+  return { ...world, ask, products, follow };
 }
 
 /** Records of which nothing is known but their names. */
 const bareRecords = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ Id: `id-${index}`, Name: `name-${index}` }));
 
-function fileOf(records: readonly object[]): string {
-  const file = join(temporaryDirectory(), 'records.jsonl');
-  writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'));
-  return file;
-}
-
 const idsOf = (products: readonly Listed[]) => products.map(({ Id }) => Id);
 
 describe('a product', () => {
   it('is found as it is now, and once deleted among the deleted ones', async () => {
-    const { ask, products, publish } = await startWorld();
+    const { ask, products, publish } = await startLists();
     await publish(2);
     const [first, second] = await products();
     const path = `(${first?.Id.toUpperCase()})`;
@@ -83,7 +75,7 @@ describe('a product', () => {
   });
 
   it('is unknown by another id, and by no id at all', async () => {
-    const { ask } = await startWorld();
+    const { ask } = await startLists();
     const unknown = await ask('/Products(7ca682c3-7b21-4e9b-952e-874798101340)');
     expect(unknown.status).toBe(404);
     const request_id = unknown.headers.get('request-id');
@@ -97,7 +89,7 @@ describe('a product', () => {
 describe('a query', () => {
   it('finds by filter what a subscription with it is owed', async () => {
     const filter = "contains(Name,'_MSIL2A_') or Collection/Name eq 'SENTINEL-1'";
-    const { products, publish } = await startWorld();
+    const { products, publish } = await startLists();
     await publish(60);
     const all = await products({ $top: '100' });
     const found = await products({ $filter: filter, $top: '100' });
@@ -117,7 +109,7 @@ describe('a query', () => {
       { Id: a, Name: 'a', PublicationDate: '2026-01-01T00:00:00.000Z' },
       { Id: a?.replace('a', 'f'), Name: 'none' },
     ];
-    const { products, publish } = await startWorld({ recordsFile: fileOf(dated) });
+    const { products, publish } = await startLists({ recordsFile: recordsFileOf(dated) });
     await publish(4);
     const found = await products({ $orderby: `PublicationDate ${direction}` });
     const names = found.map(({ Name }) => Name);
@@ -126,7 +118,7 @@ describe('a query', () => {
   });
 
   it('is read page by page while products are published, each of the first ones once', async () => {
-    const { products, follow, publish } = await startWorld();
+    const { products, follow, publish } = await startLists();
     await publish(50);
     const first = idsOf(await products({ $top: '50' }));
     const publishMore = async () => {
@@ -142,7 +134,7 @@ describe('a query', () => {
   });
 
   it('reaches 10,000 and a thousand more, and no link leads beyond', async () => {
-    const { ask, publish } = await startWorld({ recordsFile: fileOf(bareRecords(11_500)) });
+    const { ask, publish } = await startLists({ recordsFile: recordsFileOf(bareRecords(11_500)) });
     await publish(10_000);
     await publish(1_500);
     const last = await ask('/Products', { $skip: '10000', $top: '1000', $count: 'true' });
@@ -158,7 +150,7 @@ describe('a query', () => {
   });
 
   it('is refused when its filter is wrong, by position and problem', async () => {
-    const { ask } = await startWorld();
+    const { ask } = await startLists();
     for (const $filter of ["foo eq 'bar'", "Name eq 'x", 'DeletionDate gt 2023-04-01']) {
       const { status, json, headers } = await ask('/Products', { $filter });
       expect([status, json.detail.request_id]).toEqual([400, headers.get('request-id')]);
@@ -167,7 +159,7 @@ describe('a query', () => {
   });
 
   it('is refused when its order is none', async () => {
-    const { ask } = await startWorld();
+    const { ask } = await startLists();
     for (const direction of ['constructor', '__proto__', 'toString', 'up']) {
       const $orderby = `PublicationDate ${direction}`;
       const { status, json } = await ask('/Products', { $orderby });
@@ -176,7 +168,7 @@ describe('a query', () => {
   });
 
   it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('is never a %s', async (method) => {
-    const { root } = await startWorld();
+    const { root } = await startLists();
     for (const path of ['/Products', '/DeletedProducts', '/Products(a)']) {
       const { status, headers } = await send(`${root}${path}`, { method });
       expect([status, headers.get('allow')]).toEqual([405, 'GET']);
@@ -184,14 +176,14 @@ describe('a query', () => {
   });
 
   it('is answered 503 while the catalogue is down', async () => {
-    const { ask } = await startWorld({ service: { unavailable: true } });
+    const { ask } = await startLists({ service: { unavailable: true } });
     expect((await ask('/Products')).status).toBe(503);
   });
 });
 
 describe('queries that other clients make', () => {
   it('name products in a list, or one kind for an attribute and another for its value', async () => {
-    const { products, publish, root } = await startWorld();
+    const { products, publish, root } = await startLists();
     await publish(20);
     const all = await products({ $expand: 'Attributes' });
     const wanted = all.slice(2, 5).map(({ Name }) => Name);
@@ -218,7 +210,7 @@ describe('queries that other clients make', () => {
   });
 
   it('are the attributes of a collection, and 404 for another', async () => {
-    const { ask, root } = await startWorld();
+    const { ask, root } = await startLists();
     const { status, json } = await ask('/Attributes(SENTINEL-2)');
     expect(status).toBe(200);
     expect(json).toContainEqual({ Name: 'cloudCover', ValueType: 'Double' });
@@ -228,7 +220,7 @@ describe('queries that other clients make', () => {
       body: '[',
     });
     expect([wrong.status, wrong.json.detail[0].loc]).toEqual([422, ['body']]);
-    const get = await send(`${root}/Products/OData.CSC.FilterList`, {});
+    const get = await send(`${root}/Products/OData.CSC.FilterList`);
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
   });
 });
@@ -236,7 +228,7 @@ describe('queries that other clients make', () => {
 describe('what was recorded of the real service', () => {
   it('is what the sandbox answers: errors', async (context) => {
     if (missing) return context.skip(missing);
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startLists();
     const names = readdirSync(new URL('errors/', fixtures)).filter((name) =>
       /^products-4\d\d-\d/.test(name),
     );
@@ -265,15 +257,15 @@ describe('what was recorded of the real service', () => {
       Id: crypto.randomUUID(),
       ContentDate: { Start: '2014-04-13', End: '2014-04-13' },
     };
-    const recordsFile = fileOf([...shown.value.toReversed(), more]);
-    const { sandbox, publish } = await startWorld({ recordsFile });
+    const recordsFile = recordsFileOf([...shown.value.toReversed(), more]);
+    const { sandbox, publish } = await startLists({ recordsFile });
     await publish(11);
     const { origin } = new URL(sandbox.catalogueUrl);
     const link = shown['@odata.nextLink'].replace(
       'https://catalogue.dataspace.copernicus.eu',
       origin,
     );
-    const { status, json } = await send(link.replace(/&%24skip=\d+/, ''), {});
+    const { status, json } = await send(link.replace(/&%24skip=\d+/, ''));
     expect(status).toBe(200);
     expect(json['@odata.context']).toBe(shown['@odata.context']);
     expect(json['@odata.count']).toBe(11);

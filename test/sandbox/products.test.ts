@@ -1,19 +1,22 @@
 /** Tests the product generator against the published conventions, and the reader of record files. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { swathRing } from '../../src/sandbox/products/footprint.ts';
+import type { Position } from '../../src/sandbox/products/orbit.ts';
+import {
+  createProductGenerator,
+  deletionCauses,
+} from '../../src/sandbox/products/product-generator.ts';
 import {
   type CatalogueProduct,
-  deletionCauses,
-  type Position,
   type PublishedProduct,
-} from '../../src/sandbox/products/catalogue-product.ts';
-import { swathRing } from '../../src/sandbox/products/footprint.ts';
-import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
-import { readProductRecords } from '../../src/sandbox/products/product-records.ts';
-import { sentinel1 } from '../../src/sandbox/products/satellites.ts';
+  readProductRecords,
+} from '../../src/sandbox/products/record.ts';
+import { sentinel1 } from '../../src/sandbox/products/sentinel-1.ts';
+
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
 const hasFixtures = existsSync(fixtures);
@@ -262,9 +265,7 @@ describe('a change of a product', () => {
 
 describe('a file of product records', () => {
   function write(text: string): string {
-    const folder = mkdtempSync(join(tmpdir(), 'product-records-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const file = join(folder, 'records.jsonl');
+    const file = join(temporaryDirectory(), 'records.jsonl');
     writeFileSync(file, text);
     return file;
   }

@@ -1,21 +1,25 @@
 /** The whole publishing half over real sockets: from its options to what the endpoint has seen. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import { demoFaults } from '../../src/sandbox/delivery/faults.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
-import { type Answer, startTrustedEndpoint } from './recording-endpoint.ts';
+import {
+  type EndpointAnswer,
+  jsonOf,
+  send,
+  startTrustedEndpoint,
+  startWorld,
+  turn,
+} from './world.ts';
 
 const credentials = { username: 'catalogue', password: 'secret', now: Date.now };
 const fast = { ratePerSecond: 1_000, retryDelaysMs: [5, 5, 5] } satisfies Partial<SandboxOptions>;
 
-async function startWorld(options: Partial<SandboxOptions>, answer?: Answer) {
+async function startPublishing(options: Partial<SandboxOptions>, answer?: EndpointAnswer) {
   const { url, requests, connections, trustedCaPems } = await startTrustedEndpoint(answer);
   const endpoint = url.href;
   const sandbox = await startSandbox({
@@ -29,49 +33,21 @@ async function startWorld(options: Partial<SandboxOptions>, answer?: Answer) {
   return { sandbox, requests, connections };
 }
 
-async function writeRecords(lines: string[]): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'earshot-sandbox-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const file = join(folder, 'records.jsonl');
-  await writeFile(file, lines.join('\n'));
-  return file;
-}
-
-const productIdOf = ({ body }: { body: Buffer }) => JSON.parse(body.toString()).ProductId;
+const productIdOf = (sent: { body: Buffer }) => jsonOf(sent).ProductId;
 
 describe('the sandbox', () => {
   it('delivers 200 products quickly, each exactly once', async () => {
     const startedMs = performance.now();
-    const { sandbox, requests } = await startWorld({ count: 200 });
+    const { sandbox, requests } = await startPublishing({ count: 200 });
     expect(await sandbox.finished).toMatchObject({ published: 200, delivered: 200, attempts: 200 });
     expect(performance.now() - startedMs).toBeLessThan(5_000);
     expect(requests).toHaveLength(200);
     expect(new Set(requests.map(productIdOf)).size).toBe(200);
   });
 
-  it('sends everything twice when duplicates are certain', async () => {
-    const { sandbox, requests } = await startWorld({ count: 20, faults: { duplicate: 1 } });
-    expect(await sandbox.finished).toMatchObject({ delivered: 20, duplicatesSent: 20 });
-    const bodies = Map.groupBy(requests, ({ body }) => body.toString());
-    expect(bodies.size).toBe(20);
-    for (const same of bodies.values()) expect(same).toHaveLength(2);
-  });
-
-  it('loses for the sender what the endpoint has when every answer is lost', async () => {
-    const { sandbox, requests } = await startWorld({ count: 5, faults: { answerLost: 1 } });
-    expect(await sandbox.finished).toMatchObject({ lost: 5, delivered: 0, accepted: 5 });
-    expect(requests).toHaveLength(20);
-  });
-
-  it('lets an endpoint that only answers 503 see each notification four times', async () => {
-    const { sandbox, requests } = await startWorld({ count: 5 }, () => 503);
-    expect(await sandbox.finished).toMatchObject({ lost: 5, attempts: 20, accepted: 0 });
-    expect(requests).toHaveLength(20);
-  });
-
   it('accounts for every request and every loss of a faulty run', async () => {
     const settled: string[] = [];
-    const { sandbox, requests } = await startWorld({
+    const { sandbox, requests } = await startPublishing({
       count: 200,
       modifiedShare: 0.2,
       deletedShare: 0.1,
@@ -93,67 +69,9 @@ describe('the sandbox', () => {
     expect(entries.filter(({ timesReceivedOk }) => timesReceivedOk > 0)).toHaveLength(seen.size);
   });
 
-  it('publishes the same products and the same fates for the same seed', async () => {
-    const fates = async (seed: number) => {
-      const { sandbox } = await startWorld({
-        count: 60,
-        seed,
-        faults: demoFaults,
-        modifiedShare: 0.3,
-      });
-      await sandbox.finished;
-      const { subscriptionId } = sandbox;
-      const entries = sandbox
-        .entries()
-        .map(({ productId, event, outcome, attempts }) => [
-          productId,
-          event,
-          outcome,
-          attempts.length,
-        ]);
-      return { subscriptionId, entries };
-    };
-    const first = await fates(11);
-    expect(await fates(11)).toEqual(first);
-    expect((await fates(12)).subscriptionId).not.toBe(first.subscriptionId);
-  });
-
-  it('publishes the records of a file and then is finished', async () => {
-    const recordsFile = await writeRecords(['{"Id":"a","Name":"A"}', '', '{"Id":"b","Name":"B"}']);
-    const { sandbox, requests } = await startWorld({ recordsFile });
-    expect(await sandbox.finished).toMatchObject({ published: 2, delivered: 2 });
-    expect(requests.map(productIdOf).sort()).toEqual(['a', 'b']);
-  });
-
-  it('is steered through its control port', async () => {
-    const { sandbox, requests } = await startWorld({ count: 0 });
-    expect(sandbox.controlUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    const post = (path: string, method: string, body: object) =>
-      fetch(`${sandbox.controlUrl}${path}`, { method, body: JSON.stringify(body) });
-    await post('/faults', 'PATCH', { arrayBody: 1, ackIdAbsent: 1 });
-    expect((await post('/publish', 'POST', { count: 3 })).status).toBe(200);
-    await expect.poll(() => sandbox.totals().delivered).toBe(3);
-    const totals = await (await fetch(`${sandbox.controlUrl}/totals`)).json();
-    expect(totals).toEqual(sandbox.totals());
-    for (const { body } of requests) {
-      const items = JSON.parse(body.toString());
-      expect(items).toHaveLength(1);
-      expect(items[0]).not.toHaveProperty('AckId');
-    }
-  });
-
-  it('takes orders without a body, and refuses a wrong method', async () => {
-    const { sandbox } = await startWorld({ count: 0 });
-    const status = async (path: string) =>
-      (await fetch(`${sandbox.controlUrl}${path}`, { method: 'POST' })).status;
-    expect([await status('/pause'), await status('/resume'), await status('/totals')]).toEqual([
-      200, 200, 405,
-    ]);
-  });
-
   it('tells why each failed attempt failed', async () => {
     const failures: (string | null)[] = [];
-    const { sandbox } = await startWorld({
+    const { sandbox } = await startPublishing({
       count: 1,
       faults: { connectionFails: 1 },
       onAttempt: (failure) => failures.push(failure),
@@ -164,7 +82,7 @@ describe('the sandbox', () => {
   });
 
   it('passes on what the listener for settled notifications threw', async () => {
-    const { sandbox } = await startWorld({
+    const { sandbox } = await startPublishing({
       count: 1,
       onSettled: () => {
         throw new Error('the listener broke');
@@ -224,7 +142,7 @@ describe('closing the sandbox', () => {
   });
 
   it('ends the connections that it kept open to the endpoint', async () => {
-    const { sandbox, connections } = await startWorld({ count: 20 });
+    const { sandbox, connections } = await startPublishing({ count: 20 });
     await sandbox.finished;
     expect(await connections()).toBeGreaterThan(0);
     await sandbox.close();
@@ -232,7 +150,7 @@ describe('closing the sandbox', () => {
   });
 
   it('closes the control port and keeps what is not delivered as pending', async () => {
-    const { sandbox, requests } = await startWorld({ count: 10 }, () => 'hang');
+    const { sandbox, requests } = await startPublishing({ count: 10 }, () => 'hang');
     await expect.poll(() => requests).toHaveLength(8);
     await sandbox.close();
     await expect(fetch(`${sandbox.controlUrl}/totals`)).rejects.toThrow();
@@ -241,7 +159,7 @@ describe('closing the sandbox', () => {
   });
 
   it('may be repeated', async () => {
-    const { sandbox } = await startWorld({ count: 1 });
+    const { sandbox } = await startPublishing({ count: 1 });
     await sandbox.close();
     await expect(sandbox.close()).resolves.toBeUndefined();
   });
@@ -282,5 +200,61 @@ describe('starting the sandbox', () => {
   it('refuses a records file that is not there, naming it', async () => {
     const starting = startSandbox({ ...complete, recordsFile: '/nowhere/records.jsonl' });
     await expect(starting).rejects.toThrow('/nowhere/records.jsonl');
+  });
+});
+
+describe('the services', () => {
+  it('listen on loopback, and tell where', async () => {
+    const { sandbox } = await startWorld();
+    expect(sandbox.catalogueUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const path = '/auth/realms/CDSE/protocol/openid-connect/token';
+    expect(sandbox.tokenUrl).toBe(`${sandbox.catalogueUrl}${path}`);
+    const { json } = await send(`${sandbox.controlUrl}/`);
+    expect(json).toMatchObject({ catalogueUrl: sandbox.catalogueUrl, tokenUrl: sandbox.tokenUrl });
+    expect(json).toMatchObject({ endpoint: null, subscriptionId: null });
+  });
+
+  it('will not listen for other machines unless that is allowed', async () => {
+    const starting = startSandbox({ serviceListen: '0.0.0.0:0', now: Date.now });
+    await expect(starting).rejects.toThrow(SandboxConfigurationError);
+    await expect(starting).rejects.toThrow(/service will not listen on 0\.0\.0\.0/);
+    const options = { serviceListen: '0.0.0.0:0', allowRemoteControl: true, now: Date.now };
+    const sandbox = await startSandbox(options);
+    onTestFinished(sandbox.close);
+    expect(sandbox.catalogueUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+  });
+
+  it('are closed again when the control port cannot be opened', async () => {
+    const { sandbox } = await startWorld();
+    const taken = new URL(sandbox.controlUrl).host;
+    const free = await startSandbox({ now: Date.now });
+    const serviceListen = new URL(free.catalogueUrl).host;
+    await free.close();
+    const starting = startSandbox({ controlListen: taken, serviceListen, now: Date.now });
+    await expect(starting).rejects.toThrow(/control port cannot listen/);
+    const again = await startSandbox({ serviceListen, now: Date.now });
+    onTestFinished(again.close);
+    expect(again.catalogueUrl).toBe(free.catalogueUrl);
+  });
+
+  it('are closed with the sandbox, answers that are kept back included', async () => {
+    const { sandbox, login } = await startWorld({ service: { answerDelayMs: 3_600_000 } });
+    const answer = login();
+    while (sandbox.requests().length === 0) await turn();
+    await Promise.all([sandbox.close(), answer.catch(() => undefined)]);
+    await expect(fetch(sandbox.tokenUrl)).rejects.toThrow();
+  });
+});
+
+describe('the log of requests', () => {
+  it('keeps the last thousand, the one under way included', async () => {
+    const { sandbox } = await startWorld();
+    for (let number = 0; number < 1_005; number += 1) {
+      await send(`${sandbox.catalogueUrl}/${number}`);
+    }
+    const requests = sandbox.requests();
+    expect(requests).toHaveLength(1_000);
+    expect(requests[0]).toEqual({ method: 'GET', path: '/5', status: 404 });
+    expect(requests.at(-1)?.path).toBe('/1004');
   });
 });

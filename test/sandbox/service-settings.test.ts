@@ -1,14 +1,17 @@
 /** The knobs of the services: what each changes, and how they are turned while the sandbox runs. */
 import { describe, expect, it } from 'vitest';
-import { serviceSettingsSchema } from '../../src/sandbox/services/service-settings.ts';
-import { type Answer, send, startAccountWorld, startMs } from './account-world.ts';
+import {
+  type ServiceSettingsInput,
+  serviceSettingsSchema,
+} from '../../src/sandbox/services/service-settings.ts';
+import { type Answer, send, startMs, startWorld } from './world.ts';
 
 const unknownPath = '/Subscriptions(991c4730-cf6f-432a-9f6c-47be0230ff45)';
 const shape = ({ status, json }: Answer) => [status, json];
 
 describe('a knob changes', () => {
   it('how many may run, and be there', async () => {
-    const { create } = await startAccountWorld({ service: { runningMax: 1, totalMax: 2 } });
+    const { create } = await startWorld({ service: { runningMax: 1, totalMax: 2 } });
     expect((await create()).status).toBe(201);
     expect((await create()).status).toBe(400);
     expect((await create({ Status: 'paused' })).status).toBe(201);
@@ -17,7 +20,7 @@ describe('a knob changes', () => {
 
   it('the status of a limit, for creating and resuming', async () => {
     const service = { runningMax: 1, totalMax: 2, limitStatus: 409 };
-    const { create, edit } = await startAccountWorld({ service });
+    const { create, edit } = await startWorld({ service });
     await create();
     expect((await create()).status).toBe(409);
     const { json } = await create({ Status: 'paused' });
@@ -27,7 +30,7 @@ describe('a knob changes', () => {
 
   it('what happens to an order to run beyond the limit', async () => {
     const service = { runningMax: 1, resumeBeyondLimit: 'ignore' } as const;
-    const { create, edit } = await startAccountWorld({ service });
+    const { create, edit } = await startWorld({ service });
     await create();
     const { json } = await create({ Status: 'paused' });
     expect(await edit(json.Id, { Status: 'running' })).toMatchObject({ status: 200, json });
@@ -35,14 +38,14 @@ describe('a knob changes', () => {
 
   it('the statuses of an unknown id and of a bad token', async () => {
     const service = { unknownIdStatus: 410, unauthorizedStatus: 403 };
-    const { call, sandbox } = await startAccountWorld({ service });
+    const { call, sandbox } = await startWorld({ service });
     expect((await call('GET', unknownPath)).status).toBe(410);
     const answer = await send(`${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`, {});
     expect(shape(answer)).toEqual([403, { detail: 'Unauthorized' }]);
   });
 
   it('the form of detail, but not that of a filter and of a path', async () => {
-    const { call, create, sandbox } = await startAccountWorld();
+    const { call, create, sandbox } = await startWorld();
     const text = 'Subscription with id 991c4730-cf6f-432a-9f6c-47be0230ff45 not found.';
     const object = { message: text, request_id: expect.any(String) };
     const listed = [
@@ -63,14 +66,14 @@ describe('a knob changes', () => {
   });
 
   it('whether one subscription can be read', async () => {
-    const { create, call } = await startAccountWorld({ service: { getById: false } });
+    const { create, call } = await startWorld({ service: { getById: false } });
     const { json } = await create();
     const { status, headers } = await call('GET', `/Subscriptions(${json.Id})`);
     expect([status, headers.get('allow')]).toEqual([405, 'PATCH, DELETE']);
   });
 
   it('whether the last notification is told', async () => {
-    const { sandbox, list } = await startAccountWorld();
+    const { sandbox, list } = await startWorld();
     const lastNotificationDate = '2026-04-30T00:00:00.000Z';
     sandbox.addSubscription({ type: 'pull', lastNotificationDate });
     expect((await list())[0].LastNotificationDate).toBe(lastNotificationDate);
@@ -79,7 +82,7 @@ describe('a knob changes', () => {
   });
 
   it('the forms of events, dates and StageOrder', async () => {
-    const { create, list, sandbox } = await startAccountWorld();
+    const { create, list, sandbox } = await startWorld();
     await create({ SubscriptionEvent: ['created', 'modified'], StageOrder: true });
     sandbox.service.change({
       eventsAs: 'string',
@@ -94,7 +97,7 @@ describe('a knob changes', () => {
 
   it('the lifetimes of tokens', async () => {
     const service = { accessTokenSeconds: 5, refreshTokenSeconds: 60 };
-    const { login } = await startAccountWorld({ service });
+    const { login } = await startWorld({ service });
     const { json } = await login();
     expect([json.expires_in, json.refresh_expires_in]).toEqual([5, 60]);
   });
@@ -102,7 +105,7 @@ describe('a knob changes', () => {
 
 describe('a fault', () => {
   it('makes every catalogue call unavailable, and no other', async () => {
-    const { call, login, sandbox } = await startAccountWorld();
+    const { call, login, sandbox } = await startWorld();
     await call('GET', '/Subscriptions/Info');
     sandbox.service.change({ unavailable: true });
     for (const [method, path] of [
@@ -118,7 +121,7 @@ describe('a fault', () => {
   });
 
   it('makes the identity provider unavailable, with a page, and the catalogue not', async () => {
-    const { call, login, sandbox } = await startAccountWorld();
+    const { call, login, sandbox } = await startWorld();
     await call('GET', '/Subscriptions/Info');
     sandbox.service.change({ identityUnavailable: true });
     const { status, json } = await login();
@@ -127,7 +130,7 @@ describe('a fault', () => {
   });
 
   it('loses the answers of so many creations, which are done all the same', async () => {
-    const { create, list, sandbox } = await startAccountWorld();
+    const { create, list, sandbox } = await startWorld();
     await list();
     sandbox.service.change({ createAnswersLost: 1 });
     await expect(create()).rejects.toThrow('fetch failed');
@@ -138,13 +141,13 @@ describe('a fault', () => {
   });
 
   it('does not lose the answer of a creation that is refused', async () => {
-    const { create, sandbox } = await startAccountWorld({ service: { createAnswersLost: 1 } });
+    const { create, sandbox } = await startWorld({ service: { createAnswersLost: 1 } });
     expect((await create({ FilterParam: 'foo eq 1' })).status).toBe(400);
     expect(sandbox.service.current().createAnswersLost).toBe(1);
   });
 
   it('refuses so many creations, which do nothing', async () => {
-    const { create, list } = await startAccountWorld({ service: { createsRefused503: 2 } });
+    const { create, list } = await startWorld({ service: { createsRefused503: 2 } });
     expect((await create()).status).toBe(503);
     expect((await create()).status).toBe(503);
     expect(await list()).toEqual([]);
@@ -152,7 +155,7 @@ describe('a fault', () => {
   });
 
   it('keeps answers back, by the clock of the sandbox, after the work is done', async () => {
-    const { create, list, sandbox } = await startAccountWorld();
+    const { create, list, sandbox } = await startWorld();
     await list();
     sandbox.service.change({ answerDelayMs: 60_000 });
     let answered = false;
@@ -169,7 +172,7 @@ describe('a fault', () => {
 
 describe('the knobs', () => {
   it('are told on the control port with their defaults, and no secret', async () => {
-    const { control } = await startAccountWorld();
+    const { control } = await startWorld();
     const { totpSecret, ...defaults } = serviceSettingsSchema.parse({});
     expect(totpSecret).toBeNull();
     const { status, json } = await control('GET', '/service');
@@ -181,7 +184,7 @@ describe('the knobs', () => {
   });
 
   it('are turned one by one on the control port, and the others stay', async () => {
-    const { control, sandbox } = await startAccountWorld({ service: { totalMax: 5 } });
+    const { control, sandbox } = await startWorld({ service: { totalMax: 5 } });
     await control('PATCH', '/service', { runningMax: 1 });
     await control('PATCH', '/service', { limitStatus: 403 });
     expect(sandbox.service.current()).toMatchObject({
@@ -198,7 +201,7 @@ describe('the knobs', () => {
     [{ detailForm: 'xml' }, 'detailForm'],
     [{ totpSecret: 'secret-0189' }, 'totpSecret'],
   ])('%j is refused and changes nothing', async (changes, name) => {
-    const { control, sandbox } = await startAccountWorld();
+    const { control, sandbox } = await startWorld();
     const before = sandbox.service.current();
     const { status, json, text } = await control('PATCH', '/service', changes);
     expect(status).toBe(400);
@@ -210,13 +213,87 @@ describe('the knobs', () => {
   });
 
   it.each([null, [], 'x', 7])('%j is refused, being no selection', async (changes) => {
-    const { control } = await startAccountWorld();
+    const { control } = await startWorld();
     expect((await control('PATCH', '/service', changes)).status).toBe(400);
   });
+});
 
-  it('each say what they are for', () => {
-    for (const knob of Object.values(serviceSettingsSchema.shape)) {
-      expect(knob.description).toMatch(/\w.*\.$/);
-    }
+const order = { $orderby: 'PublicationDate asc', $top: '5' };
+
+async function startLists(service: ServiceSettingsInput = {}) {
+  const world = await startWorld({ service });
+  await world.publish(5);
+  const ask = (path = '/Products') => send(`${world.root}${path}?${new URLSearchParams(order)}`);
+  return { ...world, ask };
+}
+
+it('spoils the next lists, as many as were ordered, and no others', async () => {
+  const { ask, sandbox } = await startLists();
+  const right = await ask();
+  expect(right.json.value).toHaveLength(5);
+  const next = { rateLimited: 1, serverError: 1, htmlPage: 1, connectionCut: 1, brokenJson: 1 };
+  sandbox.service.change({ nextQueries: { ...next, valueMissing: 1, outOfOrder: 1 } });
+  const limited = await ask();
+  expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '5']);
+  // By its id a product is always told.
+  expect((await ask(`/Products(${right.json.value[0].Id})`)).status).toBe(200);
+  expect((await ask('/DeletedProducts')).status).toBe(500);
+  const html = await ask();
+  expect([html.status, html.headers.get('content-type')]).toEqual([200, 'text/html']);
+  await expect(ask()).rejects.toThrow(/terminated|fetch failed/);
+  await expect(ask()).rejects.toThrow(SyntaxError);
+  const valueless = await ask();
+  expect([valueless.status, valueless.json]).toEqual([
+    200,
+    { '@odata.context': right.json['@odata.context'] },
+  ]);
+  const disordered = await ask();
+  expect(disordered.json.value).toEqual(right.json.value.toReversed());
+  expect((await ask()).json).toEqual(right.json);
+  expect(Object.values(sandbox.service.current().nextQueries)).toEqual(Array(7).fill(0));
+});
+
+it('spoils a share of the lists, the same ones for the same seed', async () => {
+  const statuses = async () => {
+    const { ask } = await startLists({ queryFaults: { serverError: 0.5 } });
+    const answers: number[] = [];
+    for (let index = 0; index < 40; index += 1) answers.push((await ask()).status);
+    return answers;
+  };
+  const first = await statuses();
+  expect(new Set(first)).toEqual(new Set([200, 500]));
+  expect(await statuses()).toEqual(first);
+});
+
+it('says not when to come again where it is told so', async () => {
+  const { ask } = await startLists({
+    nextQueries: { rateLimited: 1 },
+    queryRetryAfterSeconds: null,
   });
+  const { status, headers } = await ask();
+  expect([status, headers.has('retry-after')]).toEqual([429, false]);
+});
+
+it('keeps answers about products back until their time', async () => {
+  const { ask, sandbox } = await startLists({ queryDelayMs: 3_000 });
+  const asking = ask();
+  const isOpen = () => sandbox.requests().some(({ path }) => path.endsWith('Products'));
+  await expect.poll(isOpen).toBe(true);
+  expect(sandbox.requests().at(-1)?.status).toBeNull();
+  sandbox.clock.advance(3_000);
+  expect((await asking).headers.get('date')).toBe(new Date(startMs + 3_000).toUTCString());
+});
+
+it('tells products only to whoever has a token where it is told so', async () => {
+  const { ask, call } = await startLists({ queriesNeedToken: true });
+  expect((await ask()).status).toBe(401);
+  expect((await call('GET', '/Products')).json.value).toHaveLength(5);
+});
+
+it('refuses unknown faults, and changes only those that are named', async () => {
+  const { control } = await startLists({ queryFaults: { outOfOrder: 0.25 } });
+  const wrong = await control('PATCH', '/service', { nextQueries: { hang: 1 } });
+  expect([wrong.status, wrong.json.detail]).toEqual([400, expect.stringContaining('nextQueries')]);
+  const { json } = await control('PATCH', '/service', { queryFaults: { serverError: 0 } });
+  expect(json.queryFaults).toMatchObject({ outOfOrder: 0.25, serverError: 0 });
 });

@@ -1,42 +1,55 @@
-/** What the account's subscriptions mean for delivery: who is sent what, where to, and from when on. */
+/** What subscriptions mean for delivery and publishing: who is sent what, where to, from when on, by which seed. */
 import { describe, expect, it, vi } from 'vitest';
-import { dayMs, startMs } from './account-world.ts';
-import { startDeliveryWorld as startWorld } from './delivery-world.ts';
-import type { Answer, ReceivedRequest } from './recording-endpoint.ts';
+import { productView } from '../../src/filter/product-view.ts';
+import { createSubscriptions } from '../../src/sandbox/account.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createRecipients } from '../../src/sandbox/delivery/recipients.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import {
+  createServiceKnobs,
+  serviceSettingsSchema,
+} from '../../src/sandbox/services/service-settings.ts';
+import {
+  dayMs,
+  type EndpointAnswer,
+  endpoint,
+  iso,
+  jsonOf,
+  type ReceivedRequest,
+  recordsFileOf,
+  startDeliveryWorld,
+  startMs,
+  startTrustedEndpoint,
+  startWorld,
+  turn,
+} from './world.ts';
 
-const jsonOf = ({ body }: ReceivedRequest) => JSON.parse(body.toString());
 const basicOf = ({ headers }: ReceivedRequest) =>
   Buffer.from(headers.authorization?.split(' ')[1] ?? '', 'base64').toString();
-const iso = (ms: number) => new Date(ms).toISOString();
+const allEvents = ['created', 'modified', 'deleted'];
 
 describe('an event', () => {
   it('goes to every running subscription that has it, under its own id and credentials', async () => {
-    const { subscribe, publishAll, sentTo, sandbox } = await startWorld();
+    const { subscribe, publishAll, sentTo, sandbox } = await startDeliveryWorld();
     const one = await subscribe('one', { SubscriptionEvent: ['created', 'modified'] });
     const other = await subscribe('other', { NotificationEpPassword: 'other-password' });
     await publishAll(3);
     await publishAll(2, 'modified');
-    expect(sentTo('one').map((sent) => jsonOf(sent).SubscriptionId)).toEqual(Array(5).fill(one));
-    expect(sentTo('other').map((sent) => jsonOf(sent).SubscriptionId)).toEqual(
-      Array(3).fill(other),
-    );
-    expect(
-      sentTo('one')
-        .map((sent) => jsonOf(sent).SubscriptionEvent)
-        .sort(),
-    ).toEqual(['created', 'created', 'created', 'modified', 'modified']);
-    expect(new Set(sentTo('one').map(basicOf))).toEqual(
-      new Set(['user-one:hunter2-not-to-be-told']),
-    );
-    expect(new Set(sentTo('other').map(basicOf))).toEqual(new Set(['user-other:other-password']));
+    const sent = (name: string, field: string) => sentTo(name).map((it) => jsonOf(it)[field]);
+    expect(sent('one', 'SubscriptionId')).toEqual(Array(5).fill(one));
+    expect(sent('other', 'SubscriptionId')).toEqual(Array(3).fill(other));
+    const events = [...Array(3).fill('created'), ...Array(2).fill('modified')];
+    expect(sent('one', 'SubscriptionEvent').sort()).toEqual(events);
+    const credentials = (name: string) => [...new Set(sentTo(name).map(basicOf))];
+    expect(credentials('one')).toEqual(['user-one:hunter2-not-to-be-told']);
+    expect(credentials('other')).toEqual(['user-other:other-password']);
     expect(sandbox.totals()).toMatchObject({ published: 8, delivered: 8 });
-    expect(sandbox.entries().filter(({ subscriptionId }) => subscriptionId === other)).toHaveLength(
-      3,
-    );
+    const ids = sandbox.entries().map(({ subscriptionId }) => subscriptionId);
+    expect(ids.filter((id) => id === other)).toHaveLength(3);
   });
 
-  it('is numbered for each subscription by itself', async () => {
-    const { subscribe, publishAll, sentTo } = await startWorld();
+  it('is numbered for each subscription separately', async () => {
+    const { subscribe, publishAll, sentTo } = await startDeliveryWorld();
     const ids = [await subscribe('one'), await subscribe('other')];
     await publishAll(3);
     for (const [index, name] of ['one', 'other'].entries()) {
@@ -46,25 +59,24 @@ describe('an event', () => {
     }
   });
 
-  it('is owed to nobody when no push subscription has it', async () => {
-    const { subscribe, create, publishAll, sandbox, requests } = await startWorld();
-    await subscribe('one', { SubscriptionEvent: ['deleted'], FilterParam: '' });
+  it('is sent to nobody when no push subscription has it', async () => {
+    const { subscribe, create, publishAll, sandbox, requests } = await startDeliveryWorld();
+    await subscribe('one', { SubscriptionEvent: ['deleted'] });
     await create({ SubscriptionType: 'pull' });
     await publishAll(2);
-    expect(sandbox.totals().published).toBe(0);
-    expect(requests).toHaveLength(0);
+    expect([sandbox.totals().published, requests]).toEqual([0, []]);
   });
 
   it('comes without credentials when none are registered', async () => {
-    const { subscribe, publishAll, requests } = await startWorld();
+    const { subscribe, publishAll, requests } = await startDeliveryWorld();
     await subscribe('one', { NotificationEpUsername: null, NotificationEpPassword: null });
     await publishAll(1);
     expect(requests[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  it('is not held up by the endpoint of another subscription that hangs', async () => {
-    const answer: Answer = (_, { path }) => (path?.endsWith('/one') ? 'hang' : 200);
-    const { subscribe, publish, sentTo } = await startWorld({}, answer);
+  it('is not delayed by the endpoint of another subscription that hangs', async () => {
+    const answer: EndpointAnswer = (_, { path }) => (path?.endsWith('/one') ? 'hang' : 200);
+    const { subscribe, publish, sentTo } = await startDeliveryWorld({}, answer);
     await subscribe('one');
     await subscribe('other');
     await publish(40);
@@ -74,8 +86,8 @@ describe('an event', () => {
 });
 
 describe('a pause', () => {
-  it('keeps events away, and they are not sent later', async () => {
-    const { subscribe, edit, publishAll, requests } = await startWorld();
+  it('by order or inactivity keeps events away, and they are not sent later', async () => {
+    const { subscribe, edit, publishAll, requests, sandbox } = await startDeliveryWorld();
     const id = await subscribe('one');
     await publishAll(1);
     await edit(id, { Status: 'paused' });
@@ -84,65 +96,51 @@ describe('a pause', () => {
     await edit(id, { Status: 'running' });
     await publishAll(1);
     expect(requests).toHaveLength(2);
-  });
-
-  it('by inactivity keeps events away, too', async () => {
-    const { subscribe, publishAll, requests, sandbox } = await startWorld();
-    await subscribe('one');
     sandbox.clock.advance(60 * dayMs);
     await publishAll(1);
-    expect(requests).toHaveLength(0);
+    expect(requests).toHaveLength(2);
   });
 });
 
 describe('an edit between two attempts', () => {
-  it('of the credentials counts for the next one', async () => {
+  /** Publishes one product, whose first attempt fails; `retry` lets the next one come. */
+  async function startRetry(changes: object, answer: EndpointAnswer) {
     const retryDelaysMs: [number, number, number] = [60_000, 60_000, 60_000];
-    const answer: Answer = (_, sent) => (basicOf(sent).endsWith(':new') ? 200 : 401);
-    const { subscribe, publish, edit, sandbox, requests } = await startWorld(
-      { retryDelaysMs },
-      answer,
-    );
-    const id = await subscribe('one', { NotificationEpPassword: 'old' });
-    await publish(1);
-    await expect.poll(() => sandbox.totals().attempts).toBe(1);
+    const world = await startDeliveryWorld({ retryDelaysMs }, answer);
+    const id = await world.subscribe('one', { ...changes });
+    await world.publish(1);
+    await expect.poll(() => world.sandbox.totals().attempts).toBe(1);
+    const retry = async () => {
+      world.sandbox.clock.advance(60_000);
+      await expect.poll(() => world.sandbox.totals()).toMatchObject({ delivered: 1, published: 1 });
+    };
+    return { ...world, id, retry };
+  }
+
+  it('of the credentials counts for the next one', async () => {
+    const answer: EndpointAnswer = (_, sent) => (basicOf(sent).endsWith(':new') ? 200 : 401);
+    const old = { NotificationEpPassword: 'old' };
+    const { id, edit, requests, retry } = await startRetry(old, answer);
     await edit(id, { NotificationEpPassword: 'new' });
-    sandbox.clock.advance(60_000);
-    await expect.poll(() => sandbox.totals().delivered).toBe(1);
+    await retry();
     expect(requests.map(basicOf)).toEqual(['user-one:old', 'user-one:new']);
   });
 
   it('of the endpoint counts for the next one', async () => {
-    const retryDelaysMs: [number, number, number] = [60_000, 60_000, 60_000];
-    const answer: Answer = (_, { path }) => (path?.endsWith('/other') ? 200 : 503);
-    const { subscribe, publish, edit, sandbox, requests } = await startWorld(
-      { retryDelaysMs },
-      answer,
-    );
-    const id = await subscribe('one');
-    await publish(1);
-    await expect.poll(() => sandbox.totals().attempts).toBe(1);
-    const endpoint = sandbox.subscriptions()[0]?.endpoint;
-    await edit(id, { NotificationEndpoint: endpoint?.replace('/one', '/other') });
-    sandbox.clock.advance(60_000);
-    await expect.poll(() => sandbox.totals().delivered).toBe(1);
+    const answer: EndpointAnswer = (_, { path }) => (path?.endsWith('/other') ? 200 : 503);
+    const { id, edit, sandbox, requests, retry } = await startRetry({}, answer);
+    const address = sandbox.subscriptions()[0]?.endpoint;
+    await edit(id, { NotificationEndpoint: address?.replace('/one', '/other') });
+    await retry();
     expect(requests.map(({ path }) => path?.split('/').at(-1))).toEqual(['one', 'other']);
   });
 
-  it('that deletes the subscription does not stop what is in hand', async () => {
-    const retryDelaysMs: [number, number, number] = [60_000, 60_000, 60_000];
-    const answer: Answer = (nth) => (nth === 1 ? 503 : 200);
-    const { subscribe, publish, call, sandbox, requests } = await startWorld(
-      { retryDelaysMs },
-      answer,
-    );
-    const id = await subscribe('one');
-    await publish(1);
-    await expect.poll(() => sandbox.totals().attempts).toBe(1);
+  it('that deletes the subscription does not stop open deliveries', async () => {
+    const answer: EndpointAnswer = (nth) => (nth === 1 ? 503 : 200);
+    const { id, call, publish, sandbox, requests, retry } = await startRetry({}, answer);
     await call('DELETE', `/Subscriptions(${id})`);
     await publish(3);
-    sandbox.clock.advance(60_000);
-    await expect.poll(() => sandbox.totals()).toMatchObject({ delivered: 1, published: 1 });
+    await retry();
     expect(requests.map(basicOf)).toEqual(Array(2).fill('user-one:hunter2-not-to-be-told'));
     expect(sandbox.subscriptions()).toEqual([]);
   });
@@ -150,38 +148,35 @@ describe('an edit between two attempts', () => {
 
 describe('LastNotificationDate', () => {
   it('is absent at first, then the time of the last success', async () => {
-    const { subscribe, publishAll, list, sandbox } = await startWorld();
+    const { subscribe, publishAll, list, sandbox } = await startDeliveryWorld();
+    const shown = async () => (await list())[0].LastNotificationDate;
     await subscribe('one');
-    expect((await list())[0]).not.toHaveProperty('LastNotificationDate');
+    expect(await shown()).toBeUndefined();
     sandbox.clock.advance(5_000);
     await publishAll(1);
-    expect((await list())[0].LastNotificationDate).toBe(iso(startMs + 5_000));
+    expect(await shown()).toBe(iso(startMs + 5_000));
     sandbox.clock.advance(5_000);
-    expect((await list())[0].LastNotificationDate).toBe(iso(startMs + 5_000));
+    expect(await shown()).toBe(iso(startMs + 5_000));
     await publishAll(1);
-    expect((await list())[0].LastNotificationDate).toBe(iso(startMs + 10_000));
+    expect(await shown()).toBe(iso(startMs + 10_000));
   });
 
-  it('is not changed by a delivery that fails', async () => {
-    const { subscribe, publishAll, list, sandbox } = await startWorld({}, () => 503);
+  it.each([
+    ['a delivery that fails', {}, 503, 0],
+    ['a success that the sender does not see', { answerLost: 1 }, 200, 1],
+  ])('is not changed by %s', async (_, faults, status, accepted) => {
+    const { subscribe, publishAll, list, sandbox } = await startDeliveryWorld(
+      { faults },
+      () => status,
+    );
     await subscribe('one');
     await publishAll(1);
-    expect(sandbox.totals().lost).toBe(1);
-    expect((await list())[0]).not.toHaveProperty('LastNotificationDate');
-  });
-
-  it('is not changed by a success that the sender does not see', async () => {
-    const { subscribe, publishAll, list, sandbox } = await startWorld({
-      faults: { answerLost: 1 },
-    });
-    await subscribe('one');
-    await publishAll(1);
-    expect(sandbox.totals()).toMatchObject({ lost: 1, accepted: 1 });
+    expect(sandbox.totals()).toMatchObject({ lost: 1, accepted });
     expect((await list())[0]).not.toHaveProperty('LastNotificationDate');
   });
 
   it('puts off the pause and the end', async () => {
-    const { subscribe, publishAll, list, sandbox } = await startWorld();
+    const { subscribe, publishAll, list, sandbox } = await startDeliveryWorld();
     await subscribe('one');
     sandbox.clock.advance(59 * dayMs);
     await publishAll(1);
@@ -193,5 +188,250 @@ describe('LastNotificationDate', () => {
     expect(await list()).toHaveLength(1);
     sandbox.clock.advance(1);
     expect(await list()).toEqual([]);
+  });
+});
+
+/** A record as a file would have it: a mission's name, and a square of one degree. */
+function record(Name: string, west?: number, south = 0) {
+  const Id = crypto.randomUUID();
+  if (west === undefined) return { Id, Name, Footprint: null, GeoFootprint: null };
+  const [east, north] = [west + 1, south + 1];
+  const ring = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  const text = ring.map((at) => at.join(' ')).join(', ');
+  const Footprint = `geography'SRID=4326;POLYGON ((${text}))'`;
+  return { Id, Name, Footprint, GeoFootprint: { type: 'Polygon', coordinates: [ring] } };
+}
+
+describe('a filter', () => {
+  const records = [
+    record('S2A_MSIL2A_alps', 7, 46),
+    record('S2A_MSIL2A_fiji', 179.5, -17),
+    record('S2A_MSIL2A_touching', 8, 45),
+    record('S1A_IW_GRDH_alps', 7, 46),
+    record('S2A_OPER_AUX_nowhere'),
+  ];
+  const alps =
+    "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((7.5 45.5,8 45.5,8 46.5,7.5 46.5,7.5 45.5))')";
+  const fiji = "OData.CSC.Intersects(area=geography'SRID=4326;POINT(-179.8 -16.5)')";
+
+  it.each([
+    ['', records.map(({ Name }) => Name).sort()],
+    ["Collection/Name eq 'SENTINEL-1'", ['S1A_IW_GRDH_alps']],
+    [alps, ['S1A_IW_GRDH_alps', 'S2A_MSIL2A_alps', 'S2A_MSIL2A_touching']],
+    [`Collection/Name eq 'SENTINEL-1' and ${alps}`, ['S1A_IW_GRDH_alps']],
+    [fiji, ['S2A_MSIL2A_fiji']],
+    [
+      "startswith(Name,'S2') and not contains(Name,'AUX')",
+      ['S2A_MSIL2A_alps', 'S2A_MSIL2A_fiji', 'S2A_MSIL2A_touching'],
+    ],
+    ["Name eq 's2a_msil2a_alps'", []],
+  ])('lets through what matches it: %s', async (FilterParam, expected) => {
+    const recordsFile = recordsFileOf(records);
+    const { subscribe, publishAll, requests, sandbox } = await startDeliveryWorld({ recordsFile });
+    await subscribe('one', { FilterParam });
+    await publishAll(records.length);
+    expect(requests.map((sent) => jsonOf(sent).ProductName).sort()).toEqual(expected);
+    const { length } = expected;
+    expect(sandbox.totals()).toMatchObject({ published: length, delivered: length, pending: 0 });
+    const names = sandbox.entries().map(({ productName }) => productName);
+    expect(names.sort()).toEqual(expected);
+    expect(sandbox.holdings()).toEqual({ products: 5, deletedProducts: 0, events: 5 });
+  });
+
+  it('is checked for each event by the record that it brings', async () => {
+    const { subscribe, publishAll, sentTo, control } = await startDeliveryWorld();
+    const FilterParam =
+      "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value gt 50)";
+    /** Checked by the body alone, in the words of the record. */
+    const isCloudy = (sent: ReceivedRequest) => {
+      const attributes: { Name: string; Value: unknown }[] = jsonOf(sent).value.Attributes;
+      return attributes.some(({ Name, Value }) => Name === 'cloudCover' && Number(Value) > 50);
+    };
+    await subscribe('everything', { SubscriptionEvent: allEvents });
+    await subscribe('cloudy', { SubscriptionEvent: allEvents, FilterParam });
+    await publishAll(60);
+    const before = { products: 60, deletedProducts: 0, events: 60 };
+    expect((await control('GET', '/holdings')).json).toEqual(before);
+    // Some become cloudy by a change, and some cease to be.
+    for (const event of ['modified', 'modified', 'deleted']) await publishAll(60, event);
+    const keyOf = (sent: ReceivedRequest) => {
+      const { SubscriptionEvent: event, ProductId, value } = jsonOf(sent);
+      return `${event} ${ProductId} ${value.ModificationDate}`;
+    };
+    const expected = sentTo('everything').filter(isCloudy);
+    expect(sentTo('everything')).toHaveLength(240);
+    expect(sentTo('cloudy').map(keyOf).sort()).toEqual(expected.map(keyOf).sort());
+    const cloudy = Map.groupBy(sentTo('cloudy').map(jsonOf), (one) => one.SubscriptionEvent);
+    expect([...cloudy.keys()].sort()).toEqual(['created', 'deleted', 'modified']);
+    const idsOf = (event: string) => new Set(cloudy.get(event)?.map(({ ProductId }) => ProductId));
+    const [first, last] = [idsOf('created'), idsOf('deleted')];
+    expect([...first].filter((id) => !last.has(id)).length).toBeGreaterThan(0);
+    expect([...last].filter((id) => !first.has(id)).length).toBeGreaterThan(0);
+    const after = { products: 0, deletedProducts: 60, events: 240 };
+    expect((await control('GET', '/holdings')).json).toEqual(after);
+  });
+
+  it('of deletions can be for their cause and date, too', async () => {
+    const { subscribe, publishAll, sentTo } = await startDeliveryWorld();
+    const SubscriptionEvent = ['deleted'];
+    await subscribe('everything', { SubscriptionEvent });
+    const FilterParam = "DeletionCause eq 'Other' and DeletionDate gt 2026-01-01";
+    await subscribe('other', { SubscriptionEvent, FilterParam });
+    await publishAll(40);
+    await publishAll(40, 'deleted');
+    const causesOf = (name: string) => sentTo(name).map((one) => jsonOf(one).value.DeletionCause);
+    const expected = causesOf('everything').filter((cause) => cause === 'Other');
+    expect(expected.length).toBeGreaterThan(0);
+    expect(causesOf('other')).toEqual(expected);
+  });
+
+  it('is asked once about an event, however many subscriptions have it', () => {
+    const clock = createSandboxClock({ now: () => startMs });
+    const knobs = createServiceKnobs(serviceSettingsSchema.parse({ runningMax: 10 }));
+    const random = createRandom(1);
+    const subscriptions = createSubscriptions({ clock, knobs, endpointRules: {}, random });
+    for (const filter of ["Name eq 'a'", "Name eq 'a'", "Name eq 'b'", "Name eq 'a'"]) {
+      const address = { endpoint, username: null, password: null };
+      const events = ['created'] as const;
+      subscriptions.create({ status: 'running', events, filter, stageOrder: false, address });
+    }
+    const asked = vi.fn(() => 'a');
+    const product = { ...productView({}), text: asked };
+    expect(createRecipients(subscriptions, 1)('created', product)).toHaveLength(3);
+    expect(asked).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('publishing by rate', () => {
+  const byRate = { count: 5, ratePerSecond: 1_000, now: Date.now };
+
+  it('waits until the first push subscription runs', async () => {
+    const { subscribe, create, edit, sandbox, requests } = await startDeliveryWorld(byRate);
+    await create({ SubscriptionType: 'pull' });
+    const id = await subscribe('one', { Status: 'paused' });
+    await turn();
+    expect(sandbox.totals().published).toBe(0);
+    await edit(id, { Status: 'running' });
+    expect(await sandbox.finished).toMatchObject({ published: 5, delivered: 5 });
+    expect(requests).toHaveLength(5);
+  });
+
+  it('still waits after a pause and a resumption on the control port, but publishes on order', async () => {
+    const { control, publish, sandbox, subscribe } = await startDeliveryWorld(byRate);
+    await control('POST', '/pause');
+    await control('POST', '/resume');
+    expect((await publish(2)).json).toEqual({ published: 2 });
+    expect(sandbox.totals().published).toBe(0);
+    await subscribe('one');
+    expect(await sandbox.finished).toMatchObject({ published: 5, delivered: 5 });
+  });
+
+  it('that never began ends when the sandbox is closed', async () => {
+    const { sandbox } = await startDeliveryWorld(byRate);
+    await sandbox.close();
+    expect(await sandbox.finished).toMatchObject({ published: 0 });
+  });
+
+  it('brings the same to the first subscription, registered or given at the start', async () => {
+    const fatesOf = async (registered: boolean) => {
+      const { url, trustedCaPems } = await startTrustedEndpoint();
+      const faults = { duplicate: 0.2, lost: 0.2, ackIdAbsent: 0.5 };
+      const retryDelaysMs: [number, number, number] = [0, 0, 0];
+      const common = { ...byRate, trustedCaPems, faults, count: 40, retryDelaysMs };
+      const given = registered ? {} : { endpoint: url.href, username: 'a', password: 'b' };
+      const { sandbox, create } = await startWorld({ ...common, ...given });
+      const body = { NotificationEndpoint: url.href, FilterParam: '' };
+      if (registered) expect((await create(body)).status).toBe(201);
+      await sandbox.finished;
+      const ids = sandbox.subscriptions().map(({ id }) => id);
+      const fates = sandbox
+        .entries()
+        .map((one) => [one.productId, one.outcome, one.ackId === null, one.attempts.length]);
+      return { ids, fates };
+    };
+    expect(await fatesOf(true)).toEqual(await fatesOf(false));
+  });
+});
+
+describe('a seed', () => {
+  it.each([
+    ['alone', []],
+    ['next to another subscription', [{ endpoint: 'https://localhost:1/' }]],
+  ])('brings the first subscription, %s, what it has always brought', async (_, others) => {
+    const faults = { lost: 0.3, ackIdAbsent: 0.3 };
+    const { sandbox, subscribe, publishAll } = await startDeliveryWorld({ seed: 7, faults });
+    const id = await subscribe('one');
+    for (const other of others) sandbox.addSubscription(other);
+    await publishAll(30);
+    const entries = sandbox.entries().filter(({ subscriptionId }) => subscriptionId === id);
+    expect(id).toBe('aefe8309-fbda-4cf3-9b9a-31bc09e2f694');
+    const outcomes = entries.map(({ outcome }) => outcome[0]).join('');
+    expect(outcomes).toBe('llddlddddlddddddddlddlddllddld');
+    const ackIds = entries.map(({ ackId }) => (ackId === null ? '-' : 'a')).join('');
+    expect(ackIds).toBe('aaaaa--aaa-aaa-aaa-a-aaaaa-aaa');
+    expect(entries.at(-1)).toMatchObject({
+      productName: 'S2B_MSIL2A_20260501T085506_N0511_R007_T37VEL_20260501T114743.SAFE',
+      notificationDate: '2026-05-01T12:00:00.0004Z',
+    });
+  });
+
+  it('brings another subscription other fates', async () => {
+    const { subscribe, publishAll, sandbox } = await startDeliveryWorld({ faults: { lost: 0.5 } });
+    const ids = [await subscribe('one'), await subscribe('other')];
+    await publishAll(30);
+    const byId = Map.groupBy(sandbox.entries(), ({ subscriptionId }) => subscriptionId);
+    const [one, other] = ids.map((id) => byId.get(id)?.map(({ outcome }) => outcome));
+    expect(other).toHaveLength(30);
+    expect(other).not.toEqual(one);
+  });
+
+  it('brings an unfiltered subscription the same, whatever is filtered next to it', async () => {
+    const bodiesNextTo = async (FilterParam: string) => {
+      const faults = { ackIdAbsent: 0.5 };
+      const { subscribe, publishAll, sentTo } = await startDeliveryWorld({ faults });
+      await subscribe('filtered', { FilterParam });
+      await subscribe('one');
+      await publishAll(20);
+      const products = sentTo('one').map(jsonOf);
+      return products.map(({ ProductId, AckId }) => [ProductId, AckId === undefined]).sort();
+    };
+    const alone = await bodiesNextTo("Name eq 'nothing'");
+    expect(await bodiesNextTo("startswith(Name,'S2')")).toEqual(alone);
+  });
+});
+
+describe('an endpoint given at the start', () => {
+  it('is a running push subscription for all events', async () => {
+    const { url } = await startTrustedEndpoint();
+    const subscriptionId = '7CA682C3-7b21-4e9b-952e-874798101340';
+    const given = { endpoint: url, username: 'a', password: 'b', subscriptionId };
+    const { sandbox, list } = await startWorld(given);
+    expect(sandbox.subscriptionId).toBe(subscriptionId);
+    const known = { id: subscriptionId, type: 'push', status: 'running', events: allEvents };
+    const dates = { statusDate: iso(startMs), submissionDate: iso(startMs) };
+    expect(sandbox.subscriptions()).toEqual([
+      { ...known, ...dates, filter: '', endpoint: url.href, lastNotificationDate: null },
+    ]);
+    expect(await list()).toMatchObject([{ Id: subscriptionId, Status: 'running' }]);
+  });
+
+  it.each([
+    { endpoint: 'https://localhost:1/' },
+    { endpoint: 'https://localhost:1/', username: 'a' },
+    { username: 'a', password: 'b' },
+    { subscriptionId: '7ca682c3-7b21-4e9b-952e-874798101340' },
+  ])('is refused when incomplete: %j', async (options) => {
+    await expect(startWorld(options)).rejects.toThrow(/endpoint: goes with username and/);
+  });
+
+  it('is not there when none is given', async () => {
+    const { sandbox } = await startWorld();
+    expect([sandbox.subscriptionId, sandbox.subscriptions()]).toEqual([null, []]);
   });
 });

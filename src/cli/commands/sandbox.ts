@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import { noFaults } from '../../sandbox/delivery/faults.ts';
-import { demoProject, otherProject } from '../../sandbox/inference/inference-projects.ts';
+import { demoProject, otherProject } from '../../sandbox/inference/inference-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { positiveNumber, wholeNumber } from '../flags.ts';

@@ -1,6 +1,6 @@
-/** The sandbox's own account of every notification: what was tried, what the endpoint answered, what became of it. */
-import { type Attempt, isSuccess } from './delivery.ts';
-import type { BuiltNotification } from './notification.ts';
+/** The sandbox's own record of every notification: its attempts, the endpoint's answers, and the outcome. */
+import { type Attempt, isSuccess } from './deliverer.ts';
+import type { NotificationKey } from './notification.ts';
 
 export const deliveryOutcomes = ['pending', 'delivered', 'lost'] as const;
 export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
@@ -13,10 +13,7 @@ export interface RecordedAttempt extends Attempt {
   readonly answerSeen: boolean;
 }
 
-/** What identifies a notification; the body is not kept. */
-export type NotificationKey = Omit<BuiltNotification, 'body' | 'encoding' | 'changedBody'>;
-
-/** The account of one notification. */
+/** The record of one notification; the body is not kept. */
 export interface DeliveryEntry extends NotificationKey {
   /** 1 for the first notification published, then counting. */
   readonly sequence: number;
@@ -42,58 +39,34 @@ export interface DeliveryTotals {
   readonly receivedOk: number;
 }
 
-/** Which entries a page has: those after a sequence, at most so many, of one outcome if told. */
-export interface EntrySelection {
-  readonly after: number;
-  readonly limit: number;
-  readonly outcome?: DeliveryOutcome;
-}
-
-export interface DeliveryRecord {
-  /** Opens an entry with the outcome `pending`; returns its sequence. */
-  open(key: NotificationKey): number;
-  addAttempt(sequence: number, attempt: RecordedAttempt): void;
-  /** Closes an entry; `reason` says why it was lost, null when it was delivered. Returns the entry. */
-  settle(sequence: number, outcome: 'delivered' | 'lost', reason: string | null): DeliveryEntry;
-  totals(): DeliveryTotals;
-  /** All entries in the order of publication. */
-  entries(): readonly DeliveryEntry[];
-  /** Entries in the order of publication. */
-  page(selection: EntrySelection): DeliveryEntry[];
-}
-
 type OpenEntry = { -readonly [Key in keyof DeliveryEntry]: DeliveryEntry[Key] } & {
   readonly attempts: RecordedAttempt[];
 };
 
-/** Creates an empty record, kept in memory. An unknown sequence throws RangeError. */
-export function createDeliveryRecord(): DeliveryRecord {
-  const entries: OpenEntry[] = [];
-  const counts = {
-    delivered: 0,
-    lost: 0,
-    duplicatesSent: 0,
-    attempts: 0,
-    accepted: 0,
-    receivedOk: 0,
-  };
+export type DeliveryRecord = ReturnType<typeof createDeliveryRecord>;
 
-  const entryOf = (sequence: number) => {
+/** Creates an empty record, kept in memory. An unknown sequence throws RangeError. */
+export function createDeliveryRecord() {
+  const entries: OpenEntry[] = [];
+  const unsent = { duplicatesSent: 0, attempts: 0, accepted: 0, receivedOk: 0 };
+  const counts = { delivered: 0, lost: 0, ...unsent };
+  const find = (sequence: number) => {
     const entry = entries[sequence - 1];
     if (entry === undefined) throw new RangeError(`There is no notification number ${sequence}.`);
     return entry;
   };
-
   return {
-    open: ({ subscriptionId, event, ackId, productId, productName, notificationDate }) => {
+    /** Opens an entry with the outcome `pending`; returns its sequence. */
+    open: (key: NotificationKey): number => {
+      const { subscriptionId, event, ackId, productId, productName, notificationDate } = key;
       const sequence = entries.length + 1;
-      const key = { subscriptionId, event, ackId, productId, productName, notificationDate };
+      const kept = { subscriptionId, event, ackId, productId, productName, notificationDate };
       const state = { outcome: 'pending', reason: null, timesReceivedOk: 0 } as const;
-      entries.push({ sequence, ...key, attempts: [], ...state });
+      entries.push({ sequence, ...kept, attempts: [], ...state });
       return sequence;
     },
-    addAttempt: (sequence, attempt) => {
-      const entry = entryOf(sequence);
+    addAttempt: (sequence: number, attempt: RecordedAttempt): void => {
+      const entry = find(sequence);
       entry.attempts.push(attempt);
       counts.attempts += 1;
       if (attempt.status !== null && entry.timesReceivedOk > 0) counts.duplicatesSent += 1;
@@ -102,19 +75,32 @@ export function createDeliveryRecord(): DeliveryRecord {
       entry.timesReceivedOk += 1;
       counts.receivedOk += 1;
     },
-    settle: (sequence, outcome, reason) => {
-      const entry = entryOf(sequence);
-      entry.outcome = outcome;
-      entry.reason = reason;
+    /** Closes an entry; `reason` says why it was lost, null when it was delivered. Returns the entry. */
+    settle: (
+      sequence: number,
+      outcome: 'delivered' | 'lost',
+      reason: string | null,
+    ): DeliveryEntry => {
       counts[outcome] += 1;
-      return entry;
+      return Object.assign(find(sequence), { outcome, reason });
     },
-    totals: () => {
+    totals: (): DeliveryTotals => {
       const published = entries.length;
       return { published, ...counts, pending: published - counts.delivered - counts.lost };
     },
-    entries: () => entries,
-    page: ({ after, limit, outcome }) => {
+    find: (sequence: number): DeliveryEntry => find(sequence),
+    /** Returns all entries in the order of publication. */
+    entries: (): readonly DeliveryEntry[] => entries,
+    /** Returns up to `limit` entries after a sequence, of one outcome if given. */
+    page: ({
+      after,
+      limit,
+      outcome,
+    }: {
+      after: number;
+      limit: number;
+      outcome?: DeliveryOutcome | undefined;
+    }): DeliveryEntry[] => {
       const selected: DeliveryEntry[] = [];
       for (let index = after; index < entries.length && selected.length < limit; index += 1) {
         const entry = entries[index];

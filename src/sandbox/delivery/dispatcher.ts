@@ -1,37 +1,28 @@
-/** Sees each published notification through: its attempts, the waits between them, and its faults. */
+/** Carries out the delivery of each published notification: its attempts, the waits between them, and its faults. */
 import { setImmediate } from 'node:timers/promises';
-import type { SandboxClock } from '../sandbox-clock.ts';
-import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts';
-import { type Attempt, type Deliverer, isSuccess, socketsMax } from './delivery.ts';
+import type { SandboxClock } from '../clock.ts';
+import { type Deliverer, isSuccess, socketsMax } from './deliverer.ts';
 import type { DeliveryEntry, DeliveryRecord } from './delivery-record.ts';
-import type { AttemptPlan, DeliveryPlan } from './fault-plan.ts';
-import { createHoldBack, type HoldBack } from './hold-back.ts';
+import {
+  type AttemptPlan,
+  type DeliveryPlan,
+  defaultRetryDelaysMs,
+  type RetryDelaysMs,
+} from './faults.ts';
 import type { BuiltNotification } from './notification.ts';
 import type { Recipient } from './recipients.ts';
-import { defaultRetryDelaysMs, type RetryDelaysMs } from './retry.ts';
 
 export interface DispatcherOptions {
-  readonly deliverer: Deliverer;
+  readonly deliverer: Pick<Deliverer, 'deliver'>;
   readonly record: DeliveryRecord;
   readonly clock: SandboxClock;
-  /** Ends everything: what is under way is given up and stays pending in the record. */
+  /** Ends everything: open notifications are given up and stay pending in the record. */
   readonly signal: AbortSignal;
   readonly retryDelaysMs?: RetryDelaysMs;
   /** Called once for each notification, when it is delivered or lost. */
-  readonly onSettled?: (entry: DeliveryEntry) => void;
+  readonly onSettled?: ((entry: DeliveryEntry) => void) | undefined;
   /** Called after each attempt with why it failed; null when it did not. */
-  readonly onAttempt?: (failure: string | null) => void;
-}
-
-export interface Dispatcher {
-  /** Takes a notification in hand and returns at once: its sequence in the record. */
-  dispatch(notification: BuiltNotification, plan: DeliveryPlan, recipient: Addressee): number;
-  /** Resolves when fewer than `inHandMax` notifications are in hand. Rejects with what `onSettled` threw. */
-  room(inHandMax: number): Promise<void>;
-  /** Resolves when nothing is in hand any more, duplicates included. Rejects as `room` does. */
-  drained(): Promise<void>;
-  /** Resolves when all that is in hand waits for its time, such as that of the next attempt. Rejects as `room` does. */
-  quiet(): Promise<void>;
+  readonly onAttempt?: ((failure: string | null) => void) | undefined;
 }
 
 /** What the dispatcher needs of a recipient. */
@@ -44,23 +35,27 @@ interface Task {
   readonly recipient: Addressee;
 }
 
-/** What the notifications of one recipient share: an endpoint that hangs holds up no other's. */
+/** What the notifications of one recipient share: an endpoint that hangs delays no other. */
 interface Lane {
-  readonly limit: ConcurrencyLimit;
-  readonly holdBack: HoldBack;
+  readonly limit: ReturnType<typeof createConcurrencyLimit>;
+  readonly holdBack: ReturnType<typeof createHoldBack>;
 }
+
+/** Counts a notification as resting until the wait is over. */
+type Rest = <Value>(wait: Promise<Value>) => Promise<Value>;
 
 /** Delay of the delivery with other content. */
 const changedAfterMs = 50;
-
 const undisturbed: AttemptPlan = { connectionFails: false, answerLost: false };
 
+export type Dispatcher = ReturnType<typeof createDispatcher>;
+
 /** Creates a dispatcher with at most 8 attempts at the same time for each recipient. */
-export function createDispatcher(options: DispatcherOptions): Dispatcher {
+export function createDispatcher(options: DispatcherOptions) {
   const { record, signal } = options;
   const waiting = new Set<() => void>();
   const failures: unknown[] = [];
-  let inHand = 0;
+  let open = 0;
   let resting = 0;
 
   const wakeAll = () => {
@@ -71,7 +66,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     while (!isReached()) await new Promise<void>((resolve) => waiting.add(resolve));
     if (failures.length > 0) throw failures[0];
   };
-  const atMost = (count: number) => until(() => inHand <= count);
   const rest: Rest = async (wait) => {
     resting += 1;
     wakeAll();
@@ -81,52 +75,60 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       resting -= 1;
     }
   };
-  const seeThrough = createCourse(options, rest);
+  const carryOut = createCourse(options, rest);
 
   return {
-    dispatch: (notification, plan, recipient) => {
+    /** Starts a delivery and returns at once: its sequence in the record. */
+    dispatch: (
+      notification: BuiltNotification,
+      plan: DeliveryPlan,
+      recipient: Addressee,
+    ): number => {
       const sequence = record.open(notification);
-      inHand += 1;
-      void seeThrough({ sequence, notification, plan, recipient })
+      open += 1;
+      void carryOut({ sequence, notification, plan, recipient })
         .catch((error: unknown) => failures.push(error))
         .finally(() => {
-          inHand -= 1;
+          open -= 1;
           wakeAll();
         });
       return sequence;
     },
-    room: (inHandMax) => atMost(signal.aborted ? Number.POSITIVE_INFINITY : inHandMax - 1),
-    drained: () => atMost(0),
+    /** Resolves when fewer than `openMax` notifications are open. Rejects with what `onSettled` threw. */
+    room: (openMax: number) => until(() => signal.aborted || open < openMax),
+    /** Resolves when no notification is open any more, duplicates included. Rejects as `room` does. */
+    drained: () => until(() => open === 0),
+    /** Resolves when all open ones wait for their time, such as that of the next attempt. Rejects as `room` does. */
     quiet: async () => {
-      // Whatever has just become due goes on first.
+      // Whatever has just become due continues first.
       await setImmediate();
-      await until(() => inHand <= resting);
+      await until(() => open <= resting);
     },
   };
 }
 
-/** Counts a notification as resting until the wait is over. */
-type Rest = <Value>(wait: Promise<Value>) => Promise<Value>;
-
-/** The course of one notification, from being held back to its duplicate. */
+/** Creates the course of one notification, from being held back to its duplicate. */
 function createCourse(options: DispatcherOptions, rest: Rest) {
   const { record, clock, signal, retryDelaysMs = defaultRetryDelaysMs, onSettled } = options;
   const attempt = createAttempts(options);
-  const laneOf = createLanes(clock);
-
-  const restUntil = (atMs: number) => {
+  const lanes = new WeakMap<Addressee, Lane>();
+  const laneOf = (recipient: Addressee): Lane => {
+    const known = lanes.get(recipient);
+    const lane = known ?? { limit: createConcurrencyLimit(), holdBack: createHoldBack(clock) };
+    lanes.set(recipient, lane);
+    return lane;
+  };
+  const restFor = (delayMs: number) => {
+    const atMs = clock.now() + delayMs;
     const wait = clock.waitUntil(atMs, signal);
     return clock.now() >= atMs ? wait : rest(wait);
   };
   const tryAll = async (task: Task, lane: Lane) => {
     const { sequence, plan } = task;
-    for (const [index, attemptPlan] of plan.attempts.entries()) {
-      const delayMs = index === 0 ? 0 : (retryDelaysMs[index - 1] ?? 0);
-      if (!(await restUntil(clock.now() + delayMs))) return false;
-      const delivered = await attempt(task, lane, {
-        ...attemptPlan,
-        connectionFails: plan.lost || attemptPlan.connectionFails,
-      });
+    for (const [index, { answerLost, connectionFails }] of plan.attempts.entries()) {
+      if (!(await restFor(retryDelaysMs[index - 1] ?? 0))) return false;
+      const faults = { answerLost, connectionFails: plan.lost || connectionFails };
+      const delivered = await attempt(task, lane, faults);
       if (index === 0) lane.holdBack.wentOut(sequence);
       if (delivered) return true;
     }
@@ -135,48 +137,40 @@ function createCourse(options: DispatcherOptions, rest: Rest) {
 
   return async (task: Task) => {
     const { sequence, plan, recipient } = task;
+    const { changedBody, encoding } = task.notification;
     const lane = laneOf(recipient);
     if (plan.heldBehind > 0) await rest(lane.holdBack.wait(sequence, plan.heldBehind, signal));
     const delivered = await tryAll(task, lane);
     // Closing cuts attempts short; calling those notifications lost would blame the endpoint.
     if (!delivered && signal.aborted) return;
-    const reason = delivered ? null : describeLoss(record, sequence);
+    const reason = delivered ? null : describeLoss(record.find(sequence));
     const entry = record.settle(sequence, delivered ? 'delivered' : 'lost', reason);
     onSettled?.(entry);
     if (!delivered) return;
-    if (plan.duplicateAfterMs !== null && (await restUntil(clock.now() + plan.duplicateAfterMs))) {
+    if (plan.duplicateAfterMs !== null && (await restFor(plan.duplicateAfterMs))) {
       await attempt(task, lane, undisturbed);
     }
-    const { changedBody, encoding } = task.notification;
-    if (changedBody === null || !(await restUntil(clock.now() + changedAfterMs))) return;
+    if (changedBody === null || !(await restFor(changedAfterMs))) return;
     const changed = { body: changedBody, encoding, changedBody: null };
     await attempt({ ...task, notification: changed }, lane, undisturbed);
   };
 }
 
-function createLanes(clock: SandboxClock) {
-  const lanes = new WeakMap<Addressee, Lane>();
-  return (recipient: Addressee): Lane => {
-    const known = lanes.get(recipient);
-    if (known) return known;
-    const lane = { limit: createConcurrencyLimit(socketsMax), holdBack: createHoldBack(clock) };
-    lanes.set(recipient, lane);
-    return lane;
-  };
-}
-
-/** One recorded attempt with its faults; true when the sender saw a success. */
+/** Makes one recorded attempt with its faults; true when the sender saw a success. */
 function createAttempts({ deliverer, record, clock, signal, onAttempt }: DispatcherOptions) {
   return ({ sequence, notification, recipient }: Task, lane: Lane, plan: AttemptPlan) =>
-    lane.limit.run(async () => {
+    lane.limit(async () => {
       if (signal.aborted) return false;
       const startedAtMs = clock.now();
       const { body, encoding } = notification;
       const attempt = plan.connectionFails
-        ? failedConnection
+        ? { durationMs: 0, status: null, error: 'the connection failed (played by the sandbox)' }
         : await deliverer.deliver(recipient.address(), body, signal, encoding);
       const answerSeen = attempt.status !== null && !plan.answerLost;
-      const error = attempt.status !== null && plan.answerLost ? answerLostError : attempt.error;
+      const isAnswerLost = attempt.status !== null && plan.answerLost;
+      const error = isAnswerLost
+        ? 'the answer was lost on its way (played by the sandbox)'
+        : attempt.error;
       record.addAttempt(sequence, { ...attempt, startedAtMs, error, answerSeen });
       const delivered = answerSeen && isSuccess(attempt.status);
       if (delivered) recipient.delivered();
@@ -185,16 +179,52 @@ function createAttempts({ deliverer, record, clock, signal, onAttempt }: Dispatc
     });
 }
 
-const failedConnection: Attempt = {
-  durationMs: 0,
-  status: null,
-  error: 'the connection failed (played by the sandbox)',
-};
-const answerLostError = 'the answer was lost on its way (played by the sandbox)';
-
-function describeLoss(record: DeliveryRecord, sequence: number): string {
-  const attempts = record.page({ after: sequence - 1, limit: 1 })[0]?.attempts ?? [];
+function describeLoss({ attempts }: DeliveryEntry): string {
   const last = attempts.at(-1);
   const what = last?.error ?? `the endpoint answered ${last?.status}`;
   return `${attempts.length} attempts failed; the last one: ${what}`;
+}
+
+/** Creates a limit of tasks at a time; the others wait in line, first come first served. */
+function createConcurrencyLimit() {
+  const line: (() => void)[] = [];
+  let running = 0;
+  return async <Result>(task: () => Promise<Result>): Promise<Result> => {
+    // A task that ends passes its place to the first in line, so that no newcomer slips in between.
+    if (running >= socketsMax) await new Promise<void>((resolve) => line.push(resolve));
+    else running += 1;
+    try {
+      return await task();
+    } finally {
+      const next = line.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  };
+}
+
+// At the end of a run there may be no later notifications left to wait for.
+const heldMaxMs = 2_000;
+
+/** Creates the fault that changes the order: it keeps a notification back until later ones have gone out. */
+export function createHoldBack(clock: Pick<SandboxClock, 'now' | 'waitUntil'>) {
+  const held = new Set<{ sequence: number; behind: number; released: AbortController }>();
+  return {
+    /** Waits until `behind` notifications published after this one have gone out, or for two seconds. */
+    wait: async (sequence: number, behind: number, signal: AbortSignal): Promise<void> => {
+      const own = { sequence, behind, released: new AbortController() };
+      held.add(own);
+      const either = AbortSignal.any([signal, own.released.signal]);
+      await clock.waitUntil(clock.now() + heldMaxMs, either);
+      held.delete(own);
+    },
+    /** Notes that a notification's first attempt has ended. */
+    wentOut: (sequence: number): void => {
+      for (const one of held) {
+        if (one.sequence > sequence) continue;
+        one.behind -= 1;
+        if (one.behind <= 0) one.released.abort();
+      }
+    },
+  };
 }

@@ -1,46 +1,52 @@
-/** The faults the sandbox can play, as rates: what they are called, what each does, and three mixes. */
+/** The faults the sandbox can play on deliveries: their rates, three mixes, and the plan for a notification. */
 import { z } from 'zod';
+import type { Random } from '../random.ts';
 
-const rate = (meaning: string) => z.number().min(0).max(1).default(0).describe(meaning);
+const rate = z.number().min(0).max(1).default(0);
 
 /**
- * Rates from 0 (never) to 1 (always), each drawn independently; 0 by default. Unknown names are an error. The first
+ * Rates from 0 (never) to 1 (always), each drawn independently. Unknown names are an error. The first
  * nine change the body, the others what happens on the way.
  */
 export const faultsSchema = z.strictObject({
-  ackIdAbsent: rate('The body has no AckId, as in the documented push examples.'),
-  ackIdGuid: rate(
-    'The AckId is a GUID, as specified, instead of the base64 form seen in practice.',
-  ),
-  arrayBody: rate('The notification stands in an array of one, as some documented examples do.'),
-  capitalValue: rate('The product stands under `Value`, as in the first documentation.'),
-  valueAbsent: rate('The body has no product and no ProductName, as entries of some age.'),
-  ackIdOfOther: rate(
-    'The AckId is the last one of another subscription, as in the documented examples of modified and deleted products.',
-  ),
-  gzipBody: rate('The body is compressed with gzip, and Content-Encoding says so.'),
-  deflateBody: rate('The same with deflate, unless it is compressed with gzip.'),
-  brBody: rate('The same with br (Brotli), unless it is compressed with gzip or deflate.'),
-  duplicate: rate('Delivered once more a little later, although it was answered with success.'),
-  contentChanged: rate(
-    'Delivered once more a little later with the same AckId, but with another NotificationDate.',
-  ),
-  outOfOrder: rate('Held back until notifications published after it have gone out.'),
-  answerLost: rate('An attempt reaches the endpoint, but its answer does not reach the sender.'),
-  connectionFails: rate('An attempt fails before the endpoint sees anything of it.'),
-  lost: rate('Every attempt of a notification fails before the endpoint sees anything of it.'),
+  /** The body has no AckId, as in the documented push examples. */
+  ackIdAbsent: rate,
+  /** The AckId is a GUID, as specified, instead of the base64 form seen in practice. */
+  ackIdGuid: rate,
+  /** The notification stands in an array of one, as some documented examples do. */
+  arrayBody: rate,
+  /** The product stands under `Value`, as in the first documentation. */
+  capitalValue: rate,
+  /** The body has no product and no ProductName, as entries of some age. */
+  valueAbsent: rate,
+  /** The AckId is the last one of another subscription, as in documented examples. */
+  ackIdOfOther: rate,
+  /** The body is compressed, and Content-Encoding says so; the first of the three that is drawn counts. */
+  gzipBody: rate,
+  deflateBody: rate,
+  brBody: rate,
+  /** Delivered once more a little later, although it was answered with success. */
+  duplicate: rate,
+  /** Delivered once more a little later with the same AckId, but with another NotificationDate. */
+  contentChanged: rate,
+  /** Held back until notifications published after it have gone out. */
+  outOfOrder: rate,
+  /** An attempt reaches the endpoint, but its answer does not reach the sender. */
+  answerLost: rate,
+  /** An attempt fails before the endpoint sees anything of it. */
+  connectionFails: rate,
+  /** Every attempt of a notification fails before the endpoint sees anything of it. */
+  lost: rate,
 });
 
-/** One rate per fault, each from 0 to 1. */
 export type Faults = z.output<typeof faultsSchema>;
 
-const shapes = {
-  ...{ ackIdAbsent: 0, ackIdGuid: 0, arrayBody: 0, capitalValue: 0, valueAbsent: 0 },
-  ...{ ackIdOfOther: 0, gzipBody: 0, deflateBody: 0, brBody: 0, contentChanged: 0 },
-};
-const deliveries = { duplicate: 0, outOfOrder: 0, answerLost: 0, connectionFails: 0, lost: 0 };
+const { duplicate, outOfOrder, answerLost, connectionFails, lost, ...shapes } = faultsSchema.parse(
+  {},
+);
+const deliveries = { duplicate, outOfOrder, answerLost, connectionFails, lost };
 
-/** Every notification arrives once, in its usual shape. */
+/** Every notification arrives once, in its usual shape. Lists of the faults have this order. */
 export const noFaults: Faults = Object.freeze({ ...shapes, ...deliveries });
 
 /**
@@ -48,7 +54,7 @@ export const noFaults: Faults = Object.freeze({ ...shapes, ...deliveries });
  * things happen has sources; how often does not: the rates are a guess.
  */
 export const realisticFaults: Faults = Object.freeze({
-  ...shapes,
+  ...noFaults,
   ackIdAbsent: 0.1,
   ackIdGuid: 0.01,
   arrayBody: 0.02,
@@ -62,7 +68,7 @@ export const realisticFaults: Faults = Object.freeze({
 
 /** Frequent enough that a run of 200 products shows duplicates, retries and losses. */
 export const demoFaults: Faults = Object.freeze({
-  ...shapes,
+  ...noFaults,
   ackIdAbsent: 0.1,
   ackIdGuid: 0.05,
   arrayBody: 0.05,
@@ -75,20 +81,113 @@ export const demoFaults: Faults = Object.freeze({
 });
 
 /** The rates in force, which may change while the sandbox runs. */
-export interface FaultSettings {
-  current(): Faults;
-  /** Sets the rates that are named and keeps the others; returns all. */
-  change(rates: Partial<Faults>): Faults;
-}
+export type FaultSettings = ReturnType<typeof createFaultSettings>;
 
-/** Creates settings that start with the given rates. */
-export function createFaultSettings(initial: Faults): FaultSettings {
+export function createFaultSettings(initial: Faults) {
   let faults = initial;
   return {
     current: () => faults,
-    change: (rates) => {
+    /** Sets the rates that are named and keeps the others; returns all. */
+    change: (rates: Partial<Faults>): Faults => {
       faults = Object.freeze({ ...faults, ...rates });
       return faults;
     },
+  };
+}
+
+/** Number of attempts to deliver a notification: one, and three retries. */
+const attemptsMax = 4;
+
+const retryDelayMs = z.number().min(0).max(3_600_000);
+
+/**
+ * The waits before the second, third and fourth attempt, in ms. That there are three retries is
+ * documented; which answers cause one is not, so anything but a 2xx does.
+ */
+export const retryDelaysMsSchema = z.tuple([retryDelayMs, retryDelayMs, retryDelayMs]);
+
+export type RetryDelaysMs = Readonly<z.output<typeof retryDelaysMsSchema>>;
+
+/** Our choice: the intervals of the real service are not known. */
+export const defaultRetryDelaysMs: RetryDelaysMs = [1_000, 5_000, 25_000];
+
+/** The faults of one attempt. */
+export interface AttemptPlan {
+  readonly connectionFails: boolean;
+  readonly answerLost: boolean;
+}
+
+const shapeFaults = [
+  'ackIdAbsent',
+  'ackIdGuid',
+  'arrayBody',
+  'capitalValue',
+  'valueAbsent',
+] as const;
+
+/** The form of a notification's body. */
+export type ShapePlan = Readonly<Record<(typeof shapeFaults)[number], boolean>>;
+
+const bodyEncodings = ['gzip', 'deflate', 'br'] as const;
+export type BodyEncoding = (typeof bodyEncodings)[number];
+
+/** The encoding of a body, and the reuse of its AckId. */
+export interface ContentPlan {
+  /** Null for none. */
+  readonly encoding: BodyEncoding | null;
+  readonly ackIdOfOther: boolean;
+  /** True when it is delivered again with other content. */
+  readonly contentChanged: boolean;
+}
+
+/** What happens to a notification on its way. */
+export interface DeliveryPlan {
+  /** One plan per attempt, the first one first. */
+  readonly attempts: readonly AttemptPlan[];
+  readonly lost: boolean;
+  /** Time from its success to its repeated delivery, in ms; null: there is none. */
+  readonly duplicateAfterMs: number | null;
+  /** Number of later notifications that go out first; 0: it is not held back. */
+  readonly heldBehind: number;
+}
+
+const duplicateDelayMs = [50, 500] as const;
+const heldBehindMax = 5;
+
+/** Draws the shape of one body. */
+export function planShape(faults: Faults, random: Random): ShapePlan {
+  const drawn = shapeFaults.map((name) => [name, random.chance(faults[name])]);
+  return Object.fromEntries(drawn);
+}
+
+/** Draws the content of one body, from a generator of its own: it came later, and must not change what a seed brings. */
+export function planContent(faults: Faults, random: Random): ContentPlan {
+  const drawn = bodyEncodings.filter((encoding) => random.chance(faults[`${encoding}Body`]));
+  return {
+    encoding: drawn[0] ?? null,
+    ackIdOfOther: random.chance(faults.ackIdOfOther),
+    contentChanged: random.chance(faults.contentChanged),
+  };
+}
+
+/**
+ * Draws the fate of one notification. Everything is drawn here, whether it will be needed or not:
+ * then neither the timing of answers nor another fault's rate changes what a seed brings.
+ */
+export function planDelivery(faults: Faults, random: Random): DeliveryPlan {
+  const lost = random.chance(faults.lost);
+  const duplicate = random.chance(faults.duplicate);
+  const duplicateAfterMs = random.integer(...duplicateDelayMs);
+  const outOfOrder = random.chance(faults.outOfOrder);
+  const heldBehind = random.integer(1, heldBehindMax);
+  const attempts = Array.from({ length: attemptsMax }, () => ({
+    connectionFails: random.chance(faults.connectionFails),
+    answerLost: random.chance(faults.answerLost),
+  }));
+  return {
+    attempts,
+    lost,
+    duplicateAfterMs: duplicate ? duplicateAfterMs : null,
+    heldBehind: outOfOrder ? heldBehind : 0,
   };
 }

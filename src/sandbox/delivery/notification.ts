@@ -1,21 +1,25 @@
 /** Writes the body of a push notification in the forms the catalogue is known to send. */
-
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Random } from '../random.ts';
-import type { BodyEncoding, ContentPlan, ShapePlan } from './fault-plan.ts';
+import type { BodyEncoding, ContentPlan, ShapePlan } from './faults.ts';
 
 /** The catalogue's words for what happened to a product. */
 export const notificationEvents = ['created', 'modified', 'deleted'] as const;
 export type NotificationEvent = (typeof notificationEvents)[number];
 
-/** What a notification needs of a product; everything else of it is passed on as it is. */
-export interface NotifiedProduct {
-  readonly Id: string;
-  readonly Name: string;
+export interface NotificationInput {
+  readonly event: NotificationEvent;
+  /** Everything of it is passed on as it is. */
+  readonly product: { readonly Id: string; readonly Name: string };
+  /** Time of the notification, ms since 1970; must not go back from one call to the next. */
+  readonly atMs: number;
+  readonly shape: ShapePlan;
+  /** Nothing unusual by default. */
+  readonly content?: ContentPlan;
 }
 
-/** A notification ready to be delivered. */
-export interface BuiltNotification {
+/** What identifies a notification. */
+export interface NotificationKey {
   readonly subscriptionId: string;
   readonly event: NotificationEvent;
   /** Null when the body has none. */
@@ -24,6 +28,10 @@ export interface BuiltNotification {
   readonly productName: string;
   /** As it stands in the body: ISO 8601, UTC, 3 to 6 fractional digits. */
   readonly notificationDate: string;
+}
+
+/** A notification ready to be delivered. */
+export interface BuiltNotification extends NotificationKey {
   /** The request body: JSON in UTF-8, compressed where there is an encoding. */
   readonly body: Buffer;
   /** The Content-Encoding; null for none. */
@@ -32,21 +40,6 @@ export interface BuiltNotification {
   readonly changedBody: Buffer | null;
 }
 
-export interface NotificationInput {
-  readonly event: NotificationEvent;
-  readonly product: NotifiedProduct;
-  /** Time of the notification, ms since 1970; must not go back from one call to the next. */
-  readonly atMs: number;
-  readonly shape: ShapePlan;
-  /** Nothing unusual by default. */
-  readonly content?: ContentPlan;
-}
-
-export interface NotificationBuilder {
-  build(input: NotificationInput): BuiltNotification;
-}
-
-const notificationContext = '$metadata#Notification/$entity';
 const liveContext = '$metadata#Products(Attributes(),Assets(),Locations())/$entity';
 const productContexts: Record<NotificationEvent, string> = {
   created: liveContext,
@@ -65,7 +58,12 @@ const encoders: Record<BodyEncoding, (bytes: Buffer) => Buffer> = {
 /** The last AckId that was made for each subscription, by its id. */
 export type AckIds = Map<string, string>;
 
-/** Creates the writer of one subscription's notifications; equal seeds and times give equal bytes. */
+export type NotificationBuilder = ReturnType<typeof createNotificationBuilder>;
+
+/**
+ * Creates the writer of one subscription's notifications; equal seeds and times give equal bytes.
+ * `ackIds` are shared by the subscriptions of one account.
+ */
 export function createNotificationBuilder({
   subscriptionId,
   random,
@@ -73,51 +71,51 @@ export function createNotificationBuilder({
 }: {
   subscriptionId: string;
   random: Random;
-  /** Shared by the subscriptions of one account. */
   ackIds?: AckIds;
-}): NotificationBuilder {
+}) {
   const nextStreamId = createStreamIds();
   const chooseAckId = createAckIdChoice(subscriptionId, ackIds);
-  return {
-    build: ({ event, product, atMs, shape, content = usualContent }) => {
-      const wholeMs = Math.trunc(atMs);
-      const notificationDate = toNotificationDate(wholeMs, random);
-      const streamId = `${nextStreamId(wholeMs)}:${subscriptionId}`;
-      const guid = random.uuid();
-      const ownAckId = shape.ackIdGuid ? guid : Buffer.from(streamId).toString('base64');
-      const ackId = chooseAckId(ownAckId, content);
-      // The key order is that of the documented bodies.
-      const notification = {
-        '@odata.context': notificationContext,
-        SubscriptionEvent: event,
-        ProductId: product.Id,
-        ...(shape.valueAbsent ? {} : { ProductName: product.Name }),
-        SubscriptionId: subscriptionId,
-        NotificationDate: notificationDate,
-        ...(shape.ackIdAbsent ? {} : { AckId: ackId }),
-        ...(shape.valueAbsent
-          ? {}
-          : { [shape.capitalValue ? 'Value' : 'value']: toValue(event, product) }),
-      };
-      const encode = (document: object) => {
-        const bytes = Buffer.from(JSON.stringify(shape.arrayBody ? [document] : document));
-        return content.encoding === null ? bytes : encoders[content.encoding](bytes);
-      };
-      return {
-        subscriptionId,
-        event,
-        ackId: shape.ackIdAbsent ? null : ackId,
-        productId: product.Id,
-        productName: product.Name,
-        notificationDate,
-        encoding: content.encoding,
-        body: encode(notification),
-        changedBody: content.contentChanged
-          ? encode({ ...notification, NotificationDate: new Date(wholeMs + 1_000).toISOString() })
-          : null,
-      };
-    },
+
+  const build = (input: NotificationInput): BuiltNotification => {
+    const { event, product, shape, content = usualContent } = input;
+    const atMs = Math.trunc(input.atMs);
+    const notificationDate = drawNotificationDate(atMs, random);
+    const streamId = `${nextStreamId(atMs)}:${subscriptionId}`;
+    const guid = random.uuid();
+    const ownAckId = shape.ackIdGuid ? guid : Buffer.from(streamId).toString('base64');
+    const ackId = chooseAckId(ownAckId, content);
+    const value = { [shape.capitalValue ? 'Value' : 'value']: toValue(event, product) };
+    // The key order is that of the documented bodies.
+    const notification = {
+      '@odata.context': '$metadata#Notification/$entity',
+      SubscriptionEvent: event,
+      ProductId: product.Id,
+      ...(shape.valueAbsent ? {} : { ProductName: product.Name }),
+      SubscriptionId: subscriptionId,
+      NotificationDate: notificationDate,
+      ...(shape.ackIdAbsent ? {} : { AckId: ackId }),
+      ...(shape.valueAbsent ? {} : value),
+    };
+    const encode = (document: object) => {
+      const bytes = Buffer.from(JSON.stringify(shape.arrayBody ? [document] : document));
+      return content.encoding === null ? bytes : encoders[content.encoding](bytes);
+    };
+    const changedDate = new Date(atMs + 1_000).toISOString();
+    return {
+      subscriptionId,
+      event,
+      ackId: shape.ackIdAbsent ? null : ackId,
+      productId: product.Id,
+      productName: product.Name,
+      notificationDate,
+      encoding: content.encoding,
+      body: encode(notification),
+      changedBody: content.contentChanged
+        ? encode({ ...notification, NotificationDate: changedDate })
+        : null,
+    };
   };
+  return { build };
 }
 
 /** Chooses the AckId of another subscription at most once for each: a second time it would be a repeated delivery. */
@@ -145,14 +143,14 @@ function createStreamIds() {
   };
 }
 
-function toNotificationDate(wholeMs: number, random: Random): string {
+function drawNotificationDate(atMs: number, random: Random): string {
   const microseconds = String(random.integer(0, 999)).padStart(3, '0');
   const extraDigits = random.integer(0, 3);
-  return new Date(wholeMs).toISOString().replace('Z', `${microseconds.slice(0, extraDigits)}Z`);
+  return new Date(atMs).toISOString().replace('Z', `${microseconds.slice(0, extraDigits)}Z`);
 }
 
-function toValue(event: NotificationEvent, product: NotifiedProduct): object {
+function toValue(event: NotificationEvent, product: object): object {
   const context = { '@odata.context': productContexts[event] };
-  // Twice: the first puts the annotation in front, the second wins over one the record brought along.
+  // Twice: the first puts the annotation in front, the second wins over one of the record itself.
   return { ...context, ...product, ...context };
 }

@@ -1,8 +1,6 @@
 /** The running subscriptions as the sender sees them: each with a stream of notifications of its own. */
-
 import type { ProductView } from '../../filter/product-view.ts';
-import type { EndpointAddress, PushSubscription } from '../account/subscription.ts';
-import type { Subscriptions } from '../account/subscriptions.ts';
+import type { EndpointAddress, PushSubscription, Subscriptions } from '../account.ts';
 import { createRandom, type Random } from '../random.ts';
 import {
   type AckIds,
@@ -11,25 +9,23 @@ import {
   type NotificationEvent,
 } from './notification.ts';
 
-/** Whom a notification is for. */
+/** The receiver of a notification. */
 export interface Recipient {
-  /** Writes its notifications. */
   readonly builder: NotificationBuilder;
-  /** Draws what their bodies hold. */
+  /** Draws the content of the bodies. */
   readonly contentRandom: Random;
-  /** Draws their fates; null: they are those that the publisher draws for every event. */
+  /** Draws the fates; null: they are those that the publisher draws for every event. */
   readonly random: Random | null;
   /**
-   * Where it is sent to now: an edit shows between two attempts. When the subscription is gone, the
-   * last address that it had: attempts in hand are finished, whatever becomes of the subscription.
-   * Whether the real service finishes them is not known.
+   * Returns the address now: an edit shows between two attempts. When the subscription is gone, the last
+   * one that it had, so that open attempts are finished. Whether the real service does so is not known.
    */
   address(): EndpointAddress;
-  /** Tells the subscription that the sender saw a success. */
+  /** Notes for the subscription that the sender saw a success. */
   delivered(): void;
 }
 
-/** Gives those to whom an event of a product is owed. */
+/** Returns the recipients of an event of a product. */
 export type RecipientsOf = (event: NotificationEvent, product: ProductView) => readonly Recipient[];
 
 // Any odd number does; this one spreads well (2^32 divided by the golden ratio).
@@ -46,11 +42,12 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
     const bodySeed = (seed + count * seedStep) | 0;
     // The first one has what a sandbox with one subscription has, so that a seed brings the same there.
     const random = count === 0 ? null : createRandom(~bodySeed);
+    const bodyRandom = createRandom(bodySeed);
     count += 1;
     return {
       builder: createNotificationBuilder({
         subscriptionId: subscription.id,
-        random: createRandom(bodySeed),
+        random: bodyRandom,
         ackIds,
       }),
       contentRandom: createRandom(bodySeed ^ contentSeed),
@@ -60,32 +57,17 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
     };
   };
 
-  const recipientOf = (subscription: PushSubscription): Recipient => {
-    const known = recipients.get(subscription) ?? create(subscription);
-    recipients.set(subscription, known);
-    return known;
-  };
-
   return (event, product) => {
-    const verdicts = new Map<string, boolean>();
+    const matchesByFilter = new Map<string, boolean>();
     return subscriptions.listening(event).flatMap((subscription) => {
-      // Before the filter is asked, so that what a seed brings does not depend on filters.
-      const recipient = recipientOf(subscription);
+      // Created before the filter is asked, so that what a seed brings does not depend on filters.
+      const recipient = recipients.get(subscription) ?? create(subscription);
+      recipients.set(subscription, recipient);
       const { filter, matches } = subscription;
       // Subscriptions with the same filter share the work.
-      const isOwed = verdicts.get(filter) ?? matches(product);
-      verdicts.set(filter, isOwed);
-      return isOwed ? [recipient] : [];
+      const isMatch = matchesByFilter.get(filter) ?? matches(product);
+      matchesByFilter.set(filter, isMatch);
+      return isMatch ? [recipient] : [];
     });
   };
-}
-
-/** The ids of those to whom an event of a product would be owed, were they not paused. */
-export function pausedRecipientIds(
-  subscriptions: Pick<Subscriptions, 'paused'>,
-  event: NotificationEvent,
-  product: ProductView,
-): string[] {
-  const paused = subscriptions.paused(event).filter(({ matches }) => matches(product));
-  return paused.map(({ id }) => id);
 }

@@ -1,19 +1,19 @@
-/** The HTTP side of the inference service: chat completions and the list of models. */
+/** The HTTP side of the inference service, chat completions and the list of models, and its record of requests. */
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { SandboxClock } from '../sandbox-clock.ts';
-import { type CompletionAnswer, completionAnswer } from './completion-answer.ts';
-import { readCompletionRequest } from './completion-request.ts';
-import { chooseFault } from './fault-choice.ts';
-import { formedError, invalidRequest, modelUnavailable, unauthorized } from './inference-errors.ts';
-import { type InferenceProject, projectOf } from './inference-projects.ts';
-import type { InferenceRecord, OpenInferenceRequest } from './inference-record.ts';
-import type { InferenceKnobs } from './inference-settings.ts';
-
-/** Below the origin. */
-const inferencePath = '/openai/v1';
+import type { SandboxClock } from '../clock.ts';
+import {
+  type CompletionAnswer,
+  chooseFault,
+  completionAnswer,
+  errors,
+  formedError,
+  type InferenceOutcome,
+  readCompletionRequest,
+} from './answer.ts';
+import type { InferenceKnobs, InferenceProject } from './inference-settings.ts';
 
 export interface InferenceAppOptions {
   readonly projects: readonly InferenceProject[];
@@ -21,7 +21,7 @@ export interface InferenceAppOptions {
   readonly record: InferenceRecord;
   readonly clock: SandboxClock;
   readonly seed: number;
-  /** Ends the wait of answers that are kept back. */
+  /** Ends the wait of delayed answers. */
   readonly signal: AbortSignal;
 }
 
@@ -30,12 +30,8 @@ interface Environment {
   readonly Variables: { logged: OpenInferenceRequest };
 }
 
-type Operation = (
-  logged: OpenInferenceRequest,
-  project: InferenceProject,
-  body: string,
-) => CompletionAnswer;
-
+/** Below the origin. */
+const inferencePath = '/openai/v1';
 const bodyBytesMax = 1024 * 1024;
 const modelCharactersMax = 200;
 
@@ -50,26 +46,17 @@ export function createInferenceApp(options: InferenceAppOptions): Hono<Environme
     context.env.outgoing.once('close', record.close);
     await next();
   });
-  app.use(
-    bodyLimit({
-      maxSize: bodyBytesMax,
-      onError: (context) => {
-        const settings = knobs.current();
-        const answer = invalidRequest(413, 'The request body is too large.', settings);
-        return send(context, { outcome: 'refused', answer }, options);
-      },
-    }),
-  );
+  const tooLarge = (context: Context<Environment>) => {
+    const answer = formedError(knobs.current(), 413, 'The request body is too large.');
+    return send(context, { outcome: 'refused', answer }, options);
+  };
+  app.use(bodyLimit({ maxSize: bodyBytesMax, onError: tooLarge }));
   app.all('*', async (context) => send(context, await answerTo(context, options), options));
   // The sandbox is a tester's own: hiding the cause would only cost them time. A client that went away
   // while it sent its request ends here as well.
   app.onError(({ message }, context) => {
-    const error = {
-      message: `The sandbox failed because of: ${message}`,
-      type: 'sandbox',
-      code: null,
-    };
-    const answer = formedError(500, error, knobs.current());
+    const text = `The sandbox failed because of: ${message}`;
+    const answer = formedError(knobs.current(), 500, text, 'sandbox');
     return send(context, { outcome: 'serverError', answer }, options);
   });
   return app;
@@ -80,66 +67,58 @@ async function answerTo(
   options: InferenceAppOptions,
 ): Promise<CompletionAnswer> {
   const settings = options.knobs.current();
-  const operation = operationOn(req.path, options);
-  if (operation === undefined) {
-    const answer = invalidRequest(404, `There is nothing at ${req.path}.`, settings);
+  const methods = new Map([[`${inferencePath}/chat/completions`, 'POST']]);
+  if (settings.modelsListed) methods.set(`${inferencePath}/models`, 'GET');
+  const method = methods.get(req.path);
+  if (method === undefined) {
+    const answer = formedError(settings, 404, `There is nothing at ${req.path}.`);
     return { outcome: 'refused', answer };
   }
-  if (req.method !== operation.method) {
-    const answer = invalidRequest(405, 'Method not allowed.', settings);
-    const headers = { Allow: operation.method };
-    return { outcome: 'refused', answer: { ...answer, headers } };
+  if (req.method !== method) {
+    const answer = formedError(settings, 405, 'Method not allowed.');
+    return { outcome: 'refused', answer: { ...answer, headers: { Allow: method } } };
   }
   const logged = get('logged');
-  const project = projectOf(req.header('Authorization'), options.projects);
+  const [, key] = /^Bearer +(\S+)$/i.exec(req.header('Authorization') ?? '') ?? [];
+  const project = options.projects.find((one) => one.key === key);
   const body = await req.text();
-  if (project === undefined) return { outcome: 'unauthorized', answer: unauthorized(settings) };
+  if (project === undefined)
+    return { outcome: 'unauthorized', answer: errors.unauthorized(settings) };
   logged.project = project.name;
-  return operation.run(logged, project, body);
+  return method === 'GET' ? listed(project) : complete(logged, project, body, options);
 }
 
-function operationOn(
-  path: string,
-  options: InferenceAppOptions,
-): { method: string; run: Operation } | undefined {
-  if (path === `${inferencePath}/chat/completions`) {
-    return { method: 'POST', run: completionOperation(options) };
+function complete(
+  logged: OpenInferenceRequest,
+  { models }: InferenceProject,
+  body: string,
+  { knobs, record, clock, seed }: InferenceAppOptions,
+): CompletionAnswer {
+  const settings = knobs.current();
+  const request = readCompletionRequest(body);
+  if (typeof request === 'string') {
+    return { outcome: 'refused', answer: formedError(settings, 400, request) };
   }
-  if (path === `${inferencePath}/models` && options.knobs.current().modelsListed) {
-    return { method: 'GET', run: (_, { models }) => listed(models) };
+  const { model, userText, digest, otherFields } = request;
+  logged.model = model.slice(0, modelCharactersMax);
+  Object.assign(logged, { userCharacters: userText.length, digest });
+  if (settings.optionalFields === 'refused' && otherFields.length > 0) {
+    const message = `Unrecognized request argument supplied: ${otherFields[0]}.`;
+    return { outcome: 'refused', answer: formedError(settings, 400, message) };
   }
-  return undefined;
+  if (!models.includes(model)) {
+    const answer = errors.modelUnavailable(settings, logged.model);
+    return { outcome: 'modelUnavailable', answer };
+  }
+  const fault = chooseFault(knobs, { seed, digest, times: record.timesAsked(digest) });
+  return completionAnswer(request, fault, { settings, nowMs: clock.now() });
 }
 
-function completionOperation({ knobs, record, clock, seed }: InferenceAppOptions): Operation {
-  return (logged, { models }, body) => {
-    const settings = knobs.current();
-    const refuse = (message: string) =>
-      ({ outcome: 'refused', answer: invalidRequest(400, message, settings) }) as const;
-    const request = readCompletionRequest(body);
-    if (typeof request === 'string') return refuse(request);
-    const { model, userText, digest, otherFields } = request;
-    logged.model = model.slice(0, modelCharactersMax);
-    Object.assign(logged, { userCharacters: userText.length, digest });
-    if (settings.optionalFields === 'refused' && otherFields.length > 0) {
-      return refuse(`Unrecognized request argument supplied: ${otherFields[0]}.`);
-    }
-    if (!models.includes(model)) {
-      const answer = modelUnavailable(logged.model, settings);
-      return { outcome: 'modelUnavailable', answer };
-    }
-    const fault = chooseFault(knobs, { seed, digest, times: record.timesAsked(digest) });
-    return completionAnswer(request, fault, { settings, nowMs: clock.now() });
-  };
-}
-
-function listed(models: readonly string[]): CompletionAnswer {
-  const data = models.map((id) => ({
-    id,
-    object: 'model',
-    created: 0,
-    owned_by: id.split('/')[0],
-  }));
+function listed({ models }: InferenceProject): CompletionAnswer {
+  const data = models.map((id) => {
+    const owner = { owned_by: id.split('/')[0] };
+    return { id, object: 'model', created: 0, ...owner };
+  });
   return { outcome: 'listed', answer: { status: 200, body: { object: 'list', data } } };
 }
 
@@ -167,8 +146,95 @@ async function send(
   // Without this, Node would write the real time.
   const dated = { ...headers, Date: new Date(clock.now()).toUTCString() };
   if (typeof body === 'object') return Response.json(body, { status, headers: dated });
-  return new Response(body, {
-    status,
-    headers: { 'Content-Type': 'text/html; charset=utf-8', ...dated },
-  });
+  const page = { 'Content-Type': 'text/html; charset=utf-8', ...dated };
+  return new Response(body, { status, headers: page });
+}
+
+/** A request without its key and the text of its messages. */
+export interface InferenceRequest {
+  /** ISO 8601, by the clock of the sandbox. */
+  readonly at: string;
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** The name of the key's project; null for a key that nobody has. */
+  readonly project: string | null;
+  /** As requested, cut to 200 characters. */
+  readonly model: string | null;
+  /** Length of all user messages together. */
+  readonly userCharacters: number;
+  /** SHA-256 of model and messages, hexadecimal; the same for the same request. Null for what is none. */
+  readonly digest: string | null;
+  /** Null while it is not known. */
+  readonly outcome: InferenceOutcome | null;
+  /** Null before the answer, and where there was none. */
+  readonly status: number | null;
+}
+
+/** An entry whose end is not known yet; what is set here shows in the record. */
+type OpenInferenceRequest = { -readonly [Key in keyof InferenceRequest]: InferenceRequest[Key] };
+
+export interface InferenceTotals {
+  readonly requests: number;
+  /** Not answered yet, and the most there were of them at one time. */
+  readonly inFlight: number;
+  readonly inFlightMax: number;
+  /** Different requests for completions that were `answered`. */
+  readonly distinct: number;
+  /** How often one was `answered` that had been before. */
+  readonly repeated: number;
+  readonly outcomes: Readonly<Partial<Record<InferenceOutcome, number>>>;
+}
+
+const requestsMax = 1_000;
+// Without a bound, endless requests would fill the memory.
+const digestsMax = 50_000;
+
+export type InferenceRecord = ReturnType<typeof createInferenceRecord>;
+
+/** Creates an empty record. */
+export function createInferenceRecord() {
+  const requests: OpenInferenceRequest[] = [];
+  const asked = new Map<string, number>();
+  const answered = new Map<string, number>();
+  const outcomes: Partial<Record<InferenceOutcome, number>> = {};
+  const counts = { requests: 0, inFlight: 0, inFlightMax: 0, distinct: 0, repeated: 0 };
+  return {
+    open: (request: Pick<InferenceRequest, 'at' | 'method' | 'path'>): OpenInferenceRequest => {
+      const nothing = { project: null, model: null, userCharacters: 0, digest: null };
+      const opened = { ...request, ...nothing, outcome: null, status: null };
+      requests.push(opened);
+      if (requests.length > requestsMax) requests.shift();
+      counts.requests += 1;
+      counts.inFlight += 1;
+      counts.inFlightMax = Math.max(counts.inFlightMax, counts.inFlight);
+      return opened;
+    },
+    /** Returns how often a request was asked before, and counts it. */
+    timesAsked: (digest: string) => countOne(asked, digest),
+    /** Sets how it ended; it stays in flight until `close`, as an answer that never comes is one. */
+    settle: (request: OpenInferenceRequest, outcome: InferenceOutcome, status: number | null) => {
+      Object.assign(request, { outcome, status });
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      if (outcome !== 'answered' || request.digest === null) return;
+      if (countOne(answered, request.digest) === 0) counts.distinct += 1;
+      else counts.repeated += 1;
+    },
+    close: () => {
+      counts.inFlight -= 1;
+    },
+    /** Returns copies of the last thousand, in the order of arrival. */
+    requests: (): readonly InferenceRequest[] => requests.map((request) => ({ ...request })),
+    /** Returns counts of all of them. */
+    totals: (): InferenceTotals => ({ ...counts, outcomes: { ...outcomes } }),
+  };
+}
+
+/** Adds one, and returns how many there were before. */
+function countOne(counts: Map<string, number>, digest: string): number {
+  const before = counts.get(digest) ?? 0;
+  counts.set(digest, before + 1);
+  const [oldest] = counts.keys();
+  if (counts.size > digestsMax && oldest !== undefined) counts.delete(oldest);
+  return before;
 }

@@ -1,117 +1,103 @@
-/** The knobs of the inference service: what the specification leaves open, and the service's own faults. */
+/** The knobs of the inference service, what the specification leaves open and its faults, and its projects. */
 import { z } from 'zod';
-import { SandboxConfigurationError } from '../configuration-error.ts';
-import { type InferenceFault, inferenceFaults } from './inference-faults.ts';
+import { createKnobs, numberForEach } from '../knobs.ts';
 
-const errorStatus = () => z.int().min(400).max(599);
+const errorStatus = z.int().min(400).max(599);
 
-/** A number for each fault; those left out are 0. */
-function forEachFault(value: z.ZodType<number>) {
-  const none = Object.fromEntries(inferenceFaults.map((fault) => [fault, 0]));
-  return z
-    .partialRecord(z.enum(inferenceFaults), value)
-    .transform((some) => ({ ...none, ...some }) as Readonly<Record<InferenceFault, number>>)
-    .prefault({});
-}
+/**
+ * In the order in which they are played: at most one for a request. Those before `cut` replace the
+ * answer; the others give it a text that is not what it should be.
+ */
+export const inferenceFaults = [
+  'unauthorized', // The key is refused, although it is right.
+  'modelUnavailable', // The model is refused, although the project has it.
+  'rateLimited', // Answered 429.
+  'serverError', // Answered with `serverErrorStatus`.
+  'hang', // Never answered; the connection stays open.
+  'connectionCut', // The connection is cut instead of an answer.
+  'htmlPage', // An HTML page with status 200, as of a proxy.
+  'brokenJson', // JSON that ends half-way.
+  'nullContent', // The content is null.
+  'emptyContent', // The content is an empty text.
+  'cut', // Half of the text, with finish_reason `length`.
+  'inventedNumber', // A number that the request does not have.
+  'inventedPlace', // A place that the request does not have.
+  'obeyedCommand', // Does what a command hidden in the data says, if there is one.
+  'markup', // Emphasis, a tag and a link.
+] as const;
+export type InferenceFault = (typeof inferenceFaults)[number];
 
 /** Every knob with its default: what most servers of this interface do. Unknown names are an error. */
 export const inferenceSettingsSchema = z.strictObject({
-  unauthorizedStatus: errorStatus().default(401).describe('Answer to a missing or unknown key.'),
-  modelUnavailableStatus: errorStatus()
-    .default(404)
-    .describe("Answer to a model that the key's project does not have."),
-  serverErrorStatus: z.int().min(500).max(599).default(503).describe('Answer to `serverError`.'),
-  errorForm: z
-    .enum(['openai', 'object', 'detail', 'html'])
-    .default('openai')
-    .describe('Form of errors: {"error":{…}}, {"object":"error",…}, {"detail":…}, or a page.'),
-  retryAfter: z
-    .enum(['seconds', 'date', 'none'])
-    .default('seconds')
-    .describe('How the answer to `rateLimited` tells when to come again.'),
-  retryAfterSeconds: z
-    .int()
-    .min(0)
-    .max(86_400)
-    .default(20)
-    .describe('When that is, from now by the clock of the sandbox.'),
-  modelsListed: z
-    .boolean()
-    .default(true)
-    .describe('Whether a project can list its models; otherwise the path is unknown.'),
-  optionalFields: z
-    .enum(['ignored', 'refused'])
-    .default('ignored')
-    .describe('Request fields beyond the specified model and messages.'),
-  usageGiven: z.boolean().default(true).describe('Whether answers count tokens, in `usage`.'),
-  reasoningGiven: z
-    .boolean()
-    .default(false)
-    .describe('Whether the message has a `reasoning` beside its content.'),
-  answerDelayMs: z
-    .int()
-    .min(0)
-    .max(3_600_000)
-    .default(0)
-    .describe('How long every answer is kept back.'),
-  faults: forEachFault(z.number().min(0).max(1)).describe(
-    'Shares of the completions, 0 to 1, that a fault is played for; those named first go first.',
-  ),
-  next: forEachFault(z.int().min(0).max(1_000_000)).describe(
-    'So many of the next completions that a fault is played for; counts down.',
-  ),
+  /** Answer to a missing or unknown key. */
+  unauthorizedStatus: errorStatus.default(401),
+  /** Answer to a model that the key's project does not have. */
+  modelUnavailableStatus: errorStatus.default(404),
+  /** Answer to `serverError`. */
+  serverErrorStatus: z.int().min(500).max(599).default(503),
+  /** Form of errors: {"error":{…}}, {"object":"error",…}, {"detail":…}, or a page. */
+  errorForm: z.enum(['openai', 'object', 'detail', 'html']).default('openai'),
+  /** Form of Retry-After in the answer to `rateLimited`, and its value by the clock of the sandbox. */
+  retryAfter: z.enum(['seconds', 'date', 'none']).default('seconds'),
+  retryAfterSeconds: z.int().min(0).max(86_400).default(20),
+  /** Whether a project can list its models; otherwise the path is unknown. */
+  modelsListed: z.boolean().default(true),
+  /** Request fields beyond the specified model and messages. */
+  optionalFields: z.enum(['ignored', 'refused']).default('ignored'),
+  /** Whether answers count tokens, in `usage`. */
+  usageGiven: z.boolean().default(true),
+  /** Whether the message has a `reasoning` next to its content. */
+  reasoningGiven: z.boolean().default(false),
+  /** Delay of every answer. */
+  answerDelayMs: z.int().min(0).max(3_600_000).default(0),
+  /** Shares of the completions, 0 to 1, that a fault is played for. */
+  faults: numberForEach(inferenceFaults, z.number().min(0).max(1)),
+  /** Numbers of the next completions that a fault is played for; they count down. */
+  next: numberForEach(inferenceFaults, z.int().min(0).max(1_000_000)),
 });
 
-/** All knobs. */
 export type InferenceSettings = Readonly<z.output<typeof inferenceSettingsSchema>>;
-
-/** Any selection of knobs, and of the faults within `faults` and `next`. */
 export type InferenceSettingsInput = z.input<typeof inferenceSettingsSchema>;
 
-/** The knobs in force, which may change while the sandbox runs. */
-export interface InferenceKnobs {
-  current(): InferenceSettings;
-  /**
-   * Sets the knobs, and the faults within them, that are named and keeps the others; returns all. Throws
-   * SandboxConfigurationError for an unknown name or a value that does not fit.
-   */
-  change(changes: InferenceSettingsInput): InferenceSettings;
+export type InferenceKnobs = ReturnType<typeof createInferenceKnobs>;
+
+export function createInferenceKnobs(initial: InferenceSettings) {
+  const byFault = ['faults', 'next'] as const;
+  const name = 'The inference service was';
+  return createKnobs(inferenceSettingsSchema, initial, { byFault, name });
 }
 
-/** Creates knobs that start as given. */
-export function createInferenceKnobs(initial: InferenceSettings): InferenceKnobs {
-  let settings = initial;
-  return {
-    current: () => settings,
-    change: (changes) => {
-      const result = changedInferenceSchema(settings).safeParse(changes);
-      if (!result.success) {
-        throw new SandboxConfigurationError(
-          `The inference service was not changed. ${z.prettifyError(result.error)}`,
-        );
-      }
-      settings = Object.freeze(result.data);
-      return settings;
-    },
-  };
-}
+const projectSchema = z.strictObject({
+  name: z.string().min(1),
+  /** A header has to carry it. */
+  key: z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII without blanks'),
+  models: z.array(z.string().regex(/^[^/\s]+\/\S+$/, 'expected <vendor>/<model_name>')),
+});
 
-/** Reads a selection of knobs into all of them; what is not named stays as it is in `current`. */
-export function changedInferenceSchema(current: InferenceSettings) {
-  return z
-    .record(z.string(), z.unknown())
-    .transform((changes): unknown => ({
-      ...current,
-      ...changes,
-      faults: withChanges(current.faults, changes.faults),
-      next: withChanges(current.next, changes.next),
-    }))
-    .pipe(inferenceSettingsSchema);
-}
+/** A key belongs to one project, and each has its models (spec, What the service does). */
+export type InferenceProject = z.output<typeof projectSchema>;
 
-/** What is no object is left for the schema to refuse. */
-function withChanges(current: object, changes: unknown): unknown {
-  if (changes === undefined) return current;
-  const isObject = typeof changes === 'object' && changes !== null && !Array.isArray(changes);
-  return isObject ? { ...current, ...changes } : changes;
+/** The project whose key users are given. */
+export const demoProject = {
+  name: 'demo',
+  key: 'sandbox-key',
+  models: ['openai/gpt-oss-120b', 'meta-llama/Llama-3.3-70B-Instruct'],
+} as const;
+
+/** Another user's project, for a key with other models. */
+export const otherProject = {
+  name: 'other',
+  key: 'other-sandbox-key',
+  models: ['mistralai/Mistral-Small-3.2-24B-Instruct-2506'],
+} as const;
+
+/** Projects, each with a name and a key of its own; the two above by default. */
+export const inferenceProjectsSchema = z
+  .array(projectSchema)
+  .refine((projects) => areDistinct(projects.map(({ key }) => key)), 'two projects have one key')
+  .refine((projects) => areDistinct(projects.map(({ name }) => name)), 'two projects have one name')
+  .default([demoProject, otherProject].map((one) => ({ ...one, models: [...one.models] })));
+
+function areDistinct(texts: readonly string[]): boolean {
+  return new Set(texts).size === texts.length;
 }

@@ -1,14 +1,13 @@
 /** Outlines of swaths on the ground, and their text and GeoJSON as the catalogue writes them. */
-import type { FootprintGeometry, Position } from './catalogue-product.ts';
-import { type Acquisition, groundPoint } from './orbit.ts';
+import { type Acquisition, groundPoint, type Position } from './orbit.ts';
 
 /**
- * An outline without its closing point. Longitudes run on across the antimeridian (181, not -179), so
- * that neighbouring points are never more than 180 degrees apart.
+ * An outline without its closing point. Longitudes continue across the antimeridian (181, not -179),
+ * so that neighbouring points are never more than 180 degrees apart.
  */
 export type Ring = readonly Position[];
 
-/** What an instrument sees. Distances are km from the ground track, positive to the right of flight. */
+/** The area that an instrument sees. Distances are km from the ground track, positive to the right of flight. */
 export interface Swath {
   readonly leftKm: number;
   readonly rightKm: number;
@@ -17,13 +16,18 @@ export interface Swath {
   readonly acrossSteps: number;
 }
 
+/** GeoJSON of a footprint; each ring is closed. */
+export type FootprintGeometry =
+  | { readonly type: 'Polygon'; readonly coordinates: readonly Ring[] }
+  | { readonly type: 'MultiPolygon'; readonly coordinates: readonly (readonly Ring[])[] };
+
 export interface Footprint {
   /** `geography'SRID=4326;POLYGON ((<longitude> <latitude>, …))'`, or MULTIPOLYGON. */
   readonly text: string;
   readonly geometry: FootprintGeometry;
 }
 
-/** The outline of a swath, counter-clockwise from the left corner at the end of the acquisition. */
+/** Returns the outline of a swath, counter-clockwise from the left corner at the end of the acquisition. */
 export function swathRing(
   { satellite, startMs, endMs }: Pick<Acquisition, 'satellite' | 'startMs' | 'endMs'>,
   { leftKm, rightKm, alongSteps, acrossSteps }: Swath,
@@ -51,7 +55,7 @@ export function continuousRing(points: readonly Position[]): Ring {
   });
 }
 
-/** The part of a ring on the side of a line where `side` is positive (Sutherland and Hodgman). */
+/** Returns the part of a ring on the side of a line where `side` is positive (Sutherland and Hodgman). */
 export function clipRing(ring: Ring, side: (point: Position) => number): Ring {
   const kept: Position[] = [];
   let from = ring.at(-1);
@@ -68,17 +72,13 @@ export function clipRing(ring: Ring, side: (point: Position) => number): Ring {
   return kept;
 }
 
-/** A ring as a polygon, cut in two where it crosses the antimeridian; `decimals` are digits kept. */
+/** Writes a ring as a polygon, cut in two where it crosses the antimeridian; `decimals` are digits kept. */
 export function toFootprint(ring: Ring, decimals: number): Footprint {
   const westmost = Math.min(...ring.map(([longitude]) => longitude));
   const home = shiftedRing(ring, -360 * Math.floor((westmost + 180) / 360));
-  const parts = [
-    clipRing(home, ([longitude]) => 180 - longitude),
-    shiftedRing(
-      clipRing(home, ([longitude]) => longitude - 180),
-      -360,
-    ),
-  ]
+  const east = clipRing(home, ([longitude]) => 180 - longitude);
+  const west = clipRing(home, ([longitude]) => longitude - 180);
+  const parts = [east, shiftedRing(west, -360)]
     .map((part) => closedRing(part, decimals))
     // A ring that only touches the antimeridian leaves no area beyond it.
     .filter((part) => new Set(part.map(([longitude]) => longitude)).size > 1 && part.length > 3);
@@ -92,12 +92,11 @@ export function toFootprint(ring: Ring, decimals: number): Footprint {
 }
 
 function shiftedRing(ring: Ring, degrees: number): Ring {
-  return degrees === 0
-    ? ring
-    : ring.map(([longitude, latitude]) => [longitude + degrees, latitude]);
+  if (degrees === 0) return ring;
+  return ring.map(([longitude, latitude]) => [longitude + degrees, latitude]);
 }
 
-function closedRing(ring: Ring, decimals: number): Position[] {
+function closedRing(ring: Ring, decimals: number): Ring {
   const rounded = ring.map(
     ([longitude, latitude]): Position => [round(longitude, decimals), round(latitude, decimals)],
   );
@@ -115,7 +114,7 @@ function round(degrees: number, decimals: number): number {
   return Math.abs(rounded) < 1e-6 ? 0 : rounded;
 }
 
-function toWkt(ring: readonly Position[]): string {
+function toWkt(ring: Ring): string {
   return `((${ring.map(([longitude, latitude]) => `${longitude} ${latitude}`).join(', ')}))`;
 }
 

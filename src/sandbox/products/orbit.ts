@@ -1,5 +1,8 @@
 /** Circular sun-synchronous orbits: where a satellite is when, and which orbit that belongs to. */
-import type { Position } from './catalogue-product.ts';
+import type { Random } from '../random.ts';
+
+/** Longitude and latitude, degrees. */
+export type Position = readonly [longitudeDegrees: number, latitudeDegrees: number];
 
 /** A satellite on a circular orbit that keeps its local solar time and repeats its ground track. */
 export interface Satellite {
@@ -21,7 +24,13 @@ export interface Satellite {
   readonly firstCycle: number;
 }
 
-/** A stretch of sensing within one orbit. Times are whole ms since 1970. */
+/** A table with at least one entry. */
+export type Table<Entry> = readonly [Entry, ...Entry[]];
+
+/** A part of the orbit, degrees from the ascending node. */
+export type Arc = readonly [fromDegrees: number, toDegrees: number];
+
+/** Sensing within one orbit. Times are whole ms since 1970. */
 export interface Acquisition {
   readonly satellite: Satellite;
   readonly orbitNumber: number;
@@ -41,9 +50,37 @@ export function periodMs(satellite: Satellite): number {
   return (satellite.cycleDays * dayMs) / satellite.cycleOrbits;
 }
 
+/** Picks a satellite that was in orbit at a time (ms since 1970); the first one if none was. */
+export function drawSatellite(random: Random, all: Table<Satellite>, atMs: number): Satellite {
+  const [first, ...others] = all;
+  const isLaunched = (satellite: Satellite) => {
+    const { orbitNumber, startMs } = satellite.reference;
+    return startMs - orbitNumber * periodMs(satellite) <= atMs;
+  };
+  return random.pick([first, ...others.filter(isLaunched)]);
+}
+
+/** Picks an entry; its chance is its weight in relation to all weights. */
+export function pickWeighted<Entry extends { readonly weight: number }>(
+  random: Random,
+  table: Table<Entry>,
+): Entry {
+  let left = random.next() * table.reduce((sum, { weight }) => sum + weight, 0);
+  for (const entry of table) {
+    left -= entry.weight;
+    if (left < 0) return entry;
+  }
+  return table[0];
+}
+
+/** Draws an argument of latitude within one of the arcs, degrees from the ascending node. */
+export function drawArgumentDegrees(random: Random, arcs: Table<Arc>): number {
+  return random.between(...random.pick(arcs));
+}
+
 /**
- * The last time before `startsBeforeMs` at which the satellite passed the given argument of latitude
- * (degrees from the ascending node along the orbit), as the start of an acquisition.
+ * Returns an acquisition that starts at the last time before `startsBeforeMs` at which the satellite
+ * passed the argument of latitude (degrees from the ascending node along the orbit).
  */
 export function latestAcquisition(
   satellite: Satellite,
@@ -73,7 +110,7 @@ export function latestAcquisition(
 }
 
 /**
- * The point on the ground that lies `acrossKm` to the right of the ground track (to the left when
+ * Returns the point on the ground `acrossKm` to the right of the ground track (to the left when
  * negative) at a time; longitude from -180 up to 180 degrees.
  */
 export function groundPoint(satellite: Satellite, atMs: number, acrossKm: number): Position {

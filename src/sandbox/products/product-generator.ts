@@ -1,11 +1,17 @@
-/** Publishes products as the catalogue does: a mix of missions, one record after the other. */
+/** Publishes products as the catalogue does: a mix of missions, and what becomes of each product later. */
 import { createRandom, type Random } from '../random.ts';
-import { auxiliarySource } from './auxiliary.ts';
-import type { CatalogueProduct, DeletedProduct, PublishedProduct } from './catalogue-product.ts';
-import { pickWeighted, type Table } from './choice.ts';
-import { correctedProduct, deletedProduct, modifiedProduct } from './product-changes.ts';
-import { assembleRecord, drawTimeline, type ProductSource } from './record.ts';
-import { createSentinel1Source } from './sentinel-1.ts';
+import { pickWeighted, type Table } from './orbit.ts';
+import {
+  assembleRecord,
+  type CatalogueProduct,
+  type Checksum,
+  type DeletedProduct,
+  drawTimeline,
+  drawTimestamp,
+  type ProductSource,
+  type PublishedProduct,
+} from './record.ts';
+import { auxiliarySource, createSentinel1Source } from './sentinel-1.ts';
 import { sentinel2Source } from './sentinel-2.ts';
 import { sentinel3Source } from './sentinel-3.ts';
 import { sentinel5pSource } from './sentinel-5p.ts';
@@ -13,12 +19,12 @@ import { sentinel5pSource } from './sentinel-5p.ts';
 /** Makes product records. All times are ms since 1970; fractions are cut off. */
 export interface ProductGenerator {
   /**
-   * A new product that is published at the given time, from 2018 on. Equal seeds and equal sequences of times give
-   * equal records, whatever is modified or deleted in between.
+   * Makes a product that is published at the given time, from 2018 on. Equal seeds and equal sequences
+   * of times give equal records, whatever is modified or deleted in between.
    */
   next(publicationMs: number): PublishedProduct;
   /**
-   * The same product after a change: ModificationDate is `atMs`, and the cloud cover or the checksums
+   * Returns the product after a change: ModificationDate is `atMs`, and the cloud cover or the checksums
    * are new. Draws from `random`, by default from a sequence of the generator's own.
    */
   modified<Product extends CatalogueProduct>(
@@ -26,11 +32,36 @@ export interface ProductGenerator {
     atMs: number,
     random?: Random,
   ): Product;
-  /** The same product with its checksums put right: ModificationDate is `atMs`. */
+  /** Returns the product with its checksums corrected: the first ones can be wrong (facts, catalogue 2). */
   corrected<Product extends CatalogueProduct>(product: Product, atMs: number): Product;
-  /** The same product as the catalogue shows it once deleted; a cause that is not given is drawn. */
+  /** Returns the product as the catalogue shows it once deleted; a cause that is not given is drawn. */
   deleted(product: CatalogueProduct, atMs: number, cause?: string): DeletedProduct;
 }
+
+/** The documented causes of deletion, and the one that only live answers show. */
+export const deletionCauses = [
+  'Duplicated product',
+  'Missing checksum',
+  'Corrupted product',
+  'Obsolete product',
+  'Other',
+  'Reprocessed product',
+] as const;
+
+/** What a deleted product keeps of its record, in the order of the documented bodies. */
+const keptFields = [
+  '@odata.mediaContentType',
+  'Id',
+  'Name',
+  'ContentType',
+  'ContentLength',
+  'OriginDate',
+  'Checksum',
+  'Footprint',
+  'GeoFootprint',
+  'ContentDate',
+  'Attributes',
+] as const;
 
 /** Creates a generator; `seed` is a 32-bit integer. */
 export function createProductGenerator({ seed }: { seed: number }): ProductGenerator {
@@ -50,9 +81,56 @@ export function createProductGenerator({ seed }: { seed: number }): ProductGener
       const timeline = drawTimeline(random, Math.floor(publicationMs));
       return assembleRecord(source(random, timeline), timeline, random);
     },
-    modified: (product, atMs, ownRandom = changes) =>
-      modifiedProduct(product, Math.floor(atMs), ownRandom),
-    corrected: (product, atMs) => correctedProduct(product, Math.floor(atMs), changes),
-    deleted: (product, atMs, cause) => deletedProduct(product, Math.floor(atMs), changes, cause),
+    modified: (product, atMs, own = changes) => {
+      const ModificationDate = drawTimestamp(own, Math.floor(atMs));
+      const cloudCover = own.chance(0.5) ? newCloudCover(product, own) : undefined;
+      return { ...product, ...(cloudCover ?? newChecksums(product, atMs, own)), ModificationDate };
+    },
+    corrected: (product, atMs) => {
+      const ModificationDate = drawTimestamp(changes, Math.floor(atMs));
+      return { ...product, ...newChecksums(product, atMs, changes), ModificationDate };
+    },
+    deleted: (product, atMs, cause = changes.pick(deletionCauses)) => {
+      const kept = keptFields.filter((field) => field in product);
+      return {
+        '@odata.context': '$metadata#DeletedProducts(Attributes())/$entity',
+        ...Object.fromEntries(kept.map((field) => [field, product[field]])),
+        // Repeated for the type.
+        Id: product.Id,
+        Name: product.Name,
+        DeletionDate: drawTimestamp(changes, Math.floor(atMs)),
+        DeletionCause: cause,
+      };
+    },
   };
+}
+
+function newCloudCover({ Attributes = [] }: CatalogueProduct, random: Random) {
+  if (!Attributes.some(({ Name }) => Name === 'cloudCover')) return undefined;
+  const Value = random.between(0, 100);
+  return {
+    Attributes: Attributes.map((one) => (one.Name === 'cloudCover' ? { ...one, Value } : one)),
+  };
+}
+
+/** Corrects the sums of the folder; the archive keeps its own. Without sums there is nothing to correct. */
+function newChecksums(
+  { Checksum: sums, Locations }: CatalogueProduct,
+  atMs: number,
+  random: Random,
+): Pick<CatalogueProduct, 'Checksum' | 'Locations'> {
+  const corrected = sums?.map((sum) => correctedChecksum(sum, Math.floor(atMs), random));
+  if (corrected === undefined) return {};
+  const locations = Locations?.map((location) =>
+    location.FormatType === 'Extracted' ? { ...location, Checksum: corrected } : location,
+  );
+  return { Checksum: corrected, ...(locations && { Locations: locations }) };
+}
+
+function correctedChecksum(sum: Checksum, atMs: number, random: Random): Checksum {
+  // An empty entry of an old record stays empty.
+  if (sum.Value === undefined) return sum;
+  const Value = random.hex(sum.Value.length);
+  const dateMs = atMs - random.integer(200, 3000);
+  return { ...sum, Value, ChecksumDate: drawTimestamp(random, dateMs) };
 }

@@ -1,11 +1,75 @@
-/** Assembles a published record from what a mission knows of its product. */
+/** The catalogue's product records: their fields, how they are written for a new product, and read from a file. */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { attributeKindOf } from '../../filter/attribute-names.ts';
+import { SandboxConfigurationError } from '../configuration-error.ts';
 import type { Random } from '../random.ts';
-import { type AttributeValues, toAttributes } from './attributes.ts';
-import type { Checksum, ProductLocation, PublishedProduct } from './catalogue-product.ts';
-import type { Footprint } from './footprint.ts';
-import { toDayFolder, toTimestamp } from './timestamp.ts';
+import type { Footprint, FootprintGeometry } from './footprint.ts';
 
-/** When a product came to be, before it was published. Whole ms since 1970, in this order. */
+const text = z.string();
+
+/** Old records carry an empty checksum, so nothing in it is certain. Algorithms are `MD5` and `BLAKE3`. */
+const checksums = z.array(
+  z.looseObject({ Value: text, Algorithm: text, ChecksumDate: text }).partial(),
+);
+
+/** The fields of every published product. Dates are ISO 8601, UTC, six fractional digits. */
+const fields = {
+  '@odata.mediaContentType': text,
+  /** A GUID. */
+  Id: text.min(1),
+  Name: text.min(1),
+  ContentType: text,
+  /** Bytes; may exceed 32 bits. */
+  ContentLength: z.number(),
+  OriginDate: text,
+  PublicationDate: text,
+  ModificationDate: text,
+  Online: z.boolean(),
+  /** `9999-12-31T23:59:59.999999Z` for never; empty in old records. */
+  EvictionDate: text,
+  S3Path: text,
+  Checksum: checksums,
+  ContentDate: z.object({ Start: text, End: text }),
+  /** `geography'SRID=4326;<WKT>'`; null for auxiliary files. */
+  Footprint: text.nullable(),
+  /** The same geometry as Footprint in GeoJSON. */
+  GeoFootprint: z.looseObject({ type: text, coordinates: z.array(z.unknown()) }).nullable(),
+  Attributes: z.array(z.looseObject({ Name: text, Value: z.unknown().optional() })),
+  Assets: z.array(z.unknown()),
+  /** FormatType is `Extracted` (the folder) or `Compressed` (the archive). */
+  Locations: z.array(z.looseObject({ FormatType: text, Checksum: checksums }).partial()),
+};
+
+/** Only Id and Name must be there, but what is there must have the type that the catalogue gives it. */
+const recordSchema = z.looseObject(fields).partial().extend({ Id: fields.Id, Name: fields.Name });
+
+type DeepReadonly<Value> = Value extends object
+  ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
+  : Value;
+type Fields = DeepReadonly<z.output<z.ZodObject<typeof fields>>>;
+interface UnknownFields {
+  readonly [other: string]: unknown;
+}
+
+/** A product record of any origin and age: only Id and Name are certain. */
+export type CatalogueProduct = DeepReadonly<z.output<typeof recordSchema>>;
+
+/** A product as it is published today, with every field. */
+export type PublishedProduct = Omit<Fields, 'GeoFootprint'> &
+  UnknownFields & { readonly GeoFootprint: FootprintGeometry | null };
+
+/** A deleted product as the DeletedProducts entity shows it. */
+export type DeletedProduct = Pick<Fields, 'Id' | 'Name'> &
+  Partial<Pick<Fields, 'ContentLength' | 'Checksum' | 'Attributes'>> &
+  UnknownFields & { readonly DeletionDate: string; readonly DeletionCause: string };
+
+export type Checksum = NonNullable<CatalogueProduct['Checksum']>[number];
+
+/** Values by attribute name; the order of the keys becomes the order of the array. */
+export type AttributeValues = Readonly<Record<string, string | number | boolean>>;
+
+/** The times of a product before its publication. Whole ms since 1970, in this order. */
 export interface Timeline {
   readonly processedMs: number;
   readonly originMs: number;
@@ -25,7 +89,7 @@ export interface ProductDraft {
   readonly attributes: AttributeValues;
   readonly footprint: Footprint | null;
   readonly quicklook: boolean;
-  /** Whether the archive is offered beside the folder. */
+  /** True when the archive is offered in addition to the folder. */
   readonly compressed: boolean;
   /** Days from publication to eviction; never when absent. */
   readonly keptDays?: number;
@@ -39,27 +103,26 @@ const minuteMs = 60_000;
 const mediaType = 'application/octet-stream';
 const serviceUrl = 'https://catalogue.dataspace.copernicus.eu/odata/v1';
 
-/** Draws how long before its publication a product was processed and handed over. */
+/** Draws how long before its publication a product was processed and delivered to the catalogue. */
 export function drawTimeline(random: Random, publicationMs: number): Timeline {
   const originMs = publicationMs - random.integer(90_000, 6 * minuteMs);
-  return {
-    publicationMs,
-    originMs,
-    processedMs: originMs - random.integer(4 * minuteMs, 9 * minuteMs),
-  };
+  const processedMs = originMs - random.integer(4 * minuteMs, 9 * minuteMs);
+  return { publicationMs, originMs, processedMs };
 }
 
 /** Writes the record of a product, with the keys in the catalogue's order. */
 export function assembleRecord(
   draft: ProductDraft,
-  { originMs, publicationMs }: Timeline,
+  timeline: Timeline,
   random: Random,
 ): PublishedProduct {
+  const { originMs, publicationMs } = timeline;
   const id = random.uuid();
   const s3Path = `/eodata/${draft.folder}/${toDayFolder(draft.startMs)}/${draft.name}`;
   const checksum = drawChecksums(random, publicationMs);
-  const publicationDate = toTimestamp(publicationMs, random.integer(0, 999));
+  const publicationDate = drawTimestamp(random, publicationMs);
   const content = { Start: toTimestamp(draft.startMs), End: toTimestamp(draft.endMs) };
+  const dates = { beginningDateTime: content.Start, endingDateTime: content.End };
   const extracted = {
     FormatType: 'Extracted',
     DownloadLink: `${serviceUrl}/Products(${id})/$value`,
@@ -77,31 +140,32 @@ export function assembleRecord(
     PublicationDate: publicationDate,
     ModificationDate: publicationDate,
     Online: true,
-    EvictionDate: evictionDate(draft, publicationMs),
+    EvictionDate:
+      draft.keptDays === undefined
+        ? '9999-12-31T23:59:59.999999Z'
+        : toTimestamp(publicationMs + draft.keptDays * dayMs),
     S3Path: s3Path,
     Checksum: checksum,
     ContentDate: content,
     Footprint: draft.footprint?.text ?? null,
     GeoFootprint: draft.footprint?.geometry ?? null,
-    Attributes: toAttributes({
-      ...draft.attributes,
-      beginningDateTime: content.Start,
-      endingDateTime: content.End,
-    }),
+    Attributes: Object.entries({ ...draft.attributes, ...dates }).map(toAttribute),
     Assets: draft.quicklook ? [quicklook(random.uuid(), s3Path)] : [],
     Locations: draft.compressed
-      ? withCompressed(extracted, id, { originMs, publicationMs }, random)
+      ? withCompressed(extracted, `Products(${id})`, timeline, random)
       : [extracted],
   };
 }
 
-function evictionDate({ keptDays }: ProductDraft, publicationMs: number): string {
-  if (keptDays === undefined) return '9999-12-31T23:59:59.999999Z';
-  return toTimestamp(publicationMs + keptDays * dayMs);
+/** beginningDateTime and endingDateTime are in records, but not in the published list of attributes. */
+function toAttribute([name, value]: [string, string | number | boolean]) {
+  const type = attributeKindOf(name) ?? 'DateTimeOffset';
+  const annotation = { '@odata.type': `#OData.CSC.${type}Attribute` };
+  return { ...annotation, Name: name, Value: value, ValueType: type };
 }
 
 /** Both sums of the folder, computed in the seconds after it was published. */
-function drawChecksums(random: Random, publicationMs: number): Checksum[] {
+function drawChecksums(random: Random, publicationMs: number) {
   const md5Ms = publicationMs + random.integer(500, 6000);
   const blake3Ms = md5Ms + random.integer(50, 4000);
   return [
@@ -110,30 +174,22 @@ function drawChecksums(random: Random, publicationMs: number): Checksum[] {
   ];
 }
 
-function drawTimestamp(random: Random, atMs: number): string {
-  return toTimestamp(atMs, random.integer(0, 999));
-}
-
 function quicklook(id: string, s3Path: string) {
-  return {
-    Type: 'QUICKLOOK',
-    Id: id,
-    DownloadLink: `${serviceUrl}/Assets(${id})/$value`,
-    S3Path: s3Path,
-  };
+  const link = `${serviceUrl}/Assets(${id})/$value`;
+  return { Type: 'QUICKLOOK', Id: id, DownloadLink: link, S3Path: s3Path };
 }
 
 /** Adds the archive: smaller, with a sum of its own, and kept for 30 days. Real records vary the order. */
-function withCompressed(
-  extracted: ProductLocation & { readonly ContentLength: number },
-  productId: string,
-  { originMs, publicationMs }: Pick<Timeline, 'originMs' | 'publicationMs'>,
+function withCompressed<Location extends { readonly ContentLength: number }>(
+  extracted: Location,
+  resource: string,
+  { originMs, publicationMs }: Timeline,
   random: Random,
-): ProductLocation[] {
+) {
   const archivedMs = publicationMs - random.integer(60_000, 85_000);
   const compressed = {
     FormatType: 'Compressed',
-    DownloadLink: `${serviceUrl}/Products(${productId})/$zip`,
+    DownloadLink: `${serviceUrl}/${resource}/$zip`,
     ContentLength: Math.round(extracted.ContentLength * random.between(0.5, 0.65)),
     Checksum: [
       { Value: random.hex(32), Algorithm: 'MD5', ChecksumDate: toTimestamp(originMs - 1500) },
@@ -141,4 +197,74 @@ function withCompressed(
     EvictionDate: drawTimestamp(random, archivedMs + 30 * dayMs),
   };
   return random.chance(0.5) ? [extracted, compressed] : [compressed, extracted];
+}
+
+/**
+ * Writes ISO 8601 in UTC with six fractional digits, as in `2026-01-01T01:16:00.346278Z`.
+ * `atMs` is whole ms since 1970, `microseconds` (0 to 999) come on top.
+ */
+export function toTimestamp(atMs: number, microseconds = 0): string {
+  return `${new Date(atMs).toISOString().slice(0, -1)}${String(microseconds).padStart(3, '0')}Z`;
+}
+
+/** Writes a timestamp with microseconds that are drawn. */
+export function drawTimestamp(random: Random, atMs: number): string {
+  return toTimestamp(atMs, random.integer(0, 999));
+}
+
+/** Writes whole seconds without separators, as in `20260101T011600`. */
+export function toNameTime(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+}
+
+/** Writes the folder of a day, as in `2026/01/01`. */
+function toDayFolder(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10).replaceAll('-', '/');
+}
+
+/**
+ * Reads a file of product records, one JSON object a line; blank lines are skipped. Throws
+ * SandboxConfigurationError for a file that cannot be read or is empty, and for a line that is no record.
+ */
+export function readProductRecords(file: string): CatalogueProduct[] {
+  const records = readText(file)
+    .split('\n')
+    .flatMap((line, index) => (line.trim() === '' ? [] : [parseRecord(line, file, index + 1)]));
+  if (records.length > 0) return records;
+  throw new SandboxConfigurationError(
+    `${file} has no product records: put one JSON object on each line.`,
+  );
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new SandboxConfigurationError(
+      `Cannot read the product records in ${file} (${reason}): check the path.`,
+      { cause },
+    );
+  }
+}
+
+function parseRecord(line: string, file: string, lineNumber: number): CatalogueProduct {
+  const place = `${file}, line ${lineNumber}`;
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw new SandboxConfigurationError(
+      `${place} is not valid JSON: put each product record on one line, as JSON Lines, or remove the line.`,
+      { cause },
+    );
+  }
+  const record = recordSchema.safeParse(value);
+  if (record.success) return record.data;
+  const problems = record.error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join('.')}: ${message}`,
+  );
+  throw new SandboxConfigurationError(
+    `${place} is not a product record (${problems.join('; ')}): correct the line or remove it. A record needs at least Id and Name as text.`,
+  );
 }

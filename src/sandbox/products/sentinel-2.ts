@@ -1,13 +1,50 @@
 /** Makes Sentinel-2 products: tiles of the military grid as top-of-atmosphere (L1C) and surface (L2A). */
 import mgrs from 'mgrs';
 import type { Random } from '../random.ts';
-import type { AttributeValues } from './attributes.ts';
-import { type Arc, drawArgumentDegrees, pickWeighted, type Table } from './choice.ts';
 import { clipRing, continuousRing, type Ring, toFootprint } from './footprint.ts';
-import { type Acquisition, groundPoint, latestAcquisition, periodMs } from './orbit.ts';
-import type { ProductSource, Timeline } from './record.ts';
-import { drawSatellite, sentinel2 } from './satellites.ts';
-import { toNameTime, toTimestamp } from './timestamp.ts';
+import {
+  type Acquisition,
+  type Arc,
+  drawArgumentDegrees,
+  drawSatellite,
+  groundPoint,
+  latestAcquisition,
+  periodMs,
+  type Satellite,
+  type Table,
+} from './orbit.ts';
+import {
+  type AttributeValues,
+  type ProductSource,
+  type Timeline,
+  toNameTime,
+  toTimestamp,
+} from './record.ts';
+
+// ESA's published mission figures; reference orbits of real products. 786 km; 10:30 at the descending
+// node. Its records carry no cycle number.
+const orbit = {
+  inclinationDegrees: 98.62,
+  cycleDays: 10,
+  cycleOrbits: 143,
+  ascendingNodeHours: 22.5,
+  orbitStartDegrees: 0,
+  firstCycle: 0,
+} as const;
+export const sentinel2: Table<Satellite> = [
+  {
+    ...orbit,
+    serial: 'B',
+    reference: { orbitNumber: 39345, startMs: Date.UTC(2024, 8, 17, 10, 40, 51) },
+    relativeOrbitOffset: -27,
+  },
+  {
+    ...orbit,
+    serial: 'C',
+    reference: { orbitNumber: 2538, startMs: Date.UTC(2025, 2, 1, 10, 40, 51) },
+    relativeOrbitOffset: 29,
+  },
+];
 
 /** A tile as one data take saw it. */
 interface Tile {
@@ -17,11 +54,6 @@ interface Tile {
   /** Zone (two digits), band and 100 km square, as in `28PHQ`. */
   readonly tileId: string;
 }
-
-const levels: Table<{ weight: number; level: 'L1C' | 'L2A' }> = [
-  { weight: 1, level: 'L1C' },
-  { weight: 1, level: 'L2A' },
-];
 
 // The descending half in daylight, from 79 degrees north to 55 south.
 const arcs: Table<Arc> = [[97.5, 236]];
@@ -35,7 +67,7 @@ const corners = ['0000000000', '9999900000', '9999999999', '0000099999'];
 
 /** Makes a tile of Sentinel-2. */
 export const sentinel2Source: ProductSource = (random, timeline) => {
-  const { level } = pickWeighted(random, levels);
+  const level = random.chance(0.5) ? 'L1C' : 'L2A';
   const argumentDegrees = drawArgumentDegrees(random, arcs);
   const satellite = drawSatellite(random, sentinel2, timeline.publicationMs);
   const acquisition = latestAcquisition(satellite, {
@@ -126,15 +158,14 @@ function toAttributeValues(
   const granuleIdentifier = file('TL', `A${orbitDigits}_T${tileId}`);
   const trueColour = file('TC', `A${orbitDigits}_T${tileId}`);
   const originSecond = `${new Date(originMs).toISOString().slice(0, 19)}Z`;
+  const isL1C = level === 'L1C';
   return {
     origin: 'ESA',
     tileId,
     cloudCover: random.between(0, 100),
     datastripId,
     orbitNumber,
-    ...(level === 'L1C'
-      ? { sourceProduct: `${granuleIdentifier},${datastripId},${trueColour}.jp2` }
-      : {}),
+    ...(isL1C && { sourceProduct: `${granuleIdentifier},${datastripId},${trueColour}.jp2` }),
     processingDate: toTimestamp(Math.floor(processedMs / 1000) * 1000),
     productGroupId: `GS2${satellite.serial}_${toNameTime(datatakeMs)}_${orbitDigits}_N${baseline}`,
     operationalMode: 'INS-NOBS',
@@ -144,9 +175,7 @@ function toAttributeValues(
     platformShortName: 'SENTINEL-2',
     instrumentShortName: 'MSI',
     relativeOrbitNumber,
-    ...(level === 'L1C'
-      ? { sourceProductOriginDate: [originSecond, originSecond, originSecond].join(',') }
-      : {}),
+    ...(isL1C && { sourceProductOriginDate: Array(3).fill(originSecond).join(',') }),
     platformSerialIdentifier: satellite.serial,
     productType: `S2MSI${level.slice(1)}`,
   };

@@ -1,35 +1,167 @@
 /** Makes Sentinel-3 products: frames of the colour and temperature imagers, stretches of the altimeter. */
 import type { Random } from '../random.ts';
-import type { AttributeValues } from './attributes.ts';
-import { pickWeighted } from './choice.ts';
-import { swathRing, toFootprint } from './footprint.ts';
-import { type Acquisition, latestAcquisition, periodMs } from './orbit.ts';
-import type { ProductSource, Timeline } from './record.ts';
-import { drawSatellite, sentinel3 } from './satellites.ts';
-import { type FrameType, frameTypes } from './sentinel-3-frame-types.ts';
-import { toNameTime, toTimestamp } from './timestamp.ts';
+import { type Swath, swathRing, toFootprint } from './footprint.ts';
+import {
+  type Acquisition,
+  drawSatellite,
+  latestAcquisition,
+  periodMs,
+  pickWeighted,
+  type Satellite,
+  type Table,
+} from './orbit.ts';
+import {
+  type AttributeValues,
+  type ProductSource,
+  type Timeline,
+  toNameTime,
+  toTimestamp,
+} from './record.ts';
+
+// ESA's published mission figures; reference orbits of real products. 814.5 km; 10:00 at the descending node.
+const orbit = {
+  inclinationDegrees: 98.65,
+  cycleDays: 27,
+  cycleOrbits: 385,
+  ascendingNodeHours: 22,
+  orbitStartDegrees: 0,
+} as const;
+export const sentinel3: Table<Satellite> = [
+  {
+    ...orbit,
+    serial: 'A',
+    reference: { orbitNumber: 28541, startMs: Date.UTC(2021, 7, 10, 7, 33, 45, 279) },
+    relativeOrbitOffset: 26,
+    firstCycle: 1,
+  },
+  {
+    ...orbit,
+    serial: 'B',
+    reference: { orbitNumber: 31107, startMs: Date.UTC(2024, 3, 15, 7, 13, 29, 480) },
+    relativeOrbitOffset: 112,
+    firstCycle: 11,
+  },
+];
+
+interface FrameType {
+  /** How often it is published, in relation to the others. */
+  readonly weight: number;
+  readonly productType: string;
+  readonly instrument: 'OLCI' | 'SLSTR' | 'SRAL';
+  readonly level: '1' | '2';
+  readonly durationMs: number;
+  /** Frames begin at multiples of this after the ascending node. */
+  readonly frameSpacingSeconds: number;
+  /**
+   * First and last frame of each stretch of the orbit. Nearer to the poles than 76 degrees an outline
+   * would span most of the longitudes or enclose the pole, so no frames are made there.
+   */
+  readonly frames: Table<readonly [first: number, last: number]>;
+  /** Whether the name tells the frame. */
+  readonly framed: boolean;
+  readonly swath: Swath;
+  readonly bytes: readonly [min: number, max: number];
+  readonly quicklook: boolean;
+  readonly baselineCollection: string;
+  /** Attributes with a percentage of the surface, in order. */
+  readonly covers: readonly string[];
+  readonly cloudy: boolean;
+}
+
+// 3-minute frames of the colour imager in daylight; tilted west, away from the sun's glint, 1270 km wide.
+const olci = {
+  instrument: 'OLCI',
+  durationMs: 180_000,
+  frameSpacingSeconds: 180,
+  frames: [[10, 22]],
+  framed: true,
+  swath: { leftKm: -335, rightKm: 935, alongSteps: 5, acrossSteps: 10 },
+  quicklook: true,
+} as const;
+
+const coastCovers = ['coastalCover', 'salineWaterCover', 'tidalRegionCover'];
+
+const frameTypes: Table<FrameType> = [
+  {
+    ...olci,
+    weight: 30,
+    productType: 'OL_1_EFR___',
+    level: '1',
+    bytes: [5.2e8, 8.5e8],
+    baselineCollection: '004',
+    covers: ['brightCover', ...coastCovers, 'freshInlandWaterCover'],
+    cloudy: false,
+  },
+  {
+    ...olci,
+    weight: 25,
+    productType: 'OL_2_LFR___',
+    level: '2',
+    bytes: [0.6e8, 2.4e8],
+    baselineCollection: '003',
+    covers: [...coastCovers, 'freshInlandWaterCover'],
+    cloudy: true,
+  },
+  {
+    ...olci,
+    weight: 25,
+    productType: 'SL_1_RBT___',
+    instrument: 'SLSTR',
+    level: '1',
+    frames: [
+      [0, 5],
+      [11, 22],
+      [28, 32],
+    ],
+    swath: { leftKm: -470, rightKm: 950, alongSteps: 5, acrossSteps: 10 },
+    bytes: [3.5e8, 6.5e8],
+    baselineCollection: '004',
+    covers: ['landCover', 'coastalCover', 'snowOrIceCover', 'salineWaterCover', 'tidalRegionCover'],
+    cloudy: true,
+  },
+  {
+    weight: 20,
+    productType: 'SR_2_LAN___',
+    instrument: 'SRAL',
+    level: '2',
+    durationMs: 600_000,
+    frameSpacingSeconds: 1,
+    frames: [
+      [0, 570],
+      [1852, 3600],
+      [4881, 5440],
+    ],
+    framed: false,
+    // The altimeter looks straight down on a few kilometres.
+    swath: { leftKm: -2, rightKm: 2, alongSteps: 15, acrossSteps: 1 },
+    bytes: [1.5e7, 6e7],
+    quicklook: false,
+    baselineCollection: '005',
+    covers: ['landCover', 'closedSeaCover', 'openOceanCover', 'continentalIceCover'],
+    cloudy: false,
+  },
+];
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const nearRealTimeKeptDays = 15;
 
 // Near real time within three hours of sensing, otherwise a day or two later with better inputs.
-const timelinesses = {
-  NR: { minDelayMs: 65 * minuteMs, maxDelayMs: 75 * minuteMs },
-  NT: { minDelayMs: 22 * hourMs, maxDelayMs: 40 * hourMs },
-};
+const delaysMs = {
+  NR: [65 * minuteMs, 75 * minuteMs],
+  NT: [22 * hourMs, 40 * hourMs],
+} as const;
 
 /** Makes a product of Sentinel-3. */
 export const sentinel3Source: ProductSource = (random, timeline) => {
   const type = pickWeighted(random, frameTypes);
   const satellite = drawSatellite(random, sentinel3, timeline.publicationMs);
   const timeliness = random.chance(0.75) ? 'NR' : 'NT';
-  const { minDelayMs, maxDelayMs } = timelinesses[timeliness];
   const frameSeconds = random.integer(...random.pick(type.frames)) * type.frameSpacingSeconds;
   const acquisition = latestAcquisition(satellite, {
     argumentDegrees: (360_000 * frameSeconds) / periodMs(satellite),
     durationMs: type.durationMs,
-    startsBeforeMs: timeline.publicationMs - random.integer(minDelayMs, maxDelayMs),
+    startsBeforeMs: timeline.publicationMs - random.integer(...delaysMs[timeliness]),
   });
   const frame = type.framed ? String(frameSeconds).padStart(4, '0') : '____';
   const center = satellite.serial === 'A' ? 'PS1' : 'ESA';
@@ -68,25 +200,24 @@ function toAttributeValues(
 ): AttributeValues {
   const { orbitNumber, relativeOrbitNumber, satellite } = acquisition;
   const orbitDirection = acquisition.ascending ? 'ASCENDING' : 'DESCENDING';
-  const last = {
-    lastOrbitNumber: orbitNumber,
-    lastOrbitDirection: orbitDirection,
-    lastRelativeOrbitNumber: relativeOrbitNumber,
-  };
   const covers = type.covers.map((name) => [name, random.integer(0, 60)]);
   return {
     timeliness,
     ...Object.fromEntries(covers),
-    ...(type.cloudy ? { cloudCover: random.between(0, 100) } : {}),
+    ...(type.cloudy && { cloudCover: random.between(0, 100) }),
     cycleNumber: acquisition.cycleNumber,
     orbitNumber,
-    processorName: type.processorName,
+    processorName: 'PUG',
     orbitDirection,
     processingDate: toTimestamp(processedMs),
     operationalMode: 'Earth Observation',
     processingLevel: type.level,
-    processorVersion: type.processorVersion,
-    ...(type.framed ? {} : last),
+    processorVersion: '03.52',
+    ...(!type.framed && {
+      lastOrbitNumber: orbitNumber,
+      lastOrbitDirection: orbitDirection,
+      lastRelativeOrbitNumber: relativeOrbitNumber,
+    }),
     platformShortName: 'SENTINEL-3',
     baselineCollection: type.baselineCollection,
     instrumentShortName: type.instrument,

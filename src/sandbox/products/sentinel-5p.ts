@@ -1,11 +1,28 @@
 /** Makes Sentinel-5P products: trace gases in 5-minute granules near real time, methane by the orbit. */
-import type { AttributeValues } from './attributes.ts';
-import { type Arc, drawArgumentDegrees, pickWeighted, type Table } from './choice.ts';
 import { type Swath, swathRing, toFootprint } from './footprint.ts';
-import { latestAcquisition, periodMs } from './orbit.ts';
-import type { ProductSource } from './record.ts';
-import { sentinel5p } from './satellites.ts';
-import { toNameTime, toTimestamp } from './timestamp.ts';
+import {
+  type Arc,
+  drawArgumentDegrees,
+  latestAcquisition,
+  periodMs,
+  pickWeighted,
+  type Satellite,
+  type Table,
+} from './orbit.ts';
+import { type AttributeValues, type ProductSource, toNameTime, toTimestamp } from './record.ts';
+
+/** ESA's published mission figures: 824 km; 13:30 at the ascending node. Orbits count from the night side. */
+export const sentinel5p: Satellite = {
+  serial: 'P',
+  inclinationDegrees: 98.74,
+  cycleDays: 16,
+  cycleOrbits: 227,
+  ascendingNodeHours: 13.5,
+  orbitStartDegrees: 180,
+  reference: { orbitNumber: 24190, startMs: Date.UTC(2022, 5, 14, 9, 52, 28) },
+  relativeOrbitOffset: 0,
+  firstCycle: 0,
+};
 
 interface GasType {
   readonly weight: number;
@@ -21,6 +38,7 @@ interface GasType {
 // Two institutes' processors; digits as in the name, two for each part of the version.
 const dutch = { stream: 'NRTI', processorName: 'TROPNLL2DP', processorVersion: '020800' } as const;
 const german = { stream: 'NRTI', processorName: 'UPAS', processorVersion: '020701' } as const;
+const methane = { ...dutch, stream: 'OFFL' } as const;
 
 const gasTypes: Table<GasType> = [
   { ...dutch, weight: 30, productType: 'L2__NO2___', doi: '9bnp8q8', bytes: [3e7, 5e7] },
@@ -29,14 +47,7 @@ const gasTypes: Table<GasType> = [
   { ...german, weight: 15, productType: 'L2__O3____', doi: 'ft13p57', bytes: [1e7, 3e7] },
   { ...german, weight: 10, productType: 'L2__SO2___', doi: '74eidii', bytes: [3e7, 6e7] },
   // Methane takes too long to be retrieved near real time.
-  {
-    ...dutch,
-    weight: 10,
-    productType: 'L2__CH4___',
-    doi: '3lcdqiv',
-    bytes: [3e8, 6e8],
-    stream: 'OFFL',
-  },
+  { ...methane, weight: 10, productType: 'L2__CH4___', doi: '3lcdqiv', bytes: [3e8, 6e8] },
 ];
 
 const minuteMs = 60_000;

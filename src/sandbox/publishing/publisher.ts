@@ -1,110 +1,158 @@
-/** Publishes products at a steady rate and turns what happens to them into notifications. */
+/** Publishes products at a steady rate, at once, before the start, or while time is made to pass. */
 import { setImmediate } from 'node:timers/promises';
+import type { SandboxClock } from '../clock.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
-import type { SandboxClock } from '../sandbox-clock.ts';
-import { createFollowUps, type FollowUpShares } from './follow-ups.ts';
-import { createLiveProducts, type LiveProduct, type LiveProducts } from './live-products.ts';
-import { createPublishEvent, type PublishEventOptions } from './publish-event.ts';
-import { createPublishNext, createPublishStep, type Lateness } from './publish-step.ts';
-import { createSimulatedTime, type SimulatedTime } from './simulated-time.ts';
+import {
+  createPublication,
+  type Moment,
+  type Publication,
+  type PublicationOptions,
+} from './publication.ts';
 
-export interface PublisherOptions extends PublishEventOptions, FollowUpShares, Lateness {
-  readonly dispatcher: Dispatcher;
+export interface PublisherOptions extends PublicationOptions {
+  readonly dispatcher: Pick<Dispatcher, 'dispatch' | 'room' | 'drained' | 'quiet'>;
   readonly clock: SandboxClock;
   readonly ratePerSecond: number;
-  /** Products to publish by rate; until the source ends, or for ever, unless told. */
+  /** Products to publish by rate; by default until the source ends. */
   readonly count?: number | undefined;
-  /** Publishing by rate begins when this resolves; at once unless told. */
+  /** Publishing by rate begins when this resolves; by default at once. */
   readonly begins?: Promise<void>;
 }
 
-export interface Publisher extends SimulatedTime {
-  /** Publishes until the count is reached, the source ends or `signal` is aborted; then waits until all is drained. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Resolves when all notifications in hand wait for their time. */
-  quiet(): Promise<void>;
-  /** Resolves when no notification is in hand. */
-  drained(): Promise<void>;
-  /** Publishes at once, even when paused and beyond `count`; returns how many there were products for. */
-  publishNow(count: number, event: NotificationEvent): Promise<number>;
-  /** Stops publishing by rate; what is published already is still delivered. */
-  pause(): void;
-  resume(): void;
-  paused(): boolean;
+/** A past of some length, and its products a day. */
+interface Past {
+  readonly durationMs: number;
+  readonly productsPerDay: number;
 }
 
-// A late timer is made good; a jump of the clock or a pause is not, as it would end in a flood.
+/** What is to happen while the time moves forward. */
+export interface Passage {
+  readonly durationMs: number;
+  /** Products, spread evenly; the changes planned for earlier ones happen with them. */
+  readonly products: number;
+  /** Number of equal steps; by default that of the products. */
+  readonly steps?: number | undefined;
+}
+
+const dayMs = 86_400_000;
+// A late timer is compensated; a jump of the clock or a pause is not, as it would end in a flood.
 const catchUpMaxMs = 100;
 // Bodies wait in memory: with an endpoint that hangs, publishing waits too.
-const inHandMax = 10_000;
-const publishNowBatch = 100;
+const openMax = 10_000;
+const batch = 100;
 
-/** Creates a publisher that publishes nothing before it is told to. */
-export function createPublisher(options: PublisherOptions): Publisher {
+/** Returns how many products a past has. */
+export function pastProducts({ durationMs, productsPerDay }: Past): number {
+  return Math.round((durationMs / dayMs) * productsPerDay);
+}
+
+export type Publisher = ReturnType<typeof createPublisher>;
+
+/** Creates a publisher that publishes nothing before one of its methods is called. */
+export function createPublisher(options: PublisherOptions) {
   const { clock, dispatcher, begins, ratePerSecond, count = Number.POSITIVE_INFINITY } = options;
-  const live = createLiveProducts();
-  const followUps = createFollowUps(options);
-  const publish = createPublishEvent(options, live, followUps);
-  const publishNext = createPublishNext(options, publish);
-  const publishStep = createPublishStep(followUps, publish, publishNext);
-  const { publishPast, pass } = createSimulatedTime(publishStep, options);
+  const publication = createPublication(options);
   const gate = createGate();
   const present = () => ({ atMs: Math.trunc(clock.now()), past: false });
 
   return {
-    run: async (signal) => {
+    /** Publishes until the count is reached, the source ends or `signal` is aborted; then waits for the deliveries. */
+    run: async (signal: AbortSignal): Promise<void> => {
       if (begins !== undefined) await Promise.race([begins, aborted(signal)]);
       const intervalMs = 1_000 / ratePerSecond;
       let dueMs = clock.now();
       let published = 0;
       while (await clock.waitUntil(dueMs, signal)) {
         await gate.passed(signal);
-        await dispatcher.room(inHandMax);
+        await dispatcher.room(openMax);
         if (signal.aborted) break;
-        const outcome = publishStep(present(), published < count);
+        const outcome = publication.step(present(), published < count);
         if (outcome === 'nothing') break;
         if (outcome === 'product') published += 1;
         dueMs = Math.max(dueMs, clock.now() - catchUpMaxMs) + intervalMs;
       }
       await dispatcher.drained();
     },
-    publishNow: (wanted, event) =>
-      event === 'created'
-        ? publishNewNow(wanted, () => publishNext(present()))
-        : publishChangesNow(wanted, live, (product) => publish(event, product, present())),
-    publishPast,
-    pass,
+    /** Publishes at once, even when paused and beyond `count`; returns how many there were products for. */
+    publishNow: (wanted: number, event: NotificationEvent) =>
+      publishNow(publication, wanted, event, present),
+    ...createSimulatedTime(publication, options),
+    /** Resolves when all open notifications wait for their time. */
     quiet: dispatcher.quiet,
+    /** Resolves when no notification is open. */
     drained: dispatcher.drained,
+    /** Stops publishing by rate; what is published already is still delivered. */
     pause: gate.shut,
     resume: gate.open,
     paused: gate.isShut,
   };
 }
 
-async function publishNewNow(count: number, publishNext: () => LiveProduct | undefined) {
-  for (let published = 0; published < count; published += 1) {
-    if (publishNext() === undefined) return published;
-    if (published % publishNowBatch === 0) await setImmediate();
-  }
-  return count;
-}
-
-async function publishChangesNow(
-  count: number,
-  live: LiveProducts,
-  publish: (product: LiveProduct) => void,
-) {
+async function publishNow(
+  publication: Publication,
+  wanted: number,
+  event: NotificationEvent,
+  present: () => Moment,
+): Promise<number> {
   let published = 0;
-  while (published < count) {
-    const batch = live.oldest(Math.min(count - published, publishNowBatch));
-    if (batch.length === 0) break;
-    for (const product of batch) publish(product);
-    published += batch.length;
+  while (published < wanted) {
+    const count = Math.min(wanted - published, batch);
+    const done =
+      event === 'created'
+        ? publication.publishNext(count, present)
+        : publication.publishChanges(event, count, present);
+    published += done;
+    if (done === 0) break;
     await setImmediate();
   }
   return published;
+}
+
+/** Creates the methods that publish without waiting, before the start or while time passes. */
+function createSimulatedTime(publication: Publication, { clock, dispatcher }: PublisherOptions) {
+  return {
+    /**
+     * Publishes a past that ends now, without notifications, as if no endpoint had been there. Returns how
+     * many products there were; fewer when the source ended, or `signal` was aborted.
+     */
+    publishPast: async (past: Past, signal: AbortSignal): Promise<number> => {
+      const products = pastProducts(past);
+      const startMs = Math.trunc(clock.now()) - past.durationMs;
+      const intervalMs = past.durationMs / Math.max(1, products);
+      let published = 0;
+      for (let step = 1; !signal.aborted; step += 1) {
+        // Changes that are left at the end come with the last products.
+        const sinceMs = Math.min(step * intervalMs, past.durationMs);
+        const moment = { atMs: Math.trunc(startMs + sinceMs), past: true };
+        const outcome = publication.step(moment, published < products);
+        if (outcome === 'nothing') break;
+        if (outcome === 'product') published += 1;
+        if (step % batch === 0) await setImmediate();
+      }
+      return published;
+    },
+    /**
+     * Moves the time forward while products are published. Each step waits until all that is due was sent,
+     * so that a notification leaves at its own time. Returns how many products there were. Without products,
+     * each step continues with changes that are planned.
+     */
+    pass: async (passage: Passage, signal: AbortSignal): Promise<number> => {
+      const { durationMs, products } = passage;
+      const steps = Math.max(1, passage.steps ?? products);
+      let published = 0;
+      for (let step = 1; step <= steps && !signal.aborted; step += 1) {
+        clock.advance(durationMs / steps);
+        const moment = { atMs: Math.trunc(clock.now()), past: false };
+        if (products === 0) publication.step(moment, false);
+        for (const due = Math.floor((step * products) / steps); published < due; published += 1) {
+          if (publication.step(moment, true) !== 'product') return published;
+        }
+        await dispatcher.quiet();
+      }
+      return published;
+    },
+  };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -114,7 +162,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Lets the publisher pass unless it is shut. */
+/** Creates a gate that lets the publisher pass unless it is shut. */
 function createGate() {
   let opened = Promise.withResolvers<void>();
   let shut = false;

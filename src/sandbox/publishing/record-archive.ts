@@ -1,40 +1,35 @@
 /** Keeps many records in little memory: the newest as they are, older ones packed in blocks. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import type { CatalogueProduct, DeletedProduct } from '../products/catalogue-product.ts';
+import type { CatalogueProduct, DeletedProduct } from '../products/record.ts';
 
-/** A record and how filters see it. Both are read anew when they were packed: some 40 µs each. */
+/** A record and how filters see it. Both are read again when they were packed: some 40 µs each. */
 export interface HeldProduct {
   readonly record: CatalogueProduct | DeletedProduct;
   readonly view: ProductView;
 }
 
-export interface RecordArchive {
-  /** Takes in a record; it stays for as long as somebody holds what this returns. */
-  keep(record: HeldProduct['record']): HeldProduct;
-}
-
-// Similar records side by side: 5 kB each become 630 bytes in sixteens, 1,500 alone.
+// Similar records together: 5 kB each become 630 bytes in sixteens, 1,500 alone.
 const blockRecords = 16;
 // A record and what filters keep of it take some 15 kB of memory.
 const unpackedRecords = 4_000;
-// Whoever reads page by page, or in the order of changes, comes back to the same blocks.
+// A reader of pages, or of the order of changes, returns to the same blocks.
 const readBlocksMax = 64;
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-/** Creates an empty archive. */
-export function createRecordArchive(): RecordArchive {
+/** Creates an empty archive. `keep` takes in a record, which stays for as long as the returned object is referenced. */
+export function createRecordArchive(): { keep(record: HeldProduct['record']): HeldProduct } {
   const unpacked: Block[] = [];
-  const lately = new Map<Block, readonly HeldProduct[]>();
+  const recent = new Map<Block, readonly HeldProduct[]>();
   let open = new Block();
 
   const read = (block: Block) => {
-    const products = block.unpacked ?? lately.get(block) ?? block.unpack();
+    const products = block.unpacked ?? recent.get(block) ?? block.unpack();
     if (block.unpacked !== null) return products;
-    lately.delete(block);
-    lately.set(block, products);
-    const [oldest] = lately.keys();
-    if (oldest !== undefined && lately.size > readBlocksMax) lately.delete(oldest);
+    recent.delete(block);
+    recent.set(block, products);
+    const [oldest] = recent.keys();
+    if (oldest !== undefined && recent.size > readBlocksMax) recent.delete(oldest);
     return products;
   };
 
@@ -51,7 +46,7 @@ export function createRecordArchive(): RecordArchive {
   };
 }
 
-/** Some records. Nobody but those who hold one of them keeps it in memory. */
+/** Some records, in memory for as long as one of them is referenced. */
 class Block {
   /** Null once it is packed. */
   unpacked: HeldProduct[] | null = [];
@@ -68,7 +63,7 @@ class Block {
     const json = Buffer.from(JSON.stringify(this.unpacked?.map(({ record }) => record)));
     this.#unpackedBytes = json.length;
     const packed = zstdCompressSync(json, packing);
-    // Copied out of the pool that Node's buffers share, most of which is let go again.
+    // Copied out of the pool that Node's buffers share, most of which is released again.
     this.#packed = Buffer.allocUnsafeSlow(packed.length);
     packed.copy(this.#packed);
     this.unpacked = null;
@@ -82,14 +77,13 @@ class Block {
   }
 }
 
-type ReadBlock = (block: Block) => readonly HeldProduct[];
-
+/** A class, as closures for each record would take more memory. */
 class ArchivedProduct implements HeldProduct {
-  readonly #read: ReadBlock;
+  readonly #read: (block: Block) => readonly HeldProduct[];
   readonly #block: Block;
   readonly #place: number;
 
-  constructor(read: ReadBlock, block: Block, place: number) {
+  constructor(read: (block: Block) => readonly HeldProduct[], block: Block, place: number) {
     this.#read = read;
     this.#block = block;
     this.#place = place;

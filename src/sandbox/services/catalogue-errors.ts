@@ -1,8 +1,6 @@
-/** How the catalogue says no: `detail` in the forms it is known to take. */
-
-import { type RefusalKind, SubscriptionRefusal } from '../account/subscription-refusal.ts';
+/** The error answers of the catalogue: `detail` in the forms it is known to take. */
+import { SubscriptionRefusal } from '../account.ts';
 import type { ServiceSettings } from './service-settings.ts';
-import { InvalidBody } from './subscription-request.ts';
 
 /** An answer before it is written; a null body is none. */
 export interface CatalogueAnswer {
@@ -11,7 +9,18 @@ export interface CatalogueAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An error whose `detail` is always a text: these were recorded so. */
+/** Thrown for a body of the wrong shape; answered 422 with the faults, in the form of the recorded answers. */
+export class InvalidBody extends Error {
+  override readonly name = 'InvalidBody';
+  readonly faults: readonly object[];
+
+  constructor(faults: readonly object[]) {
+    super('The body is not of the right shape.');
+    this.faults = faults;
+  }
+}
+
+/** Returns an error whose `detail` is always a text: these were recorded so. */
 export function plainError(status: number, detail: string, headers = {}): CatalogueAnswer {
   return { status, body: { detail }, headers };
 }
@@ -19,17 +28,7 @@ export function plainError(status: number, detail: string, headers = {}): Catalo
 /** Recorded for a path that is none; with which status is not known. */
 export const invalidPath = plainError(404, 'Invalid odata path');
 
-/** For a missing, unknown or expired token. */
-export function unauthorized({ unauthorizedStatus }: ServiceSettings): CatalogueAnswer {
-  return plainError(unauthorizedStatus, 'Unauthorized', { 'WWW-Authenticate': 'Bearer' });
-}
-
-/** While the service is down, or plays it. */
-export function unavailable(settings: ServiceSettings, requestId: string): CatalogueAnswer {
-  return formedError(503, 'Service temporarily unavailable.', settings, requestId);
-}
-
-/** Turns what was thrown into an answer; undefined for anything that is no refusal. */
+/** Returns the answer to what was thrown; undefined for anything that is no refusal. */
 export function refusalAnswer(
   error: unknown,
   settings: ServiceSettings,
@@ -40,18 +39,12 @@ export function refusalAnswer(
   const { kind, message } = error;
   // Specification, Errors: the detail of a wrong filter is a text.
   if (kind === 'filter') return plainError(400, message);
-  return formedError(statusOf(kind, settings), message, settings, requestId);
+  const { limitStatus: limit, unknownIdStatus } = settings;
+  const statuses = { limit, 'unknown-id': unknownIdStatus, request: 400 };
+  return formedError(statuses[kind], message, settings, requestId);
 }
 
-function statusOf(
-  kind: Exclude<RefusalKind, 'filter'>,
-  { limitStatus, unknownIdStatus }: ServiceSettings,
-): number {
-  if (kind === 'limit') return limitStatus;
-  return kind === 'unknown-id' ? unknownIdStatus : 400;
-}
-
-/** An error in the form of `detail` that the settings say. */
+/** Returns an error in the form of `detail` that the settings say. */
 export function formedError(
   status: number,
   message: string,

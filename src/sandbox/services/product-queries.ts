@@ -1,6 +1,8 @@
-/** The catalogue's queries of what it holds: `Products` and `DeletedProducts`, open to everybody. */
+/** The catalogue's queries of `Products` and `DeletedProducts`, open to everybody, and the faults of their lists. */
 import { attributesOf } from '../../filter/attribute-names.ts';
+import { literalDate } from '../../filter/attribute-value.ts';
 import { compileFilter } from '../../filter/evaluate.ts';
+import { findOrderableField, type OrderableField } from '../../filter/fields.ts';
 import { listAnswer, recordAnswer } from '../../filter/odata/answer.ts';
 import {
   filterListNamesMax,
@@ -17,51 +19,54 @@ import {
 } from '../../filter/odata/product-path.ts';
 import { type QueryOptions, readQueryOptions, skipMax } from '../../filter/odata/query-options.ts';
 import { type ODataRefusal, refusalBody } from '../../filter/odata/refusal.ts';
-import type { Selection } from '../publishing/held-entity.ts';
-import type { Holdings } from '../publishing/holdings.ts';
+import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
 import type { HeldProduct } from '../publishing/record-archive.ts';
+import type { Random } from '../random.ts';
 import { type CatalogueAnswer, formedError } from './catalogue-errors.ts';
-import { type DatedFilter, dateRangesOf, withoutRange } from './date-ranges.ts';
-import type { ServiceSettings } from './service-settings.ts';
+import {
+  type QueryFault,
+  queryFaults,
+  type ServiceKnobs,
+  type ServiceSettings,
+} from './service-settings.ts';
 
-/** What is asked for: a list, one record by its id, a list by names, or the attributes of a collection. */
-export type ProductTarget =
-  | { readonly kind: 'Products' | 'DeletedProducts'; readonly id: string | null }
-  | { readonly kind: 'FilterList' }
-  | { readonly kind: 'Attributes'; readonly collection: string };
+type Entity = 'Products' | 'DeletedProducts';
 
-type RecordTarget = Extract<ProductTarget, { id: unknown }>;
+/** A filter that was read. */
+type Filter = Parameters<typeof compileFilter>[0];
 
-export interface ProductQuery<Target = RecordTarget> {
+export interface ProductQuery {
   readonly url: URL;
-  readonly target: Target;
-  readonly holdings: Omit<Holdings, 'note'>;
+  readonly holdings: Pick<Holdings, 'select' | 'find'>;
   readonly settings: ServiceSettings;
   readonly requestId: string;
 }
 
-/** Reads a path below `/odata/v1`; null when it is none of these. */
-export function productTargetOf(resource: string): ProductTarget | null {
-  if (resource === filterListPath) return { kind: 'FilterList' };
-  const collection = readAttributesPath(resource);
-  if (collection !== null) return { kind: 'Attributes', collection };
-  const path = readProductPath(resource);
-  return path === null ? null : { kind: path.entity, id: path.id };
+/** The one method of a product resource; faults are played for a list alone. */
+export interface ProductOperation {
+  readonly method: 'GET' | 'POST';
+  readonly isList: boolean;
+  readonly answer: (body: string) => CatalogueAnswer;
 }
 
-/** The method of each target, and the answer to it. */
-export function productOperations(
-  query: ProductQuery<ProductTarget>,
-): Record<string, (id: string, body: string) => CatalogueAnswer> {
-  const { target } = query;
-  if (target.kind === 'FilterList') return { POST: (_, body) => answerFilterList(query, body) };
-  if (target.kind === 'Attributes')
-    return { GET: () => answerAttributes(query, target.collection) };
-  return { GET: () => answerProductQuery({ ...query, target }) };
+/** Finds the operation on a path below `/odata/v1`; null when there is none. */
+export function productOperation(path: string, query: ProductQuery): ProductOperation | null {
+  if (path === filterListPath) {
+    return { method: 'POST', isList: false, answer: (body) => answerFilterList(query, body) };
+  }
+  const collection = readAttributesPath(path);
+  if (collection !== null) {
+    return { method: 'GET', isList: false, answer: () => answerAttributes(query, collection) };
+  }
+  const target = readProductPath(path);
+  if (target === null) return null;
+  const { entity, id } = target;
+  const answer = () => answerProductQuery(query, entity, id);
+  return { method: 'GET', isList: id === null, answer };
 }
 
 function answerAttributes(
-  { settings, requestId }: ProductQuery<unknown>,
+  { settings, requestId }: ProductQuery,
   collection: string,
 ): CatalogueAnswer {
   const attributes = attributesOf(collection);
@@ -69,46 +74,40 @@ function answerAttributes(
   return formedError(404, unknownAttributes(collection), settings, requestId);
 }
 
-function answerFilterList(query: ProductQuery<unknown>, body: string): CatalogueAnswer {
-  const refused = (refusal: ODataRefusal) => {
-    return { status: refusal.status, body: refusalBody(refusal, query.requestId) };
-  };
+function refused(refusal: ODataRefusal, { requestId }: ProductQuery): CatalogueAnswer {
+  return { status: refusal.status, body: refusalBody(refusal, requestId) };
+}
+
+function answerFilterList(query: ProductQuery, body: string): CatalogueAnswer {
   const list = readFilterList(body);
-  if (list.refusal) return refused(list.refusal);
+  if (list.refusal) return refused(list.refusal, query);
   const top = filterListNamesMax;
   const { options, refusal } = readQueryOptions(query.url.searchParams, 'Products', { top });
-  if (refusal) return refused(refusal);
-  const target = { kind: 'Products', id: null } as const;
+  if (refusal) return refused(refusal, query);
   const filter = withinList(list.filter, options.filter);
-  return answerList({ ...query, target }, { ...options, filter });
+  return answerList(query, 'Products', { ...options, filter });
 }
 
-/** Answers a query with the limits, orders and refusals of the catalogue. */
-export function answerProductQuery(query: ProductQuery): CatalogueAnswer {
-  const { url, target, requestId } = query;
-  const { options, refusal } = readQueryOptions(url.searchParams, target.kind);
-  if (refusal) return { status: refusal.status, body: refusalBody(refusal, requestId) };
-  return target.id === null ? answerList(query, options) : answerOne(query, target.id, options);
-}
-
-function answerOne(
-  { target: { kind }, holdings, settings, requestId }: ProductQuery,
-  id: string,
-  options: QueryOptions,
+/** Answers a query with the limits, orders and refusals of the catalogue; a list without an id. */
+export function answerProductQuery(
+  query: ProductQuery,
+  entity: Entity,
+  id: string | null,
 ): CatalogueAnswer {
-  const held = holdings.find(kind, id);
-  if (held !== undefined) return { status: 200, body: recordAnswer(kind, options, held.record) };
-  return formedError(404, unknownProduct(id), settings, requestId);
+  const { options, refusal } = readQueryOptions(query.url.searchParams, entity);
+  if (refusal) return refused(refusal, query);
+  if (id === null) return answerList(query, entity, options);
+  const held = query.holdings.find(entity, id);
+  if (held) return { status: 200, body: recordAnswer(entity, options, held.record) };
+  return formedError(404, unknownProduct(id), query.settings, query.requestId);
 }
 
-function answerList({ url, target, holdings }: ProductQuery, options: QueryOptions) {
-  const { kind: entity } = target;
+function answerList({ url, holdings }: ProductQuery, entity: Entity, options: QueryOptions) {
   const { filter, orderby, top, skip, count } = options;
   const end = skip + top;
-  const selection = holdings.select(entity, { ranges: dateRangesOf(filter), orderby });
-  const rest = withoutRange(filter, selection.covered);
-  const page =
-    rest === null ? wholePage(selection, options) : matchingPage(selection, rest, options);
+  const terms = termsOf(filter);
+  const selection = holdings.select(entity, { ranges: dateRangesOf(terms), orderby });
+  const page = readPage(selection, withoutRange(terms, selection.covered), options);
   const isMore = page.found > end && top > 0;
   const body = listAnswer({
     entity,
@@ -121,37 +120,128 @@ function answerList({ url, target, holdings }: ProductQuery, options: QueryOptio
   return { status: 200, body };
 }
 
-interface FoundPage {
-  readonly products: readonly HeldProduct[];
-  /** How many match; without a count perhaps only one more than up to the end of the page. */
-  readonly found: number;
-}
-
-/** A page of products all of which match: the others need not be looked at. */
-function wholePage(selection: Selection, { skip, top }: QueryOptions): FoundPage {
-  const products: HeldProduct[] = [];
-  for (const product of selection.items(skip)) {
-    if (products.length >= top) break;
-    products.push(product);
-  }
-  return { products, found: selection.size };
-}
-
-function matchingPage(
+/** Reads a page; `found` is how many match, without a count perhaps only one more than up to its end. */
+function readPage(
   selection: Selection,
-  filter: DatedFilter,
+  filter: Filter | null,
   { skip, top, count }: QueryOptions,
-): FoundPage {
+): { products: readonly HeldProduct[]; found: number } {
+  const products: HeldProduct[] = [];
+  if (filter === null) {
+    for (const product of selection.items(skip)) {
+      if (products.length >= top) break;
+      products.push(product);
+    }
+    return { products, found: selection.size };
+  }
   const matches = compileFilter(filter);
   const end = skip + top;
-  const products: HeldProduct[] = [];
   let found = 0;
   for (const product of selection.items(0)) {
     if (!matches(product.view)) continue;
     if (found >= skip && found < end) products.push(product);
     found += 1;
-    // Whoever wants no count is served without a look at the rest.
+    // Without a count, the rest need not be read.
     if (!count && found > end) break;
   }
   return { products, found };
+}
+
+const allTime: DateRange = { fromUs: Number.NEGATIVE_INFINITY, toUs: Number.POSITIVE_INFINITY };
+
+/** Returns the ranges of the dates of everything that the terms let through, to be answered from an index. */
+function dateRangesOf(terms: readonly Filter[]): Map<OrderableField, DateRange> {
+  const ranges = new Map<OrderableField, DateRange>();
+  for (const range of terms.map(rangeOf)) {
+    if (range === null) continue;
+    const { fromUs, toUs } = ranges.get(range.field) ?? allTime;
+    ranges.set(range.field, {
+      fromUs: Math.max(fromUs, range.fromUs),
+      toUs: Math.min(toUs, range.toUs),
+    });
+  }
+  return ranges;
+}
+
+/** Returns what is left to check of products whose date is in its range of this field; null: nothing. */
+function withoutRange(all: readonly Filter[], field: OrderableField | null): Filter | null {
+  const terms = field === null ? all : all.filter((term) => rangeOf(term)?.field !== field);
+  const [first, second] = terms;
+  if (first === undefined || second === undefined) return first ?? null;
+  return { node: 'and', terms };
+}
+
+function termsOf(filter: Filter | null): readonly Filter[] {
+  if (filter === null) return [];
+  return filter.node === 'and' ? filter.terms : [filter];
+}
+
+/** Returns the range that one condition stands for; null when it is no range of a date. */
+function rangeOf(term: Filter): (DateRange & { readonly field: OrderableField }) | null {
+  if (term.node !== 'comparison' || term.operator === 'ne') return null;
+  const field =
+    findOrderableField('Products', term.field) ?? findOrderableField('DeletedProducts', term.field);
+  const us = literalDate(term.literal);
+  if (field === undefined || us === null) return null;
+  const ranges = {
+    eq: { fromUs: us, toUs: us + 1 },
+    ge: { ...allTime, fromUs: us },
+    gt: { ...allTime, fromUs: us + 1 },
+    lt: { ...allTime, toUs: us },
+    le: { ...allTime, toUs: us + 1 },
+  };
+  return { field, ...ranges[term.operator] };
+}
+
+/** An answer that is written as it stands; `cutAfter` ends the connection after that many bytes of it. */
+export interface PlayedAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly text: string;
+  readonly cutAfter: number | null;
+}
+
+/** Chooses the fault of a list: first what is set for the next ones, which counts down, else by the shares. */
+export function chooseQueryFault(knobs: ServiceKnobs, random: Random): QueryFault | null {
+  const { nextQueries, queryFaults: shares } = knobs.current();
+  const ordered = queryFaults.find((fault) => nextQueries[fault] > 0);
+  if (ordered !== undefined) {
+    knobs.change({ nextQueries: { [ordered]: nextQueries[ordered] - 1 } });
+    return ordered;
+  }
+  // Each is drawn, whether the ones before it are played or not: no share shifts another.
+  const drawn = queryFaults.filter((fault) => random.chance(shares[fault]));
+  return drawn[0] ?? null;
+}
+
+/** Returns the answer with a fault; most faults leave one alone that is no list. */
+export function playQueryFault(
+  fault: QueryFault,
+  answer: CatalogueAnswer,
+  settings: ServiceSettings,
+  requestId: string,
+): CatalogueAnswer | PlayedAnswer {
+  const { queryRetryAfterSeconds: seconds } = settings;
+  if (fault === 'rateLimited') {
+    const refusal = formedError(429, 'Too many requests.', settings, requestId);
+    return seconds === null ? refusal : { ...refusal, headers: { 'Retry-After': String(seconds) } };
+  }
+  if (fault === 'serverError')
+    return formedError(500, 'Internal server error.', settings, requestId);
+  if (fault === 'htmlPage') {
+    return page('<!doctype html><title>Please wait</title><p>Please wait.</p>', 'text/html');
+  }
+  if (answer.status !== 200) return answer;
+  const body = answer.body ?? {};
+  const text = JSON.stringify(body);
+  const half = Math.floor(text.length / 2);
+  if (fault === 'connectionCut') return { ...page(text), cutAfter: half };
+  if (fault === 'brokenJson') return page(text.slice(0, half));
+  const records = 'value' in body && Array.isArray(body.value) ? body.value : [];
+  const value = fault === 'valueMissing' ? undefined : records.toReversed();
+  return page(JSON.stringify({ ...body, value }));
+}
+
+function page(text: string, contentType = 'application/json'): PlayedAnswer {
+  return { status: 200, contentType, text, cutAfter: null };
 }

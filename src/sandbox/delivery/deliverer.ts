@@ -1,0 +1,185 @@
+/** Makes one attempt to deliver a notification to the user's endpoint, as the catalogue does. */
+import { X509Certificate } from 'node:crypto';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import {
+  checkServerIdentity,
+  createSecureContext,
+  getCACertificates,
+  type PeerCertificate,
+} from 'node:tls';
+import type { EndpointAddress } from '../account.ts';
+import { SandboxConfigurationError } from '../configuration-error.ts';
+import { lookupLoopback } from '../local-server.ts';
+
+export interface DelivererOptions {
+  /** Allows an endpoint on another machine. */
+  readonly allowRemote?: boolean;
+  /** Authorities trusted in addition to Node's and the system's, PEM. */
+  readonly trustedCaPems?: readonly string[];
+  /** Time for a complete answer, ms; 30 s by default. */
+  readonly timeoutMs?: number;
+  /** A clock for durations, ms. */
+  readonly now: () => number;
+}
+
+/** The result of one attempt: `status` when a complete answer came, `error` when none did. */
+export interface Attempt {
+  readonly durationMs: number;
+  readonly status: number | null;
+  /** Code and message; holds neither body nor credentials. */
+  readonly error: string | null;
+}
+
+/** Maximum number of connections for one subscription at the same time. */
+export const socketsMax = 8;
+
+const answerBytesMax = 64 * 1024;
+
+export type Deliverer = ReturnType<typeof createDeliverer>;
+
+/** Creates a sender. Throws SandboxConfigurationError for an authority that is not a certificate. */
+export function createDeliverer(options: DelivererOptions) {
+  const { timeoutMs = 30_000, now } = options;
+  const agents = createAgents(options);
+
+  const send = (
+    address: EndpointAddress,
+    body: Buffer,
+    signal: AbortSignal | undefined,
+    encoding: string | null,
+  ) =>
+    new Promise<number>((resolve, reject) => {
+      const url = new URL(address.endpoint);
+      const isPlain = url.protocol === 'http:';
+      const headers = headersOf(address, body, encoding);
+      const agent = isPlain ? agents.plain : agents.secure;
+      const request = (isPlain ? http : https).request(url, { method: 'POST', agent, headers });
+      const abort = () => request.destroy(new Error('given up: the sandbox was closed'));
+      const timer = setTimeout(() => {
+        request.destroy(new Error(`no complete answer within ${timeoutMs} ms`));
+      }, timeoutMs);
+      signal?.addEventListener('abort', abort);
+      request.on('response', (response) => readStatus(response).then(resolve, reject));
+      request.on('error', reject);
+      request.on('close', () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+      });
+      request.end(body);
+    });
+
+  return {
+    /**
+     * Sends one body once. Never rejects: every failure is an attempt with an `error`. Redirects are not
+     * followed. `encoding` is the Content-Encoding; none by default.
+     */
+    deliver: async (
+      address: EndpointAddress,
+      body: Buffer,
+      signal?: AbortSignal,
+      encoding: string | null = null,
+    ): Promise<Attempt> => {
+      const startedMs = now();
+      const outcome =
+        signal?.aborted === true
+          ? { status: null, error: 'not sent: the sandbox was closed' }
+          : await send(address, body, signal, encoding).then(
+              (status) => ({ status, error: null }),
+              (error: unknown) => ({ status: null, error: describe(error) }),
+            );
+      return { durationMs: Math.max(0, now() - startedMs), ...outcome };
+    },
+    /** Closes the connections that are kept open. */
+    close: () => {
+      agents.plain.destroy();
+      agents.secure.destroy();
+    },
+  };
+}
+
+/** Returns true for an answer that counts as delivered: every 2xx. Which ones the real service accepts is not known. */
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status <= 299;
+}
+
+/** Trusts Node's and the system's authorities and those in `trustedCaPems`, and never a self-signed certificate. */
+function createAgents({ allowRemote, trustedCaPems = [] }: DelivererOptions) {
+  trustedCaPems.forEach(assertCertificate);
+  const pool = {
+    keepAlive: true,
+    maxFreeSockets: socketsMax,
+    ...(allowRemote ? {} : { lookup: lookupLoopback }),
+  };
+  const authorities = ['default', 'system'] as const;
+  const ca = new Set([...authorities.flatMap((type) => getCACertificates(type)), ...trustedCaPems]);
+  return {
+    plain: new http.Agent(pool),
+    secure: new https.Agent({
+      ...pool,
+      // Made once: reading some hundred authorities for every connection would cost more than the handshake.
+      secureContext: createSecureContext({ ca: [...ca] }),
+      checkServerIdentity: (host, certificate) =>
+        checkServerIdentity(host, certificate) ?? refuseSelfSigned(certificate),
+      // Stated, because an environment variable could otherwise switch the checks off.
+      rejectUnauthorized: true,
+    }),
+  };
+}
+
+function refuseSelfSigned({ raw }: PeerCertificate): Error | undefined {
+  const leaf = new X509Certificate(raw);
+  // Trusting such a certificate does not help: the catalogue would refuse it all the same.
+  if (leaf.subject !== leaf.issuer || !leaf.verify(leaf.publicKey)) return undefined;
+  const error = new Error(
+    'the certificate is self-signed; the catalogue refuses such certificates',
+  );
+  return Object.assign(error, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+}
+
+function assertCertificate(pem: string, index: number): void {
+  try {
+    new X509Certificate(pem);
+  } catch (cause) {
+    throw new SandboxConfigurationError(
+      `The trusted authority number ${index + 1} is not a certificate in PEM form. Give the text of the authority's root certificate, from BEGIN CERTIFICATE to END CERTIFICATE.`,
+      { cause },
+    );
+  }
+}
+
+/** Basic credentials go as UTF-8; the name has no colon, the password may. */
+function headersOf({ username, password }: EndpointAddress, body: Buffer, encoding: string | null) {
+  const pair = Buffer.from(`${username ?? ''}:${password ?? ''}`, 'utf8').toString('base64');
+  const hasCredentials = username !== null || password !== null;
+  return {
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+    ...(encoding === null ? {} : { 'Content-Encoding': encoding }),
+    ...(hasCredentials ? { Authorization: `Basic ${pair}` } : {}),
+  };
+}
+
+/** Reads an answer to its end, but at most 64 KiB, and returns its status. */
+function readStatus(response: http.IncomingMessage): Promise<number> {
+  const status = response.statusCode ?? 0;
+  return new Promise((resolve, reject) => {
+    let readBytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      readBytes += chunk.length;
+      if (readBytes <= answerBytesMax) return;
+      resolve(status);
+      response.destroy();
+    });
+    response.on('end', () => resolve(status));
+    response.on('error', reject);
+  });
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error ? `${String(error.code)}: ` : '';
+  // A host with several addresses fails with one error for each, and an empty message of its own.
+  const parts = error instanceof AggregateError ? error.errors.map(describe) : [];
+  return `${code}${error.message || parts.join('; ')}`;
+}

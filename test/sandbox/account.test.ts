@@ -1,0 +1,392 @@
+/** The account's subscriptions over real HTTP: fields, edits, transitions, limits, and those of other clients. */
+import { describe, expect, it } from 'vitest';
+import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
+import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
+import {
+  dayMs,
+  endpoint,
+  iso,
+  pushRequest,
+  startMs,
+  startWorld,
+  unknownId,
+  uuid,
+  type World,
+} from './world.ts';
+
+const createdId = async ({ create }: World, changes = {}) =>
+  (await create(changes)).json.Id as string;
+const statusOf = async ({ list }: World, id: string): Promise<string | undefined> =>
+  (await list()).find(({ Id }: { Id: string }) => Id === id)?.Status;
+
+describe('a created subscription', () => {
+  it('is answered with all its fields and without its credentials', async () => {
+    const { create } = await startWorld();
+    const SubscriptionEvent = ['created', 'modified'];
+    const { status, headers, text, json } = await create({ SubscriptionEvent });
+    expect([status, headers.get('content-type')]).toEqual([201, 'application/json']);
+    expect(json).toEqual({
+      Id: expect.stringMatching(uuid),
+      SubscriptionType: 'push',
+      FilterParam: pushRequest.FilterParam,
+      StageOrder: false,
+      Priority: 1,
+      Status: 'running',
+      NotificationEndpoint: endpoint,
+      SubscriptionEvent,
+      SubmissionDate: iso(startMs),
+      '@odata.context': '$metadata#OData.CSC.Subscription',
+    });
+    expect(text).not.toContain('hunter2');
+  });
+
+  it('has the documented defaults when only what is required is sent', async () => {
+    const { call } = await startWorld();
+    const body = { SubscriptionType: 'push', NotificationEndpoint: endpoint };
+    const defaults = { Status: 'running', SubscriptionEvent: ['created'], FilterParam: '' };
+    const { json } = await call('POST', '/Subscriptions', body);
+    expect(json).toMatchObject({ ...defaults, StageOrder: false, Priority: 1 });
+  });
+
+  it.each([
+    ['created, modified', ['created', 'modified']],
+    ['deleted', ['deleted']],
+    [['modified', 'modified'], ['modified']],
+    [null, ['created']],
+  ])('takes the events %j', async (SubscriptionEvent, expected) => {
+    const { create } = await startWorld();
+    const { json } = await create({ SubscriptionEvent, FilterParam: null });
+    expect(json.SubscriptionEvent).toEqual(expected);
+  });
+
+  it('ignores fields that the service assigns, and unknown ones', async () => {
+    const { create } = await startWorld();
+    const changes = { Id: unknownId, SubmissionDate: 'x', Colour: 'red', Priority: 7 };
+    const { status, json } = await create(changes);
+    expect([status, json.Priority]).toEqual([201, 1]);
+    expect(json.Id).not.toBe(unknownId);
+    expect(json).not.toHaveProperty('Colour');
+  });
+
+  it.each([
+    ['running', 'running'],
+    [undefined, 'running'],
+    ['paused', 'paused'],
+  ])('with the status %s is %s', async (Status, expected) => {
+    const world = await startWorld();
+    const { status, json } = await world.create({ Status });
+    expect([status, json.Status]).toEqual([201, expected]);
+    expect(await statusOf(world, json.Id)).toBe(expected);
+  });
+});
+
+describe('the list', () => {
+  it('is empty at first, then has all of them, oldest first, without credentials', async () => {
+    const { create, list, call } = await startWorld();
+    expect(await list()).toEqual([]);
+    const { json: first } = await create();
+    const { status, json: pull } = await create({ SubscriptionType: 'pull' });
+    expect([status, pull.SubscriptionType, pull.Status]).toEqual([201, 'pull', 'running']);
+    expect(pull).not.toHaveProperty('NotificationEndpoint');
+    expect(await list()).toEqual([first, pull]);
+    const { text } = await call('GET', '/Subscriptions/Info');
+    expect(text).not.toMatch(/hunter2|NotificationEp|Username|Password/);
+  });
+});
+
+describe('an id', () => {
+  it('counts in any case', async () => {
+    const { create, call } = await startWorld();
+    const { json } = await create();
+    for (const id of [json.Id, json.Id.toUpperCase()]) {
+      expect(await call('GET', `/Subscriptions(${id})`)).toMatchObject({ status: 200, json });
+    }
+  });
+
+  it.each(['GET', 'PATCH', 'DELETE'])('that nobody has is a 404 for %s', async (method) => {
+    const { call } = await startWorld();
+    const body = method === 'PATCH' ? { Status: 'paused' } : undefined;
+    const { status, headers, json } = await call(method, `/Subscriptions(${unknownId})`, body);
+    const message = `Subscription with id ${unknownId} not found.`;
+    const detail = { message, request_id: headers.get('request-id') };
+    expect([status, json]).toEqual([404, { detail }]);
+  });
+
+  it('in quotes, none, or another text is no path', async () => {
+    const { call } = await startWorld();
+    for (const id of [`'${unknownId}'`, `%27${unknownId}%27`, '', '(x)', 'a/b']) {
+      const { status, json } = await call('GET', `/Subscriptions(${id})`);
+      expect([status, json]).toEqual([404, { detail: 'Invalid odata path' }]);
+    }
+  });
+});
+
+describe('an edit', () => {
+  it('changes endpoint and credentials, which stay unseen; of nothing, it changes nothing', async () => {
+    const { create, edit, sandbox } = await startWorld();
+    const { json } = await create();
+    expect(await edit(json.Id, {})).toMatchObject({ status: 200, json });
+    const NotificationEndpoint = 'https://127.0.0.1:2/notifications/other';
+    const credentials = { NotificationEpUsername: 'other', NotificationEpPassword: 'hunter3' };
+    const edited = await edit(json.Id, { NotificationEndpoint, ...credentials });
+    expect([edited.status, edited.json]).toEqual([200, { ...json, NotificationEndpoint }]);
+    expect(edited.text).not.toContain('hunter3');
+    expect(JSON.stringify(sandbox.subscriptions())).not.toMatch(/hunter/);
+  });
+
+  it.each([
+    'FilterParam',
+    'SubscriptionEvent',
+    'SubscriptionType',
+    'Priority',
+    'StageOrder',
+    'Id',
+    'Colour',
+  ])('of %s is refused, and the rest of it with it', async (field) => {
+    const { create, edit, list } = await startWorld();
+    const { json } = await create();
+    const refused = await edit(json.Id, { Status: 'paused', [field]: 'x' });
+    expect(refused.status).toBe(400);
+    expect(refused.json.detail.message).toContain(field);
+    expect(await list()).toEqual([json]);
+  });
+
+  it('of the endpoint of a pull subscription is refused', async () => {
+    const { create, edit } = await startWorld();
+    const { json } = await create({ SubscriptionType: 'pull' });
+    expect((await edit(json.Id, { NotificationEndpoint: endpoint })).status).toBe(400);
+    expect((await edit(json.Id, { Status: 'paused' })).json.Status).toBe('paused');
+  });
+
+  it('pauses and resumes', async () => {
+    const world = await startWorld();
+    const id = await createdId(world);
+    for (const Status of ['paused', 'running']) {
+      const { status, json } = await world.edit(id, { Status });
+      expect([status, json.Status, await statusOf(world, id)]).toEqual([200, Status, Status]);
+    }
+  });
+
+  it.each([
+    ['running', 'PATCH'],
+    ['paused', 'PATCH'],
+    ['running', 'DELETE'],
+    ['paused', 'DELETE'],
+  ])('cancels what is %s by %s, permanently', async (Status, method) => {
+    const world = await startWorld();
+    const id = await createdId(world, { Status });
+    const cancel = () => world.call(method, `/Subscriptions(${id})`, { Status: 'cancelled' });
+    const { status, text } = await cancel();
+    expect([status, text, await world.list()]).toEqual([204, '', []]);
+    expect((await cancel()).status).toBe(404);
+    expect((await world.edit(id, { Status: 'running' })).status).toBe(404);
+  });
+});
+
+describe('after 60 days of inactivity', () => {
+  it('a running subscription is paused, not a millisecond earlier; resumed, it has 60 days again', async () => {
+    const world = await startWorld();
+    const id = await createdId(world);
+    const runsFor60Days = async () => {
+      world.sandbox.clock.advance(60 * dayMs - 1);
+      expect(await statusOf(world, id)).toBe('running');
+      world.sandbox.clock.advance(1);
+      expect(await statusOf(world, id)).toBe('paused');
+    };
+    await runsFor60Days();
+    world.sandbox.clock.advance(40 * dayMs);
+    expect((await world.edit(id, { Status: 'running' })).json.Status).toBe('running');
+    await runsFor60Days();
+  });
+
+  it('the pause is dated to the end of the 60 days, however late it is noticed', async () => {
+    const { sandbox, create } = await startWorld();
+    await create();
+    sandbox.clock.advance(200 * dayMs);
+    const statusDate = iso(startMs + 60 * dayMs);
+    expect(sandbox.subscriptions()).toMatchObject([{ status: 'paused', statusDate }]);
+  });
+
+  it.each([
+    ['an order to run is activity, even for one that runs', { Status: 'running' }, 'running'],
+    ['another edit is no activity', { NotificationEpPassword: 'another' }, 'paused'],
+  ])('%s', async (_, body, expected) => {
+    const world = await startWorld();
+    const id = await createdId(world);
+    world.sandbox.clock.advance(59 * dayMs);
+    await world.edit(id, body);
+    world.sandbox.clock.advance(59 * dayMs);
+    expect(await statusOf(world, id)).toBe(expected);
+  });
+
+  it('makes room for another one that runs', async () => {
+    const { create, sandbox } = await startWorld();
+    await create();
+    await create();
+    expect((await create()).status).toBe(400);
+    sandbox.clock.advance(60 * dayMs);
+    expect((await create()).status).toBe(201);
+  });
+});
+
+describe('after 365 days without a notification', () => {
+  it.each(['running', 'paused'])('a %s subscription is gone', async (Status) => {
+    const world = await startWorld();
+    const id = await createdId(world, { Status });
+    world.sandbox.clock.advance(365 * dayMs - 1);
+    expect(await statusOf(world, id)).toBe('paused');
+    world.sandbox.clock.advance(1);
+    expect([await world.list(), world.sandbox.subscriptions()]).toEqual([[], []]);
+    expect((await world.edit(id, { Status: 'running' })).status).toBe(404);
+  });
+
+  it('being resumed in between does not save it', async () => {
+    const world = await startWorld();
+    const id = await createdId(world);
+    world.sandbox.clock.advance(364 * dayMs);
+    expect((await world.edit(id, { Status: 'running' })).status).toBe(200);
+    world.sandbox.clock.advance(dayMs);
+    expect(await world.list()).toEqual([]);
+  });
+
+  it('a notification saves it, and puts the pause off', async () => {
+    const { sandbox } = await startWorld();
+    const add = (submittedDays: number, notifiedDays: number) =>
+      sandbox.addSubscription({
+        type: 'pull',
+        submissionDate: iso(startMs - submittedDays * dayMs),
+        lastNotificationDate: iso(startMs - notifiedDays * dayMs),
+      });
+    const notified = add(100, 10);
+    const saved = add(400, 1);
+    const find = (id: string) => sandbox.subscriptions().find((one) => one.id === id);
+    sandbox.clock.advance(50 * dayMs - 1);
+    expect(find(notified.id)?.status).toBe('running');
+    sandbox.clock.advance(1);
+    expect(find(notified.id)?.status).toBe('paused');
+    sandbox.clock.advance(314 * dayMs - 1);
+    expect(find(saved.id)).toBeDefined();
+    sandbox.clock.advance(1);
+    expect(find(saved.id)).toBeUndefined();
+  });
+
+  it('happens in one go with the pause, by one order on the control port', async () => {
+    const { control, create, list } = await startWorld();
+    await create();
+    expect((await control('POST', '/clock', { advanceMs: 366 * dayMs })).status).toBe(200);
+    expect(await list()).toEqual([]);
+  });
+});
+
+describe('the limits', () => {
+  it('let two subscriptions run, and refuse the third and its resumption, which changes nothing', async () => {
+    const world = await startWorld();
+    const { create, call, sandbox } = world;
+    const id = await createdId(world);
+    await create({ SubscriptionType: 'pull', NotificationEndpoint: undefined });
+    const third = await create();
+    const paused = await createdId(world, { Status: 'paused' });
+    const NotificationEndpoint = 'https://localhost:2/';
+    const resumed = await world.edit(paused, { Status: 'running', NotificationEndpoint });
+    for (const { status, json } of [third, resumed]) {
+      expect([status, json.detail.message]).toEqual([
+        400,
+        expect.stringMatching(/running .*\(2\)/),
+      ]);
+    }
+    const { json: unchanged } = await call('GET', `/Subscriptions(${paused})`);
+    expect([unchanged.Status, unchanged.NotificationEndpoint]).toEqual(['paused', endpoint]);
+    // One that runs may be ordered to run again.
+    expect((await world.edit(id, { Status: 'running' })).status).toBe(200);
+    sandbox.service.change({ runningMax: 1 });
+    expect((await world.edit(id, { Status: 'running' })).status).toBe(200);
+  });
+
+  it('let ten be there, pull and paused ones included', async () => {
+    const { create, list, call } = await startWorld();
+    await create();
+    await create({ SubscriptionType: 'pull' });
+    for (let number = 3; number <= 10; number += 1) {
+      expect((await create({ Status: 'paused' })).status).toBe(201);
+    }
+    const { status, json } = await create({ Status: 'paused' });
+    expect([status, json.detail.message]).toEqual([400, expect.stringContaining('(10)')]);
+    const [first] = await list();
+    await call('DELETE', `/Subscriptions(${first.Id})`);
+    expect((await create()).status).toBe(201);
+  });
+});
+
+describe('another client', () => {
+  const password = 'hunter2';
+
+  it('may have a push or a pull subscription, seen in the list as any other', async () => {
+    const { sandbox, control, list } = await startWorld();
+    const id = '7ca682c3-7b21-4e9b-952e-874798101340';
+    const credentials = { username: 'a', password };
+    const added = sandbox.addSubscription({
+      id,
+      endpoint,
+      ...credentials,
+      filter: 'Online eq true',
+    });
+    const submissionDate = '2026-01-01T00:00:00.000Z';
+    const pull = { type: 'pull', status: 'paused', events: ['deleted'], submissionDate };
+    const { status, json, text } = await control('POST', '/subscriptions', pull);
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ type: 'pull', endpoint: null, statusDate: submissionDate });
+    expect(await list()).toMatchObject([
+      { Id: id, SubscriptionType: 'push', Status: 'running', NotificationEndpoint: endpoint },
+      { Id: json.id, SubscriptionType: 'pull', Status: 'paused', SubscriptionEvent: ['deleted'] },
+    ]);
+    expect(added.submissionDate).toBe(iso(startMs));
+    expect(sandbox.subscriptions()).toEqual([added, json]);
+    const shown = await control('GET', '/subscriptions');
+    expect(shown.json).toEqual({ subscriptions: [added, json] });
+    expect(`${shown.text}${text}`).not.toContain(password);
+    const again = () => sandbox.addSubscription({ type: 'pull', id: id.toUpperCase() });
+    expect(again).toThrow(/already/);
+    expect(sandbox.subscriptions()).toHaveLength(2);
+  });
+
+  it('counts for the limits', async () => {
+    const { sandbox, create, control } = await startWorld();
+    sandbox.addSubscription({ type: 'pull' });
+    sandbox.addSubscription({ type: 'pull' });
+    expect((await create()).status).toBe(400);
+    expect(() => sandbox.addSubscription({ type: 'pull' })).toThrow(SubscriptionRefusal);
+    const refused = await control('POST', '/subscriptions', { type: 'pull' });
+    expect(refused.status).toBe(409);
+    expect(refused.json.detail).toContain('running subscriptions (2)');
+    sandbox.service.change({ runningMax: 3 });
+    expect((await control('POST', '/subscriptions', { type: 'pull' })).status).toBe(201);
+  });
+
+  it.each([
+    [{ endpoint: 'https://endpoint.example/' }, /not on this machine/],
+    [{ type: 'pull', filter: 'foo eq 1' }, /Invalid field: foo/],
+  ])('is refused %j', async (subscription, message) => {
+    const { control, sandbox } = await startWorld();
+    const { status, json } = await control('POST', '/subscriptions', subscription);
+    expect([status, json.detail]).toEqual([400, expect.stringMatching(message)]);
+    expect(sandbox.subscriptions()).toEqual([]);
+  });
+
+  it.each([
+    [{ type: 'push' }, 'endpoint'],
+    [{ type: 'pull', endpoint }, 'endpoint'],
+    [{ type: 'pull', status: 'cancelled' }, 'status'],
+    [{ type: 'pull', events: [] }, 'events'],
+    [{ type: 'pull', submissionDate: 'yesterday' }, 'submissionDate'],
+    [{ type: 'pull', colour: 'red' }, 'colour'],
+  ])('cannot describe one by %j', async (subscription, field) => {
+    const { control, sandbox } = await startWorld();
+    const { status, json } = await control('POST', '/subscriptions', subscription);
+    expect(status).toBe(400);
+    expect(json.errors).toEqual([{ field, message: expect.any(String) }]);
+    // The cast lets a test make the mistakes that the types forbid.
+    const add = () => sandbox.addSubscription(subscription as object);
+    expect(add).toThrow(SandboxConfigurationError);
+    expect(add).toThrow(field);
+  });
+});

@@ -1,0 +1,452 @@
+/** What is published, in which order and when; simulated time; and the events of the catalogue. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
+import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import type { Dispatcher } from '../../src/sandbox/delivery/dispatcher.ts';
+import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
+import {
+  type BuiltNotification,
+  createNotificationBuilder,
+} from '../../src/sandbox/delivery/notification.ts';
+import type { Recipient } from '../../src/sandbox/delivery/recipients.ts';
+import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
+import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
+import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
+import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { dayMs, jsonOf, send, startDeliveryWorld, startMs, startWorld, turn } from './world.ts';
+
+/** A publisher on a clock that only moves when the test moves it, at one product a second. */
+function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
+  const published: BuiltNotification[] = [];
+  const dispatcher: Dispatcher = {
+    dispatch: (notification) => published.push(notification),
+    room: async () => {},
+    drained: async () => {},
+    quiet: async () => {},
+  };
+  const clock = createSandboxClock({ now: () => startMs });
+  const recipient: Recipient = {
+    builder: createNotificationBuilder({ subscriptionId: 's', random: createRandom(seed) }),
+    contentRandom: createRandom(1),
+    random: null,
+    address: () => ({ endpoint: 'https://localhost/', username: null, password: null }),
+    delivered: () => {},
+  };
+  const publisher = createPublisher({
+    source: createProductGenerator({ seed }),
+    recipientsOf: () => [recipient],
+    holdings: createHoldings(),
+    dispatcher,
+    clock,
+    random: createRandom(seed),
+    faults: createFaultSettings(noFaults),
+    ratePerSecond: 1,
+    modifiedShare: 0,
+    deletedShare: 0,
+    ...options,
+  });
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  return { publisher, published, clock, signal: stopping.signal, stopping };
+}
+
+/** Publishes these records, as a file would have them. */
+function sourceOf(records: readonly CatalogueProduct[]): PublisherOptions['source'] {
+  const remaining = records.values();
+  return { ...createProductGenerator({ seed: 1 }), next: () => remaining.next().value };
+}
+
+type Publishing = ReturnType<typeof createPublishing>;
+
+/** Moves the clock a second at a time until the run has ended. */
+async function runToEnd({ publisher, clock, signal }: Publishing): Promise<void> {
+  let ended = false;
+  const run = publisher.run(signal).finally(() => {
+    ended = true;
+  });
+  while (!ended) {
+    clock.advance(1_000);
+    await turn();
+  }
+  await run;
+}
+
+const eventsOf = (world: Publishing) => world.published.map(({ event }) => event);
+
+describe('the publisher', () => {
+  it('publishes the count it was told and ends', async () => {
+    const world = createPublishing({ count: 5 });
+    await runToEnd(world);
+    expect(eventsOf(world)).toEqual(Array(5).fill('created'));
+    expect(new Set(world.published.map(({ productId }) => productId)).size).toBe(5);
+  });
+
+  it('publishes one product for each interval of its rate', async () => {
+    const world = createPublishing();
+    const run = world.publisher.run(world.signal);
+    await expect.poll(() => world.published).toHaveLength(1);
+    world.clock.advance(999);
+    await turn();
+    expect(world.published).toHaveLength(1);
+    world.clock.advance(1);
+    await expect.poll(() => world.published).toHaveLength(2);
+    world.stopping.abort();
+    await run;
+  });
+
+  it('does not flood the endpoint after a jump of the clock', async () => {
+    const world = createPublishing();
+    const run = world.publisher.run(world.signal);
+    await expect.poll(() => world.published).toHaveLength(1);
+    world.clock.advance(86_400_000);
+    await expect.poll(() => world.published).toHaveLength(2);
+    await turn();
+    expect(world.published).toHaveLength(2);
+    world.stopping.abort();
+    await run;
+  });
+
+  it('publishes the same bytes for the same seed, follow-ups included', async () => {
+    const bytesOf = async (seed: number) => {
+      const world = createPublishing({ count: 30, modifiedShare: 0.5, deletedShare: 0.3 }, seed);
+      await runToEnd(world);
+      return world.published.map(({ body }) => body.toString());
+    };
+    const bodies = await bytesOf(4);
+    expect(await bytesOf(4)).toEqual(bodies);
+    expect(await bytesOf(5)).not.toEqual(bodies);
+  });
+
+  it('dates a product 46 to 48 s before its notification', async () => {
+    const world = createPublishing({ count: 20 });
+    await runToEnd(world);
+    for (const notification of world.published) {
+      const { NotificationDate, value } = jsonOf(notification);
+      const delayMs = Date.parse(NotificationDate) - Date.parse(value.PublicationDate);
+      expect(delayMs).toBeGreaterThanOrEqual(45_999);
+      expect(delayMs).toBeLessThanOrEqual(48_000);
+    }
+  });
+
+  it('modifies and deletes every product after its creation when the shares are 1', async () => {
+    const world = createPublishing({ count: 30, modifiedShare: 1, deletedShare: 1 });
+    await runToEnd(world);
+    const coursesOf = Map.groupBy(world.published, ({ productId }) => productId);
+    expect(coursesOf.size).toBe(30);
+    for (const course of coursesOf.values()) {
+      expect(course.map(({ event }) => event)).toEqual(['created', 'modified', 'deleted']);
+      const [created, modified, deleted] = course.map((notification) => jsonOf(notification).value);
+      expect(modified.ModificationDate > created.PublicationDate).toBe(true);
+      expect(deleted.DeletionDate > modified.ModificationDate).toBe(true);
+      expect(deleted).not.toHaveProperty('PublicationDate');
+    }
+  });
+
+  it('modifies about the share it was told', async () => {
+    const world = createPublishing({ count: 400, modifiedShare: 0.25 });
+    await runToEnd(world);
+    const modified = eventsOf(world).filter((event) => event === 'modified').length;
+    expect(modified).toBeGreaterThan(60);
+    expect(modified).toBeLessThan(140);
+  });
+
+  it('publishes given records untouched, then stops', async () => {
+    const records = [
+      { Id: 'a', Name: 'A.SAFE', PublicationDate: '2019-01-01T00:00:00.123Z', Odd: [1] },
+      { Id: 'b', Name: 'B.SAFE' },
+    ];
+    const source = sourceOf(records);
+    const world = createPublishing({ source });
+    await runToEnd(world);
+    const values = world.published.map((notification) => jsonOf(notification).value);
+    expect(values).toMatchObject(records);
+    expect(jsonOf(world.published[0] as BuiltNotification).NotificationDate).toMatch(
+      /^2026-05-01T12:/,
+    );
+    expect(world.published).toHaveLength(2);
+  });
+
+  it('publishes nothing by rate while paused, and goes on afterwards', async () => {
+    const world = createPublishing();
+    world.publisher.pause();
+    const run = world.publisher.run(world.signal);
+    world.clock.advance(5_000);
+    await turn();
+    expect(world.published).toHaveLength(0);
+    expect(world.publisher.paused()).toBe(true);
+    world.publisher.resume();
+    await expect.poll(() => world.published).toHaveLength(1);
+    world.stopping.abort();
+    await run;
+  });
+
+  it('ends when it is stopped while paused', async () => {
+    const world = createPublishing();
+    world.publisher.pause();
+    const run = world.publisher.run(world.signal);
+    world.stopping.abort();
+    await run;
+    expect(world.published).toHaveLength(0);
+  });
+});
+
+describe('publishing at once', () => {
+  it('publishes as many as asked, beyond the count and while paused', async () => {
+    const world = createPublishing({ count: 0 });
+    world.publisher.pause();
+    expect(await world.publisher.publishNow(250, 'created')).toBe(250);
+    expect(eventsOf(world)).toEqual(Array(250).fill('created'));
+  });
+
+  it('modifies products in turn, more than once if need be', async () => {
+    const world = createPublishing();
+    await world.publisher.publishNow(3, 'created');
+    expect(await world.publisher.publishNow(7, 'modified')).toBe(7);
+    const [first, second, third, ...modified] = world.published.map(({ productId }) => productId);
+    const round = [first, second, third];
+    expect(modified).toEqual([...round, ...round, first]);
+  });
+
+  it('deletes each product once and says how many there were', async () => {
+    const world = createPublishing();
+    await world.publisher.publishNow(3, 'created');
+    expect(await world.publisher.publishNow(10, 'deleted')).toBe(3);
+    expect(await world.publisher.publishNow(1, 'modified')).toBe(0);
+  });
+
+  it('publishes nothing when the records have run out', async () => {
+    const source = sourceOf([]);
+    const world = createPublishing({ source });
+    expect(await world.publisher.publishNow(1, 'created')).toBe(0);
+  });
+});
+
+describe('simulated time', () => {
+  it('has a past that is in the lists and in the ledger, and that nobody was told of', async () => {
+    const past = { durationMs: 2 * dayMs, productsPerDay: 150 };
+    const shares = { modifiedShare: 0.5, deletedShare: 0.2 };
+    const { sandbox } = await startWorld({ past, ...shares });
+    const events = [...sandbox.events()];
+    const of = (wanted: string) => events.filter(({ event }) => event === wanted);
+    expect(of('created')).toHaveLength(300);
+    expect(of('modified').length).toBeGreaterThan(110);
+    const deleted = of('deleted').length;
+    expect(deleted).toBeGreaterThan(30);
+    expect(sandbox.holdings()).toEqual({
+      products: 300 - deleted,
+      deletedProducts: deleted,
+      events: events.length,
+    });
+    expect(sandbox.totals().published).toBe(0);
+    const times = events.map(({ at }) => Date.parse(at));
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+    expect(times[0]).toBeLessThan(startMs - 2 * dayMs + dayMs / 100);
+    expect(times.at(-1)).toBe(startMs);
+    expect(events.every(({ subscriptions }) => subscriptions.length === 0)).toBe(true);
+  });
+
+  it('keeps no more of a past than it is told, and refuses one that is too long', async () => {
+    const past = { durationMs: dayMs, productsPerDay: 120 };
+    const { sandbox } = await startWorld({ past, heldMax: 100 });
+    expect(sandbox.holdings().products).toBe(100);
+    const tooMany = startWorld({ past: { durationMs: 10 * dayMs, productsPerDay: 200_000 } });
+    await expect(tooMany).rejects.toThrow(/past: has more than 1000000/);
+  });
+
+  it('lets a month pass, each event at its own time', async () => {
+    const shares = { modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.05 };
+    const { sandbox } = await startWorld({ ...shares, lateShare: 0.1, lateMaxMs: 3_600_000 });
+    for (let day = 0; day < 30; day += 1) await sandbox.pass({ durationMs: dayMs, products: 40 });
+    expect(sandbox.clock.now()).toBeCloseTo(startMs + 30 * dayMs, -1);
+    const created = [...sandbox.events({ events: ['created'] })];
+    expect(created).toHaveLength(1_200);
+    const gaps = created.map(
+      ({ dateUs }, index) => (dateUs ?? 0) - (created[index - 1]?.dateUs ?? 0),
+    );
+    // Some 36 minutes apart, give or take the second or two until a notification.
+    for (const gapUs of gaps.slice(1)) expect(Math.abs(gapUs / 1e6 - 2_160)).toBeLessThan(3);
+  });
+
+  it('goes on to changes that are planned when no products are wanted', async () => {
+    const { sandbox } = await startWorld({ modifiedShare: 1 });
+    expect(await sandbox.pass({ durationMs: 1_000, products: 5 })).toBe(5);
+    expect(await sandbox.pass({ durationMs: 60_000, products: 0, steps: 30 })).toBe(0);
+    expect([...sandbox.events({ events: ['modified'] })]).toHaveLength(5);
+  });
+
+  it('sends each notification at its own time, with its retries and its duplicate', async () => {
+    const isDown = { until: 0 };
+    const { sandbox, subscribe, requests } = await startDeliveryWorld(
+      { retryDelaysMs: [1_000, 5_000, 25_000], faults: { duplicate: 1 } },
+      () => (requests.length <= isDown.until ? 503 : 200),
+    );
+    await subscribe('one');
+    isDown.until = 2;
+    expect(await sandbox.pass({ durationMs: 60_000, products: 1 })).toBe(1);
+    expect(requests).toHaveLength(1);
+    await sandbox.pass({ durationMs: 1_000, products: 0, steps: 1 });
+    expect(requests).toHaveLength(2);
+    await sandbox.pass({ durationMs: 5_000, products: 0, steps: 1 });
+    await sandbox.pass({ durationMs: 500, products: 0, steps: 1 });
+    expect(sandbox.entries()[0]).toMatchObject({ outcome: 'delivered', timesReceivedOk: 2 });
+    const started = sandbox.entries()[0]?.attempts.map(({ startedAtMs }) => startedAtMs - startMs);
+    expect(started).toEqual([60_000, 61_000, 66_000, 66_500]);
+  });
+});
+
+const only = (filter: string) => ({ FilterParam: filter, SubscriptionEvent: ['created'] });
+const radar = "Collection/Name eq 'SENTINEL-1'";
+
+describe('the truth about an event', () => {
+  it('is what became of it for each subscription that it was for, the paused ones too', async () => {
+    const { sandbox, subscribe, edit, publishAll } = await startDeliveryWorld();
+    const all = await subscribe('all');
+    const some = await subscribe('some', only(radar));
+    await publishAll(10);
+    await edit(some, { Status: 'paused' });
+    sandbox.faults.change({ lost: 1 });
+    await publishAll(30);
+    sandbox.faults.change({ lost: 0, answerLost: 1 });
+    await publishAll(1);
+    const events = [...sandbox.events()];
+    const matching = new Set(
+      [...sandbox.events({ filter: radar })].map(({ sequence }) => sequence),
+    );
+    expect(matching.size).toBeGreaterThan(2);
+    const delivered = { outcome: 'delivered', received: true, reason: null };
+    const lost = { outcome: 'lost', received: false, reason: expect.stringContaining('played') };
+    const unseen = { outcome: 'lost', received: true, reason: expect.stringContaining('played') };
+    const paused = { outcome: 'paused', received: false, reason: null };
+    for (const { sequence, subscriptions } of events) {
+      const [own, others] =
+        sequence <= 10 ? [delivered, delivered] : [sequence <= 40 ? lost : unseen, paused];
+      const expected = [
+        { subscriptionId: all, ...own },
+        ...(matching.has(sequence) ? [{ subscriptionId: some, ...others }] : []),
+      ];
+      expect(subscriptions).toEqual(expected);
+    }
+  });
+
+  it('counts as paused what comes after sixty days without a notification', async () => {
+    const { sandbox, subscribe, publishAll } = await startDeliveryWorld();
+    const id = await subscribe('one');
+    sandbox.clock.advance(61 * dayMs);
+    await publishAll(1);
+    expect([...sandbox.events()][0]?.subscriptions).toMatchObject([
+      { subscriptionId: id, outcome: 'paused' },
+    ]);
+  });
+
+  it('is the date of its list, and whether that shows it still', async () => {
+    const { sandbox } = await startWorld();
+    await sandbox.publishNow(2);
+    await sandbox.publishNow(3, 'modified');
+    await sandbox.publishNow(1, 'deleted');
+    const told = [...sandbox.events()].map(({ event, shown }) => [event, shown]);
+    // The second product is the one that was left alone longest, and so the one deleted.
+    expect(told).toEqual([
+      ['created', true],
+      ['created', false],
+      ['modified', false],
+      ['modified', false],
+      ['modified', true],
+      ['deleted', true],
+    ]);
+    const list = async (entity: string) =>
+      (await send(`${sandbox.catalogueUrl}/odata/v1/${entity}`)).json.value[0];
+    const shown = [...sandbox.events()].filter((event) => event.shown);
+    const [product, deleted] = [await list('Products'), await list('DeletedProducts')];
+    const dates = [product.PublicationDate, product.ModificationDate, deleted.DeletionDate];
+    expect(shown.map(({ dateUs }) => Math.floor((dateUs ?? 0) / 1_000))).toEqual(
+      dates.map((date) => Date.parse(date)),
+    );
+    expect(shown.map(({ productId }) => productId)).toEqual([product.Id, product.Id, deleted.Id]);
+  });
+
+  it('tells of late records when the lists show them, after their notification', async () => {
+    const { sandbox, subscribe, publishAll, requests } = await startDeliveryWorld({
+      lateShare: 1,
+      lateMaxMs: 600_000,
+    });
+    await subscribe('one');
+    await publishAll(20);
+    expect(requests).toHaveLength(20);
+    expect(sandbox.holdings().products).toBe(0);
+    const late = [...sandbox.events()];
+    expect(late.some(({ shown }) => shown)).toBe(false);
+    const from = late.map(({ shownFrom }) => Date.parse(shownFrom)).toSorted((a, b) => a - b);
+    expect(from[0]).toBeGreaterThan(startMs);
+    sandbox.clock.advance((from[9] ?? 0) - startMs);
+    const seen = from.filter((fromMs) => fromMs <= (from[9] ?? 0)).length;
+    expect(sandbox.holdings().products).toBe(seen);
+    sandbox.clock.advance(600_000);
+    expect([...sandbox.events()].every(({ shown }) => shown)).toBe(true);
+  });
+
+  it('has corrected checksums as a second modification', async () => {
+    const shares = { modifiedShare: 1, secondModifiedShare: 1 };
+    const { sandbox, subscribe, requests } = await startDeliveryWorld(shares);
+    await subscribe('one', { SubscriptionEvent: ['created', 'modified'] });
+    await sandbox.pass({ durationMs: 60_000, products: 3 });
+    await sandbox.pass({ durationMs: 60_000, products: 0, steps: 60 });
+    await expect.poll(() => sandbox.totals().delivered).toBe(9);
+    const bodies = requests.map(jsonOf);
+    const courses = Map.groupBy(bodies, ({ ProductId }) => ProductId);
+    for (const course of courses.values()) {
+      expect(course.map((one) => one.SubscriptionEvent)).toEqual([
+        'created',
+        'modified',
+        'modified',
+      ]);
+      const [, first, second] = course.map(({ value }) => value);
+      expect(second.Checksum).not.toEqual(first.Checksum);
+      expect(second.ModificationDate > first.ModificationDate).toBe(true);
+      expect(second.Attributes).toEqual(first.Attributes);
+    }
+  });
+});
+
+describe('the events', () => {
+  it('of one product have dates that rise, however soon they follow each other', async () => {
+    const { sandbox } = await startWorld();
+    await sandbox.publishNow(1);
+    await sandbox.publishNow(30, 'modified');
+    await sandbox.publishNow(1, 'deleted');
+    const dates = [...sandbox.events()].map(({ dateUs }) => dateUs ?? 0);
+    expect(dates).toHaveLength(32);
+    expect(dates).toEqual([...new Set(dates)].toSorted((one, other) => one - other));
+  });
+
+  it('are read from the control port as lines, a page at a time', async () => {
+    const { sandbox, control } = await startWorld();
+    await sandbox.publishNow(5);
+    await sandbox.publishNow(2, 'deleted');
+    const read = async (path: string) =>
+      (await control('GET', path)).text
+        .split('\n')
+        .flatMap((line) => (line ? JSON.parse(line) : []));
+    expect(await read('/events')).toEqual([...sandbox.events()]);
+    const page = await read('/events?after=2&limit=2');
+    expect(page.map(({ sequence }) => sequence)).toEqual([3, 4]);
+    expect(await read('/events?event=deleted')).toHaveLength(2);
+    const cause = encodeURIComponent("DeletionCause ne 'none'");
+    expect(await read(`/events?event=deleted&filter=${cause}`)).toHaveLength(2);
+    const wrong = await control('GET', '/events?filter=nonsense');
+    expect([wrong.status, wrong.json.detail]).toEqual([400, expect.stringMatching(/^Invalid f/)]);
+    expect(() => sandbox.events({ filter: 'nonsense' })).toThrow(SubscriptionRefusal);
+    const passed = await control('POST', '/pass', { products: 3, durationMs: 3_600_000 });
+    expect(passed.json).toMatchObject({ published: 3, offsetMs: 3_600_000 });
+  });
+
+  it('are forgotten beyond the bound, and keep their numbers', async () => {
+    const { sandbox } = await startWorld({ eventsMax: 10 });
+    await sandbox.publishNow(25);
+    const kept = [...sandbox.events()].map(({ sequence }) => sequence);
+    expect(kept.length).toBeGreaterThanOrEqual(10);
+    expect(kept.length).toBeLessThanOrEqual(11);
+    expect(kept.at(-1)).toBe(25);
+    expect([...sandbox.events({ after: 24 })]).toHaveLength(1);
+  });
+});

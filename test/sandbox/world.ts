@@ -1,0 +1,199 @@
+/** A sandbox whose time stands still, clients of its services, and an endpoint that records what it is sent. */
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, vi } from 'vitest';
+import {
+  createCertificateAuthority,
+  type KeyedCertificate,
+} from '../../src/sandbox/certificate-authority.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+export const startMs = Date.UTC(2026, 4, 1, 12);
+export const dayMs = 86_400_000;
+export const endpoint = 'https://localhost:1/notifications/default';
+export const uuid = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+export const unknownId = '991c4730-cf6f-432a-9f6c-47be0230ff45';
+export const iso = (ms: number) => new Date(ms).toISOString();
+export const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A creation as a client would send it. */
+export const pushRequest = {
+  SubscriptionType: 'push',
+  SubscriptionEvent: ['created'],
+  FilterParam: "Collection/Name eq 'SENTINEL-2'",
+  StageOrder: true,
+  Priority: 1,
+  Status: 'running',
+  NotificationEndpoint: endpoint,
+  NotificationEpUsername: 'catalogue',
+  NotificationEpPassword: 'hunter2-not-to-be-told',
+};
+export const loginFields = {
+  client_id: 'cdse-public',
+  grant_type: 'password',
+  username: 'sandbox',
+  password: 'sandbox',
+};
+
+/** A token is used for less than the ten minutes that it lives. */
+const tokenUseMs = 500_000;
+
+/** Documented answers; the assertions check what they really are. */
+// biome-ignore lint/suspicious/noExplicitAny: the answers of a service are what is under test.
+type Json = any;
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: Json;
+}
+
+/** Sends a request and reads the answer to its end; `json` is undefined for what is no JSON. */
+export async function send(url: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  const { status, headers } = response;
+  const isJson = /[/+]json/.test(headers.get('content-type') ?? '');
+  return { status, headers, text, json: isJson ? JSON.parse(text) : undefined };
+}
+
+const bodyOf = (body: unknown) =>
+  body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
+
+/** Writes records as a file of the sandbox. */
+export function recordsFileOf(records: readonly object[]): string {
+  const file = join(temporaryDirectory(), 'records.jsonl');
+  writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'));
+  return file;
+}
+
+export type World = Awaited<ReturnType<typeof startWorld>>;
+
+/** Nothing is published unless a test says so. The sandbox is closed when the test is over. */
+export async function startWorld(options: Partial<SandboxOptions> = {}) {
+  const sandbox = await startSandbox({ count: 0, now: () => startMs, ...options });
+  onTestFinished(sandbox.close);
+  const askToken = (fields: Record<string, string>) =>
+    send(sandbox.tokenUrl, { method: 'POST', body: new URLSearchParams(fields) });
+  const login = (fields: Record<string, string> = {}) => askToken({ ...loginFields, ...fields });
+  const root = `${sandbox.catalogueUrl}/odata/v1`;
+  let token = { text: '', untilMs: 0 };
+  /** Calls the catalogue with a token that lives. */
+  const call = async (method: string, path: string, body?: unknown) => {
+    if (sandbox.clock.now() >= token.untilMs) {
+      const { access_token: text } = (await login()).json;
+      token = { text, untilMs: sandbox.clock.now() + tokenUseMs };
+    }
+    const headers = { Authorization: `Bearer ${token.text}` };
+    return send(`${root}${path}`, { method, headers, ...bodyOf(body) });
+  };
+  const create = (changes: Record<string, unknown> = {}) =>
+    call('POST', '/Subscriptions', { ...pushRequest, ...changes });
+  const list = async () => (await call('GET', '/Subscriptions/Info')).json;
+  const edit = (id: string, body: unknown) => call('PATCH', `/Subscriptions(${id})`, body);
+  const control = (method: string, path: string, body?: unknown) =>
+    send(`${sandbox.controlUrl}${path}`, { method, ...bodyOf(body) });
+  const publish = (count: number, event = 'created') =>
+    control('POST', '/publish', { count, event });
+  return { sandbox, root, askToken, login, call, create, list, edit, control, publish };
+}
+
+/** A world whose subscriptions deliver to an endpoint of the test; failed attempts are repeated at once. */
+export async function startDeliveryWorld(
+  options: Partial<SandboxOptions> = {},
+  answer?: EndpointAnswer,
+) {
+  const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
+  const world = await startWorld({ trustedCaPems, retryDelaysMs: [0, 0, 0], ...options });
+  /** Each subscription has a path of its own. */
+  const subscribe = async (name: string, changes: Record<string, unknown> = {}) => {
+    const NotificationEndpoint = new URL(`/notifications/${name}`, url).href;
+    const own = { NotificationEndpoint, NotificationEpUsername: `user-${name}`, FilterParam: '' };
+    return (await world.create({ ...own, ...changes })).json.Id as string;
+  };
+  /** Publishes, and waits until everything is delivered or lost. */
+  const publishAll = async (count: number, event?: string) => {
+    expect((await world.publish(count, event)).json).toEqual({ published: count });
+    await vi.waitFor(() => expect(world.sandbox.totals().pending).toBe(0), 10_000);
+  };
+  const sentTo = (name: string) => requests.filter(({ path }) => path?.endsWith(`/${name}`));
+  return { ...world, requests, subscribe, publishAll, sentTo };
+}
+
+export interface ReceivedRequest {
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** The sender's port: the same one means the same connection. */
+  readonly remotePort: number | undefined;
+}
+
+export const jsonOf = ({ body }: { body: Buffer }) => JSON.parse(body.toString());
+
+interface AnswerParts {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+/** What the endpoint answers to its nth request (from 1); a number is a status; 'hang' never answers. */
+export type EndpointAnswer = (
+  nth: number,
+  request: ReceivedRequest,
+) => number | 'hang' | AnswerParts;
+
+/** Starts an endpoint on loopback that is closed when the test is over; without a certificate in plain HTTP. */
+export async function startEndpoint({
+  certificate,
+  answer = () => 200,
+}: {
+  certificate?: KeyedCertificate;
+  answer?: EndpointAnswer | undefined;
+}) {
+  const requests: ReceivedRequest[] = [];
+  const tls = certificate && { cert: certificate.certificatePem, key: certificate.keyPem };
+  const server = tls ? createTlsServer(tls) : createServer();
+  server.on('request', (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method, url: path, headers } = request;
+      const { remotePort } = request.socket;
+      const received = { method, path, headers, body: Buffer.concat(chunks), remotePort };
+      requests.push(received);
+      const given = answer(requests.length, received);
+      if (given === 'hang') return;
+      const parts: AnswerParts = typeof given === 'number' ? { status: given } : given;
+      response.writeHead(parts.status, parts.headers).end(parts.body);
+    });
+  });
+  // A refused certificate shows here as a broken handshake; the test checks the sender's side.
+  server.on('tlsClientError', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = (resolve: () => void) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  };
+  onTestFinished(() => new Promise<void>(close));
+  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  const url = new URL(`${tls ? 'https' : 'http'}://localhost:${port}/notifications/try-out`);
+  const connections = () =>
+    new Promise<number>((resolve, reject) => {
+      server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+    });
+  return { url, port, requests, connections };
+}
+
+/** An endpoint with a certificate of a fresh authority, and that authority's root to trust. */
+export async function startTrustedEndpoint(answer?: EndpointAnswer) {
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  const started = await startEndpoint({ certificate, answer });
+  return { ...started, trustedCaPems: [authority.certificatePem] };
+}

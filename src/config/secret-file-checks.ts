@@ -3,12 +3,16 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Finding } from '../domain/finding.ts';
 import { subscriptionsFileName } from './subscriptions-file.ts';
-import { variableRows } from './variables.ts';
+import { type VariableName, variableRows } from './variables.ts';
 
 const check = 'secret files';
 
 /** Who changes these decides whom earshot trusts, or what it does. */
-const trustedNames = ['EARSHOT_TLS_CERT', 'EARSHOT_ACME_CA', 'EARSHOT_PROBE_CA'];
+const trustedNames: readonly VariableName[] = [
+  'EARSHOT_TLS_CERT',
+  'EARSHOT_ACME_CA',
+  'EARSHOT_PROBE_CA',
+];
 
 /**
  * Looks at the files that variables name, and at `.env` and `earshot.config.ts` in the working directory. A group may

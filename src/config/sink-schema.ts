@@ -8,11 +8,10 @@ const named = (example: string) => {
   const form = `must be a text that is not empty, such as '${example}'`;
   return z.string(form).min(1, form);
 };
-const wholeNumber = (most: number) =>
-  z
-    .int(`must be a whole number from 1 to ${most}`)
-    .min(1, `must be a whole number from 1 to ${most}`)
-    .max(most, `must be a whole number from 1 to ${most}`);
+const wholeNumber = (most: number) => {
+  const form = `must be a whole number from 1 to ${most}`;
+  return z.int(form).min(1, form).max(most, form);
+};
 
 const serverForm =
   'must be nats:// or tls:// and a name, perhaps with a port, such as nats://127.0.0.1:4222';

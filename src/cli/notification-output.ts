@@ -4,7 +4,7 @@ import { AppError } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/json-of.ts';
 import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
-import { type ProductRecord, recordIn } from '../filter/record-parts.ts';
+import { type ProductRecord, recordIn } from '../filter/product-record.ts';
 import { factsOfRecord } from '../store/products/product-rows.ts';
 import type { Output } from './io.ts';
 import { type ProductCells, productCells, toShortMinute } from './products/product-cells.ts';

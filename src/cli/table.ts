@@ -2,7 +2,7 @@
 
 import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
-import { likelyNames } from '../filter/hints/nearest-name.ts';
+import { likelyNames } from '../filter/nearest-name.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './write-out.ts';
 

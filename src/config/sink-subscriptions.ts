@@ -1,6 +1,6 @@
 /** Subscriptions that sinks want and nobody knows: slips of the pen, or such as are still to come. */
 import type { SinkDefinition } from '../domain/sinks.ts';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { nearestName } from '../filter/nearest-name.ts';
 
 /** A name in a sink's `subscriptions` that no subscription has or had. */
 export interface UnknownSubscription {

@@ -13,7 +13,7 @@ import {
   subscriptionNamePattern,
   wantedStatuses,
 } from '../domain/subscription.ts';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { nearestName } from '../filter/nearest-name.ts';
 import { filterSchema } from './filter-schema.ts';
 import { importConfigFile } from './import-config-file.ts';
 import { sinkFields, sinkSchema } from './sink-schema.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { printable } from '../domain/printable.ts';
 import { digestWindows } from '../domain/summaries.ts';
 import { plainSummaryRule, type SummaryRule, summaryRuleKinds } from '../domain/summary-rule.ts';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { nearestName } from '../filter/nearest-name.ts';
 import { filterSchema } from './filter-schema.ts';
 
 /** Each area is a text of its own in every window. */

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
 import type { SummaryRule } from '../domain/summary-rule.ts';
 import { checkFilter } from '../filter/check.ts';
-import type { FilterFinding } from '../filter/finding.ts';
-import { showFinding } from '../filter/show-finding.ts';
+import { type FilterFinding, showFinding } from '../filter/finding.ts';
 import { faultsOf, readSubscriptions, subscriptionsFileName } from './subscriptions-file.ts';
 
 /**

@@ -1,7 +1,11 @@
 /** How the private listener says no: problem JSON for programs, the catalogue's form below `/odata`. */
 import { isAppError } from '../domain/app-error.ts';
-import { filterListPath } from '../filter/odata/filter-list.ts';
-import { invalidPath, type ODataRefusal, refusalBody } from '../filter/odata/refusal.ts';
+import {
+  filterListPath,
+  invalidPath,
+  type ODataRefusal,
+  refusalBody,
+} from '../filter/odata/request.ts';
 import { problemResponse } from '../http/problem.ts';
 
 export const odataPath = '/odata/v1';

@@ -8,12 +8,11 @@ import type {
   Literal,
   TextNode,
 } from '../domain/filter-tree.ts';
-import { asTruth, attributeReading, literalDate } from './attribute-value.ts';
-import { type Comparable, comparisonOf } from './comparison.ts';
 import { type FieldType, findField } from './fields.ts';
 import { shapesIntersect } from './geometry/intersects.ts';
 import { toShape } from './geometry/shape.ts';
 import type { ProductView } from './product-view.ts';
+import { asTruth, attributeReading, type Comparable, comparisonOf, literalDate } from './values.ts';
 
 export type ProductTest = (product: ProductView) => boolean;
 

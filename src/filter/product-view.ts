@@ -1,12 +1,13 @@
 /** A product record as a filter sees it: read field by field, of any age and with any part missing. */
 import { type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
-import type { Geometry } from '../domain/geometry.ts';
-import { collectionOf } from './collection.ts';
-import { readFootprintObject } from './footprint-object.ts';
-import { readFootprintText } from './footprint-text.ts';
+import type { Geometry, Position, Ring, Rings } from '../domain/geometry.ts';
+import { toProductJson, toProductLinks } from '../domain/json-rows.ts';
+import type { FoundProduct } from '../domain/products.ts';
+import { toGeoJson } from './geometry/geojson.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
-import { readFilterDate } from './parse-date.ts';
-import { type ProductRecord, partOf, textOrNull } from './record-parts.ts';
+import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
+import { readFilterDate } from './values.ts';
+import { readFootprintText } from './wkt.ts';
 
 interface StoredAttribute {
   kind: AttributeKind;
@@ -29,6 +30,7 @@ export interface ProductView {
 }
 
 const textFields: ReadonlySet<string> = new Set(['Name', 'Id', 'DeletionCause']);
+
 const dateFields: ReadonlySet<string> = new Set([
   'OriginDate',
   'PublicationDate',
@@ -107,5 +109,49 @@ function once<Value>(read: () => Value): () => Value {
   return () => {
     kept ??= { value: read() };
     return kept.value;
+  };
+}
+
+/** Reads a record's GeoFootprint: GeoJSON. */
+function readFootprintObject(value: unknown): Geometry | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { type, coordinates } = value as { type?: unknown; coordinates?: unknown };
+  if (!hasPlaces(coordinates)) return null;
+  if (type === 'Point' && isPosition(coordinates)) return { type, coordinates };
+  if (type === 'MultiPoint' && isRing(coordinates)) return { type, coordinates };
+  if (type === 'Polygon' && isRings(coordinates)) return { type, coordinates };
+  if (type === 'MultiPolygon' && isListOf(coordinates, isRings)) return { type, coordinates };
+  return null;
+}
+
+function hasPlaces(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}
+
+function isPosition(value: unknown): value is Position {
+  return Array.isArray(value) && Number.isFinite(value[0]) && Number.isFinite(value[1]);
+}
+
+function isRing(value: unknown): value is Ring {
+  return isListOf(value, isPosition);
+}
+
+function isRings(value: unknown): value is Rings {
+  return isListOf(value, isRing);
+}
+
+function isListOf<Item>(value: unknown, isItem: (item: unknown) => item is Item): value is Item[] {
+  return Array.isArray(value) && value.every(isItem);
+}
+
+/** RFC 7946, 3.2; a product without a footprint has the geometry null. The product must have its record. */
+export function toFeature(product: FoundProduct, catalogueUrl: string) {
+  const { row, record } = product;
+  const geometry = productView(record).geometry();
+  return {
+    type: 'Feature' as const,
+    id: row.productId,
+    geometry: geometry === null ? null : toGeoJson(geometry),
+    properties: { ...toProductJson(row), ...toProductLinks(product, catalogueUrl) },
   };
 }

@@ -1,7 +1,7 @@
 /** The JSON document that a sink is given for each notification. */
 import { formatDateUs } from '../domain/notification-date.ts';
 import type { NotificationRow } from '../domain/ports.ts';
-import type { ProductRecord } from '../filter/record-parts.ts';
+import type { ProductRecord } from '../filter/product-record.ts';
 
 /** Fields are only ever added; those that are not known are null. Times are ISO 8601 UTC. */
 export interface HandOver {

@@ -1,6 +1,5 @@
 /** Filters written in code. */
 import { describe, expect, it } from 'vitest';
-import { publishedAttributes } from '../../src/filter/attribute-names.ts';
 import {
   and,
   attribute,
@@ -19,7 +18,7 @@ import {
   published,
   sensed,
 } from '../../src/filter/builder.ts';
-import { namesByKind } from '../../src/filter/builder-names.ts';
+import { namesByKind, publishedAttributes } from '../../src/filter/fields.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 
 const any = (kind: string, attributeName: string, rest: string) =>

@@ -2,11 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkFilter } from '../../src/filter/check.ts';
-import { FilterSyntaxError } from '../../src/filter/finding.ts';
-import { filterDepthMax, filterLengthMax, filterTermsMax } from '../../src/filter/limits.ts';
+import { filterDepthMax, filterLengthMax, filterTermsMax } from '../../src/filter/cursor.ts';
+import { FilterSyntaxError, showFinding } from '../../src/filter/finding.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import { printFilter } from '../../src/filter/print.ts';
-import { showFinding } from '../../src/filter/show-finding.ts';
 import { arbitraryFilter } from './arbitrary-filter.ts';
 
 /** As long as a filter may be. */

@@ -1,8 +1,8 @@
 /** What a filter says of a record that may lack what it asks for: yes, no, or that this cannot be told. */
 import type { FilterTree, GroupNode, NotNode } from '../../domain/filter-tree.ts';
 import { compileFilter } from '../../filter/evaluate.ts';
+import type { ProductRecord } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import type { ProductRecord } from '../../filter/record-parts.ts';
 
 /** Null: it hangs on something that the record does not tell. */
 export type Verdict = boolean | null;

@@ -3,7 +3,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import { isBlankFilter } from '../../filter/check.ts';
 import { FilterSyntaxError } from '../../filter/finding.ts';
 import { parseFilter } from '../../filter/parse.ts';
-import type { ProductRecord } from '../../filter/record-parts.ts';
+import type { ProductRecord } from '../../filter/product-record.ts';
 import { compileVerdict, type Verdict } from './filter-verdict.ts';
 
 /**

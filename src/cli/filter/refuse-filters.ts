@@ -9,7 +9,7 @@ import type { Plan } from '../../admin/plan/plan.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
-import { showFinding } from '../../filter/show-finding.ts';
+import { showFinding } from '../../filter/finding.ts';
 import { painter } from '../colour.ts';
 import type { Io } from '../io.ts';
 import { findingText } from './read-filter.ts';

@@ -1,7 +1,7 @@
 /** Turns a name with `*` into conditions of the filter language. */
 import { InvalidArgumentError } from 'commander';
 import type { FilterTree } from '../../domain/filter-tree.ts';
-import { textField } from '../../filter/builder-operands.ts';
+import { textField } from '../../filter/builder.ts';
 
 /**
  * Conditions that must all be met: `Name eq` without a `*`; else startswith for what stands before the

@@ -4,7 +4,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { printable } from '../../domain/printable.ts';
 import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
-import { attributeOf, textField } from '../../filter/builder-operands.ts';
+import { attributeOf, textField } from '../../filter/builder.ts';
 import type { Io } from '../io.ts';
 import { anyOf } from './conditions.ts';
 import { parseNamePattern } from './name-pattern.ts';

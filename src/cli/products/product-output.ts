@@ -9,7 +9,7 @@ import {
 import { printable } from '../../domain/printable.ts';
 import type { FoundProduct, ProductOrder } from '../../domain/products.ts';
 import type { toTextJson } from '../../domain/summary-rows.ts';
-import { toFeature } from '../../filter/product-feature.ts';
+import { toFeature } from '../../filter/product-view.ts';
 import type { Output } from '../io.ts';
 import { type Column, chosenColumns, printTable } from '../table.ts';
 import { wrapText } from '../wrap-text.ts';

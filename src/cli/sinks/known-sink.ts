@@ -5,7 +5,7 @@ import { loadEachSink } from '../../config/sinks-config.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { SinkReader } from '../../domain/sinks.ts';
-import { nearestName } from '../../filter/hints/nearest-name.ts';
+import { nearestName } from '../../filter/nearest-name.ts';
 import type { Io } from '../io.ts';
 
 type Folder = Pick<Io, 'workingDir'>;

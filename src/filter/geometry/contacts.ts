@@ -1,8 +1,8 @@
 /** Where the rings of a geometry cross, run along or touch each other and themselves. */
 import { orient2d } from 'robust-predicates';
-import { type Effort, spend } from './effort.ts';
-import { areNeighbours, cornerAt, type RingPath } from './ring-path.ts';
-import { sweepEdges } from './sweep.ts';
+import type { Position, Ring } from '../../domain/geometry.ts';
+import { type Effort, spend } from './intersects.ts';
+import { enclosedPole, type UnwrappedRing, unwrapRing } from './ring.ts';
 
 type Place = readonly [x: number, y: number];
 
@@ -183,4 +183,189 @@ function isLeft(before: Place, place: Place, after: Place, other: Place): boolea
   const ofFirst = orient2d(...before, ...place, ...other);
   const ofSecond = orient2d(...place, ...after, ...other);
   return bend <= 0 ? ofFirst < 0 && ofSecond < 0 : ofFirst < 0 || ofSecond < 0;
+}
+
+export interface RingPath {
+  /** The part of the geometry that it is a ring of, and its place there: 0 is the outline. */
+  readonly part: number;
+  readonly place: number;
+  /** The corners as written; edge `i` goes from corner `i` to the next. */
+  readonly corners: readonly Position[];
+  readonly xs: readonly number[];
+  readonly ys: readonly number[];
+  /** What the longitude has grown by after one time round: 0, but for rings round a pole. */
+  readonly turn: number;
+  /** The extent; up to the pole that the ring goes round. */
+  readonly west: number;
+  readonly south: number;
+  readonly east: number;
+  readonly north: number;
+  /** Whether what the ring encloses is to the left of its way. */
+  readonly leftIsInside: boolean;
+}
+
+export function ringPath(ring: Ring, part: number, place: number): RingPath {
+  const unwrapped = unwrapRing(ring);
+  const corners: Position[] = [];
+  const xs: number[] = [];
+  const ys: number[] = [];
+  for (const [i, corner] of ring.slice(0, -1).entries()) {
+    const [x = 0, y = 0] = [unwrapped.xs[i], unwrapped.ys[i]];
+    if (x === xs.at(-1) && y === ys.at(-1)) continue;
+    corners.push(corner);
+    xs.push(x);
+    ys.push(y);
+  }
+  // The last corner may repeat the first, too.
+  while (xs.length > 1 && xs.at(-1) === xs[0] && ys.at(-1) === ys[0]) {
+    corners.pop();
+    xs.pop();
+    ys.pop();
+  }
+  const pole = enclosedPole(unwrapped);
+  const [west, east] = rangeOf(unwrapped.xs);
+  const [south, north] = rangeOf(unwrapped.ys);
+  return {
+    part,
+    place,
+    corners,
+    xs,
+    ys,
+    turn: 360 * unwrapped.turns,
+    west,
+    south: pole === 'south' ? -90 : south,
+    east,
+    north: pole === 'north' ? 90 : north,
+    leftIsInside: leftIsInside(unwrapped, pole),
+  };
+}
+
+/** The least and the greatest; by a loop, as no call takes a ring's worth of arguments. */
+function rangeOf(values: Float64Array): [number, number] {
+  let [least, greatest] = [Infinity, -Infinity];
+  for (const value of values) {
+    least = Math.min(least, value);
+    greatest = Math.max(greatest, value);
+  }
+  return [least, greatest];
+}
+
+/** A corner in the plane; numbers go on before the first and after the last. */
+function cornerAt(path: RingPath, i: number): readonly [x: number, y: number] {
+  const count = path.xs.length;
+  const times = Math.floor(i / count);
+  const at = i - times * count;
+  return [(path.xs[at] ?? 0) + times * path.turn, path.ys[at] ?? 0];
+}
+
+/** Whether two edges of a path follow each other. */
+function areNeighbours(path: RingPath, i: number, j: number): boolean {
+  const distance = Math.abs(i - j);
+  return distance === 1 || distance === path.xs.length - 1;
+}
+
+function leftIsInside(unwrapped: UnwrappedRing, pole: 'north' | 'south' | null): boolean {
+  // Going east, north is to the left.
+  if (pole !== null) return unwrapped.turns > 0 === (pole === 'north');
+  const { xs, ys } = unwrapped;
+  const [x0 = 0, y0 = 0] = [xs[0], ys[0]];
+  let doubledArea = 0;
+  for (let i = 1; i < xs.length; i += 1) {
+    const [ax, ay] = [(xs[i - 1] ?? 0) - x0, (ys[i - 1] ?? 0) - y0];
+    const [bx, by] = [(xs[i] ?? 0) - x0, (ys[i] ?? 0) - y0];
+    doubledArea += ax * by - bx * ay;
+  }
+  return doubledArea > 0;
+}
+
+/** An edge in the plane from one end to the other, or a box from one corner to the opposite one. */
+interface Swept {
+  readonly x1: number;
+  readonly y1: number;
+  readonly x2: number;
+  readonly y2: number;
+}
+
+type Direction = (x: number, y: number) => number;
+
+const straight: readonly Direction[] = [(x) => x, (_x, y) => y];
+
+/** Rounding a sum keeps the order of sums, so nothing that touches is missed. */
+const slanting: readonly Direction[] = [(x, y) => x + y, (x, y) => x - y];
+
+/**
+ * Visits each pair of edges whose boxes overlap once, until a visit gives false. Sweeps in the direction
+ * in which the edges are shortest: so stripes of long parallel edges do not all meet each other. Throws
+ * EffortExhausted.
+ */
+function sweepEdges<Edge extends Swept>(
+  edges: readonly Edge[],
+  effort: Effort,
+  visit: (edge: Edge, other: Edge) => boolean,
+): void {
+  sweep(edges, [...straight, ...slanting], effort, visit);
+}
+
+/** The same for boxes, of which the corners alone say nothing of slanting directions. */
+export function sweepBoxes<Box extends Swept>(
+  boxes: readonly Box[],
+  effort: Effort,
+  visit: (box: Box, other: Box) => boolean,
+): void {
+  sweep(boxes, straight, effort, visit);
+}
+
+function sweep<Item extends Swept>(
+  items: readonly Item[],
+  directions: readonly Direction[],
+  effort: Effort,
+  visit: (item: Item, other: Item) => boolean,
+): void {
+  const sorted = sortedAlong(items, bestDirection(items, directions));
+  const starts = Float64Array.from(sorted, ({ start }) => start);
+  const boxes = boxesRound(sorted);
+  for (const [i, { item, end }] of sorted.entries()) {
+    let j = i + 1;
+    for (; j < starts.length && (starts[j] ?? Infinity) <= end; j += 1) {
+      if (!boxesOverlap(boxes, 4 * i, 4 * j)) continue;
+      const next = sorted[j]?.item;
+      if (next !== undefined && !visit(item, next)) return;
+    }
+    spend(effort, j - i);
+  }
+}
+
+function bestDirection(items: readonly Swept[], directions: readonly Direction[]): Direction {
+  const lengths = directions.map((along) =>
+    items.reduce((sum, { x1, y1, x2, y2 }) => sum + Math.abs(along(x2, y2) - along(x1, y1)), 0),
+  );
+  return directions[lengths.indexOf(Math.min(...lengths))] ?? ((x) => x);
+}
+
+function sortedAlong<Item extends Swept>(
+  items: readonly Item[],
+  along: Direction,
+): { item: Item; start: number; end: number }[] {
+  const spans = items.map((item) => {
+    const [a, b] = [along(item.x1, item.y1), along(item.x2, item.y2)];
+    return { item, start: Math.min(a, b), end: Math.max(a, b) };
+  });
+  return spans.sort((a, b) => a.start - b.start);
+}
+
+/** West, south, east and north of each, side by side: most of the work is to look at them in turn. */
+function boxesRound(spans: readonly { item: Swept }[]): Float64Array {
+  const boxes = new Float64Array(4 * spans.length);
+  for (const [i, { item }] of spans.entries()) {
+    const { x1, y1, x2, y2 } = item;
+    boxes.set([Math.min(x1, x2), Math.min(y1, y2), Math.max(x1, x2), Math.max(y1, y2)], 4 * i);
+  }
+  return boxes;
+}
+
+function boxesOverlap(boxes: Float64Array, a: number, b: number): boolean {
+  const at = (i: number) => boxes[i] ?? 0;
+  return (
+    at(a + 2) >= at(b) && at(b + 2) >= at(a) && at(a + 3) >= at(b + 1) && at(b + 3) >= at(a + 1)
+  );
 }

@@ -1,9 +1,7 @@
 /** Whether two shapes have a place in common; touching is enough. */
 
-import { someEdge } from './edge-index.ts';
-import { type Effort, spend } from './effort.ts';
-import { edgesMeet, sideOf } from './segments.ts';
-import type { Region, Shape } from './shape.ts';
+import { orient2d } from 'robust-predicates';
+import { type Region, type Shape, someEdge } from './shape.ts';
 
 /** What looking at an edge takes, in steps. */
 const edgeSteps = 5;
@@ -102,4 +100,59 @@ function shareSome(a: readonly number[], b: readonly number[]): boolean {
     if (places.has(`${many[i]} ${many[i + 1]}`)) return true;
   }
   return false;
+}
+
+/**
+ * On which side of the line from (x1, y1) to (x2, y2) a place lies: positive to the right of it,
+ * negative to the left, 0 exactly on it.
+ */
+function sideOf(x1: number, y1: number, x2: number, y2: number, x: number, y: number): number {
+  return orient2d(x1, y1, x2, y2, x, y);
+}
+
+/**
+ * Whether edge `i` of one list (x1, y1, x2, y2, …) and edge `j` of another, moved east by `shift`, have a
+ * place in common; their ends belong to them.
+ */
+function edgesMeet(a: Float64Array, i: number, b: Float64Array, j: number, shift: number): boolean {
+  const [ax, ay, bx, by] = [a[i] ?? 0, a[i + 1] ?? 0, a[i + 2] ?? 0, a[i + 3] ?? 0];
+  const cx = (b[j] ?? 0) + shift;
+  const cy = b[j + 1] ?? 0;
+  const dx = (b[j + 2] ?? 0) + shift;
+  const dy = b[j + 3] ?? 0;
+  if (ax < cx && ax < dx && bx < cx && bx < dx) return false;
+  if (ax > cx && ax > dx && bx > cx && bx > dx) return false;
+  if (ay < cy && ay < dy && by < cy && by < dy) return false;
+  if (ay > cy && ay > dy && by > cy && by > dy) return false;
+  // Boxes that overlap, and neither edge wholly on one side of the other: they meet, even in one line.
+  const c = orient2d(ax, ay, bx, by, cx, cy);
+  const d = orient2d(ax, ay, bx, by, dx, dy);
+  if ((c > 0 && d > 0) || (c < 0 && d < 0)) return false;
+  const first = orient2d(cx, cy, dx, dy, ax, ay);
+  const second = orient2d(cx, cy, dx, dy, bx, by);
+  return !((first > 0 && second > 0) || (first < 0 && second < 0));
+}
+
+/**
+ * What is left, in steps of some nanoseconds; several geometries may share it. A clock would refuse on
+ * one machine what another takes.
+ */
+export interface Effort {
+  left: number;
+}
+
+/** About a tenth of a second: ten times what a coast with 5,000 corners and its islands takes. */
+const stepsMax = 15_000_000;
+
+export function newEffort(): Effort {
+  return { left: stepsMax };
+}
+
+/** The effort is used up: what was found until then says nothing about the rest. */
+export class EffortExhausted extends Error {}
+
+/** Takes steps; throws EffortExhausted when none are left. */
+export function spend(effort: Effort, steps: number): void {
+  effort.left -= steps;
+  if (effort.left < 0) throw new EffortExhausted();
 }

@@ -1,9 +1,10 @@
 /** The catalogue's answers to a query: a page of records, or one of them. */
 import type { Entity } from '../../domain/filter-tree.ts';
-import { type Expandable, expandables } from './entity-properties.ts';
-import type { QueryOptions } from './query-options.ts';
+import { type Expandable, expandables } from '../fields.ts';
+import type { QueryOptions } from './request.ts';
 
 type Json = Readonly<Record<string, unknown>>;
+
 type Shape = Pick<QueryOptions, 'expand' | 'select'>;
 
 /** What stands around a page of records. */
@@ -56,4 +57,29 @@ function shaped(record: Json, { expand, select }: Shape): Json {
     .filter((name) => expand.has(name))
     .map((name) => [name, record[name] ?? []] as const);
   return Object.fromEntries([...own, ...parts]);
+}
+
+/**
+ * Repeats the parameters in the order in which they came, in the form of HTML forms (a blank is `+`),
+ * with `$skip` or `$skiptoken` in its place or at the end (fixtures, lists).
+ */
+export function nextLink(
+  asked: URL,
+  goOn: { readonly skip: number } | { readonly skiptoken: string },
+): string {
+  const [name, value] =
+    'skip' in goOn ? ['$skip', String(goOn.skip)] : ['$skiptoken', goOn.skiptoken];
+  const params = new URLSearchParams(asked.search);
+  // A token stands for all that was passed over before it.
+  if (name === '$skiptoken') params.delete('$skip');
+  params.set(name, value);
+  const query = [...params].map(([key, text]) => `${encode(key)}=${encode(text)}`).join('&');
+  return `${asked.origin}${asked.pathname}?${query}`;
+}
+
+/** As Python's `quote_plus`, which the catalogue seems to use. */
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed())
+    .replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+');
 }

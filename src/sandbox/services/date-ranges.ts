@@ -1,7 +1,8 @@
 /** Finds the ranges of dates that a filter asks for, so that they can be answered from an index. */
-import { literalDate } from '../../filter/attribute-value.ts';
+
 import type { compileFilter } from '../../filter/evaluate.ts';
 import { findOrderableField, type OrderableField } from '../../filter/fields.ts';
+import { literalDate } from '../../filter/values.ts';
 import type { DateRange } from '../publishing/date-index.ts';
 
 /** A filter that was read. */

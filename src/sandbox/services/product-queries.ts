@@ -1,22 +1,23 @@
 /** The catalogue's queries of what it holds: `Products` and `DeletedProducts`, open to everybody. */
-import { attributesOf } from '../../filter/attribute-names.ts';
+
 import { compileFilter } from '../../filter/evaluate.ts';
-import { listAnswer, recordAnswer } from '../../filter/odata/answer.ts';
+import { attributesOf } from '../../filter/fields.ts';
+import { listAnswer, nextLink, recordAnswer } from '../../filter/odata/answer.ts';
 import {
   filterListNamesMax,
   filterListPath,
-  readFilterList,
-  withinList,
-} from '../../filter/odata/filter-list.ts';
-import { nextLink } from '../../filter/odata/next-link.ts';
-import {
+  type ODataRefusal,
+  type QueryOptions,
   readAttributesPath,
+  readFilterList,
   readProductPath,
+  readQueryOptions,
+  refusalBody,
+  skipMax,
   unknownAttributes,
   unknownProduct,
-} from '../../filter/odata/product-path.ts';
-import { type QueryOptions, readQueryOptions, skipMax } from '../../filter/odata/query-options.ts';
-import { type ODataRefusal, refusalBody } from '../../filter/odata/refusal.ts';
+  withinList,
+} from '../../filter/odata/request.ts';
 import type { Selection } from '../publishing/held-entity.ts';
 import type { Holdings } from '../publishing/holdings.ts';
 import type { HeldProduct } from '../publishing/record-archive.ts';

@@ -1,7 +1,7 @@
 /** The account's services as one app: the catalogue and the identity provider, and what both have. */
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { filterListBytesMax } from '../../filter/odata/filter-list.ts';
+import { filterListBytesMax } from '../../filter/odata/request.ts';
 import type { Random } from '../random.ts';
 import type { SandboxClock } from '../sandbox-clock.ts';
 import { type CatalogueAppOptions, cataloguePath, createCatalogueApp } from './catalogue-app.ts';

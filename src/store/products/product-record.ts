@@ -1,7 +1,7 @@
 /** Finds a product's record in the body of a notification, and completes it with what the index knows. */
 import { isTooDeep } from '../../domain/nesting.ts';
 import { formatDateUs, parseDate } from '../../domain/notification-date.ts';
-import type { ProductRecord } from '../../filter/record-parts.ts';
+import type { ProductRecord } from '../../filter/product-record.ts';
 
 const lenientUtf8 = new TextDecoder('utf-8');
 

@@ -1,6 +1,6 @@
 /** What the products of a digest have in common: where, when, how cloudy, how large, how fast. */
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
-import { collectionOf } from '../../filter/collection.ts';
+import { collectionOf } from '../../filter/product-record.ts';
 import { deletedStateWords } from '../facts/deletion-cause.ts';
 import { isKnownName } from '../facts/known-name.ts';
 import type { DigestEvent } from './digest-event.ts';

@@ -1,5 +1,5 @@
 /** Reads the attributes of a record: of any age, with any value missing, absurd or hostile. */
-import { type ProductRecord, partOf } from '../../filter/record-parts.ts';
+import { type ProductRecord, partOf } from '../../filter/product-record.ts';
 
 export interface AttributeReader {
   /** A text that matches the whole pattern; anything else is null. Numbers are read as texts. */

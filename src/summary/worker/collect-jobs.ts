@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { type NewSummaryJob, summaryReader } from '../../domain/summaries.ts';
-import { collectionOf } from '../../filter/collection.ts';
+import { collectionOf } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { windowAt } from '../digest/digest-window.ts';
 import type { CompiledRule, RuleOf } from './compiled-rule.ts';

@@ -6,10 +6,8 @@ import {
 import type { ListingPage, ListingQuery } from '../../../src/admin/reconcile/product-listing.ts';
 import { formatDateUs } from '../../../src/domain/notification-date.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
-import { listAnswer } from '../../../src/filter/odata/answer.ts';
-import { nextLink } from '../../../src/filter/odata/next-link.ts';
-import { readQueryOptions } from '../../../src/filter/odata/query-options.ts';
-import { refusalBody } from '../../../src/filter/odata/refusal.ts';
+import { listAnswer, nextLink } from '../../../src/filter/odata/answer.ts';
+import { readQueryOptions, refusalBody } from '../../../src/filter/odata/request.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import { type Answer, startServer } from '../../http/answering-server.ts';
 

@@ -2,9 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Box, Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
-import { boxesOf } from '../../../src/filter/geometry/boxes.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
-import { toShape } from '../../../src/filter/geometry/shape.ts';
+import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
 import { arbitraryGeometries, mapped, turnedBy } from './arbitrary.ts';
 
 const boxes = (geometry: Geometry) => boxesOf(toShape(geometry));

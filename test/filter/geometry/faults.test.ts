@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { arbitraryAreas, turnedBy } from './arbitrary.ts';
 import { isReferenceValid } from './reference.ts';
 

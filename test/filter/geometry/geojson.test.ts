@@ -2,11 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
-import { toGeoJson } from '../../../src/filter/geometry/geojson.ts';
+import { joinAreas, readAreas, toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
-import { joinAreas, readAreas } from '../../../src/filter/geometry/read-geojson.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { arbitraryAreas, turnedBy } from './arbitrary.ts';
 
 const square: Ring = [

@@ -1,7 +1,7 @@
 /** Whether places meet where the plane ends: at the antimeridian, at the poles, right round the globe. */
 import { describe, expect, it } from 'vitest';
 import type { Geometry } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { box, meet, parallel, point, polygon } from './places.ts';
 
 describe('across the antimeridian', () => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Position } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { arbitraryGeometries, turnedBy } from './arbitrary.ts';
 import { box, meet, point, polygon } from './places.ts';
 import { referenceIntersects } from './reference.ts';

@@ -1,7 +1,7 @@
 /** Geometries of many parts are checked, or refused soon where that would take long. */
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 
 const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates });
 const multi = (...rings: Ring[]): Geometry => ({

@@ -1,6 +1,15 @@
 /** Forms of the retired hub (OData 2, OpenSearch) and of other services, and what to write instead. */
-import type { Span } from '../finding.ts';
-import { type Fault, named } from './unexpected.ts';
+
+import type { Entity } from '../domain/filter-tree.ts';
+import { type Fault, named } from './cursor.ts';
+import {
+  fieldsOf,
+  incomparableFields,
+  type PublishedAttribute,
+  publishedAttributes,
+} from './fields.ts';
+import type { Span } from './finding.ts';
+import { nearestName } from './nearest-name.ts';
 
 const place = "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((4 50,5 50,5 51,4 51,4 50))')";
 
@@ -38,7 +47,7 @@ const retired: Readonly<Record<string, string>> = {
 };
 
 /** What to write for a field or keyword of the retired hub; undefined when it is none. */
-export function retiredFieldHint(name: string): string | undefined {
+function retiredFieldHint(name: string): string | undefined {
   const key = name.toLowerCase();
   const own = Object.hasOwn(retired, key) ? retired[key] : undefined;
   return own === undefined ? undefined : `Write ${own}`;
@@ -94,4 +103,89 @@ export function wrappingFault(text: string): (Fault & Span) | null {
   const message = 'A filter begins without the name of the query option.';
   const hint = `Leave out ${named(prefix.trim())}.`;
   return { code: 'not-a-filter', message, hint, start, end: prefix.length };
+}
+
+/** Parts of a product's record that no documented filter names, in small letters (facts, filters 1). */
+export const recordOnlyFields: ReadonlySet<string> = new Set([
+  'contenttype',
+  'contentlength',
+  'evictiondate',
+  's3path',
+  'checksum',
+  'assets',
+  'locations',
+  'geofootprint',
+]);
+
+/** Fields of the catalogue's Bursts, an entity of its own, in small letters. */
+const burstFields = new Set([
+  'burstid',
+  'absoluteburstid',
+  'swathidentifier',
+  'parentproductname',
+  'parentproductid',
+  'parentproducttype',
+  'polarisationchannels',
+  'azimuthtime',
+  'azimuthanxtime',
+  'datatakeid',
+  'byteoffset',
+  'lines',
+  'linesperburst',
+  'samplesperburst',
+]);
+
+/** Paths that are nearly right, in small letters. */
+const paths: Readonly<Record<string, string>> = {
+  contentdate: 'ContentDate/Start or ContentDate/End',
+  'contentdate/begin': 'ContentDate/Start',
+  'contentdate/stop': 'ContentDate/End',
+  collection: 'Collection/Name',
+  collectionname: 'Collection/Name',
+  startdate: 'ContentDate/Start',
+  enddate: 'ContentDate/End',
+};
+
+/** The field of the one entity that says what the other's says, in published spelling. */
+const counterparts: Readonly<Record<string, string>> = {
+  PublicationDate: 'DeletionDate',
+  ModificationDate: 'DeletionDate',
+  DeletionDate: 'PublicationDate',
+};
+
+/** For a field of the other entity; null when there is nothing like it. */
+export function counterpartHint(name: string): string | null {
+  const own = counterparts[name];
+  return own === undefined ? null : `${own} is the nearest field here.`;
+}
+
+/** Attributes under the name that the retired hub had for them, in small letters. */
+const formerNames: Readonly<Record<string, string>> = {
+  cloudcoverpercentage: 'cloudcover',
+  polarisationmode: 'polarisationchannels',
+  sensoroperationalmode: 'operationalmode',
+};
+
+/** For a field of neither entity; null when nothing is near. `conditionOn` writes the user's condition for an attribute. */
+export function unknownFieldHint(
+  entity: Entity,
+  name: string,
+  conditionOn: (attribute: PublishedAttribute) => string,
+): string | null {
+  const lower = name.toLowerCase();
+  const path = Object.hasOwn(paths, lower) ? paths[lower] : undefined;
+  if (path !== undefined) return `Did you mean ${path}?`;
+  const attribute = attributeOf(lower.replace(/^attributes\//, ''));
+  if (attribute !== undefined) return `It is an attribute: ${conditionOn(attribute)}`;
+  const retired = retiredFieldHint(name);
+  if (retired !== undefined) return retired;
+  if (burstFields.has(lower)) return 'It is a field of Bursts, which cannot be subscribed to.';
+  const known = [...fieldsOf(entity).map((one) => one.name), ...incomparableFields];
+  const nearest = nearestName(name, known);
+  return nearest === null ? null : `Did you mean ${nearest}?`;
+}
+
+function attributeOf(lower: string): PublishedAttribute | undefined {
+  const name = Object.hasOwn(formerNames, lower) ? formerNames[lower] : lower;
+  return publishedAttributes.find((one) => one.name.toLowerCase() === name);
 }

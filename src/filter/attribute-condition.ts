@@ -5,18 +5,25 @@ import {
   attributeKinds,
   type FilterTree,
   type Literal,
-} from '../../domain/filter-tree.ts';
-import { insteadOfIn, named, undocumentedForm, undocumentedOperator } from '../hints/unexpected.ts';
-import type { Cursor } from './cursor.ts';
-import { parseLiteral, parseLiterals } from './literal.ts';
-import { parseOperator } from './operator.ts';
-import { type Token, unquoted } from './tokenize.ts';
+} from '../domain/filter-tree.ts';
+import {
+  type Cursor,
+  insteadOfIn,
+  named,
+  type Token,
+  undocumentedForm,
+  undocumentedOperator,
+  unquoted,
+} from './cursor.ts';
+import { parseLiteral, parseLiterals, parseOperator } from './literal.ts';
 
 /** A call of this path asks for an attribute, or means to. */
 export const attributePath = /^attributes\//i;
 
 const lambdaPath = /^attributes\/odata\.csc\.([a-z]+)attribute\/any$/i;
+
 const castPath = /^odata\.csc\.([a-z]+)attribute\/value$/i;
+
 const code = 'invalid-attribute-condition';
 
 /** What the parts inside the parentheses need to know. */

@@ -1,11 +1,9 @@
 /** Reads a value: a text, a number, a date, true or false. */
-import type { Literal } from '../../domain/filter-tree.ts';
-import { findField } from '../fields.ts';
-import { named, undocumentedForm } from '../hints/unexpected.ts';
-import { readFilterDate } from '../parse-date.ts';
-import type { Cursor } from './cursor.ts';
-import { showText } from './show-literal.ts';
-import { type Token, unquoted } from './tokenize.ts';
+import type { ComparisonOperator, Literal } from '../domain/filter-tree.ts';
+import { type Cursor, named, type Token, undocumentedForm, unquoted } from './cursor.ts';
+import { findField } from './fields.ts';
+import { showText } from './print.ts';
+import { readFilterDate } from './values.ts';
 
 const wanted = {
   code: 'missing-value',
@@ -121,4 +119,42 @@ function failNumeral(cursor: Cursor, token: Token): never {
     cursor.fail(token, { code: 'invalid-number', message, expected: 'a number such as 20 or 0.5' });
   }
   failUnquoted(cursor, token);
+}
+
+const operators: readonly ComparisonOperator[] = ['eq', 'ne', 'lt', 'le', 'gt', 'ge'];
+
+const wantedOfOperator = {
+  code: 'missing-operator',
+  message: 'A comparison is missing here.',
+  expected: '`eq`, `ne`, `lt`, `le`, `gt` or `ge`',
+} as const;
+
+/** Words that people write for an operator. */
+const slips: Readonly<Record<string, string>> = {
+  is: 'Write `eq`.',
+  equals: 'Write `eq`.',
+  equal: 'Write `eq`.',
+  neq: 'Write `ne`.',
+  lte: 'Write `le`.',
+  gte: 'Write `ge`.',
+  not: "Put `not` before the whole condition: not (Name eq '…').",
+  like: "Write contains(Name,'…'), startswith(Name,'…') or endswith(Name,'…').",
+  contains: "Write contains(Name,'…').",
+  startswith: "Write startswith(Name,'…').",
+  endswith: "Write endswith(Name,'…').",
+  between: 'Write two conditions, with `ge` and `le`, joined by `and`.',
+  has: 'Write `eq`.',
+};
+
+export function parseOperator(cursor: Cursor): ComparisonOperator {
+  for (const operator of operators) {
+    if (!cursor.isKeyword(operator)) continue;
+    cursor.takeKeyword(operator);
+    return operator;
+  }
+  const { kind, raw } = cursor.peek();
+  const hint = kind === 'word' ? slips[raw.toLowerCase()] : undefined;
+  return cursor.failUnexpected(
+    hint === undefined ? wantedOfOperator : { ...wantedOfOperator, hint },
+  );
 }

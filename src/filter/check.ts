@@ -1,17 +1,16 @@
 /** Checks a filter for an entity: errors, and warnings of what may not mean what it seems to. */
 import { AppError } from '../domain/app-error.ts';
 import type { Entity, FilterTree, IntersectsNode } from '../domain/filter-tree.ts';
-import type { Geometry, Position, Ring } from '../domain/geometry.ts';
+import type { Ring } from '../domain/geometry.ts';
 import {
   checkAttribute,
-  checkCollections,
   checkComparison,
   checkTextFunction,
-  createFindings,
-  type Findings,
+  Findings,
 } from './check-conditions.ts';
 import { filterLengthMax } from './cursor.ts';
-import { type FilterFinding, FilterSyntaxError, type Span, showFinding } from './finding.ts';
+import { type FilterFinding, FilterSyntaxError, findingAt, showFinding } from './finding.ts';
+import { polygonsOf } from './geometry/ring.ts';
 import { geometryFaults } from './geometry/validity.ts';
 import { type ParsedFilter, parseFilter } from './parse.ts';
 
@@ -31,7 +30,11 @@ const shownMax = 20;
  * stands for every product (facts, filters), and is warned about.
  */
 export function checkFilter(text: string, entity: Entity): CheckedFilter {
-  if (isBlankFilter(text)) return { tree: null, findings: [emptyFinding(text)] };
+  if (isBlankFilter(text)) {
+    const fault = { code: 'empty', message: 'An empty filter is every product.' } as const;
+    const place = { start: text.length, end: text.length };
+    return { tree: null, findings: [findingAt('warning', place, fault)] };
+  }
   let parsed: ParsedFilter;
   try {
     parsed = parseFilter(text);
@@ -39,12 +42,18 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
     if (!(error instanceof FilterSyntaxError)) throw error;
     return { tree: null, findings: [error.finding] };
   }
-  const findings = withoutRepeats([
-    ...parsed.findings,
-    ...checkTree(text, parsed, entity),
-  ]).toSorted((a, b) => a.start - b.start || a.end - b.end);
-  const refused = findings.some(({ severity }) => severity === 'error');
-  return { tree: refused ? null : parsed.tree, findings };
+  const checked = new Findings(text, parsed, entity);
+  checkTree(checked, parsed.tree, false);
+  // The terms of `in` share all parts but their values.
+  const seen = new Set<string>();
+  const findings = [...parsed.findings, ...checked.found]
+    .filter(({ code, start, end }) => {
+      const key = `${code} ${start} ${end}`;
+      return !seen.has(key) && seen.add(key);
+    })
+    .sort((a, b) => a.start - b.start || a.end - b.end);
+  const isRefused = findings.some(({ severity }) => severity === 'error');
+  return { tree: isRefused ? null : parsed.tree, findings };
 }
 
 /**
@@ -69,44 +78,24 @@ export function isBlankFilter(text: string): boolean {
   return text.length <= filterLengthMax && /^[ \t\r\n]*$/.test(text);
 }
 
-/** The terms of `in` share all parts but their values. */
-function withoutRepeats(findings: readonly FilterFinding[]): FilterFinding[] {
-  const seen = new Set<string>();
-  return findings.filter(({ code, start, end }) => {
-    const key = `${code} ${start} ${end}`;
-    return !seen.has(key) && seen.add(key);
-  });
-}
-
-function emptyFinding(text: string): FilterFinding {
-  const place = { start: text.length, end: text.length };
-  const message = 'An empty filter is every product.';
-  return { severity: 'warning', code: 'empty', message, ...place };
-}
-
-/** All that is found in a tree, in no order. Trees are at most twice as deep as parentheses may be. */
-function checkTree(text: string, parsed: ParsedFilter, entity: Entity): FilterFinding[] {
-  const findings = createFindings(text, parsed, entity);
-  visit(findings, parsed.tree, false);
-  return findings.found;
-}
-
-/** `collected`: a collection is named beside this part, or beside one that it stands in. */
-function visit(findings: Findings, tree: FilterTree, collected: boolean): void {
+/**
+ * Checks each condition of a tree, at most twice as deep as parentheses may be. `collected`: a collection is named
+ * beside this part, or beside one that it stands in.
+ */
+function checkTree(findings: Findings, tree: FilterTree, collected: boolean): void {
   switch (tree.node) {
     case 'and':
     case 'or': {
       const here = collected || (tree.node === 'and' && tree.terms.some(namesCollection));
-      for (const term of tree.terms) visit(findings, term, here);
+      for (const term of tree.terms) checkTree(findings, term, here);
       break;
     }
     case 'not':
-      visit(findings, tree.term, collected);
+      checkTree(findings, tree.term, collected);
       break;
     case 'comparison':
     case 'in':
       checkComparison(findings, tree);
-      checkCollections(findings, tree);
       break;
     case 'text':
       checkTextFunction(findings, tree, collected);
@@ -124,11 +113,9 @@ function namesCollection(tree: FilterTree): boolean {
   return (tree.node === 'comparison' || tree.node === 'in') && tree.field === 'Collection/Name';
 }
 
-const earth = 4326;
-
 function checkIntersects(findings: Findings, node: IntersectsNode): void {
   const { srid, geometry } = node;
-  if (srid !== earth) {
+  if (srid !== 4326) {
     const message = `The reference system is ${srid}; the catalogue takes EPSG:4326 alone.`;
     const hint = 'Give longitude and latitude in degrees of WGS 84, and write SRID=4326.';
     const fault = { code: 'unknown-reference-system', message, hint } as const;
@@ -136,29 +123,18 @@ function checkIntersects(findings: Findings, node: IntersectsNode): void {
     // Whether numbers of another system lie on the globe cannot be said.
     return;
   }
-  const faults = geometryFaults(geometry, findings.effort);
-  for (const { code: fault, message, at } of faults) {
-    const swapped = at !== undefined && looksSwapped(at);
-    const hint = swapped ? { hint: 'Longitude comes first, then latitude.' } : {};
-    const code = fault === 'too-intricate' ? fault : 'invalid-geometry';
-    findings.error(spanOf(findings, geometry, at), { code, message, ...hint });
+  for (const { code, message, at } of geometryFaults(geometry, findings.effort)) {
+    const [longitude, latitude] = at ?? [0, 0];
+    // A latitude beyond the poles beside a longitude that could be one.
+    const isSwapped =
+      Math.abs(latitude) > 90 && Math.abs(latitude) <= 180 && Math.abs(longitude) <= 90;
+    findings.error(findings.spanOf(at ?? geometry), {
+      code: code === 'too-intricate' ? code : 'invalid-geometry',
+      message,
+      hint: isSwapped ? 'Longitude comes first, then latitude.' : null,
+    });
   }
-  for (const ring of ringsOf(geometry)) warnWideEdges(findings, ring);
-}
-
-/** The place of a position; of the whole geometry when none is named. */
-function spanOf(findings: Findings, geometry: Geometry, at: Position | undefined): Span {
-  return findings.spanOfObject(at ?? geometry);
-}
-
-/** A latitude beyond the poles beside a longitude that could be one. */
-function looksSwapped([longitude, latitude]: Position): boolean {
-  return Math.abs(latitude) > 90 && Math.abs(latitude) <= 180 && Math.abs(longitude) <= 90;
-}
-
-function ringsOf(geometry: Geometry): readonly Ring[] {
-  if (geometry.type === 'Polygon') return geometry.coordinates;
-  return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
+  for (const ring of polygonsOf(geometry).flat()) warnWideEdges(findings, ring);
 }
 
 /** An edge round half the globe or more is taken the short way; one all round stays as written. */
@@ -168,10 +144,7 @@ function warnWideEdges(findings: Findings, ring: Ring): void {
     if (from === undefined) continue;
     const width = Math.abs(to[0] - from[0]);
     if (width <= 180 || width >= 360) continue;
-    const span = {
-      start: findings.spanOfObject(from).start,
-      end: findings.spanOfObject(to).end,
-    };
+    const span = { start: findings.spanOf(from).start, end: findings.spanOf(to).end };
     const degrees = Number(width.toFixed(4));
     const message = `This edge spans ${degrees} degrees and is taken the short way, across the antimeridian.`;
     const hint = 'Put a point between, if you mean the long way.';

@@ -90,14 +90,34 @@ export function isKnownRefusal({ severity, code }: FilterFinding): boolean {
   return severity === 'error' && knownRefusals.has(code);
 }
 
+/** What is wrong, without its place. */
+export type Fault = Pick<FilterFinding, 'code' | 'message'> & {
+  readonly expected?: string | undefined;
+  readonly hint?: string | null | undefined;
+};
+
+export function findingAt(
+  severity: FilterFinding['severity'],
+  { start, end }: Span,
+  { code, message, expected, hint }: Fault,
+): FilterFinding {
+  const whatToWrite = { ...(expected ? { expected } : {}), ...(hint ? { hint } : {}) };
+  return { severity, code, message, ...whatToWrite, start, end };
+}
+
+/** A part of the filter for a message, cut when it is long. */
+export function named(raw: string): string {
+  return `\`${raw.length > 60 ? `${raw.slice(0, 57)}…` : raw}\``;
+}
+
 /** The text is no filter: the first place where it cannot be read, and why. */
 export class FilterSyntaxError extends Error {
   readonly finding: FilterFinding;
 
-  constructor(finding: FilterFinding) {
-    super(finding.message);
+  constructor(span: Span, fault: Fault) {
+    super(fault.message);
     this.name = 'FilterSyntaxError';
-    this.finding = finding;
+    this.finding = findingAt('error', span, fault);
   }
 }
 

@@ -1,6 +1,11 @@
 /** Writes a tree as the text of a filter, in one canonical form. */
-import type { AttributeNode, FilterTree, GroupNode, Literal } from '../domain/filter-tree.ts';
-import type { Geometry, Position, Rings } from '../domain/geometry.ts';
+import type {
+  AttributeKind,
+  ComparisonOperator,
+  FilterTree,
+  Literal,
+} from '../domain/filter-tree.ts';
+import type { Geometry, Position } from '../domain/geometry.ts';
 import { formatDateUs } from '../domain/notification-date.ts';
 
 /**
@@ -21,8 +26,10 @@ export function printFilter(tree: FilterTree): string {
       return `${tree.field} in (${tree.literals.map(showLiteral).join(',')})`;
     case 'text':
       return `${tree.function}(${tree.field},${showText(tree.text)})`;
-    case 'attribute':
-      return printAttribute(tree);
+    case 'attribute': {
+      const { name, kind, literal, operator, valueKind } = tree;
+      return attributeForm(name, kind, showLiteral(literal), operator, valueKind);
+    }
     case 'intersects': {
       const { argument, srid, geometry } = tree;
       const geography = showText(`SRID=${srid};${printWkt(geometry)}`);
@@ -32,38 +39,42 @@ export function printFilter(tree: FilterTree): string {
 }
 
 function printTerm(term: FilterTree): string {
-  return isGroup(term) ? `(${printFilter(term)})` : printFilter(term);
+  const isGroup = term.node === 'and' || term.node === 'or';
+  return isGroup ? `(${printFilter(term)})` : printFilter(term);
 }
 
-function isGroup(tree: FilterTree): tree is GroupNode {
-  return tree.node === 'and' || tree.node === 'or';
-}
-
-function printAttribute({ kind, name, valueKind, operator, literal }: AttributeNode): string {
-  const value = `att/OData.CSC.${valueKind}Attribute/Value ${operator} ${showLiteral(literal)}`;
-  return `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq ${showText(name)} and ${value})`;
+/** A condition on an attribute; its value is written as the language has it. */
+export function attributeForm(
+  name: string,
+  kind: AttributeKind,
+  value: string,
+  operator: ComparisonOperator = 'eq',
+  valueKind = kind,
+): string {
+  const condition = `att/OData.CSC.${valueKind}Attribute/Value ${operator} ${value}`;
+  return `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq ${showText(name)} and ${condition})`;
 }
 
 /** `POLYGON((4 50,5 50,5 51,4 50))`: longitude first, no blanks that are not needed. */
-function printWkt(geometry: Geometry): string {
-  switch (geometry.type) {
-    case 'Point':
-      return `POINT(${printPosition(geometry.coordinates)})`;
-    case 'MultiPoint':
-      return `MULTIPOINT(${geometry.coordinates.map((one) => `(${printPosition(one)})`).join(',')})`;
-    case 'Polygon':
-      return `POLYGON${printRings(geometry.coordinates)}`;
-    case 'MultiPolygon':
-      return `MULTIPOLYGON(${geometry.coordinates.map(printRings).join(',')})`;
-  }
+function printWkt({ type, coordinates }: Geometry): string {
+  const places =
+    type === 'Point'
+      ? [coordinates]
+      : type === 'MultiPoint'
+        ? coordinates.map((one) => [one])
+        : coordinates;
+  return `${type.toUpperCase()}${printPlaces(places)}`;
 }
 
-function printRings(rings: Rings): string {
-  return `(${rings.map((ring) => `(${ring.map(printPosition).join(',')})`).join(',')})`;
+type Places = Position | readonly Places[];
+
+function printPlaces(places: Places): string {
+  if (isPosition(places)) return places.map(showNumber).join(' ');
+  return `(${places.map(printPlaces).join(',')})`;
 }
 
-function printPosition([longitude, latitude]: Position): string {
-  return `${showNumber(longitude)} ${showNumber(latitude)}`;
+function isPosition(places: Places): places is Position {
+  return typeof places[0] === 'number';
 }
 
 /** A text in single quotes, those in it doubled. */

@@ -1,4 +1,5 @@
 /** Reaches into records whose parts may be missing, or not be what they should be. */
+import { recordedCollections } from './fields.ts';
 
 /** JSON of the catalogue; nothing in it is certain to be there. */
 export type ProductRecord = Readonly<Record<string, unknown>>;
@@ -25,25 +26,6 @@ function isRecord(value: unknown): value is ProductRecord {
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
-
-/** Names as the catalogue publishes them, in `Collection/Name` and `GET /Attributes(<collection>)`. */
-const collections: ReadonlySet<string> = new Set([
-  'SENTINEL-1',
-  'SENTINEL-1-RTC',
-  'SENTINEL-2',
-  'SENTINEL-3',
-  'SENTINEL-5P',
-  'SENTINEL-6',
-  'LANDSAT-5',
-  'LANDSAT-7',
-  'LANDSAT-8',
-  'LANDSAT-9',
-  'ENVISAT',
-  'SMOS',
-  'CCM',
-  'CLMS',
-  'GLOBAL-MOSAICS',
-]);
 
 /** Made of another collection's products, and so carrying its platform: their folder tells more. */
 const derived: ReadonlySet<string> = new Set(['SENTINEL-1-RTC', 'GLOBAL-MOSAICS']);
@@ -85,7 +67,7 @@ function platformOf({ Attributes: attributes }: ProductRecord): string | null {
 
 function published(word: string | null | undefined): string | null {
   const upper = word?.trim().toUpperCase() ?? '';
-  return collections.has(upper) ? upper : null;
+  return recordedCollections.has(upper) ? upper : null;
 }
 
 function byName(name: string): string | null {

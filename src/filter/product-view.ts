@@ -6,8 +6,7 @@ import type { FoundProduct } from '../domain/products.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
 import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
-import { readFilterDate } from './values.ts';
-import { readFootprintText } from './wkt.ts';
+import { asNumber, readFilterDate } from './values.ts';
 
 interface StoredAttribute {
   kind: AttributeKind;
@@ -30,7 +29,6 @@ export interface ProductView {
 }
 
 const textFields: ReadonlySet<string> = new Set(['Name', 'Id', 'DeletionCause']);
-
 const dateFields: ReadonlySet<string> = new Set([
   'OriginDate',
   'PublicationDate',
@@ -41,7 +39,11 @@ const dateFields: ReadonlySet<string> = new Set([
 /** The view of a record. Never throws; parts are read when they are asked for. */
 export function productView(record: ProductRecord): ProductView {
   const attributes = once(() => attributesOf(record));
-  const geometry = once(() => geometryOf(record));
+  const geometry = once(
+    () =>
+      readFootprintText(textOrNull(record.Footprint) ?? '') ??
+      readFootprintObject(record.GeoFootprint),
+  );
   // Some answers of the catalogue name it.
   const collection = once(
     () => textOrNull(partOf(record.Collection, 'Name')) ?? collectionOf(record),
@@ -68,6 +70,26 @@ export function productView(record: ProductRecord): ProductView {
   };
 }
 
+/** A product as a GeoJSON feature (RFC 7946, 3.2); without a footprint the geometry is null. It must have its record. */
+export function toFeature(product: FoundProduct, catalogueUrl: string) {
+  const { row, record } = product;
+  const geometry = productView(record).geometry();
+  return {
+    type: 'Feature' as const,
+    id: row.productId,
+    geometry: geometry === null ? null : toGeoJson(geometry),
+    properties: { ...toProductJson(row), ...toProductLinks(product, catalogueUrl) },
+  };
+}
+
+function once<Value>(read: () => Value): () => Value {
+  let kept: { value: Value } | null = null;
+  return () => {
+    kept ??= { value: read() };
+    return kept.value;
+  };
+}
+
 function dateValue(record: ProductRecord, field: string): unknown {
   if (field === 'ContentDate/Start') return partOf(record.ContentDate, 'Start');
   if (field === 'ContentDate/End') return partOf(record.ContentDate, 'End');
@@ -79,44 +101,73 @@ function attributesOf(record: ProductRecord): Map<string, StoredAttribute> {
   if (!Array.isArray(record.Attributes)) return found;
   for (const item of record.Attributes) {
     const name = partOf(item, 'Name');
-    const kind = kindOf(partOf(item, '@odata.type')) ?? kindOf(partOf(item, 'ValueType'));
-    if (typeof name !== 'string' || kind === null || found.has(name)) continue;
+    const kind =
+      kindByName.get(partOf(item, '@odata.type')) ?? kindByName.get(partOf(item, 'ValueType'));
+    if (typeof name !== 'string' || kind === undefined || found.has(name)) continue;
     found.set(name, { kind, value: partOf(item, 'Value') ?? null });
   }
   return found;
 }
 
-const kindByName: ReadonlyMap<string, AttributeKind> = new Map(
+const kindByName: ReadonlyMap<unknown, AttributeKind> = new Map(
   attributeKinds.flatMap((kind) => [
     [kind, kind],
     [`#OData.CSC.${kind}Attribute`, kind],
   ]),
 );
 
-function kindOf(word: unknown): AttributeKind | null {
-  return typeof word === 'string' ? (kindByName.get(word) ?? null) : null;
+const footprintForm =
+  /^\s*(?:geography'\s*)?(?:SRID=4326;\s*)?(MULTIPOINT|POINT|MULTIPOLYGON|POLYGON)([^']*)(?:'\s*)?$/i;
+const geoJsonTypes: Readonly<Record<string, Geometry['type']>> = {
+  POINT: 'Point',
+  MULTIPOINT: 'MultiPoint',
+  POLYGON: 'Polygon',
+  MULTIPOLYGON: 'MultiPolygon',
+};
+
+/**
+ * Reads `geography'SRID=4326;POLYGON ((…))'` as records carry it, in time linear in its length; null when it cannot be
+ * read. Rings may be open, cross themselves or lie outside of the globe; coordinates after the first two are left out.
+ */
+function readFootprintText(text: string): Geometry | null {
+  const [, word = '', body = ''] = footprintForm.exec(text) ?? [];
+  const type = geoJsonTypes[word.toUpperCase()];
+  const lists = listsIn(body.replaceAll(/\s+/g, ' '));
+  if (type === 'Point') return readFootprintObject({ type, coordinates: lists?.[0] });
+  // Each point may have parentheses of its own.
+  const coordinates = type === 'MultiPoint' ? lists?.map(onlyItem) : lists;
+  return readFootprintObject({ type, coordinates });
 }
 
-function geometryOf(record: ProductRecord): Geometry | null {
-  const text = textOrNull(record.Footprint);
-  return (
-    (text === null ? null : readFootprintText(text)) ?? readFootprintObject(record.GeoFootprint)
-  );
+/** The lists of positions in well-known text; null for what is none, and where one is empty. */
+function listsIn(body: string): readonly unknown[] | null {
+  if (/\( ?\)/.test(body)) return null;
+  const json = body
+    .replaceAll(/[^ (),][^(),]*/g, positionJson)
+    .replaceAll('(', '[')
+    .replaceAll(')', ']');
+  try {
+    const lists: unknown = JSON.parse(json);
+    return Array.isArray(lists) ? lists : null;
+  } catch {
+    return null;
+  }
 }
 
-function once<Value>(read: () => Value): () => Value {
-  let kept: { value: Value } | null = null;
-  return () => {
-    kept ??= { value: read() };
-    return kept.value;
-  };
+function positionJson(text: string): string {
+  const numbers = text.trimEnd().split(' ').map(asNumber);
+  // No JSON.
+  return numbers.length < 2 || numbers.includes(null) ? '-' : `[${numbers[0]},${numbers[1]}]`;
 }
 
-/** Reads a record's GeoFootprint: GeoJSON. */
+function onlyItem(list: unknown): unknown {
+  return Array.isArray(list) && list.length === 1 ? list[0] : list;
+}
+
+/** Reads a record's GeoFootprint: GeoJSON, as it is; null when unreadable. */
 function readFootprintObject(value: unknown): Geometry | null {
-  if (typeof value !== 'object' || value === null) return null;
-  const { type, coordinates } = value as { type?: unknown; coordinates?: unknown };
-  if (!hasPlaces(coordinates)) return null;
+  const [type, coordinates] = [partOf(value, 'type'), partOf(value, 'coordinates')];
+  if (!Array.isArray(coordinates) || coordinates.length === 0) return null;
   if (type === 'Point' && isPosition(coordinates)) return { type, coordinates };
   if (type === 'MultiPoint' && isRing(coordinates)) return { type, coordinates };
   if (type === 'Polygon' && isRings(coordinates)) return { type, coordinates };
@@ -124,34 +175,13 @@ function readFootprintObject(value: unknown): Geometry | null {
   return null;
 }
 
-function hasPlaces(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
-}
-
 function isPosition(value: unknown): value is Position {
   return Array.isArray(value) && Number.isFinite(value[0]) && Number.isFinite(value[1]);
 }
 
-function isRing(value: unknown): value is Ring {
-  return isListOf(value, isPosition);
-}
-
-function isRings(value: unknown): value is Rings {
-  return isListOf(value, isRing);
-}
+const isRing = (value: unknown): value is Ring => isListOf(value, isPosition);
+const isRings = (value: unknown): value is Rings => isListOf(value, isRing);
 
 function isListOf<Item>(value: unknown, isItem: (item: unknown) => item is Item): value is Item[] {
   return Array.isArray(value) && value.every(isItem);
-}
-
-/** RFC 7946, 3.2; a product without a footprint has the geometry null. The product must have its record. */
-export function toFeature(product: FoundProduct, catalogueUrl: string) {
-  const { row, record } = product;
-  const geometry = productView(record).geometry();
-  return {
-    type: 'Feature' as const,
-    id: row.productId,
-    geometry: geometry === null ? null : toGeoJson(geometry),
-    properties: { ...toProductJson(row), ...toProductLinks(product, catalogueUrl) },
-  };
 }

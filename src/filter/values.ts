@@ -1,7 +1,10 @@
-/** Reads the value of an attribute, and what it is compared with, as the same type (decision 35). */
+/** Reads values that are compared as one type, and compares them (decision 35). */
 import type { AttributeKind, ComparisonOperator, Literal } from '../domain/filter-tree.ts';
 import { parseDate } from '../domain/notification-date.ts';
 import { textOrNull } from './product-record.ts';
+
+/** Values that can be compared: two texts, or two numbers (also dates and booleans as such). */
+export type Comparable = string | number;
 
 /** How values are read for one condition. */
 interface AttributeReading {
@@ -53,40 +56,46 @@ export function asNumber(value: unknown): number | null {
   return Number.isFinite(read) ? read : null;
 }
 
-/** Values that can be compared: two texts, or two numbers (also dates and booleans as such). */
-export type Comparable = string | number;
+const dateParts = /^(\d{4})(-\d\d-\d\d.*)$/s;
+/** The first and the last year that microseconds can hold in full. */
+const [firstYear, lastYear] = [1685, 2254];
 
-/** How two values that are both there compare. Texts go by code points, and case matters. */
-export function comparisonOf(
-  operator: ComparisonOperator,
-): (value: Comparable, other: Comparable) => boolean {
-  switch (operator) {
-    case 'eq':
-      return (value, other) => value === other;
-    case 'ne':
-      return (value, other) => value !== other;
-    case 'lt':
-      return (value, other) => order(value, other) < 0;
-    case 'le':
-      return (value, other) => order(value, other) <= 0;
-    case 'gt':
-      return (value, other) => order(value, other) > 0;
-    case 'ge':
-      return (value, other) => order(value, other) >= 0;
-  }
+/**
+ * Microseconds since 1970, UTC; a date without a zone is UTC. A date beyond what microseconds can hold is the last one
+ * that they can, or the first. Null for a text that is no date.
+ */
+export function readFilterDate(text: string): number | null {
+  const read = parseDate(text);
+  if (read !== null) return read.us;
+  const [, yearText = '', rest = ''] = dateParts.exec(text.trim()) ?? [];
+  const year = Number(yearText);
+  if (yearText === '' || (year >= firstYear && year <= lastYear)) return null;
+  // Whether the day exists is seen in a year of the same length.
+  const leap = new Date(Date.UTC(2000 + year, 1, 29)).getUTCMonth() === 1;
+  if (parseDate(`${leap ? 2000 : 2001}${rest}`) === null) return null;
+  return year > lastYear ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
 }
 
+type Comparison = (value: Comparable, other: Comparable) => boolean;
+
+/** How two values of one type compare. Texts go by code points, and case matters. */
+export const comparisonOf: Readonly<Record<ComparisonOperator, Comparison>> = {
+  eq: (value, other) => value === other,
+  ne: (value, other) => value !== other,
+  lt: (value, other) => order(value, other) < 0,
+  le: (value, other) => order(value, other) <= 0,
+  gt: (value, other) => order(value, other) > 0,
+  ge: (value, other) => order(value, other) >= 0,
+};
+
+/** Negative, 0 or positive. JavaScript itself orders texts by UTF-16 units, SQLite by code points. */
 function order(value: Comparable, other: Comparable): number {
   if (typeof value === 'number' && typeof other === 'number') return value - other;
-  return codePointOrder(String(value), String(other));
-}
-
-/** Negative, 0 or positive. JavaScript itself orders by UTF-16 units, SQLite by code points. */
-function codePointOrder(a: string, b: string): number {
+  const [a, b] = [String(value), String(other)];
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i += 1) {
-    const [unit, other] = [a.charCodeAt(i), b.charCodeAt(i)];
-    if (unit !== other) return rank(unit) - rank(other);
+    const [unit, beside] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (unit !== beside) return rank(unit) - rank(beside);
   }
   return a.length - b.length;
 }
@@ -95,25 +104,4 @@ function codePointOrder(a: string, b: string): number {
 function rank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
-}
-
-const parts = /^(\d{4})(-\d\d-\d\d.*)$/s;
-
-/** The last and the first year that microseconds can hold in full are 2254 and 1685. */
-const [firstYear, lastYear] = [1685, 2254];
-
-/**
- * Microseconds since 1970, UTC; a date without a zone is UTC. A date beyond what microseconds can
- * hold is the last one that they can, or the first. Null for a text that is no date.
- */
-export function readFilterDate(text: string): number | null {
-  const read = parseDate(text);
-  if (read !== null) return read.us;
-  const [, yearText = '', rest = ''] = parts.exec(text.trim()) ?? [];
-  const year = Number(yearText);
-  if (yearText === '' || (year >= firstYear && year <= lastYear)) return null;
-  // Whether the day exists is seen in a year of the same length.
-  const leap = new Date(Date.UTC(2000 + year, 1, 29)).getUTCMonth() === 1;
-  if (parseDate(`${leap ? 2000 : 2001}${rest}`) === null) return null;
-  return year > lastYear ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
 }

@@ -1,140 +1,23 @@
 /** Reads the geometry of a filter: `SRID=4326;` and well-known text, inside the quotes. */
 import type { Geometry, Position, Ring, Rings } from '../domain/geometry.ts';
-import { type Cursor, named, type Token } from './cursor.ts';
-import type { FilterFinding, Span } from './finding.ts';
+import type { Cursor, Token } from './cursor.ts';
+import { type FilterFinding, named, type Span } from './finding.ts';
 
 interface ReadWkt {
   readonly srid: { readonly value: number; readonly span: Span };
   readonly geometry: Geometry;
 }
 
-const types = 'POINT, POLYGON, MULTIPOINT or MULTIPOLYGON';
-
-const supported = /^(?:MULTI)?(?:POINT|POLYGON)$/;
-
-const foreign =
-  /^(?:(?:MULTI)?(?:LINESTRING|CURVE|SURFACE)|GEOMETRYCOLLECTION|LINEARRING|CIRCULARSTRING|COMPOUNDCURVE|CURVEPOLYGON|TRIANGLE|TIN|POLYHEDRALSURFACE|ENVELOPE|BOX|CIRCLE)$/;
-
 /**
- * Reads the geometry inside a quoted token, notes with the cursor where it, its rings and its
- * positions stand, and fails at the exact character. Whether rings are closed and degrees are on the
- * globe is not asked here.
+ * Reads the geometry inside a quoted token, notes with the cursor where it, its rings and its positions stand, and
+ * fails at the exact character. Whether rings are closed and degrees are on the globe is not asked here.
  */
 export function parseWkt(cursor: Cursor, token: Token): ReadWkt {
   const reader = new WktReader(cursor, token);
-  const srid = readSrid(reader);
-  const geometry = reader.note(() => readGeometry(reader));
+  const srid = reader.srid();
+  const geometry = reader.noted(() => reader.geometry());
   if (reader.next() !== undefined) reader.fail({ expected: 'the closing quote' });
   return { srid, geometry };
-}
-
-function readSrid(reader: WktReader): ReadWkt['srid'] {
-  const hint = "Write geography'SRID=4326;…'.";
-  const word = reader.word();
-  if (word?.text.toUpperCase() !== 'SRID') {
-    const message = 'The reference system is missing before the geometry.';
-    reader.fail({ message, expected: '`SRID=4326;`', hint }, word);
-  }
-  reader.take('=');
-  const digits = reader.integer();
-  if (digits === null) return reader.fail({ expected: 'the number 4326', hint });
-  reader.take(';');
-  return { value: Number(digits.text), span: { start: digits.start, end: digits.end } };
-}
-
-function readGeometry(reader: WktReader): Geometry {
-  const word = reader.word();
-  const type = word?.text.toUpperCase() ?? '';
-  if (word === null || !supported.test(type)) failType(reader, word);
-  const second = reader.word();
-  if (second !== null) failSecondWord(reader, second);
-  switch (type) {
-    case 'POINT':
-      return { type: 'Point', coordinates: readBracketed(reader, readPosition) };
-    case 'MULTIPOINT':
-      return { type: 'MultiPoint', coordinates: readList(reader, readLoosePosition) };
-    case 'POLYGON':
-      return { type: 'Polygon', coordinates: readRings(reader) };
-    default:
-      return { type: 'MultiPolygon', coordinates: readList(reader, readRings) };
-  }
-}
-
-function failType(reader: WktReader, word: Found | null): never {
-  const type = word?.text.toUpperCase() ?? '';
-  const flat = type.replace(/ZM?$|M$/, '');
-  if (supported.test(flat)) {
-    failSecondWord(reader, word);
-  }
-  const known = foreign.test(flat);
-  const message = known
-    ? `${named(type)} is not a geometry that the catalogue takes.`
-    : 'This is not well-known text (WKT).';
-  reader.fail({ message, expected: types }, word);
-}
-
-/** `POINT Z`, `POINT EMPTY`, and anything else between the type and its parenthesis. */
-function failSecondWord(reader: WktReader, word: Found | null): never {
-  const text = word?.text.toUpperCase() ?? '';
-  if (text === 'EMPTY') {
-    reader.fail({ message: 'An empty geometry meets nothing.', expected: '`(`' }, word);
-  }
-  if (/(?:Z|M|ZM)$/.test(text)) {
-    const message = 'Positions have two numbers here, longitude and latitude.';
-    reader.fail({ message, hint: `Leave out Z and M, and the numbers that belong to them.` }, word);
-  }
-  reader.fail({ expected: '`(`' }, word);
-}
-
-function readRings(reader: WktReader): Rings {
-  return readList(reader, readRing);
-}
-
-function readRing(reader: WktReader): Ring {
-  return reader.note(() => readList(reader, readPosition));
-}
-
-/** A position of a MULTIPOINT, with or without parentheses of its own. */
-function readLoosePosition(reader: WktReader): Position {
-  return reader.next() === '(' ? readBracketed(reader, readPosition) : readPosition(reader);
-}
-
-function readPosition(reader: WktReader): Position {
-  return reader.note(() => {
-    const position = [readNumber(reader, 'longitude'), readNumber(reader, 'latitude')] as const;
-    const third = reader.number();
-    if (third === null) return position;
-    const message = 'A position has two numbers, longitude and latitude; this one has a third.';
-    return reader.fail({ message, hint: 'Leave out the height.' }, third);
-  });
-}
-
-function readNumber(reader: WktReader, what: string): number {
-  const found = reader.number();
-  const expected = `a number (${what})`;
-  if (found === null) {
-    const next = reader.next();
-    const missing = next === ',' || next === ')' || next === undefined;
-    return reader.fail({ expected, ...(missing ? { message: `The ${what} is missing.` } : {}) });
-  }
-  const value = Number(found.text);
-  if (Number.isFinite(value)) return value;
-  return reader.fail({ message: `${named(found.text)} is no number of degrees.`, expected }, found);
-}
-
-function readBracketed<Part>(reader: WktReader, read: (reader: WktReader) => Part): Part {
-  reader.take('(');
-  const part = read(reader);
-  reader.take(')');
-  return part;
-}
-
-function readList<Part>(reader: WktReader, read: (reader: WktReader) => Part): Part[] {
-  reader.take('(');
-  const parts = [read(reader)];
-  while (reader.takeIf(',')) parts.push(read(reader));
-  reader.take(')', '`,` or `)`');
-  return parts;
 }
 
 interface Found extends Span {
@@ -143,15 +26,15 @@ interface Found extends Span {
 
 type Fault = Partial<Pick<FilterFinding, 'message' | 'expected' | 'hint'>>;
 
-const blanks = /[ \t\r\n]*/y;
+const supported = /^(?:MULTI)?(?:POINT|POLYGON)$/;
+const foreign =
+  /^(?:(?:MULTI)?(?:LINESTRING|CURVE|SURFACE)|GEOMETRYCOLLECTION|LINEARRING|CIRCULARSTRING|COMPOUNDCURVE|CURVEPOLYGON|TRIANGLE|TIN|POLYHEDRALSURFACE|ENVELOPE|BOX|CIRCLE)$/;
 
+const blanks = /[ \t\r\n]*/y;
 // No two parts share a digit: it fails after one way along the text.
 const number = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?(?![\w.])/iy;
-
 const integer = /[+-]?\d{1,15}(?![\w.])/y;
-
 const letters = /[a-z]+/iy;
-
 const anything = /[^\s(),;=']+|[^']/uy;
 
 /** The text between the quotes of a token, and how far it is read; offsets are those of the filter. */
@@ -166,44 +49,47 @@ class WktReader {
     this.#end = token.end - 1;
   }
 
-  /** The place of what comes next, behind blanks. */
-  skipBlanks(): number {
-    blanks.lastIndex = this.#place;
-    this.#place += blanks.exec(this.#cursor.text)?.[0].length ?? 0;
-    return this.#place;
+  srid(): ReadWkt['srid'] {
+    const hint = "Write geography'SRID=4326;…'.";
+    const word = this.#accept(letters);
+    if (word?.text.toUpperCase() !== 'SRID') {
+      const message = 'The reference system is missing before the geometry.';
+      this.fail({ message, expected: '`SRID=4326;`', hint }, word);
+    }
+    this.#take('=');
+    const digits = this.#accept(integer);
+    if (digits === null) return this.fail({ expected: 'the number 4326', hint });
+    this.#take(';');
+    return { value: Number(digits.text), span: { start: digits.start, end: digits.end } };
   }
 
-  word(): Found | null {
-    return this.#accept(letters);
+  geometry(): Geometry {
+    const word = this.#accept(letters);
+    const type = word?.text.toUpperCase() ?? '';
+    if (word === null || !supported.test(type)) this.#failType(word, type);
+    const second = this.#accept(letters);
+    if (second !== null) this.#failSecondWord(second);
+    switch (type) {
+      case 'POINT':
+        return { type: 'Point', coordinates: this.#inParentheses(() => this.#position()) };
+      case 'MULTIPOINT':
+        return { type: 'MultiPoint', coordinates: this.#list(() => this.#loosePosition()) };
+      case 'POLYGON':
+        return { type: 'Polygon', coordinates: this.#rings() };
+      default:
+        return { type: 'MultiPolygon', coordinates: this.#list(() => this.#rings()) };
+    }
   }
 
-  integer(): Found | null {
-    return this.#accept(integer);
-  }
-
-  number(): Found | null {
-    return this.#accept(number);
-  }
-
+  /** The character behind blanks; undefined at the end. */
   next(): string | undefined {
-    const place = this.skipBlanks();
-    return place < this.#end ? this.#cursor.text[place] : undefined;
-  }
-
-  /** Takes the symbol if it comes next. */
-  takeIf(symbol: string): boolean {
-    if (this.next() !== symbol) return false;
-    this.#place += 1;
-    return true;
-  }
-
-  take(symbol: string, expected = `\`${symbol}\``): void {
-    if (!this.takeIf(symbol)) this.fail({ expected });
+    this.#skipBlanks();
+    return this.#place < this.#end ? this.#cursor.text[this.#place] : undefined;
   }
 
   /** Notes where an object that is read stood. */
-  note<Part extends object>(read: () => Part): Part {
-    const start = this.skipBlanks();
+  noted<Part extends object>(read: () => Part): Part {
+    const start = this.#skipBlanks();
     const part = read();
     this.#cursor.spans.set(part, { start, end: this.#place });
     return part;
@@ -218,16 +104,97 @@ class WktReader {
     this.#cursor.fail(at, { code: 'invalid-wkt', message, ...fault });
   }
 
+  #failType(word: Found | null, type: string): never {
+    const flat = type.replace(/ZM?$|M$/, '');
+    if (supported.test(flat)) this.#failSecondWord(word);
+    const message = foreign.test(flat)
+      ? `${named(type)} is not a geometry that the catalogue takes.`
+      : 'This is not well-known text (WKT).';
+    this.fail({ message, expected: 'POINT, POLYGON, MULTIPOINT or MULTIPOLYGON' }, word);
+  }
+
+  /** `POINT Z`, `POINT EMPTY`, and anything else between the type and its parenthesis. */
+  #failSecondWord(word: Found | null): never {
+    const text = word?.text.toUpperCase() ?? '';
+    if (text === 'EMPTY') {
+      this.fail({ message: 'An empty geometry meets nothing.', expected: '`(`' }, word);
+    }
+    if (!/[ZM]$/.test(text)) this.fail({ expected: '`(`' }, word);
+    const message = 'Positions have two numbers here, longitude and latitude.';
+    this.fail({ message, hint: 'Leave out Z and M, and the numbers that belong to them.' }, word);
+  }
+
+  #rings(): Rings {
+    return this.#list((): Ring => this.noted(() => this.#list(() => this.#position())));
+  }
+
+  /** A position of a MULTIPOINT, with or without parentheses of its own. */
+  #loosePosition(): Position {
+    return this.next() === '(' ? this.#inParentheses(() => this.#position()) : this.#position();
+  }
+
+  #position(): Position {
+    return this.noted(() => {
+      const position = [this.#number('longitude'), this.#number('latitude')] as const;
+      const third = this.#accept(number);
+      if (third === null) return position;
+      const message = 'A position has two numbers, longitude and latitude; this one has a third.';
+      return this.fail({ message, hint: 'Leave out the height.' }, third);
+    });
+  }
+
+  #number(what: string): number {
+    const found = this.#accept(number);
+    const expected = `a number (${what})`;
+    if (found === null) {
+      const isMissing = [',', ')', undefined].includes(this.next());
+      return this.fail({ expected, ...(isMissing ? { message: `The ${what} is missing.` } : {}) });
+    }
+    const value = Number(found.text);
+    if (Number.isFinite(value)) return value;
+    return this.fail({ message: `${named(found.text)} is no number of degrees.`, expected }, found);
+  }
+
+  #inParentheses<Part>(read: () => Part): Part {
+    this.#take('(');
+    const part = read();
+    this.#take(')');
+    return part;
+  }
+
+  #list<Part>(read: () => Part): Part[] {
+    this.#take('(');
+    const parts = [read()];
+    while (this.#takeIf(',')) parts.push(read());
+    this.#take(')', '`,` or `)`');
+    return parts;
+  }
+
+  #takeIf(symbol: string): boolean {
+    if (this.next() !== symbol) return false;
+    this.#place += 1;
+    return true;
+  }
+
+  #take(symbol: string, expected = `\`${symbol}\``): void {
+    if (!this.#takeIf(symbol)) this.fail({ expected });
+  }
+
   #upcoming(): Span {
-    const start = this.skipBlanks();
+    const start = this.#skipBlanks();
     if (start >= this.#end) return { start: this.#end, end: this.#end + 1 };
-    const found = this.#accept(anything);
     // A quote inside the geometry is doubled.
-    return found ?? { start, end: start + 2 };
+    return this.#accept(anything) ?? { start, end: start + 2 };
+  }
+
+  #skipBlanks(): number {
+    blanks.lastIndex = this.#place;
+    this.#place += blanks.exec(this.#cursor.text)?.[0].length ?? 0;
+    return this.#place;
   }
 
   #accept(pattern: RegExp): Found | null {
-    const start = this.skipBlanks();
+    const start = this.#skipBlanks();
     pattern.lastIndex = start;
     // No pattern takes a quote, so none reaches beyond the end.
     const text = start < this.#end ? pattern.exec(this.#cursor.text)?.[0] : undefined;
@@ -235,117 +202,4 @@ class WktReader {
     this.#place = start + text.length;
     return { text, start, end: this.#place };
   }
-}
-
-// Each pattern fails at a place after one way along the text: none has two parts that share a sign.
-const blanksOfFootprintText = /\s*/y;
-
-const head = /\s*(?:geography'\s*)?(?:SRID=4326;\s*)?(MULTIPOINT|POINT|MULTIPOLYGON|POLYGON)/iy;
-
-const numberOfFootprintText = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?(?=[\s(),])/iy;
-
-const tail = /\s*(?:'\s*)?$/y;
-
-/**
- * Reads `geography'SRID=4326;POLYGON ((…))'` as records carry it; null when it cannot be read. Rings
- * may be open, cross themselves or lie outside of the globe; coordinates after the first two are left
- * out.
- */
-export function readFootprintText(text: string): Geometry | null {
-  const reader = new FootprintReader(text);
-  const geometry = geometryOf(reader);
-  return geometry !== null && reader.accept(tail) !== null ? geometry : null;
-}
-
-class FootprintReader {
-  readonly #text: string;
-  #place = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  /** What the pattern finds at this place: its group, or all of it. */
-  accept(pattern: RegExp): string | null {
-    pattern.lastIndex = this.#place;
-    const found = pattern.exec(this.#text);
-    if (found === null) return null;
-    this.#place = pattern.lastIndex;
-    return found[1] ?? found[0];
-  }
-
-  /** The sign behind blanks. */
-  next(): string | undefined {
-    this.accept(blanksOfFootprintText);
-    return this.#text[this.#place];
-  }
-
-  takeIf(symbol: string): boolean {
-    if (this.next() !== symbol) return false;
-    this.#place += 1;
-    return true;
-  }
-
-  /** Null also for a number that is too large to be one. */
-  number(): number | null {
-    this.accept(blanksOfFootprintText);
-    const text = this.accept(numberOfFootprintText);
-    const value = text === null ? Number.NaN : Number(text);
-    return Number.isFinite(value) ? value : null;
-  }
-}
-
-/** Reads a part; null when it is none. */
-type Read<Part> = (reader: FootprintReader) => Part | null;
-
-function geometryOf(reader: FootprintReader): Geometry | null {
-  switch (reader.accept(head)?.toUpperCase()) {
-    case 'POINT': {
-      const [coordinates] = listOf(positionOf)(reader) ?? [];
-      return coordinates === undefined ? null : { type: 'Point', coordinates };
-    }
-    case 'MULTIPOINT':
-      return withPlaces('MultiPoint', listOf(loosePositionOf)(reader));
-    case 'POLYGON':
-      return withPlaces('Polygon', ringsOf(reader));
-    case 'MULTIPOLYGON':
-      return withPlaces('MultiPolygon', listOf(ringsOf)(reader));
-    default:
-      return null;
-  }
-}
-
-function withPlaces<Type extends Geometry['type'], Part>(type: Type, coordinates: Part | null) {
-  return coordinates === null ? null : { type, coordinates };
-}
-
-const ringOf = listOf(positionOf);
-
-const ringsOf = listOf(ringOf);
-
-function listOf<Part>(read: Read<Part>): Read<readonly Part[]> {
-  return (reader) => {
-    if (!reader.takeIf('(')) return null;
-    const parts: Part[] = [];
-    do {
-      const part = read(reader);
-      if (part === null) return null;
-      parts.push(part);
-    } while (reader.takeIf(','));
-    return reader.takeIf(')') ? parts : null;
-  };
-}
-
-/** A position of a MULTIPOINT, with or without parentheses of its own. */
-function loosePositionOf(reader: FootprintReader): Position | null {
-  if (!reader.takeIf('(')) return positionOf(reader);
-  const position = positionOf(reader);
-  return reader.takeIf(')') ? position : null;
-}
-
-function positionOf(reader: FootprintReader): Position | null {
-  const [longitude, latitude] = [reader.number(), reader.number()];
-  if (longitude === null || latitude === null) return null;
-  while (reader.number() !== null);
-  return [longitude, latitude];
 }

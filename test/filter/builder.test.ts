@@ -18,7 +18,6 @@ import {
   published,
   sensed,
 } from '../../src/filter/builder.ts';
-import { namesByKind, publishedAttributes } from '../../src/filter/fields.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 
 const any = (kind: string, attributeName: string, rest: string) =>
@@ -77,16 +76,6 @@ describe('an expression', () => {
   ])('%s is written as %s', (built, text) => {
     expect(String(built)).toBe(text);
     expect(parseFilter(text).tree).toEqual(built.tree);
-  });
-
-  it('knows the kinds of all published attributes', () => {
-    const typed = Object.entries(namesByKind).flatMap(([kind, names]) =>
-      names.split(' ').map((one) => [one, kind]),
-    );
-    expect(new Map(typed as [string, string][])).toEqual(
-      new Map(publishedAttributes.map((one) => [one.name, one.kind])),
-    );
-    expect(typed).toHaveLength(publishedAttributes.length);
   });
 
   it.each([

@@ -1,5 +1,4 @@
 /** Reads the options of a query of Products or DeletedProducts, and refuses as the catalogue does. */
-
 import { z } from 'zod';
 import {
   type Direction,
@@ -8,22 +7,20 @@ import {
   type FilterTree,
   type InNode,
 } from '../../domain/filter-tree.ts';
+import { jsonOf } from '../../domain/json-of.ts';
 import { checkFilter, isBlankFilter } from '../check.ts';
 import {
-  type EntityProperties,
   type Expandable,
-  entityProperties,
+  expandable,
   findOrderableField,
   type OrderableField,
+  selectable,
 } from '../fields.ts';
-import type { FilterFinding } from '../finding.ts';
 import { nearestName } from '../nearest-name.ts';
 
 /** The catalogue's limits (facts, filters 1). */
 const topMax = 1_000;
-
 const topDefault = 20;
-
 export const skipMax = 10_000;
 
 export interface QueryOptions {
@@ -46,14 +43,13 @@ type ReadOptions =
   | { readonly options?: never; readonly refusal: ODataRefusal };
 
 const single = ['$filter', '$orderby', '$top', '$skip', '$count', '$skiptoken'] as const;
-
 const known = [...single, '$expand', '$select'] as const;
 
 /**
- * Unknown options are ignored, as by the catalogue; but one that is a slip of a known one is refused, as
- * everything would be answered instead of what was meant. `$expand` and `$select` may come as a list and
- * several times; any other twice is refused (OData 4.01, part 1, 11.2.1), as one would be lost.
- * Numbers and truth values come first and together (422), then the rest, one at a time (400).
+ * Unknown options are ignored, as by the catalogue; but one that is a slip of a known one is refused, as everything
+ * would be answered instead of what was meant. `$expand` and `$select` may come as a list and several times; any other
+ * twice is refused (OData 4.01, part 1, 11.2.1), as one would be lost. Numbers and truth values come first and together
+ * (422), then the rest, one at a time (400).
  */
 export function readQueryOptions(
   params: URLSearchParams,
@@ -61,23 +57,19 @@ export function readQueryOptions(
   defaults: { readonly top: number } = { top: topDefault },
 ): ReadOptions {
   const items: ValidationItem[] = [];
-  const option = (name: (typeof single)[number]) => params.get(name) ?? undefined;
-  const number = (name: '$top' | '$skip', fallback: number, max: number) =>
-    readWhole(option(name), { name, fallback, max, items });
-  const top = number('$top', defaults.top, topMax);
-  const skip = number('$skip', 0, skipMax);
-  const count = readTruth(option('$count'), { name: '$count', items });
+  const top = readWhole(params, '$top', defaults.top, topMax, items);
+  const skip = readWhole(params, '$skip', 0, skipMax, items);
+  const count = readTruth(params, '$count', items);
   if (items.length > 0) return { refusal: { status: 422, items } };
   try {
     refuseSlips(params);
     const twice = single.find((name) => params.getAll(name).length > 1);
     if (twice !== undefined) throw new Refused(`Invalid value: ${twice} is given more than once.`);
-    const properties = entityProperties[entity];
-    const expand = readExpand(listOf(params, '$expand'), properties);
-    const orderby = readOrder(option('$orderby') ?? '', entity);
-    const select = readSelect(listOf(params, '$select'), properties);
-    const filter = readFilter(option('$filter') ?? '', entity);
-    const skiptoken = option('$skiptoken') ?? null;
+    const expand = readExpand(listOf(params, '$expand'), expandable[entity]);
+    const orderby = readOrder(params.get('$orderby') ?? '', entity);
+    const select = readSelect(listOf(params, '$select'), selectable[entity]);
+    const filter = readFilter(params.get('$filter') ?? '', entity);
+    const skiptoken = params.get('$skiptoken');
     return { options: { filter, orderby, top, skip, count, expand, select, skiptoken } };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
@@ -101,102 +93,89 @@ function listOf(params: URLSearchParams, name: string): string[] {
   return entries.map((entry) => entry.trim()).filter((entry) => entry !== '');
 }
 
-function readExpand(
-  names: readonly string[],
-  { expandable }: EntityProperties,
-): ReadonlySet<Expandable> {
-  const known = names.map((name) => expandable.find((one) => one === name));
-  if (known.includes(undefined)) {
-    const accepted = expandable.toSorted().join(', ');
-    throw new Refused(`Expand parameter only accepts following values: ${accepted}.`);
+function readExpand(names: readonly string[], accepted: readonly Expandable[]) {
+  if (names.some((name) => !accepted.some((one) => one === name))) {
+    const list = accepted.toSorted().join(', ');
+    throw new Refused(`Expand parameter only accepts following values: ${list}.`);
   }
-  return new Set(known.filter((name) => name !== undefined));
+  return new Set(accepted.filter((one) => names.includes(one)));
 }
 
 const directions: readonly Direction[] = ['asc', 'desc'];
 
-/** One field: nothing tells that the catalogue takes several. Ties are put in order by the server. */
+/** One field: nothing shows that the catalogue takes several. Ties are put in order by the server. */
 function readOrder(text: string, entity: Entity) {
   if (text.trim() === '') return null;
   const [name = '', word = 'asc', ...rest] = text.trim().split(/\s+/);
   const field = findOrderableField(entity, name);
   const direction = directions.find((one) => one === word.toLowerCase());
-  if (field === undefined || direction === undefined || rest.length > 0) {
-    throw new Refused(
-      "Invalid value: Invalid field name in the order by clause. Please use only 'asc' or 'desc' for sorting.",
-    );
+  if (field !== undefined && direction !== undefined && rest.length === 0) {
+    return { field, direction };
   }
-  return { field, direction };
+  throw new Refused(
+    "Invalid value: Invalid field name in the order by clause. Please use only 'asc' or 'desc' for sorting.",
+  );
 }
 
-function readSelect(names: readonly string[], { selectable }: EntityProperties) {
-  const wanted = names.filter((name) => name !== '*').map((name) => spelling(name, selectable));
+function readSelect(names: readonly string[], accepted: readonly string[]) {
+  const wanted = names
+    .filter((name) => name !== '*')
+    .map((name) => {
+      const found = accepted.find((one) => one.toLowerCase() === name.toLowerCase());
+      if (found === undefined) throw new Refused(`Invalid field in select: ${name}`);
+      return found;
+    });
   return names.length === 0 || names.includes('*') ? null : wanted;
-}
-
-function spelling(name: string, selectable: readonly string[]): string {
-  const known = selectable.find((one) => one.toLowerCase() === name.toLowerCase());
-  if (known === undefined) throw new Refused(`Invalid field in select: ${name}`);
-  return known;
 }
 
 function readFilter(text: string, entity: Entity): FilterTree | null {
   if (isBlankFilter(text)) return null;
   const { tree, findings } = checkFilter(text, entity);
   const error = findings.find(({ severity }) => severity === 'error');
-  if (error !== undefined) throw new Refused(filterRefusal(error));
-  return tree;
-}
-
-/** The catalogue says "Invalid field" of an unknown one; its whole text was never recorded. */
-function filterRefusal({ code, message, start, hint }: FilterFinding): string {
+  if (error === undefined) return tree;
+  const { code, message, start, hint } = error;
+  // The catalogue says "Invalid field" of an unknown one; its whole text was never recorded.
   const isField = code === 'unknown-field' || code === 'field-of-other-entity';
   const kind = isField ? 'Invalid field' : 'Invalid value';
   const advice = hint === undefined ? '' : ` ${hint}`;
-  return `${kind}: ${message} (at character ${start + 1} of $filter)${advice}`;
+  throw new Refused(`${kind}: ${message} (at character ${start + 1} of $filter)${advice}`);
 }
 
-/** Reads `$top` and `$skip`; notes what is wrong in `items` and goes on with the default. */
+/** Reads `$top` and `$skip`; notes what is wrong in `items` and continues with the default. */
 function readWhole(
-  text: string | undefined,
-  { name, fallback, max, items }: { name: string; fallback: number; max: number } & Noted,
+  params: URLSearchParams,
+  name: '$top' | '$skip',
+  fallback: number,
+  max: number,
+  items: ValidationItem[],
 ): number {
-  if (text === undefined) return fallback;
-  const note = (type: string, msg: string, ctx = {}) => {
-    items.push({ type, loc: ['query', name], msg, input: text, ...ctx });
+  const input = params.get(name);
+  if (input === null) return fallback;
+  const refuse = (type: string, msg: string, rest: Pick<ValidationItem, 'ctx'> = {}) => {
+    items.push({ type, loc: ['query', name], msg, input, ...rest });
     return fallback;
   };
-  if (!/^\s*[+-]?\d+\s*$/.test(text)) {
-    return note(
-      'int_parsing',
-      'Input should be a valid integer, unable to parse string as an integer',
-    );
+  if (!/^\s*[+-]?\d+\s*$/.test(input)) {
+    const msg = 'Input should be a valid integer, unable to parse string as an integer';
+    return refuse('int_parsing', msg);
   }
-  const value = Number(text);
-  const ctx = { ctx: { error: {} } };
-  if (value > max) {
-    return note('less_than_equal', `Input should be less than or equal to ${max}`, ctx);
+  const value = Number(input);
+  const ctx = { error: {} };
+  if (value < 0) {
+    return refuse('greater_than_equal', 'Input should be greater than or equal to 0', { ctx });
   }
-  return value < 0
-    ? note('greater_than_equal', 'Input should be greater than or equal to 0', ctx)
-    : value;
+  if (value <= max) return value;
+  return refuse('less_than_equal', `Input should be less than or equal to ${max}`, { ctx });
 }
 
 /** Reads `$count`: True, true, 1, False, false, 0, as the vendor documents. */
-function readTruth(text: string | undefined, { name, items }: { name: string } & Noted): boolean {
-  if (text === undefined || /^(false|0)$/i.test(text)) return false;
-  if (/^(true|1)$/i.test(text)) return true;
-  items.push({
-    type: 'bool_parsing',
-    loc: ['query', name],
-    msg: 'Input should be a valid boolean, unable to interpret input',
-    input: text,
-  });
-  return false;
-}
-
-interface Noted {
-  items: ValidationItem[];
+function readTruth(params: URLSearchParams, name: string, items: ValidationItem[]): boolean {
+  const input = params.get(name) ?? 'false';
+  if (!/^(?:true|1|false|0)$/i.test(input)) {
+    const msg = 'Input should be a valid boolean, unable to interpret input';
+    items.push({ type: 'bool_parsing', loc: ['query', name], msg, input });
+  }
+  return /^(?:true|1)$/i.test(input);
 }
 
 /** One value that is not of its type or out of its bounds. */
@@ -214,12 +193,8 @@ export type ODataRefusal =
   | { readonly status: 400 | 404 | 413 | 500 | 503; readonly message: string }
   | { readonly status: 422; readonly items: readonly ValidationItem[] };
 
-interface RefusalBody {
-  detail: { message: string; request_id: string } | readonly ValidationItem[];
-}
-
 /** The body; the answer's header `request-id` must repeat the id. */
-export function refusalBody(refusal: ODataRefusal, requestId: string): RefusalBody {
+export function refusalBody(refusal: ODataRefusal, requestId: string) {
   if (refusal.status === 422) return { detail: refusal.items };
   return { detail: { message: refusal.message, request_id: requestId } };
 }
@@ -255,7 +230,7 @@ type ReadList =
 
 /** Reads the body into a condition on the name; unknown members are ignored. */
 export function readFilterList(text: string): ReadList {
-  const read = schema.safeParse(jsonOrUndefined(text));
+  const read = schema.safeParse(jsonOf(text));
   if (!read.success) {
     const items = read.error.issues.slice(0, faultsShownMax).map(({ code, path, message }) => ({
       type: code,
@@ -282,24 +257,10 @@ export const listTooLarge: ODataRefusal = {
   message: `The body is larger than ${filterListBytesMax} bytes. Send fewer names at a time.`,
 };
 
-function jsonOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-interface ProductPath {
-  readonly entity: Entity;
-  /** Null for the list. */
-  readonly id: string | null;
-}
-
 const form = /^\/(\w+)(?:(?:\(|%28)([\w-]{1,100})(?:\)|%29))?$/;
 
-/** Reads what follows `/odata/v1`; an id stands bare, without quotes. Null when it is none of these. */
-export function readProductPath(resource: string): ProductPath | null {
+/** Reads what follows `/odata/v1`: a list, or one record by its bare id. Null when it is none of these. */
+export function readProductPath(resource: string) {
   const [, name, id = null] = form.exec(resource) ?? [];
   const entity = entities.find((one) => one === name);
   return entity === undefined ? null : { entity, id };

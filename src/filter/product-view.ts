@@ -1,6 +1,7 @@
 /** A product record as a filter sees it: read field by field, of any age and with any part missing. */
 import { type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
 import type { Geometry, Position, Ring, Rings } from '../domain/geometry.ts';
+import { jsonOf } from '../domain/json-of.ts';
 import { toProductJson, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct } from '../domain/products.ts';
 import { toGeoJson } from './geometry/geojson.ts';
@@ -132,32 +133,27 @@ const geoJsonTypes: Readonly<Record<string, Geometry['type']>> = {
 function readFootprintText(text: string): Geometry | null {
   const [, word = '', body = ''] = footprintForm.exec(text) ?? [];
   const type = geoJsonTypes[word.toUpperCase()];
-  const lists = listsIn(body.replaceAll(/\s+/g, ' '));
+  const lists = listsIn(body);
   if (type === 'Point') return readFootprintObject({ type, coordinates: lists?.[0] });
   // Each point may have parentheses of its own.
   const coordinates = type === 'MultiPoint' ? lists?.map(onlyItem) : lists;
   return readFootprintObject({ type, coordinates });
 }
 
-/** The lists of positions in well-known text; null for what is none, and where one is empty. */
-function listsIn(body: string): readonly unknown[] | null {
-  if (/\( ?\)/.test(body)) return null;
-  const json = body
-    .replaceAll(/[^ (),][^(),]*/g, positionJson)
-    .replaceAll('(', '[')
-    .replaceAll(')', ']');
-  try {
-    const lists: unknown = JSON.parse(json);
-    return Array.isArray(lists) ? lists : null;
-  } catch {
-    return null;
-  }
-}
+const position =
+  /(?<![^\s(),])([^\s(),]+)\s+([^\s(),]+)(?:\s+[+-]?[\d.]+(?:e[+-]?\d+)?(?![^\s(),]))*/gi;
+/** Forms of numbers that JSON does not have: `+1`, `.5`, `5.`, `007`. */
+const oddNumber = /(?<![^\s(),])(?:\+|-?\.|-?0\d)|\.(?!\d)/;
 
-function positionJson(text: string): string {
-  const numbers = text.trimEnd().split(' ').map(asNumber);
-  // No JSON.
-  return numbers.length < 2 || numbers.includes(null) ? '-' : `[${numbers[0]},${numbers[1]}]`;
+/** The lists of positions in well-known text, read as JSON; null for what is none, and where one is empty. */
+function listsIn(body: string): readonly unknown[] | null {
+  if (/\(\s*\)/.test(body)) return null;
+  const usual = oddNumber.test(body)
+    ? body.replaceAll(/[^\s(),]+/g, (word) => String(asNumber(word) ?? word))
+    : body;
+  const json = usual.replaceAll(position, '[$1,$2]').replaceAll('(', '[').replaceAll(')', ']');
+  const lists = jsonOf(json);
+  return Array.isArray(lists) ? lists : null;
 }
 
 function onlyItem(list: unknown): unknown {

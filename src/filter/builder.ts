@@ -30,20 +30,12 @@ import { nearestName } from './nearest-name.ts';
 import { printFilter } from './print.ts';
 import { readFilterDate } from './values.ts';
 
-/**
- * All of the terms hold.
- *
- * @example and(collection('SENTINEL-1'), not(name.contains('_COG')))
- */
+/** All of the terms hold. @example and(collection('SENTINEL-1'), not(name.contains('_COG'))) */
 export function and(...terms: readonly Expression[]): Expression {
   return group('and', terms);
 }
 
-/**
- * At least one of the terms holds.
- *
- * @example or(productType.eq('S2MSI1C'), productType.eq('S2MSI2A'))
- */
+/** At least one of the terms holds. @example or(productType.eq('S2MSI1C'), productType.eq('S2MSI2A')) */
 export function or(...terms: readonly Expression[]): Expression {
   return group('or', terms);
 }
@@ -57,11 +49,7 @@ export function not(term: Expression): Expression {
   return expression({ node: 'not', term: treeOf(term) });
 }
 
-/**
- * The collection, by the catalogue's name.
- *
- * @example collection('SENTINEL-2')
- */
+/** The collection, by the catalogue's name. @example collection('SENTINEL-2') */
 export function collection(name: string): Expression {
   return textField('Collection/Name').eq(name);
 }
@@ -100,13 +88,13 @@ export const online: Expression = expression({
 });
 
 // Values come from configuration files that may be plain JavaScript: types alone do not keep them right.
-
 const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, what: string) => Literal>> = {
   String: textLiteral,
   Double: numberLiteral,
   Integer: numberLiteral,
   DateTimeOffset: dateLiteral,
-  Boolean: booleanLiteral,
+  Boolean: (value, what) =>
+    typeof value === 'boolean' ? { type: 'boolean', value } : refuse(what, value, 'true or false'),
 };
 
 /** Such as `S2MSI2A` or `IW_GRDH_1S`. @example productType.eq('S2MSI2A') */
@@ -128,10 +116,8 @@ export function attribute<Kind extends AttributeKind>(name: string, kind: Kind):
 
 export function attribute(name: string, kind = attributeKindOf(name)): AttributeOf<AttributeKind> {
   if (kind !== undefined) return attributeOf(name, kind);
-  const nearest = nearestName(
-    name,
-    publishedAttributes.map((one) => one.name),
-  );
+  const names = publishedAttributes.map((one) => one.name);
+  const nearest = nearestName(name, names);
   const suggestion = nearest === null ? '' : ` Is it ${nearest}?`;
   throw new AppError(
     'invalid',
@@ -157,11 +143,10 @@ export function intersects(geojson: unknown): Expression {
       details: details.slice(0, faultsShownMax),
     });
   }
+  const node = { node: 'intersects', argument: 'area', srid: 4326 } as const;
   return group(
     'or',
-    all.map((geometry) =>
-      expression({ node: 'intersects', argument: 'area', srid: 4326, geometry }),
-    ),
+    all.map((geometry) => expression({ ...node, geometry })),
   );
 }
 
@@ -206,14 +191,7 @@ export interface Expression {
 }
 
 /** The comparisons that the language has. */
-interface Comparisons<Value> {
-  eq(value: Value): Expression;
-  ne(value: Value): Expression;
-  lt(value: Value): Expression;
-  le(value: Value): Expression;
-  gt(value: Value): Expression;
-  ge(value: Value): Expression;
-}
+type Comparisons<Value> = Record<ComparisonOperator, (value: Value) => Expression>;
 
 /** Case matters everywhere. */
 interface TextField extends Comparisons<string> {
@@ -299,8 +277,7 @@ function comparisons<Value>(
 }
 
 function textOf(value: unknown, what: string): string {
-  if (typeof value === 'string') return value;
-  return refuse(what, value, "a text, such as 'S2MSI2A'");
+  return typeof value === 'string' ? value : refuse(what, value, "a text, such as 'S2MSI2A'");
 }
 
 function textLiteral(value: unknown, what: string): Literal {
@@ -308,14 +285,9 @@ function textLiteral(value: unknown, what: string): Literal {
 }
 
 function numberLiteral(value: unknown, what: string): Literal {
+  if (!Number.isFinite(value)) return refuse(what, value, 'a number, such as 20');
   // Minus zero is zero, and has no way to be written.
-  if (Number.isFinite(value)) return { type: 'number', value: Number(value) + 0 };
-  return refuse(what, value, 'a number, such as 20');
-}
-
-function booleanLiteral(value: unknown, what: string): Literal {
-  if (typeof value === 'boolean') return { type: 'boolean', value };
-  return refuse(what, value, 'true or false');
+  return { type: 'number', value: Number(value) + 0 };
 }
 
 function dateLiteral(value: unknown, what: string): Literal {

@@ -19,6 +19,7 @@ import {
   sensed,
 } from '../../src/filter/builder.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
+import { ring } from './geometry/places.ts';
 
 const any = (kind: string, attributeName: string, rest: string) =>
   `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${attributeName}' and att/OData.CSC.${kind}Attribute/Value ${rest})`;
@@ -34,14 +35,7 @@ describe('an expression', () => {
       online,
       intersects({
         type: 'Polygon',
-        coordinates: [
-          [
-            [4, 50],
-            [5, 50],
-            [5, 51],
-            [4, 50],
-          ],
-        ],
+        coordinates: [ring('4 50, 5 50, 5 51, 4 50')],
       }),
     );
     expect(parseFilter(String(built)).tree).toEqual(built.tree);
@@ -108,14 +102,7 @@ describe('an expression', () => {
       () =>
         intersects({
           type: 'Polygon',
-          coordinates: [
-            [
-              [4, 50],
-              [5, 50],
-              [5, 51],
-              [4, 51],
-            ],
-          ],
+          coordinates: [ring('4 50, 5 50, 5 51, 4 51')],
         }),
       /would refuse this geometry/,
     ],

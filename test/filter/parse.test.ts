@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { FilterTree, Literal } from '../../src/domain/filter-tree.ts';
 import { formatDateUs } from '../../src/domain/notification-date.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
+import { ring } from './geometry/places.ts';
 
 const tree = (text: string) => parseFilter(text).tree;
 
@@ -182,12 +183,7 @@ describe('a condition on an attribute', () => {
 describe('a condition on the place', () => {
   const geometryOf = (wkt: string) =>
     tree(`OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`);
-  const square = [
-    [4, 50],
-    [5, 50],
-    [5, 51],
-    [4, 50],
-  ];
+  const square = ring('4 50, 5 50, 5 51, 4 50');
 
   it.each([
     ['POINT(-0.53 28.65)', { type: 'Point', coordinates: [-0.53, 28.65] }],

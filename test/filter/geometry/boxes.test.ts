@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Box, Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
-import { arbitraryGeometries, mapped, turnedBy } from './arbitrary.ts';
+import { arbitraryGeometries, mapped, turnedBy } from './arbitrary-areas.ts';
 
 const boxes = (geometry: Geometry) => boxesOf(toShape(geometry));
 const ofRing = (...ring: Ring) => boxes({ type: 'Polygon', coordinates: [ring] });

@@ -19,7 +19,7 @@ import {
   sensed,
 } from '../../src/filter/builder.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
-import { ring } from './geometry/places.ts';
+import { box, polygon, ring } from './geometry/places.ts';
 
 const any = (kind: string, attributeName: string, rest: string) =>
   `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${attributeName}' and att/OData.CSC.${kind}Attribute/Value ${rest})`;
@@ -33,10 +33,7 @@ describe('an expression', () => {
       sensed.from('2024-05-01'),
       sensed.until(new Date('2024-06-01T00:00:00Z')),
       online,
-      intersects({
-        type: 'Polygon',
-        coordinates: [ring('4 50, 5 50, 5 51, 4 50')],
-      }),
+      intersects(polygon(ring('4 50, 5 50, 5 51, 4 50'))),
     );
     expect(parseFilter(String(built)).tree).toEqual(built.tree);
     expect(JSON.parse(JSON.stringify({ filter: built }))).toEqual({ filter: String(built) });
@@ -85,25 +82,10 @@ describe('an expression', () => {
       /PublicationDate cannot be compared with "soon"/,
     ],
     ['no terms', () => and(), /and\(\) has no terms/],
-    [
-      'a line',
-      () =>
-        intersects({
-          type: 'LineString',
-          coordinates: [
-            [0, 0],
-            [1, 1],
-          ],
-        }),
-      /LineString/,
-    ],
+    ['a line', () => intersects({ type: 'LineString', coordinates: [] }), /LineString/],
     [
       'a ring that is not closed',
-      () =>
-        intersects({
-          type: 'Polygon',
-          coordinates: [ring('4 50, 5 50, 5 51, 4 51')],
-        }),
+      () => intersects(polygon(ring('4 50, 5 50, 5 51, 4 51'))),
       /would refuse this geometry/,
     ],
     // What the type checker refuses must be refused without it, too.
@@ -126,18 +108,7 @@ describe('an area of several features', () => {
   const square = (west: number, south: number) => ({
     type: 'Feature',
     properties: {},
-    geometry: {
-      type: 'Polygon',
-      coordinates: [
-        [
-          [west, south],
-          [west + 2, south],
-          [west + 2, south + 2],
-          [west, south + 2],
-          [west, south],
-        ],
-      ],
-    },
+    geometry: polygon(box(west, south, west + 2, south + 2)),
   });
   const features = (...all: unknown[]) => ({ type: 'FeatureCollection', features: all });
 

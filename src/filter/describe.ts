@@ -1,56 +1,46 @@
 /** Says in plain words what a filter asks for. */
 import type {
-  AttributeNode,
   ComparisonNode,
   ComparisonOperator,
   FilterTree,
-  GroupNode,
   Literal,
-  NotNode,
 } from '../domain/filter-tree.ts';
 import type { Geometry, Position } from '../domain/geometry.ts';
 import { formatDateUs } from '../domain/notification-date.ts';
 import { printable } from '../domain/printable.ts';
+import { pointsOf, polygonsOf } from './geometry/ring.ts';
 import { boxesOf, toShape } from './geometry/shape.ts';
 import { attributeReading } from './values.ts';
 
 /**
- * One line for each part, those of a group indented under it: `all of:`, `  collection is SENTINEL-2`.
- * The lines hold printable characters only.
+ * One line for each part, those of a group indented under it: `all of:`, `  collection is SENTINEL-2`. The lines hold
+ * printable characters only.
  */
 export function describeFilter(tree: FilterTree): string[] {
   switch (tree.node) {
     case 'and':
-      return ['all of:', ...tree.terms.flatMap(indented)];
     case 'or':
-      return ['any of:', ...tree.terms.flatMap(indented)];
+      return [tree.node === 'and' ? 'all of:' : 'any of:', ...tree.terms.flatMap(indented)];
     case 'not':
       return ['not:', ...indented(tree.term)];
-    default:
-      return [describeCondition(tree)];
+    case 'comparison':
+      return [describeComparison(tree)];
+    case 'in':
+      return [`${labelOf(tree.field)} is one of ${tree.literals.map(showValue).join(', ')}`];
+    case 'text':
+      return [`${labelOf(tree.field)} ${textVerbs[tree.function]} ${showWords(tree.text)}`];
+    case 'attribute': {
+      const { name, valueKind, operator, literal } = tree;
+      const words = attributeReading(valueKind, literal).type === 'date' ? dateVerbs : verbs;
+      return [`${showWords(name)} ${words[operator]} ${showValue(literal)}`];
+    }
+    case 'intersects':
+      return [describePlace(tree.geometry)];
   }
 }
 
 function indented(tree: FilterTree): string[] {
   return describeFilter(tree).map((line) => `  ${line}`);
-}
-
-type Condition = Exclude<FilterTree, GroupNode | NotNode>;
-
-/** In one line: `cloudCover is below 20`. */
-function describeCondition(node: Condition): string {
-  switch (node.node) {
-    case 'comparison':
-      return describeComparison(node);
-    case 'in':
-      return `${labelOf(node.field)} is one of ${node.literals.map(showValue).join(', ')}`;
-    case 'text':
-      return `${labelOf(node.field)} ${textVerbs[node.function]} ${showWords(node.text)}`;
-    case 'attribute':
-      return describeAttribute(node);
-    case 'intersects':
-      return describePlace(node.geometry);
-  }
 }
 
 const textVerbs = {
@@ -103,11 +93,6 @@ function describeComparison({ field, operator, literal }: ComparisonNode): strin
   return `${labelOf(field)} ${words[operator]} ${showValue(literal)}`;
 }
 
-function describeAttribute({ name, valueKind, operator, literal }: AttributeNode): string {
-  const words = attributeReading(valueKind, literal).type === 'date' ? dateVerbs : verbs;
-  return `${showWords(name)} ${words[operator]} ${showValue(literal)}`;
-}
-
 function showValue(literal: Literal): string {
   switch (literal.type) {
     case 'text':
@@ -129,7 +114,7 @@ function showWords(text: string): string {
 /** `place meets POLYGON of 5 points between 4°E 50°N and 5°E 51°N`. */
 function describePlace(geometry: Geometry): string {
   const type = geometry.type.toUpperCase();
-  const positions = positionsOf(geometry);
+  const positions = [...pointsOf(geometry), ...polygonsOf(geometry).flat(2)];
   const [first] = positions;
   if (first !== undefined && positions.length === 1) {
     return `place meets ${type} ${showPosition(first)}`;
@@ -143,19 +128,6 @@ function describePlace(geometry: Geometry): string {
   const across = crosses ? ', across the antimeridian' : '';
   const extent = `between ${southWest} and ${northEast}${across}`;
   return `place meets ${type} of ${positions.length} points ${extent}`;
-}
-
-function positionsOf(geometry: Geometry): readonly Position[] {
-  switch (geometry.type) {
-    case 'Point':
-      return [geometry.coordinates];
-    case 'MultiPoint':
-      return geometry.coordinates;
-    case 'Polygon':
-      return geometry.coordinates.flat();
-    case 'MultiPolygon':
-      return geometry.coordinates.flat(2);
-  }
 }
 
 function showPosition([longitude, latitude]: Position): string {

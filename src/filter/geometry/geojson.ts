@@ -245,13 +245,6 @@ function add(part: Position[], position: Position): void {
   if (!isSamePlace(part.at(-1), position)) part.push(position);
 }
 
-/** One end of a chain. */
-interface End {
-  readonly chain: number;
-  readonly isLast: boolean;
-  readonly position: Position;
-}
-
 /**
  * Closes chains whose ends all have a longitude of -180 or 180 to rings, along it. Up each of these lines, inside begins
  * with every other end, so ends are joined two by two. Rings without any width are left out.
@@ -262,41 +255,33 @@ function joinChains(chains: readonly (readonly Position[])[]): Ring[] {
   const joined: Ring[] = [];
   for (const start of chains.keys()) {
     const ring: Position[] = [];
-    let [chain, isForwards] = [start, true];
-    while (!used.has(chain)) {
+    // A chain is entered at one end, and left by the other.
+    let entered: number | undefined = 2 * start;
+    while (entered !== undefined) {
+      const chain = Math.floor(entered / 2);
+      if (used.has(chain)) break;
       used.add(chain);
-      const positions = chains[chain] ?? [];
-      for (const one of isForwards ? positions : positions.toReversed()) add(ring, one);
-      const partner = partners.get(keyOf(chain, isForwards));
-      if (partner === undefined) break;
-      // Entered by its end, a chain is followed back to its beginning.
-      [chain, isForwards] = [partner.chain, !partner.isLast];
+      const [positions, isReversed] = [chains[chain] ?? [], entered % 2 === 1];
+      for (const one of isReversed ? positions.toReversed() : positions) add(ring, one);
+      entered = partners.get(isReversed ? entered - 1 : entered + 1);
     }
     if (ring.some(([longitude]) => longitude !== ring[0]?.[0])) joined.push(closedRing(ring));
   }
   return joined;
 }
 
-function partnersOf(chains: readonly (readonly Position[])[]): Map<string, End> {
-  const partners = new Map<string, End>();
-  const ends = chains.flatMap((positions, chain) =>
-    [positions[0], positions.at(-1)].flatMap((position, i) =>
-      position === undefined ? [] : [{ chain, isLast: i === 1, position }],
-    ),
-  );
+/** The end that each is joined with: chain `i` begins with end `2 i` and closes with `2 i + 1`. */
+function partnersOf(chains: readonly (readonly Position[])[]): Map<number, number> {
+  const places = chains.flatMap((positions) => [positions[0], positions.at(-1)]);
+  const latitudeOf = (end: number) => places[end]?.[1] ?? 0;
+  const partners = new Map<number, number>();
   for (const longitude of [-180, 180]) {
-    const onLine = ends.filter(({ position }) => position[0] === longitude);
-    onLine.sort((a, b) => a.position[1] - b.position[1]);
-    for (let i = 0; i + 1 < onLine.length; i += 2) {
-      const [lower, upper] = [onLine[i], onLine[i + 1]];
-      if (lower === undefined || upper === undefined) continue;
-      partners.set(keyOf(lower.chain, lower.isLast), upper);
-      partners.set(keyOf(upper.chain, upper.isLast), lower);
+    const ends = [...places.keys()].filter((end) => places[end]?.[0] === longitude);
+    ends.sort((a, b) => latitudeOf(a) - latitudeOf(b));
+    for (let i = 0; i + 1 < ends.length; i += 2) {
+      const [lower = 0, upper = 0] = [ends[i], ends[i + 1]];
+      partners.set(lower, upper).set(upper, lower);
     }
   }
   return partners;
-}
-
-function keyOf(chain: number, isLast: boolean): string {
-  return `${chain} ${isLast ? 'last' : 'first'}`;
 }

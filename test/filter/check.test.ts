@@ -1,9 +1,22 @@
 /** What a check finds in filters that can be read: errors and traps, all in one pass. */
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import { checkFilter, isBlankFilter, requireFilter } from '../../src/filter/check.ts';
 import { type FilterFinding, isKnownRefusal } from '../../src/filter/finding.ts';
+import { parseFilter } from '../../src/filter/parse.ts';
+import { printFilter } from '../../src/filter/print.ts';
+
+/** The filter without the marks around a place, and that place. */
+function unmarked(marked: string) {
+  const [start, end] = [marked.indexOf('«'), marked.indexOf('»') - 1];
+  return { text: marked.replace('«', '').replace('»', ''), place: { start, end } };
+}
+
+/** Message, expectation and hint of a finding, in one line. */
+const wordsOf = ({ message, expected, hint }: FilterFinding) =>
+  `${message} | ${expected} | ${hint}`;
 
 /** Checks a filter with marks around the place of its only finding. */
 function expectFinding(
@@ -13,13 +26,10 @@ function expectFinding(
   words: RegExp,
   entity: Entity = 'Products',
 ): void {
-  const start = marked.indexOf('«');
-  const end = marked.indexOf('»') - 1;
-  const { tree, findings } = checkFilter(marked.replace('«', '').replace('»', ''), entity);
-  expect(findings).toHaveLength(1);
-  expect(findings[0]).toMatchObject({ severity, code, start, end });
-  const { message, expected, hint } = findings[0] ?? { message: '' };
-  expect(`${message} | ${expected} | ${hint}`).toMatch(words);
+  const { text, place } = unmarked(marked);
+  const { tree, findings } = checkFilter(text, entity);
+  expect(findings).toMatchObject([{ severity, code, ...place }]);
+  expect(findings.map(wordsOf).join()).toMatch(words);
   expect(tree === null).toBe(severity === 'error');
 }
 
@@ -368,4 +378,58 @@ it('a filter with several intricate places is refused soon, and each of them alo
   expect(tree).toBeNull();
   expect(findings[0]).toMatchObject({ severity: 'error', code: 'too-intricate' });
   expect(findings[0]?.message).toMatch(/too intricate to check.*Simplify it/);
+});
+
+const fixture = new URL('../../../shared/fixtures/filters-valid.json', import.meta.url);
+const missing = existsSync(fixture) ? false : 'the folder ../shared/fixtures is not there';
+
+describe('a filter of the real world', () => {
+  const samples = (): { filter: string; entity: Entity }[] =>
+    JSON.parse(readFileSync(fixture, 'utf8'));
+
+  it('is read, checks without error, and survives printing', (context) => {
+    if (missing) context.skip(missing);
+    expect(samples().length).toBeGreaterThan(50);
+    for (const { filter, entity } of samples()) {
+      const { tree, findings } = checkFilter(filter, entity);
+      expect(findings.map(({ severity }) => severity)).not.toContain('error');
+      expect(tree, filter).not.toBeNull();
+      if (tree !== null) expect(parseFilter(printFilter(tree)).tree, filter).toEqual(tree);
+    }
+  });
+
+  it('warns about nothing but names searched without a collection and attributes of other collections', (context) => {
+    if (missing) context.skip(missing);
+    const findings = samples().flatMap(
+      ({ filter, entity }) => checkFilter(filter, entity).findings,
+    );
+    const codes = new Set(findings.map(({ code }) => code));
+    expect(codes).toEqual(new Set(['name-without-collection', 'unknown-attribute']));
+  });
+});
+
+/** Facts, filters 3. */
+it.each([
+  ["«foo» eq 'bar'", /no field `foo`/],
+  [place('POLYGON((4 50,5 50,5 51,«4 51»))'), /clos/],
+  [place('POLYGON((4 50,5 50,5 51,4 51,4 50))').replace('4326', '«3857»'), /EPSG:4326/],
+  [place('POLYGON «[1»,2,3,4]'), /cannot stand here.*`\(`/],
+  ['Collection/Name eq «SENTINEL-2»', /single quotes: `'SENTINEL-2'`/],
+  [
+    `${cast('cloudCover', 'String', 'Double', 'le 40').slice(0, -1)}«»`,
+    /parenthesis of any.*never closed/,
+  ],
+  ['«DeletionDate» gt 2023-04-01T00:00:00.000Z', /field of DeletedProducts, not of Products/],
+  [
+    "«substringof»('IW_GRDH',Name) and IngestionDate gt datetime'2024-04-29T07:33:00.000'",
+    /not a function.*contains\(Name,'…'\)/,
+  ],
+  ['«BurstId» eq 15804', /field of Bursts/],
+])('a filter that the catalogue refuses is refused at the place: %s', (marked, words) => {
+  const { text, place: span } = unmarked(marked);
+  const { tree, findings } = checkFilter(text, 'Products');
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  expect(tree).toBeNull();
+  expect(errors).toMatchObject([span]);
+  expect(errors.map(wordsOf).join()).toMatch(words);
 });

@@ -2,8 +2,7 @@
 import { AppError } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { checkFilter } from '../filter/check.ts';
-import type { FilterFinding } from '../filter/finding.ts';
-import { showFinding } from '../filter/show-finding.ts';
+import { type FilterFinding, showFinding } from '../filter/finding.ts';
 import type { Io, Output } from './io.ts';
 import { painter } from './output.ts';
 

@@ -4,7 +4,7 @@ import { AppError } from '../domain/app-error.ts';
 import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { jsonOf } from '../domain/text.ts';
-import { type ProductRecord, recordIn } from '../filter/record-parts.ts';
+import { type ProductRecord, recordIn } from '../filter/product-record.ts';
 import { factsOfRecord } from '../store/products/product-rows.ts';
 import type { Output } from './io.ts';
 import { type Column, chosenColumns, printTable, writeForeign, writeOut } from './output.ts';

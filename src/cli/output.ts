@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
 import { cellWidth } from '../filter/cell-width.ts';
-import { likelyNames } from '../filter/hints/nearest-name.ts';
+import { likelyNames } from '../filter/nearest-name.ts';
 import type { Io, Output } from './io.ts';
 
 export interface Column<Row> {

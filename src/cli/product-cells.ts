@@ -1,8 +1,8 @@
 /** The cells in which every list shows a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { readName } from '../domain/naming/read-name.ts';
-import { boxesOf } from '../filter/geometry/boxes.ts';
+import { boxesOf } from '../filter/geometry/shape.ts';
+import type { ProductRecord } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
-import type { ProductRecord } from '../filter/record-parts.ts';
 import type { ProductFacts } from '../store/products/product-rows.ts';
 
 /** What is not known is null. */

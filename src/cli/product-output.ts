@@ -10,7 +10,7 @@ import type { FoundProduct, ProductOrder, Products } from '../domain/products.ts
 import { batches } from '../domain/streams.ts';
 import { toTextJson } from '../domain/summaries.ts';
 import { printable } from '../domain/text.ts';
-import { toFeature } from '../filter/product-feature.ts';
+import { toFeature } from '../filter/product-view.ts';
 import { openStoreReader } from '../store/store.ts';
 import { lazyPlaces } from '../summary/places/places.ts';
 import { prepareProduct } from '../summary/worker/prepare.ts';

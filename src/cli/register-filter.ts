@@ -19,8 +19,8 @@ import {
 } from '../domain/subscription.ts';
 import { printable } from '../domain/text.ts';
 import { isBlankFilter } from '../filter/check.ts';
+import { showFinding } from '../filter/finding.ts';
 import { printFilter } from '../filter/print.ts';
-import { showFinding } from '../filter/show-finding.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { eventLists, listingUrl, readListingPage } from '../reconcile/listing-pages.ts';
 import { findingText } from './filter-text.ts';

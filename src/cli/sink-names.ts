@@ -6,7 +6,7 @@ import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscrip
 import { AppError, isAppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/coverage.ts';
 import type { SinkDefinition, SinkReader } from '../domain/sinks.ts';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { nearestName } from '../filter/nearest-name.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import type { Io } from './io.ts';
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { AppError, errorText } from '../domain/app-error.ts';
 import { readFaultOf } from '../domain/error-code.ts';
-import { readAreas } from '../filter/geometry/read-geojson.ts';
+import { readAreas } from '../filter/geometry/geojson.ts';
 
 /**
  * Reads a Geometry, a Feature or a FeatureCollection, as an area for `intersects`. A path is seen from the

@@ -22,7 +22,7 @@ import {
   summaryRuleKinds,
 } from '../domain/summaries.ts';
 import { printable } from '../domain/text.ts';
-import { nearestName } from '../filter/hints/nearest-name.ts';
+import { nearestName } from '../filter/nearest-name.ts';
 import { sinkFields, sinkSchema } from './sink-schema.ts';
 import { filterSchema } from './values.ts';
 

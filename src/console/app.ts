@@ -10,7 +10,7 @@ import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import type { Status } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
-import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata/filter-list.ts';
+import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata/request.ts';
 import { hostInUrl } from '../http/listen-address.ts';
 import { statusOf } from '../http/problem.ts';
 import type { ApiRoute } from './api-route.ts';

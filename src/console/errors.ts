@@ -3,8 +3,12 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Context } from 'hono';
 import { isAppError } from '../domain/app-error.ts';
-import { filterListPath } from '../filter/odata/filter-list.ts';
-import { invalidPath, type ODataRefusal, refusalBody } from '../filter/odata/refusal.ts';
+import {
+  filterListPath,
+  invalidPath,
+  type ODataRefusal,
+  refusalBody,
+} from '../filter/odata/request.ts';
 import { problemResponse } from '../http/problem.ts';
 
 export const odataPath = '/odata/v1';

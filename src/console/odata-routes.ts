@@ -1,24 +1,24 @@
 /** The paths below `/odata/v1`, answered from the index as the catalogue does. */
+
 import type { Context } from 'hono';
 import { formatDateUs } from '../domain/dates.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
-import { attributesOf } from '../filter/attribute-names.ts';
-import { listAnswer, recordAnswer } from '../filter/odata/answer.ts';
+import { attributesOf } from '../filter/fields.ts';
+import { listAnswer, nextLink, recordAnswer } from '../filter/odata/answer.ts';
 import {
   filterListNamesMax,
   filterListPath,
-  readFilterList,
-  withinList,
-} from '../filter/odata/filter-list.ts';
-import { nextLink } from '../filter/odata/next-link.ts';
-import {
+  type QueryOptions,
   readAttributesPath,
+  readFilterList,
   readProductPath,
+  readQueryOptions,
+  skipMax,
   unknownAttributes,
   unknownProduct,
-} from '../filter/odata/product-path.ts';
-import { type QueryOptions, readQueryOptions, skipMax } from '../filter/odata/query-options.ts';
+  withinList,
+} from '../filter/odata/request.ts';
 import { askedUrl, jsonAnswer, nothingThere, odataPath, odataRefusal } from './errors.ts';
 import { cursorText, readCursor, readProductPage } from './product-page.ts';
 

@@ -18,7 +18,7 @@ import { parseBoundingBox } from '../filter/bounding-box.ts';
 import { intersects } from '../filter/builder.ts';
 import { requireFilter } from '../filter/check.ts';
 import { orderableFields } from '../filter/fields.ts';
-import { toFeature } from '../filter/product-feature.ts';
+import { toFeature } from '../filter/product-view.ts';
 import {
   type ApiRoute,
   apiRoute,

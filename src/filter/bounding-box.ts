@@ -46,8 +46,13 @@ function requireDegrees(
   if (beyond.length === 0) return;
   const which = beyond.map(([side, value]) => `${side} (${value})`).join(' and ');
   const verb = beyond.length === 1 ? `is no ${kind}, which goes` : `are no ${kind}s, which go`;
-  const sentence = `${which} ${verb} from -${most} to ${most}.`;
-  throw invalid(`${sentence[0]?.toUpperCase()}${sentence.slice(1)} ${advice}${hintOfOrder(box)}`);
+  const { west, south, east, north } = box;
+  const isSwapped =
+    [south, north].every((one) => Math.abs(one) <= 180) &&
+    [west, east].every((one) => Math.abs(one) <= 90);
+  const hint = isSwapped ? ` Did you mean ${latitudesSwapped(box)}?` : '';
+  const sentence = `${which} ${verb} from -${most} to ${most}. ${advice}${hint}`;
+  throw invalid(`${sentence[0]?.toUpperCase()}${sentence.slice(1)}`);
 }
 
 /**
@@ -64,13 +69,6 @@ function warningOf(box: Box): string | null {
 function latitudesSwapped({ west, south, east, north }: Box): string {
   const [lowest, highest] = [Math.min(west, east), Math.max(west, east)];
   return [south, lowest, north, highest].join(',');
-}
-
-function hintOfOrder(box: Box): string {
-  const { west, south, east, north } = box;
-  const swapped = Math.abs(south) <= 180 && Math.abs(north) <= 180;
-  const fits = swapped && Math.abs(west) <= 90 && Math.abs(east) <= 90;
-  return fits ? ` Did you mean ${latitudesSwapped(box)}?` : '';
 }
 
 function invalid(message: string): AppError {
@@ -99,11 +97,8 @@ function widthOf({ west, east }: Box): number {
 function polygonOf(box: Box): Geometry {
   const [west, east] = [box.west === 180 ? -180 : box.west, box.east === -180 ? 180 : box.east];
   if (west < east) return { type: 'Polygon', coordinates: [outline({ ...box, west, east })] };
-  const parts = [
-    { ...box, east: 180 },
-    { ...box, west: -180 },
-  ];
-  return { type: 'MultiPolygon', coordinates: parts.map((part) => [outline(part)]) };
+  const coordinates = [[outline({ ...box, east: 180 })], [outline({ ...box, west: -180 })]];
+  return { type: 'MultiPolygon', coordinates };
 }
 
 /** Counter-clockwise, closed, with points between where an edge is long. */

@@ -15,50 +15,27 @@
  * ```
  */
 import { AppError } from '../domain/app-error.ts';
-import type { AttributeKind, FilterTree } from '../domain/filter-tree.ts';
+import type {
+  AttributeKind,
+  ComparisonOperator,
+  FilterTree,
+  Literal,
+  TextFunction,
+} from '../domain/filter-tree.ts';
 import type { Geometry } from '../domain/geometry.ts';
-import { attributeKindOf, publishedAttributes } from './attribute-names.ts';
-import type { KindOf, PublishedName } from './builder-names.ts';
-import {
-  type AttributeOf,
-  attributeOf,
-  type Comparisons,
-  type DateField,
-  dateField,
-  type Expression,
-  expression,
-  fieldComparisons,
-  type TextField,
-  textField,
-  textLiteral,
-} from './builder-operands.ts';
-import { geometryFaults } from './geometry/faults.ts';
-import { joinAreas, readAreas } from './geometry/read-geojson.ts';
-import { nearestName } from './hints/nearest-name.ts';
+import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
+import { joinAreas, readAreas } from './geometry/geojson.ts';
+import { geometryFaults } from './geometry/validity.ts';
+import { nearestName } from './nearest-name.ts';
+import { printFilter } from './print.ts';
+import { readFilterDate } from './values.ts';
 
-export type {
-  AttributeOf,
-  Comparisons,
-  DateField,
-  Expression,
-  Moment,
-  TextField,
-} from './builder-operands.ts';
-
-/**
- * All of the terms hold.
- *
- * @example and(collection('SENTINEL-1'), not(name.contains('_COG')))
- */
+/** All of the terms hold. @example and(collection('SENTINEL-1'), not(name.contains('_COG'))) */
 export function and(...terms: readonly Expression[]): Expression {
   return group('and', terms);
 }
 
-/**
- * At least one of the terms holds.
- *
- * @example or(productType.eq('S2MSI1C'), productType.eq('S2MSI2A'))
- */
+/** At least one of the terms holds. @example or(productType.eq('S2MSI1C'), productType.eq('S2MSI2A')) */
 export function or(...terms: readonly Expression[]): Expression {
   return group('or', terms);
 }
@@ -72,11 +49,7 @@ export function not(term: Expression): Expression {
   return expression({ node: 'not', term: treeOf(term) });
 }
 
-/**
- * The collection, by the catalogue's name.
- *
- * @example collection('SENTINEL-2')
- */
+/** The collection, by the catalogue's name. @example collection('SENTINEL-2') */
 export function collection(name: string): Expression {
   return textField('Collection/Name').eq(name);
 }
@@ -114,6 +87,16 @@ export const online: Expression = expression({
   literal: { type: 'boolean', value: true },
 });
 
+// Values come from configuration files that may be plain JavaScript: types alone do not keep them right.
+const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, what: string) => Literal>> = {
+  String: textLiteral,
+  Double: numberLiteral,
+  Integer: numberLiteral,
+  DateTimeOffset: dateLiteral,
+  Boolean: (value, what) =>
+    typeof value === 'boolean' ? { type: 'boolean', value } : refuse(what, value, 'true or false'),
+};
+
 /** Such as `S2MSI2A` or `IW_GRDH_1S`. @example productType.eq('S2MSI2A') */
 export const productType: AttributeOf<'String'> = attributeOf('productType', 'String');
 
@@ -128,13 +111,13 @@ export const cloudCover: AttributeOf<'Double'> = attributeOf('cloudCover', 'Doub
  * @example attribute('newCover', 'Double').le(5)
  */
 export function attribute<Name extends PublishedName>(name: Name): AttributeOf<KindOf<Name>>;
+
 export function attribute<Kind extends AttributeKind>(name: string, kind: Kind): AttributeOf<Kind>;
+
 export function attribute(name: string, kind = attributeKindOf(name)): AttributeOf<AttributeKind> {
   if (kind !== undefined) return attributeOf(name, kind);
-  const nearest = nearestName(
-    name,
-    publishedAttributes.map((one) => one.name),
-  );
+  const names = publishedAttributes.map((one) => one.name);
+  const nearest = nearestName(name, names);
   const suggestion = nearest === null ? '' : ` Is it ${nearest}?`;
   throw new AppError(
     'invalid',
@@ -160,11 +143,10 @@ export function intersects(geojson: unknown): Expression {
       details: details.slice(0, faultsShownMax),
     });
   }
+  const node = { node: 'intersects', argument: 'area', srid: 4326 } as const;
   return group(
     'or',
-    all.map((geometry) =>
-      expression({ node: 'intersects', argument: 'area', srid: 4326, geometry }),
-    ),
+    all.map((geometry) => expression({ ...node, geometry })),
   );
 }
 
@@ -199,4 +181,136 @@ function treeOf(term: Expression): FilterTree {
     'invalid',
     `A filter is built of expressions such as cloudCover.lt(20); ${JSON.stringify(term)} is none.`,
   );
+}
+
+/** A filter, or a part of one. As a text, also in JSON, it is what the catalogue reads. */
+export interface Expression {
+  readonly tree: FilterTree;
+  toString(): string;
+  toJSON(): string;
+}
+
+/** The comparisons that the language has. */
+type Comparisons<Value> = Record<ComparisonOperator, (value: Value) => Expression>;
+
+/** Case matters everywhere. */
+interface TextField extends Comparisons<string> {
+  contains(part: string): Expression;
+  startsWith(part: string): Expression;
+  endsWith(part: string): Expression;
+}
+
+/** A moment: a `Date`, or a text such as `2024-05-01` or `2024-05-01T12:00:00Z`; UTC without a zone. */
+type Moment = Date | string;
+
+interface DateField extends Comparisons<Moment> {
+  /** At this moment or later. */
+  from(moment: Moment): Expression;
+  /** Before this moment. */
+  until(moment: Moment): Expression;
+}
+
+/** What attributes of a kind are compared with. */
+interface ValueOfKind {
+  String: string;
+  Double: number;
+  Integer: number;
+  DateTimeOffset: Moment;
+  Boolean: boolean;
+}
+
+/** The comparisons of an attribute of a kind. */
+type AttributeOf<Kind extends AttributeKind> = Comparisons<ValueOfKind[Kind]>;
+
+export function expression(tree: FilterTree): Expression {
+  const text = () => printFilter(tree);
+  return Object.freeze({ tree, toString: text, toJSON: text });
+}
+
+export function textField(field: string): TextField {
+  const calling = (name: TextFunction) => (part: string) =>
+    expression({ node: 'text', function: name, field, text: textOf(part, field) });
+  return {
+    ...fieldComparisons(field, textLiteral),
+    contains: calling('contains'),
+    startsWith: calling('startswith'),
+    endsWith: calling('endswith'),
+  };
+}
+
+function dateField(field: string): DateField {
+  const comparing = fieldComparisons(field, dateLiteral);
+  return { ...comparing, from: comparing.ge, until: comparing.lt };
+}
+
+/** Comparisons of a field whose values become literals by `literalOf`. */
+function fieldComparisons<Value>(
+  field: string,
+  literalOf: (value: Value, what: string) => Literal,
+): Comparisons<Value> {
+  return comparisons((operator, value: Value) =>
+    expression({ node: 'comparison', field, operator, literal: literalOf(value, field) }),
+  );
+}
+
+export function attributeOf<Kind extends AttributeKind>(
+  name: string,
+  kind: Kind,
+): AttributeOf<Kind> {
+  return comparisons((operator, value: ValueOfKind[Kind]) => {
+    const literal = literalOfKind[kind](value, name);
+    return expression({ node: 'attribute', kind, name, valueKind: kind, operator, literal });
+  });
+}
+
+function comparisons<Value>(
+  compare: (operator: ComparisonOperator, value: Value) => Expression,
+): Comparisons<Value> {
+  return {
+    eq: (value) => compare('eq', value),
+    ne: (value) => compare('ne', value),
+    lt: (value) => compare('lt', value),
+    le: (value) => compare('le', value),
+    gt: (value) => compare('gt', value),
+    ge: (value) => compare('ge', value),
+  };
+}
+
+function textOf(value: unknown, what: string): string {
+  return typeof value === 'string' ? value : refuse(what, value, "a text, such as 'S2MSI2A'");
+}
+
+function textLiteral(value: unknown, what: string): Literal {
+  return { type: 'text', value: textOf(value, what) };
+}
+
+function numberLiteral(value: unknown, what: string): Literal {
+  if (!Number.isFinite(value)) return refuse(what, value, 'a number, such as 20');
+  // Minus zero is zero, and has no way to be written.
+  return { type: 'number', value: Number(value) + 0 };
+}
+
+function dateLiteral(value: unknown, what: string): Literal {
+  const us = typeof value === 'string' ? readFilterDate(value) : usOfDate(value);
+  if (us !== null) return { type: 'date', us };
+  return refuse(what, value, "a valid Date, or a text such as '2024-05-01T12:00:00Z'");
+}
+
+/** Dates that microseconds cannot hold are the last or the first that they can. */
+function usOfDate(value: unknown): number | null {
+  if (!(value instanceof Date) || Number.isNaN(value.getTime())) return null;
+  const us = value.getTime() * 1000;
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(Number.MIN_SAFE_INTEGER, us));
+}
+
+function refuse(what: string, value: unknown, wanted: string): never {
+  const isShort = typeof value === 'number' || typeof value === 'string';
+  const given = isShort ? JSON.stringify(String(value).slice(0, 60)) : kindOfValue(value);
+  throw new AppError('invalid', `${what} cannot be compared with ${given}. Give it ${wanted}.`);
+}
+
+function kindOfValue(value: unknown): string {
+  if (value instanceof Date) return 'an invalid Date';
+  if (value === null || value === undefined || typeof value === 'boolean') return String(value);
+  return `a value of type ${typeof value}`;
 }

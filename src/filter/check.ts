@@ -1,11 +1,18 @@
 /** Checks a filter for an entity: errors, and warnings of what may not mean what it seems to. */
 import { AppError } from '../domain/app-error.ts';
-import type { Entity, FilterTree } from '../domain/filter-tree.ts';
-import { checkTree } from './checks/tree.ts';
-import { type FilterFinding, FilterSyntaxError } from './finding.ts';
-import { filterLengthMax } from './limits.ts';
+import type { Entity, FilterTree, IntersectsNode } from '../domain/filter-tree.ts';
+import type { Ring } from '../domain/geometry.ts';
+import {
+  checkAttribute,
+  checkComparison,
+  checkTextFunction,
+  Findings,
+} from './check-conditions.ts';
+import { filterLengthMax } from './cursor.ts';
+import { type FilterFinding, FilterSyntaxError, findingAt, showFinding } from './finding.ts';
+import { polygonsOf } from './geometry/ring.ts';
+import { geometryFaults } from './geometry/validity.ts';
 import { type ParsedFilter, parseFilter } from './parse.ts';
-import { showFinding } from './show-finding.ts';
 
 interface CheckedFilter {
   /** Null when there is an error, and for a blank text, which is every product. */
@@ -23,7 +30,11 @@ const shownMax = 20;
  * stands for every product (facts, filters), and is warned about.
  */
 export function checkFilter(text: string, entity: Entity): CheckedFilter {
-  if (isBlankFilter(text)) return { tree: null, findings: [emptyFinding(text)] };
+  if (isBlankFilter(text)) {
+    const fault = { code: 'empty', message: 'An empty filter is every product.' } as const;
+    const place = { start: text.length, end: text.length };
+    return { tree: null, findings: [findingAt('warning', place, fault)] };
+  }
   let parsed: ParsedFilter;
   try {
     parsed = parseFilter(text);
@@ -31,12 +42,18 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
     if (!(error instanceof FilterSyntaxError)) throw error;
     return { tree: null, findings: [error.finding] };
   }
-  const findings = withoutRepeats([
-    ...parsed.findings,
-    ...checkTree(text, parsed, entity),
-  ]).toSorted((a, b) => a.start - b.start || a.end - b.end);
-  const refused = findings.some(({ severity }) => severity === 'error');
-  return { tree: refused ? null : parsed.tree, findings };
+  const checked = new Findings(text, parsed, entity);
+  checkTree(checked, parsed.tree, false);
+  // The terms of `in` share all parts but their values.
+  const seen = new Set<string>();
+  const findings = [...parsed.findings, ...checked.found]
+    .filter(({ code, start, end }) => {
+      const key = `${code} ${start} ${end}`;
+      return !seen.has(key) && seen.add(key);
+    })
+    .sort((a, b) => a.start - b.start || a.end - b.end);
+  const isRefused = findings.some(({ severity }) => severity === 'error');
+  return { tree: isRefused ? null : parsed.tree, findings };
 }
 
 /**
@@ -61,17 +78,76 @@ export function isBlankFilter(text: string): boolean {
   return text.length <= filterLengthMax && /^[ \t\r\n]*$/.test(text);
 }
 
-/** The terms of `in` share all parts but their values. */
-function withoutRepeats(findings: readonly FilterFinding[]): FilterFinding[] {
-  const seen = new Set<string>();
-  return findings.filter(({ code, start, end }) => {
-    const key = `${code} ${start} ${end}`;
-    return !seen.has(key) && seen.add(key);
-  });
+/**
+ * Checks each condition of a tree, at most twice as deep as parentheses may be. `collected`: a collection is named
+ * beside this part, or beside one that it stands in.
+ */
+function checkTree(findings: Findings, tree: FilterTree, collected: boolean): void {
+  switch (tree.node) {
+    case 'and':
+    case 'or': {
+      const here = collected || (tree.node === 'and' && tree.terms.some(namesCollection));
+      for (const term of tree.terms) checkTree(findings, term, here);
+      break;
+    }
+    case 'not':
+      checkTree(findings, tree.term, collected);
+      break;
+    case 'comparison':
+    case 'in':
+      checkComparison(findings, tree);
+      break;
+    case 'text':
+      checkTextFunction(findings, tree, collected);
+      break;
+    case 'attribute':
+      checkAttribute(findings, tree);
+      break;
+    case 'intersects':
+      checkIntersects(findings, tree);
+      break;
+  }
 }
 
-function emptyFinding(text: string): FilterFinding {
-  const place = { start: text.length, end: text.length };
-  const message = 'An empty filter is every product.';
-  return { severity: 'warning', code: 'empty', message, ...place };
+function namesCollection(tree: FilterTree): boolean {
+  return (tree.node === 'comparison' || tree.node === 'in') && tree.field === 'Collection/Name';
+}
+
+function checkIntersects(findings: Findings, node: IntersectsNode): void {
+  const { srid, geometry } = node;
+  if (srid !== 4326) {
+    const message = `The reference system is ${srid}; the catalogue takes EPSG:4326 alone.`;
+    const hint = 'Give longitude and latitude in degrees of WGS 84, and write SRID=4326.';
+    const fault = { code: 'unknown-reference-system', message, hint } as const;
+    findings.error(findings.spanOf(node, 'srid'), fault);
+    // Whether numbers of another system lie on the globe cannot be said.
+    return;
+  }
+  for (const { code, message, at } of geometryFaults(geometry, findings.effort)) {
+    const [longitude, latitude] = at ?? [0, 0];
+    // A latitude beyond the poles beside a longitude that could be one.
+    const isSwapped =
+      Math.abs(latitude) > 90 && Math.abs(latitude) <= 180 && Math.abs(longitude) <= 90;
+    findings.error(findings.spanOf(at ?? geometry), {
+      code: code === 'too-intricate' ? code : 'invalid-geometry',
+      message,
+      hint: isSwapped ? 'Longitude comes first, then latitude.' : null,
+    });
+  }
+  for (const ring of polygonsOf(geometry).flat()) warnWideEdges(findings, ring);
+}
+
+/** An edge round half the globe or more is taken the short way; one all round stays as written. */
+function warnWideEdges(findings: Findings, ring: Ring): void {
+  for (const [i, to] of ring.entries()) {
+    const from = ring[i - 1];
+    if (from === undefined) continue;
+    const width = Math.abs(to[0] - from[0]);
+    if (width <= 180 || width >= 360) continue;
+    const span = { start: findings.spanOf(from).start, end: findings.spanOf(to).end };
+    const degrees = Number(width.toFixed(4));
+    const message = `This edge spans ${degrees} degrees and is taken the short way, across the antimeridian.`;
+    const hint = 'Put a point between, if you mean the long way.';
+    findings.warn(span, { code: 'wide-edge', message, hint });
+  }
 }

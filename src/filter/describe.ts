@@ -1,24 +1,143 @@
 /** Says in plain words what a filter asks for. */
-import type { FilterTree } from '../domain/filter-tree.ts';
-import { describeCondition } from './describe/condition.ts';
+
+import { formatDateUs } from '../domain/dates.ts';
+import type {
+  ComparisonNode,
+  ComparisonOperator,
+  FilterTree,
+  Literal,
+} from '../domain/filter-tree.ts';
+import type { Geometry, Position } from '../domain/geometry.ts';
+import { printable } from '../domain/text.ts';
+import { pointsOf, polygonsOf } from './geometry/ring.ts';
+import { boxesOf, toShape } from './geometry/shape.ts';
+import { attributeReading } from './values.ts';
 
 /**
- * One line for each part, those of a group indented under it: `all of:`, `  collection is SENTINEL-2`.
- * The lines hold printable characters only.
+ * One line for each part, those of a group indented under it: `all of:`, `  collection is SENTINEL-2`. The lines hold
+ * printable characters only.
  */
 export function describeFilter(tree: FilterTree): string[] {
   switch (tree.node) {
     case 'and':
-      return ['all of:', ...tree.terms.flatMap(indented)];
     case 'or':
-      return ['any of:', ...tree.terms.flatMap(indented)];
+      return [tree.node === 'and' ? 'all of:' : 'any of:', ...tree.terms.flatMap(indented)];
     case 'not':
       return ['not:', ...indented(tree.term)];
-    default:
-      return [describeCondition(tree)];
+    case 'comparison':
+      return [describeComparison(tree)];
+    case 'in':
+      return [`${labelOf(tree.field)} is one of ${tree.literals.map(showValue).join(', ')}`];
+    case 'text':
+      return [`${labelOf(tree.field)} ${textVerbs[tree.function]} ${showWords(tree.text)}`];
+    case 'attribute': {
+      const { name, valueKind, operator, literal } = tree;
+      const words = attributeReading(valueKind, literal).type === 'date' ? dateVerbs : verbs;
+      return [`${showWords(name)} ${words[operator]} ${showValue(literal)}`];
+    }
+    case 'intersects':
+      return [describePlace(tree.geometry)];
   }
 }
 
 function indented(tree: FilterTree): string[] {
   return describeFilter(tree).map((line) => `  ${line}`);
+}
+
+const textVerbs = {
+  contains: 'contains',
+  startswith: 'begins with',
+  endswith: 'ends with',
+} as const;
+
+/** Fields whose names say little by themselves; of the others the name is the label. */
+const labels: Readonly<Record<string, string>> = {
+  Name: 'name',
+  Id: 'id',
+  'Collection/Name': 'collection',
+  'ContentDate/Start': 'sensing start',
+  'ContentDate/End': 'sensing end',
+  PublicationDate: 'publication',
+  ModificationDate: 'last modification',
+  OriginDate: 'origin date',
+  DeletionDate: 'deletion',
+  DeletionCause: 'cause of deletion',
+};
+
+function labelOf(field: string): string {
+  return (Object.hasOwn(labels, field) ? labels[field] : undefined) ?? printable(field);
+}
+
+const verbs: Readonly<Record<ComparisonOperator, string>> = {
+  eq: 'is',
+  ne: 'is not',
+  lt: 'is below',
+  le: 'is at most',
+  gt: 'is above',
+  ge: 'is at least',
+};
+
+const dateVerbs: Readonly<Record<ComparisonOperator, string>> = {
+  eq: 'is',
+  ne: 'is not',
+  lt: 'is before',
+  le: 'is at or before',
+  gt: 'is after',
+  ge: 'is at or after',
+};
+
+function describeComparison({ field, operator, literal }: ComparisonNode): string {
+  if (field === 'Online' && literal.type === 'boolean' && /^(?:eq|ne)$/.test(operator)) {
+    return literal.value === (operator === 'eq') ? 'product is online' : 'product is not online';
+  }
+  const words = /Date|^ContentDate\//.test(field) ? dateVerbs : verbs;
+  return `${labelOf(field)} ${words[operator]} ${showValue(literal)}`;
+}
+
+function showValue(literal: Literal): string {
+  switch (literal.type) {
+    case 'text':
+      return showWords(literal.value);
+    case 'date':
+      return formatDateUs(literal.us)
+        .replace('T', ' ')
+        .replace(/(?:\.0{6}|(\.\d*?)0*)Z$/, '$1 UTC');
+    default:
+      return String(literal.value);
+  }
+}
+
+/** A text as it is; in quotes when it is empty or begins or ends with a blank. */
+function showWords(text: string): string {
+  return text === text.trim() && text !== '' ? printable(text) : `'${printable(text)}'`;
+}
+
+/** `place meets POLYGON of 5 points between 4°E 50°N and 5°E 51°N`. */
+function describePlace(geometry: Geometry): string {
+  const type = geometry.type.toUpperCase();
+  const positions = [...pointsOf(geometry), ...polygonsOf(geometry).flat(2)];
+  const [first] = positions;
+  if (first !== undefined && positions.length === 1) {
+    return `place meets ${type} ${showPosition(first)}`;
+  }
+  const [box, other] = boxesOf(toShape(geometry));
+  if (box === undefined) return `place meets an empty ${type}`;
+  // A box that only touches the antimeridian has one without width on the other side.
+  const crosses = other !== undefined && other.east > -180;
+  const southWest = showPosition([box.west, box.south]);
+  const northEast = showPosition([crosses ? other.east : box.east, box.north]);
+  const across = crosses ? ', across the antimeridian' : '';
+  const extent = `between ${southWest} and ${northEast}${across}`;
+  return `place meets ${type} of ${positions.length} points ${extent}`;
+}
+
+function showPosition([longitude, latitude]: Position): string {
+  return `${degrees(longitude, 'E', 'W')} ${degrees(latitude, 'N', 'S')}`;
+}
+
+/** Four digits are some ten metres. */
+function degrees(value: number, positive: string, negative: string): string {
+  const rounded = Number(value.toFixed(4));
+  if (rounded === 0) return '0°';
+  return `${Math.abs(rounded)}°${rounded > 0 ? positive : negative}`;
 }

@@ -1,26 +1,17 @@
-/** Turns a filter into a function that tells whether a product matches. */
-import type {
-  AttributeNode,
-  ComparisonNode,
-  FilterTree,
-  InNode,
-  IntersectsNode,
-  Literal,
-  TextNode,
-} from '../domain/filter-tree.ts';
-import { asTruth, attributeReading, literalDate } from './attribute-value.ts';
-import { type Comparable, comparisonOf } from './comparison.ts';
+/** Evaluates a filter on product records (decision 35). */
+import type { FilterTree, Literal, TextFunction } from '../domain/filter-tree.ts';
 import { type FieldType, findField } from './fields.ts';
 import { shapesIntersect } from './geometry/intersects.ts';
 import { toShape } from './geometry/shape.ts';
 import type { ProductView } from './product-view.ts';
+import { asTruth, attributeReading, type Comparable, comparisonOf, literalDate } from './values.ts';
 
 export type ProductTest = (product: ProductView) => boolean;
 
 /**
- * Compiles a filter once, to be asked of many products. Logic has two values, after OData 4.01's rules
- * for absent values: a condition on an absent value is false, but for `ne`, which is true; `not`
- * simply negates. An unknown field is absent everywhere. The result never throws.
+ * Compiles a filter once, to be asked of many products. Logic has two values, after OData 4.01's rules for absent
+ * values: a condition on an absent value is false, but for `ne`, which is true; `not` simply negates. An unknown field
+ * is absent everywhere. The result never throws.
  */
 export function compileFilter(tree: FilterTree): ProductTest {
   switch (tree.node) {
@@ -36,47 +27,56 @@ export function compileFilter(tree: FilterTree): ProductTest {
       const test = compileFilter(tree.term);
       return (product) => !test(product);
     }
-    case 'comparison':
-      return compileComparison(tree);
-    case 'in':
-      return compileIn(tree);
+    case 'comparison': {
+      const { read, literalOf } = fieldReading(tree.field);
+      const other = literalOf(tree.literal);
+      const compare = comparisonOf[tree.operator];
+      const whenAbsent = tree.operator === 'ne';
+      if (other === null) return () => whenAbsent;
+      return (product) => {
+        const value = read(product);
+        return value === null ? whenAbsent : compare(value, other);
+      };
+    }
+    case 'in': {
+      const { read, literalOf } = fieldReading(tree.field);
+      const wanted = new Set(tree.literals.map(literalOf));
+      return (product) => {
+        const value = read(product);
+        return value !== null && wanted.has(value);
+      };
+    }
     case 'text':
-      return compileText(tree);
-    case 'attribute':
-      return compileAttribute(tree);
-    case 'intersects':
-      return compileIntersects(tree);
+      return compileText(tree.function, tree.field, tree.text);
+    case 'attribute': {
+      // `any` over the attributes: false where there is none of that name, whatever the operator.
+      const { literal, read } = attributeReading(tree.valueKind, tree.literal);
+      const compare = comparisonOf[tree.operator];
+      return (product) => {
+        const value = read(product.attribute(tree.name)?.value);
+        return value !== null && compare(value, literal);
+      };
+    }
+    case 'intersects': {
+      const area = toShape(tree.geometry);
+      return (product) => {
+        const footprint = product.footprint();
+        return footprint !== null && shapesIntersect(area, footprint);
+      };
+    }
   }
 }
 
-function compileComparison({ field, operator, literal }: ComparisonNode): ProductTest {
-  const type = findField(field)?.type ?? 'text';
-  const read = fieldReader(field, type);
-  const other = fieldLiteral(type, literal);
-  const compare = comparisonOf(operator);
-  const whenAbsent = operator === 'ne';
-  if (other === null) return () => whenAbsent;
-  return (product) => {
-    const value = read(product);
-    return value === null ? whenAbsent : compare(value, other);
-  };
-}
+const textMatch: Readonly<Record<TextFunction, (text: string, part: string) => boolean>> = {
+  contains: (text, part) => text.includes(part),
+  startswith: (text, part) => text.startsWith(part),
+  endswith: (text, part) => text.endsWith(part),
+};
 
-function compileIn({ field, literals }: InNode): ProductTest {
-  const type = findField(field)?.type ?? 'text';
-  const read = fieldReader(field, type);
-  const wanted = new Set(literals.map((literal) => fieldLiteral(type, literal)));
-  return (product) => {
-    const value = read(product);
-    return value !== null && wanted.has(value);
-  };
-}
-
-function compileText({ function: name, field, text }: TextNode): ProductTest {
-  const type = findField(field)?.type ?? 'text';
-  const part = type === 'guid' ? text.toLowerCase() : text;
+function compileText(name: TextFunction, field: string, text: string): ProductTest {
+  const { type, read } = fieldReading(field);
   if (type !== 'text' && type !== 'guid') return () => false;
-  const read = fieldReader(field, type);
+  const part = type === 'guid' ? text.toLowerCase() : text;
   const isMatch = textMatch[name];
   return (product) => {
     const value = read(product);
@@ -84,55 +84,34 @@ function compileText({ function: name, field, text }: TextNode): ProductTest {
   };
 }
 
-const textMatch: Readonly<Record<TextNode['function'], (text: string, part: string) => boolean>> = {
-  contains: (text, part) => text.includes(part),
-  startswith: (text, part) => text.startsWith(part),
-  endswith: (text, part) => text.endsWith(part),
+/** How a type of field is compared: ids in small letters, truths as 1 and 0. */
+interface TypeReading {
+  readonly read: (product: ProductView, name: string) => Comparable | null;
+  /** Null for a literal of another type. */
+  readonly literalOf: (literal: Literal) => Comparable | null;
+}
+
+const typeReadings: Readonly<Record<FieldType, TypeReading>> = {
+  text: {
+    read: (product, name) => product.text(name),
+    literalOf: (literal) => (literal.type === 'text' ? literal.value : null),
+  },
+  guid: {
+    read: (product, name) => product.text(name)?.toLowerCase() ?? null,
+    literalOf: (literal) => (literal.type === 'text' ? literal.value.toLowerCase() : null),
+  },
+  date: {
+    read: (product, name) => product.dateUs(name),
+    literalOf: literalDate,
+  },
+  boolean: {
+    read: (product) => asTruth(product.online),
+    literalOf: (literal) => (literal.type === 'date' ? null : asTruth(literal.value)),
+  },
 };
 
-/** `any` over the attributes: false where there is none of that name, whatever the operator. */
-function compileAttribute(node: AttributeNode): ProductTest {
-  const { literal, read } = attributeReading(node.valueKind, node.literal);
-  const compare = comparisonOf(node.operator);
-  return (product) => {
-    const value = read(product.attribute(node.name)?.value);
-    return value !== null && compare(value, literal);
-  };
-}
-
-function compileIntersects({ geometry }: IntersectsNode): ProductTest {
-  const area = toShape(geometry);
-  return (product) => {
-    const footprint = product.footprint();
-    return footprint !== null && shapesIntersect(area, footprint);
-  };
-}
-
-/** Reads a field as what it is compared as: ids in small letters, truths as 1 and 0. */
-function fieldReader(field: string, type: FieldType): (product: ProductView) => Comparable | null {
-  const name = findField(field)?.name ?? field;
-  switch (type) {
-    case 'text':
-      return (product) => product.text(name);
-    case 'guid':
-      return (product) => product.text(name)?.toLowerCase() ?? null;
-    case 'date':
-      return (product) => product.dateUs(name);
-    case 'boolean':
-      return (product) => asTruth(product.online);
-  }
-}
-
-/** A literal as a field's type; null for one that is of another. */
-function fieldLiteral(type: FieldType, literal: Literal): Comparable | null {
-  switch (type) {
-    case 'text':
-      return literal.type === 'text' ? literal.value : null;
-    case 'guid':
-      return literal.type === 'text' ? literal.value.toLowerCase() : null;
-    case 'date':
-      return literalDate(literal);
-    case 'boolean':
-      return literal.type === 'date' ? null : asTruth(literal.value);
-  }
+function fieldReading(field: string) {
+  const { name, type } = findField(field) ?? { name: field, type: 'text' as const };
+  const { read, literalOf } = typeReadings[type];
+  return { type, literalOf, read: (product: ProductView) => read(product, name) };
 }

@@ -1,5 +1,10 @@
-/** The fields of the catalogue's two entities, and what may be done with each (facts, filters 1). */
-import { type Entity, entities } from '../domain/filter-tree.ts';
+/** The names that the catalogue knows: fields, attributes and collections (facts, filters 1 and 2). */
+import {
+  type AttributeKind,
+  attributeKinds,
+  type Entity,
+  entities,
+} from '../domain/filter-tree.ts';
 
 export type FieldType = 'text' | 'guid' | 'date' | 'boolean';
 
@@ -11,24 +16,18 @@ export interface Field {
   readonly entities: readonly Entity[];
 }
 
-const field = (name: string, type: FieldType, ...of: Entity[]): Field => ({
-  name,
-  type,
-  entities: of.length === 0 ? entities : of,
-});
-
 const fields: readonly Field[] = [
-  field('Name', 'text'),
-  field('Id', 'guid'),
-  field('Collection/Name', 'text'),
-  field('ContentDate/Start', 'date'),
-  field('ContentDate/End', 'date'),
-  field('OriginDate', 'date'),
-  field('PublicationDate', 'date', 'Products'),
-  field('ModificationDate', 'date', 'Products'),
-  field('Online', 'boolean', 'Products'),
-  field('DeletionDate', 'date', 'DeletedProducts'),
-  field('DeletionCause', 'text', 'DeletedProducts'),
+  { name: 'Name', type: 'text', entities },
+  { name: 'Id', type: 'guid', entities },
+  { name: 'Collection/Name', type: 'text', entities },
+  { name: 'ContentDate/Start', type: 'date', entities },
+  { name: 'ContentDate/End', type: 'date', entities },
+  { name: 'OriginDate', type: 'date', entities },
+  { name: 'PublicationDate', type: 'date', entities: ['Products'] },
+  { name: 'ModificationDate', type: 'date', entities: ['Products'] },
+  { name: 'Online', type: 'boolean', entities: ['Products'] },
+  { name: 'DeletionDate', type: 'date', entities: ['DeletedProducts'] },
+  { name: 'DeletionCause', type: 'text', entities: ['DeletedProducts'] },
 ];
 
 const fieldByName = new Map(fields.map((one) => [one.name.toLowerCase(), one]));
@@ -59,3 +58,189 @@ export function findOrderableField(entity: Entity, name: string): OrderableField
   const lower = name.toLowerCase();
   return orderableFields[entity].find((one) => one.toLowerCase() === lower);
 }
+
+/**
+ * Kind and collections of the published attributes: recorded answers of `GET /odata/v1/Attributes(<collection>)`, as
+ * CDSETool/CDSETool keeps them (src/cdsetool/_attributes.py, commit c4abbff33d). New ones appear without notice, and
+ * products of other collections carry others: an unknown name is a reason to warn, never to refuse.
+ */
+const attributes = {
+  USGScollection: 'String L8 L9',
+  acquisitionType: 'String S5P',
+  authority: 'String S1RTC S6 ENV L',
+  baselineCollection: 'String S3 S5P',
+  brightCover: 'Double S3',
+  card4lSpecification: 'String L',
+  card4lSpecificationVersion: 'String L',
+  closedSeaCover: 'Integer S3',
+  cloudCover: 'Double S2 S3 L',
+  cloudCoverLand: 'Double L',
+  coastalCover: 'Double S3',
+  collectionCategory: 'String L',
+  collectionName: 'String L5 L7',
+  collectionNumber: 'String L',
+  completionTimeFromAscendingNode: 'Double S1',
+  continentalIceCover: 'Integer S3',
+  coordinates: 'String S1 S2 S3 S5P',
+  cycleNumber: 'Integer S1 S3 ENV',
+  datastripId: 'String S2',
+  datatakeID: 'Integer S1',
+  doi: 'String S5P',
+  freshInlandWaterCover: 'Double S3',
+  geometricRmse: 'Double L',
+  geometricXBias: 'Double L',
+  geometricXStddev: 'Double L',
+  geometricYBias: 'Double L',
+  geometricYStddev: 'Double L',
+  granuleIdentifier: 'String S2',
+  identifier: 'String S5P',
+  illuminationZenithAngle: 'Double S2',
+  instrumentConfigurationID: 'Integer S1',
+  instrumentShortName: 'String S1 S1RTC S2 S3 S5P S6 ENV L',
+  landCover: 'Double S3',
+  lastOrbitDirection: 'String S3',
+  lastOrbitNumber: 'Integer S2 S3',
+  lastRelativeOrbitNumber: 'Integer S3',
+  numberOfBands: 'Integer L',
+  offNadir: 'Double L',
+  openOceanCover: 'Integer S3',
+  operationalMode: 'String S1 S1RTC S2 S3 S6 L',
+  orbitDirection: 'String S1 S1RTC S3',
+  orbitNumber: 'Integer S1 S1RTC S2 S3 S5P S6 ENV L',
+  origin: 'String S1 S2 S6',
+  parentIdentifier: 'String S5P',
+  pathNumber: 'Integer L',
+  phaseNumber: 'Integer ENV',
+  platformSerialIdentifier: 'String S1 S1RTC S2 S3 S5P S6',
+  platformShortName: 'String S1 S1RTC S2 S3 S5P S6 ENV L',
+  polarisationChannels: 'String S1 S1RTC',
+  processingBaseline: 'String S1 S2 S3 S5P S6',
+  processingCenter: 'String S1 S2 S3 S5P S6',
+  processingDate: 'DateTimeOffset S1 S2 S3 S5P S6',
+  processingLevel: 'String S1 S1RTC S2 S3 S5P S6 ENV L',
+  processingMode: 'String S5P',
+  processorName: 'String S1 S3 S5P',
+  processorVersion: 'String S1 S2 S3 S5P S6',
+  productClass: 'String S1 S5P',
+  productComposition: 'String S1',
+  productConsolidation: 'String S1',
+  productGeneration: 'DateTimeOffset S1',
+  productGroupId: 'String S2',
+  productType: 'String S1 S1RTC S2 S3 S5P S6 ENV L',
+  'proj:epsg': 'Integer L',
+  projShape: 'String L',
+  projTransform: 'String L',
+  qualityInfo: 'Integer S2',
+  qualityStatus: 'String S2 S5P',
+  relativeOrbitNumber: 'Integer S1 S1RTC S2 S3 S6',
+  rowNumber: 'Integer L',
+  salineWaterCover: 'Double S3',
+  sceneId: 'String L',
+  segmentStartTime: 'DateTimeOffset S1',
+  sliceNumber: 'Integer S1',
+  sliceProductFlag: 'Boolean S1',
+  snowOrIceCover: 'Double S3',
+  source: 'String S6',
+  sourceProduct: 'String S2',
+  sourceProductOriginDate: 'String S2',
+  spatialResolution: 'Integer S1RTC S6 ENV L',
+  startTimeFromAscendingNode: 'Double S1',
+  sunAzimuthAngle: 'Double L',
+  sunElevationAngle: 'Double L',
+  swathIdentifier: 'String S1',
+  tidalRegionCover: 'Double S3',
+  tileId: 'String S2',
+  timeliness: 'String S1 S3 S6',
+  totalSlices: 'Integer S1',
+  'view:sun_azimuth': 'Double L',
+  'view:sun_elevation': 'Double L',
+  wrsPath: 'String L',
+  wrsRow: 'String L',
+  wrsType: 'String L',
+} as const;
+
+/** An attribute that the catalogue publishes, such as `cloudCover`. */
+export type PublishedName = keyof typeof attributes;
+
+/** The kind that a published attribute has. */
+export type KindOf<Name extends PublishedName> =
+  (typeof attributes)[Name] extends `${infer Kind extends AttributeKind} ${string}` ? Kind : never;
+
+/** The collections in the table's short words. */
+const collectionWords: Readonly<Record<string, readonly string[]>> = {
+  S1: ['SENTINEL-1'],
+  S1RTC: ['SENTINEL-1-RTC'],
+  S2: ['SENTINEL-2'],
+  S3: ['SENTINEL-3'],
+  S5P: ['SENTINEL-5P'],
+  S6: ['SENTINEL-6'],
+  ENV: ['ENVISAT'],
+  L5: ['LANDSAT-5'],
+  L7: ['LANDSAT-7'],
+  L8: ['LANDSAT-8'],
+  L9: ['LANDSAT-9'],
+  L: ['LANDSAT-5', 'LANDSAT-7', 'LANDSAT-8', 'LANDSAT-9'],
+};
+
+export interface PublishedAttribute {
+  readonly name: string;
+  readonly kind: AttributeKind;
+  /** The collections whose products carry it. */
+  readonly collections: readonly string[];
+}
+
+export const publishedAttributes: readonly PublishedAttribute[] = Object.entries(attributes).map(
+  ([name, entry]) => {
+    const [kindName, ...words] = entry.split(' ');
+    const kind = attributeKinds.find((one) => one === kindName) ?? 'String';
+    return { name, kind, collections: words.flatMap((word) => collectionWords[word] ?? []) };
+  },
+);
+
+/** Collections that records name. Those without published attributes: eu-cdse/documentation, APIs/OData.qmd. */
+export const recordedCollections: ReadonlySet<string> = new Set([
+  ...publishedAttributes.flatMap(({ collections }) => collections),
+  ...['CCM', 'CLMS', 'GLOBAL-MOSAICS', 'SMOS'],
+]);
+
+/** All collections that are known; others may exist. */
+export const publishedCollections: readonly string[] = [
+  ...recordedCollections,
+  ...['COP-DEM', 'LANDSAT-8-ESA', 'S2GLC', 'TERRAAQUA'],
+];
+
+/** The attributes that a collection publishes, in the form of the answer; null for one of which none are known. */
+export function attributesOf(collection: string) {
+  const own = publishedAttributes.filter((one) => one.collections.includes(collection));
+  return own.length === 0 ? null : own.map(({ name, kind }) => ({ Name: name, ValueType: kind }));
+}
+
+const attributeByName = new Map(publishedAttributes.map((one) => [one.name, one]));
+
+/** The kind that an attribute is published with; undefined for names that are not. Case matters. */
+export function attributeKindOf(name: string): AttributeKind | undefined {
+  return attributeByName.get(name)?.kind;
+}
+
+/** Parts of a record that are left out unless `$expand` names them. */
+export const expandables = ['Attributes', 'Assets', 'Locations'] as const;
+export type Expandable = (typeof expandables)[number];
+
+export const expandable: Readonly<Record<Entity, readonly Expandable[]>> = {
+  Products: expandables,
+  DeletedProducts: ['Attributes'],
+};
+
+const sharedProperties = [
+  ...['Id', 'Name', 'ContentType', 'ContentLength', 'OriginDate', 'Checksum', 'ContentDate'],
+  ...['Footprint', 'GeoFootprint'],
+];
+
+/** What `$select` may name, as the records spell it: public clients send the same lists (facts, filters 1 and 3). */
+export const selectable: Readonly<Record<Entity, readonly string[]>> = {
+  Products: [
+    ...sharedProperties,
+    ...['PublicationDate', 'ModificationDate', 'Online', 'EvictionDate', 'S3Path'],
+  ],
+  DeletedProducts: [...sharedProperties, 'DeletionDate', 'DeletionCause'],
+};

@@ -1,7 +1,13 @@
 /** Writes a tree as the text of a filter, in one canonical form. */
-import type { AttributeNode, FilterTree, GroupNode } from '../domain/filter-tree.ts';
-import { printWkt } from './syntax/print-wkt.ts';
-import { showLiteral, showText } from './syntax/show-literal.ts';
+
+import { formatDateUs } from '../domain/dates.ts';
+import type {
+  AttributeKind,
+  ComparisonOperator,
+  FilterTree,
+  Literal,
+} from '../domain/filter-tree.ts';
+import type { Geometry, Position } from '../domain/geometry.ts';
 
 /**
  * The text of a tree, in documented forms wherever there is one: a group within a group stands in
@@ -21,8 +27,10 @@ export function printFilter(tree: FilterTree): string {
       return `${tree.field} in (${tree.literals.map(showLiteral).join(',')})`;
     case 'text':
       return `${tree.function}(${tree.field},${showText(tree.text)})`;
-    case 'attribute':
-      return printAttribute(tree);
+    case 'attribute': {
+      const { name, kind, literal, operator, valueKind } = tree;
+      return attributeForm(name, kind, showLiteral(literal), operator, valueKind);
+    }
     case 'intersects': {
       const { argument, srid, geometry } = tree;
       const geography = showText(`SRID=${srid};${printWkt(geometry)}`);
@@ -32,14 +40,63 @@ export function printFilter(tree: FilterTree): string {
 }
 
 function printTerm(term: FilterTree): string {
-  return isGroup(term) ? `(${printFilter(term)})` : printFilter(term);
+  const isGroup = term.node === 'and' || term.node === 'or';
+  return isGroup ? `(${printFilter(term)})` : printFilter(term);
 }
 
-function isGroup(tree: FilterTree): tree is GroupNode {
-  return tree.node === 'and' || tree.node === 'or';
+/** A condition on an attribute; its value is written as the language has it. */
+export function attributeForm(
+  name: string,
+  kind: AttributeKind,
+  value: string,
+  operator: ComparisonOperator = 'eq',
+  valueKind = kind,
+): string {
+  const condition = `att/OData.CSC.${valueKind}Attribute/Value ${operator} ${value}`;
+  return `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq ${showText(name)} and ${condition})`;
 }
 
-function printAttribute({ kind, name, valueKind, operator, literal }: AttributeNode): string {
-  const value = `att/OData.CSC.${valueKind}Attribute/Value ${operator} ${showLiteral(literal)}`;
-  return `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq ${showText(name)} and ${value})`;
+/** `POLYGON((4 50,5 50,5 51,4 50))`: longitude first, no blanks that are not needed. */
+function printWkt({ type, coordinates }: Geometry): string {
+  const places =
+    type === 'Point'
+      ? [coordinates]
+      : type === 'MultiPoint'
+        ? coordinates.map((one) => [one])
+        : coordinates;
+  return `${type.toUpperCase()}${printPlaces(places)}`;
+}
+
+type Places = Position | readonly Places[];
+
+function printPlaces(places: Places): string {
+  if (isPosition(places)) return places.map(showNumber).join(' ');
+  return `(${places.map(printPlaces).join(',')})`;
+}
+
+function isPosition(places: Places): places is Position {
+  return typeof places[0] === 'number';
+}
+
+/** A text in single quotes, those in it doubled. */
+export function showText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A number so that reading it gives the same one. */
+export function showNumber(value: number): string {
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
+function showLiteral(literal: Literal): string {
+  switch (literal.type) {
+    case 'text':
+      return showText(literal.value);
+    case 'number':
+      return showNumber(literal.value);
+    case 'boolean':
+      return String(literal.value);
+    case 'date':
+      return formatDateUs(literal.us);
+  }
 }

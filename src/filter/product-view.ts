@@ -1,12 +1,13 @@
 /** A product record as a filter sees it: read field by field, of any age and with any part missing. */
 import { type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
-import type { Geometry } from '../domain/geometry.ts';
-import { collectionOf } from './collection.ts';
-import { readFootprintObject } from './footprint-object.ts';
-import { readFootprintText } from './footprint-text.ts';
+import type { Geometry, Position, Ring, Rings } from '../domain/geometry.ts';
+import { toProductJson, toProductLinks } from '../domain/json-rows.ts';
+import type { FoundProduct } from '../domain/products.ts';
+import { jsonOf } from '../domain/text.ts';
+import { toGeoJson } from './geometry/geojson.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
-import { readFilterDate } from './parse-date.ts';
-import { type ProductRecord, partOf, textOrNull } from './record-parts.ts';
+import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
+import { asNumber, readFilterDate } from './values.ts';
 
 interface StoredAttribute {
   kind: AttributeKind;
@@ -39,7 +40,11 @@ const dateFields: ReadonlySet<string> = new Set([
 /** The view of a record. Never throws; parts are read when they are asked for. */
 export function productView(record: ProductRecord): ProductView {
   const attributes = once(() => attributesOf(record));
-  const geometry = once(() => geometryOf(record));
+  const geometry = once(
+    () =>
+      readFootprintText(textOrNull(record.Footprint) ?? '') ??
+      readFootprintObject(record.GeoFootprint),
+  );
   // Some answers of the catalogue name it.
   const collection = once(
     () => textOrNull(partOf(record.Collection, 'Name')) ?? collectionOf(record),
@@ -66,6 +71,26 @@ export function productView(record: ProductRecord): ProductView {
   };
 }
 
+/** A product as a GeoJSON feature (RFC 7946, 3.2); without a footprint the geometry is null. It must have its record. */
+export function toFeature(product: FoundProduct, catalogueUrl: string) {
+  const { row, record } = product;
+  const geometry = productView(record).geometry();
+  return {
+    type: 'Feature' as const,
+    id: row.productId,
+    geometry: geometry === null ? null : toGeoJson(geometry),
+    properties: { ...toProductJson(row), ...toProductLinks(product, catalogueUrl) },
+  };
+}
+
+function once<Value>(read: () => Value): () => Value {
+  let kept: { value: Value } | null = null;
+  return () => {
+    kept ??= { value: read() };
+    return kept.value;
+  };
+}
+
 function dateValue(record: ProductRecord, field: string): unknown {
   if (field === 'ContentDate/Start') return partOf(record.ContentDate, 'Start');
   if (field === 'ContentDate/End') return partOf(record.ContentDate, 'End');
@@ -77,35 +102,82 @@ function attributesOf(record: ProductRecord): Map<string, StoredAttribute> {
   if (!Array.isArray(record.Attributes)) return found;
   for (const item of record.Attributes) {
     const name = partOf(item, 'Name');
-    const kind = kindOf(partOf(item, '@odata.type')) ?? kindOf(partOf(item, 'ValueType'));
-    if (typeof name !== 'string' || kind === null || found.has(name)) continue;
+    const kind =
+      kindByName.get(partOf(item, '@odata.type')) ?? kindByName.get(partOf(item, 'ValueType'));
+    if (typeof name !== 'string' || kind === undefined || found.has(name)) continue;
     found.set(name, { kind, value: partOf(item, 'Value') ?? null });
   }
   return found;
 }
 
-const kindByName: ReadonlyMap<string, AttributeKind> = new Map(
+const kindByName: ReadonlyMap<unknown, AttributeKind> = new Map(
   attributeKinds.flatMap((kind) => [
     [kind, kind],
     [`#OData.CSC.${kind}Attribute`, kind],
   ]),
 );
 
-function kindOf(word: unknown): AttributeKind | null {
-  return typeof word === 'string' ? (kindByName.get(word) ?? null) : null;
+const footprintForm =
+  /^\s*(?:geography'\s*)?(?:SRID=4326;\s*)?(MULTIPOINT|POINT|MULTIPOLYGON|POLYGON)([^']*)(?:'\s*)?$/i;
+const geoJsonTypes: Readonly<Record<string, Geometry['type']>> = {
+  POINT: 'Point',
+  MULTIPOINT: 'MultiPoint',
+  POLYGON: 'Polygon',
+  MULTIPOLYGON: 'MultiPolygon',
+};
+
+/**
+ * Reads `geography'SRID=4326;POLYGON ((…))'` as records carry it, in time linear in its length; null when it cannot be
+ * read. Rings may be open, cross themselves or lie outside of the globe; coordinates after the first two are left out.
+ */
+function readFootprintText(text: string): Geometry | null {
+  const [, word = '', body = ''] = footprintForm.exec(text) ?? [];
+  const type = geoJsonTypes[word.toUpperCase()];
+  const lists = listsIn(body);
+  if (type === 'Point') return readFootprintObject({ type, coordinates: lists?.[0] });
+  // Each point may have parentheses of its own.
+  const coordinates = type === 'MultiPoint' ? lists?.map(onlyItem) : lists;
+  return readFootprintObject({ type, coordinates });
 }
 
-function geometryOf(record: ProductRecord): Geometry | null {
-  const text = textOrNull(record.Footprint);
-  return (
-    (text === null ? null : readFootprintText(text)) ?? readFootprintObject(record.GeoFootprint)
-  );
+const position =
+  /(?<![^\s(),])([^\s(),]+)\s+([^\s(),]+)(?:\s+[+-]?[\d.]+(?:e[+-]?\d+)?(?![^\s(),]))*/gi;
+/** Forms of numbers that JSON does not have: `+1`, `.5`, `5.`, `007`. */
+const oddNumber = /(?<![^\s(),])(?:\+|-?\.|-?0\d)|\.(?!\d)/;
+
+/** The lists of positions in well-known text, read as JSON; null for what is none, and where one is empty. */
+function listsIn(body: string): readonly unknown[] | null {
+  if (/\(\s*\)/.test(body)) return null;
+  const usual = oddNumber.test(body)
+    ? body.replaceAll(/[^\s(),]+/g, (word) => String(asNumber(word) ?? word))
+    : body;
+  const json = usual.replaceAll(position, '[$1,$2]').replaceAll('(', '[').replaceAll(')', ']');
+  const lists = jsonOf(json);
+  return Array.isArray(lists) ? lists : null;
 }
 
-function once<Value>(read: () => Value): () => Value {
-  let kept: { value: Value } | null = null;
-  return () => {
-    kept ??= { value: read() };
-    return kept.value;
-  };
+function onlyItem(list: unknown): unknown {
+  return Array.isArray(list) && list.length === 1 ? list[0] : list;
+}
+
+/** Reads a record's GeoFootprint: GeoJSON, as it is; null when unreadable. */
+function readFootprintObject(value: unknown): Geometry | null {
+  const [type, coordinates] = [partOf(value, 'type'), partOf(value, 'coordinates')];
+  if (!Array.isArray(coordinates) || coordinates.length === 0) return null;
+  if (type === 'Point' && isPosition(coordinates)) return { type, coordinates };
+  if (type === 'MultiPoint' && isRing(coordinates)) return { type, coordinates };
+  if (type === 'Polygon' && isRings(coordinates)) return { type, coordinates };
+  if (type === 'MultiPolygon' && isListOf(coordinates, isRings)) return { type, coordinates };
+  return null;
+}
+
+function isPosition(value: unknown): value is Position {
+  return Array.isArray(value) && Number.isFinite(value[0]) && Number.isFinite(value[1]);
+}
+
+const isRing = (value: unknown): value is Ring => isListOf(value, isPosition);
+const isRings = (value: unknown): value is Rings => isListOf(value, isRing);
+
+function isListOf<Item>(value: unknown, isItem: (item: unknown) => item is Item): value is Item[] {
+  return Array.isArray(value) && value.every(isItem);
 }

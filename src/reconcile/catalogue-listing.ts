@@ -7,12 +7,27 @@ import { isBlankFilter } from '../filter/check.ts';
 import { compileFilter } from '../filter/evaluate.ts';
 import { FilterSyntaxError } from '../filter/finding.ts';
 import { parseFilter } from '../filter/parse.ts';
+import type { ProductRecord } from '../filter/product-record.ts';
 import { type ProductView, productView } from '../filter/product-view.ts';
-import type { ProductRecord } from '../filter/record-parts.ts';
 import { createOutboundClient, type OutboundClient } from '../http/outbound-client.ts';
-import { createListingWalk, eventLists, type ListPosition, listingUrl, readListingPage } from './listing-pages.ts';
+import {
+  createListingWalk,
+  eventLists,
+  type ListPosition,
+  listingUrl,
+  readListingPage,
+} from './listing-pages.ts';
 import { createPacedRequests, type Time } from './paced-requests.ts';
-import { createListLogin, createPageRequests, createPageSize, type ListingTiming, type ListingTrouble, listingTiming, type PageQuestion, pageSizes } from './page-requests.ts';
+import {
+  createListLogin,
+  createPageRequests,
+  createPageSize,
+  type ListingTiming,
+  type ListingTrouble,
+  listingTiming,
+  type PageQuestion,
+  pageSizes,
+} from './page-requests.ts';
 import type { ListingPage, ListingQuery, ProductListing } from './tasks.ts';
 
 /** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1); long footprints make it more. */

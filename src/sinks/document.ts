@@ -4,8 +4,8 @@ import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import type { SinkDefinition } from '../domain/sinks.ts';
 import { requireFilter } from '../filter/check.ts';
 import { compileFilter, type ProductTest } from '../filter/evaluate.ts';
+import { type ProductRecord, recordIn } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
-import { type ProductRecord, recordIn } from '../filter/record-parts.ts';
 
 /** Fields are only ever added; those that are not known are null. Times are ISO 8601 UTC. */
 export interface HandOver {

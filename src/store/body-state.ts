@@ -4,7 +4,7 @@ import { contentOf } from '../domain/delivery-content.ts';
 import type { Notification } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
-import { recordIn } from '../filter/record-parts.ts';
+import { recordIn } from '../filter/product-record.ts';
 import { bodyDocument, dateUs } from './products/product-record.ts';
 
 /** For bodies that were read before: what is asked of one is the place of a notification in it. */

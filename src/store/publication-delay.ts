@@ -2,7 +2,7 @@
 
 import { contentOf } from '../domain/delivery-content.ts';
 import type { Delivery, PublicationDelay } from '../domain/ports.ts';
-import { recordIn } from '../filter/record-parts.ts';
+import { recordIn } from '../filter/product-record.ts';
 import { bodyDocument, dateUs } from './products/product-record.ts';
 
 /** Reading a body of this size takes well below a millisecond. */

@@ -13,8 +13,7 @@ import {
   type TextNode,
 } from '../../src/domain/filter-tree.ts';
 import type { Geometry, Position, Ring, Rings } from '../../src/domain/geometry.ts';
-import { publishedAttributes } from '../../src/filter/attribute-names.ts';
-import { type Field, fieldsOf } from '../../src/filter/fields.ts';
+import { type Field, fieldsOf, publishedAttributes } from '../../src/filter/fields.ts';
 
 /** What a caller may want instead of anything: texts and dates that its records hold. */
 export interface FilterWords {

@@ -1,9 +1,22 @@
 /** What a check finds in filters that can be read: errors and traps, all in one pass. */
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isAppError } from '../../src/domain/app-error.ts';
+import { type AppError, isAppError } from '../../src/domain/app-error.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import { checkFilter, isBlankFilter, requireFilter } from '../../src/filter/check.ts';
 import { type FilterFinding, isKnownRefusal } from '../../src/filter/finding.ts';
+import { parseFilter } from '../../src/filter/parse.ts';
+import { printFilter } from '../../src/filter/print.ts';
+
+/** The filter without the marks around a place, and that place. */
+function unmarked(marked: string) {
+  const [start, end] = [marked.indexOf('«'), marked.indexOf('»') - 1];
+  return { text: marked.replace('«', '').replace('»', ''), place: { start, end } };
+}
+
+/** Message, expectation and hint of a finding, in one line. */
+const wordsOf = ({ message, expected, hint }: FilterFinding) =>
+  `${message} | ${expected} | ${hint}`;
 
 /** Checks a filter with marks around the place of its only finding. */
 function expectFinding(
@@ -13,18 +26,16 @@ function expectFinding(
   words: RegExp,
   entity: Entity = 'Products',
 ): void {
-  const start = marked.indexOf('«');
-  const end = marked.indexOf('»') - 1;
-  const { tree, findings } = checkFilter(marked.replace('«', '').replace('»', ''), entity);
-  expect(findings).toHaveLength(1);
-  expect(findings[0]).toMatchObject({ severity, code, start, end });
-  const { message, expected, hint } = findings[0] ?? { message: '' };
-  expect(`${message} | ${expected} | ${hint}`).toMatch(words);
+  const { text, place } = unmarked(marked);
+  const { tree, findings } = checkFilter(text, entity);
+  expect(findings).toMatchObject([{ severity, code, ...place }]);
+  expect(findings.map(wordsOf).join()).toMatch(words);
   expect(tree === null).toBe(severity === 'error');
 }
 
-const attribute = (kind: string, rest: string) =>
-  `Attributes/OData.CSC.${kind}Attribute/any(a:${rest})`;
+/** A condition on an attribute, its name in quotes; `value` has the operator before it. */
+const on = (kind: string, name: string, value: string, path = 'a/Value') =>
+  `Attributes/OData.CSC.${kind}Attribute/any(a:a/Name eq ${name} and ${path} ${value})`;
 const place = (wkt: string) => `OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`;
 
 describe('an error is found', () => {
@@ -103,15 +114,11 @@ describe('a trap is warned about', () => {
     ["ContentDate/Start lt «'9999-12-31'»", 'far-date', /after 2255/],
     ['ContentDate/End gt «0001-01-01T00:00:00Z»', 'far-date', /before 1684-07-28T00:12:25.259009Z/],
     [
-      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value eq «9007199254740993»"),
+      on('Integer', "'orbitNumber'", 'eq «9007199254740993»'),
       'large-number',
       /counts as 9007199254740992 here/,
     ],
-    [
-      attribute('DateTimeOffset', "a/Name eq 'processingDate' and a/Value lt «3000-01-01»"),
-      'far-date',
-      /after 2255/,
-    ],
+    [on('DateTimeOffset', "'processingDate'", 'lt «3000-01-01»'), 'far-date', /after 2255/],
     ["Collection/Name eq «'SENTINEL2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
     ["Collection/Name eq «'Sentinel-1'»", 'unknown-collection', /Did you mean 'SENTINEL-1'/],
     ["Collection/Name eq «'S2'»", 'unknown-collection', /Did you mean 'SENTINEL-2'/],
@@ -122,40 +129,34 @@ describe('a trap is warned about', () => {
       'name-without-collection',
       /Collection\/Name eq/,
     ],
+    [on('Double', "«'cloudcover'»", 'lt 20'), 'unknown-attribute', /Did you mean 'cloudCover'/],
     [
-      attribute('Double', "a/Name eq «'cloudcover'» and a/Value lt 20"),
-      'unknown-attribute',
-      /Did you mean 'cloudCover'/,
-    ],
-    [
-      '«Attributes/OData.CSC.StringAttribute/any»'.concat(
-        "(a:a/Name eq 'orbitNumber' and a/Value eq 1)",
-      ),
+      on('String', "'orbitNumber'", 'eq 1').replace(/^.*any/, '«$&»'),
       'attribute-kind',
       /published as Integer/,
     ],
     [
-      attribute('Integer', "a/Name eq 'orbitNumber' and «a/OData.CSC.DoubleAttribute/Value» eq 1"),
+      on('Integer', "'orbitNumber'", 'eq 1', '«a/OData.CSC.DoubleAttribute/Value»'),
       'attribute-cast',
       /Integer and Double.*compared as a number\. \| undefined \| undefined$/,
     ],
     [
-      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt «'20'»"),
+      on('Double', "'cloudCover'", "lt «'20'»"),
       'attribute-value',
       /published as Double.*match nothing.*Remove the quotes/,
     ],
     [
-      attribute('String', "a/Name eq 'productType' and a/Value eq «5»"),
+      on('String', "'productType'", 'eq «5»'),
       'attribute-value',
       /published as String.*quotes: `'5'`/,
     ],
     [
-      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value eq «true»"),
+      on('Integer', "'orbitNumber'", 'eq «true»'),
       'attribute-value',
       /published as Integer.*match nothing/,
     ],
     [
-      attribute('DateTimeOffset', "a/Name eq 'processingDate' and a/Value gt «'then'»"),
+      on('DateTimeOffset', "'processingDate'", "gt «'then'»"),
       'attribute-value',
       /published as DateTimeOffset.*match nothing/,
     ],
@@ -177,27 +178,22 @@ describe('a trap is warned about', () => {
       /Accepted here.*not known.*OData.CSC.Intersects/,
     ],
     [
-      attribute('String', "a/Name eq 'productType' and a/Value «in» ('S2MSI1C','S2MSI2A')"),
+      on('String', "'productType'", "«in» ('S2MSI1C','S2MSI2A')"),
       'undocumented-operator',
       /joined by `or`/,
     ],
     [
-      '«Attributes/OData.CSC.BooleanAttribute/any»'.concat(
-        "(a:a/Name eq 'sliceProductFlag' and a/Value eq true)",
-      ),
+      on('Boolean', "'sliceProductFlag'", 'eq true').replace(/^.*any/, '«$&»'),
       'undocumented-attribute-kind',
       /not documented/,
     ],
     [place('POLYGON((«-100 10,100 10»,0 20,-100 10))'), 'wide-edge', /spans 200 degrees/],
-    ['«»', 'empty', /every product/],
-  ])('%s', (marked, code, words) => {
-    if (code === 'empty') {
-      expect(checkFilter(' \n', 'Products').findings).toMatchObject([
-        { severity: 'warning', code },
-      ]);
-      return;
-    }
-    expectFinding(marked, 'warning', code, words);
+  ])('%s', (marked, code, words) => expectFinding(marked, 'warning', code, words));
+
+  it('when the filter is blank', () => {
+    expect(checkFilter(' \n', 'Products').findings).toMatchObject([
+      { severity: 'warning', code: 'empty', message: 'An empty filter is every product.' },
+    ]);
   });
 
   it('but what is documented passes without a word', () => {
@@ -207,10 +203,10 @@ describe('a trap is warned about', () => {
       "contentdate/start lt '2019-12-31T22:20:15.428571Z'",
       place('POLYGON((-90 10,90 10,0 20,-90 10))'),
       place('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))'),
-      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt 20"),
+      on('Double', "'cloudCover'", 'lt 20'),
       'ContentDate/Start lt 2255-06-05',
-      attribute('Integer', "a/Name eq 'orbitNumber' and a/Value lt -9007199254740991"),
-      attribute('Double', "a/Name eq 'cloudCover' and a/Value lt 1e300"),
+      on('Integer', "'orbitNumber'", 'lt -9007199254740991'),
+      on('Double', "'cloudCover'", 'lt 1e300'),
     ]) {
       expect(checkFilter(text, 'Products').findings, text).toEqual([]);
     }
@@ -218,10 +214,8 @@ describe('a trap is warned about', () => {
 });
 
 describe('a bare attribute name', () => {
-  const double = (rest: string) =>
-    attribute('Double', "att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value ")
-      .replace('a:', 'att:')
-      .replace(/\)$/, `${rest})`);
+  const double = (value: string) =>
+    `Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value ${value})`;
   it.each([
     ['cloudCover lt 20', double('lt 20')],
     ['cloudcover ge 20.50', double('ge 20.50')],
@@ -250,7 +244,7 @@ describe('a bare attribute name', () => {
 
 /** An attribute, the kinds that a condition names for it, and the value. */
 const cast = (name: string, outer: string, inner: string, value: string) =>
-  `Attributes/OData.CSC.${outer}Attribute/any(a:a/Name eq '${name}' and a/OData.CSC.${inner}Attribute/Value ${value})`;
+  on(outer, `'${name}'`, value, `a/OData.CSC.${inner}Attribute/Value`);
 
 describe('the kinds of an attribute as current clients write them', () => {
   it.each([
@@ -326,6 +320,15 @@ it.each<[string, boolean]>([
   expect(findings.some(isKnownRefusal)).toBe(known);
 });
 
+function refusalOf(text: string): AppError {
+  try {
+    requireFilter(text, 'Products');
+  } catch (error) {
+    if (isAppError(error, 'invalid')) return error;
+  }
+  throw new Error('It was not refused.');
+}
+
 describe('a filter with several faults', () => {
   const text = "foo eq 1 and Name eq 2 and Id in ('x') and DeletionCause eq 'a'";
 
@@ -341,28 +344,16 @@ describe('a filter with several faults', () => {
   });
 
   it('is refused with its errors shown, and without its warnings', () => {
-    try {
-      requireFilter(text, 'Products');
-      expect.unreachable();
-    } catch (error) {
-      if (!isAppError(error, 'invalid')) throw error;
-      expect(error.message).toBe('3 errors in the filter for Products.');
-      expect(error.details).toHaveLength(3);
-      expect(error.details[1]).toContain(
-        'Name is a text, and `2` is not.\n  foo eq 1 and Name eq 2',
-      );
-    }
+    const { message, details } = refusalOf(text);
+    expect(message).toBe('3 errors in the filter for Products.');
+    expect(details).toHaveLength(3);
+    expect(details[1]).toContain('Name is a text, and `2` is not.\n  foo eq 1 and Name eq 2');
   });
 
   it('is shown no more than twenty of them', () => {
-    try {
-      requireFilter(Array(30).fill('foo eq 1').join(' or '), 'Products');
-      expect.unreachable();
-    } catch (error) {
-      if (!isAppError(error, 'invalid')) throw error;
-      expect(error.details).toHaveLength(21);
-      expect(error.details.at(-1)).toBe('And 10 more.');
-    }
+    const { details } = refusalOf(Array(30).fill('foo eq 1').join(' or '));
+    expect(details).toHaveLength(21);
+    expect(details.at(-1)).toBe('And 10 more.');
   });
 });
 
@@ -387,4 +378,58 @@ it('a filter with several intricate places is refused soon, and each of them alo
   expect(tree).toBeNull();
   expect(findings[0]).toMatchObject({ severity: 'error', code: 'too-intricate' });
   expect(findings[0]?.message).toMatch(/too intricate to check.*Simplify it/);
+});
+
+const fixture = new URL('../../../shared/fixtures/filters-valid.json', import.meta.url);
+const missing = existsSync(fixture) ? false : 'the folder ../shared/fixtures is not there';
+
+describe('a filter of the real world', () => {
+  const samples = (): { filter: string; entity: Entity }[] =>
+    JSON.parse(readFileSync(fixture, 'utf8'));
+
+  it('is read, checks without error, and survives printing', (context) => {
+    if (missing) context.skip(missing);
+    expect(samples().length).toBeGreaterThan(50);
+    for (const { filter, entity } of samples()) {
+      const { tree, findings } = checkFilter(filter, entity);
+      expect(findings.map(({ severity }) => severity)).not.toContain('error');
+      expect(tree, filter).not.toBeNull();
+      if (tree !== null) expect(parseFilter(printFilter(tree)).tree, filter).toEqual(tree);
+    }
+  });
+
+  it('warns about nothing but names searched without a collection and attributes of other collections', (context) => {
+    if (missing) context.skip(missing);
+    const findings = samples().flatMap(
+      ({ filter, entity }) => checkFilter(filter, entity).findings,
+    );
+    const codes = new Set(findings.map(({ code }) => code));
+    expect(codes).toEqual(new Set(['name-without-collection', 'unknown-attribute']));
+  });
+});
+
+/** Facts, filters 3. */
+it.each([
+  ["«foo» eq 'bar'", /no field `foo`/],
+  [place('POLYGON((4 50,5 50,5 51,«4 51»))'), /clos/],
+  [place('POLYGON((4 50,5 50,5 51,4 51,4 50))').replace('4326', '«3857»'), /EPSG:4326/],
+  [place('POLYGON «[1»,2,3,4]'), /cannot stand here.*`\(`/],
+  ['Collection/Name eq «SENTINEL-2»', /single quotes: `'SENTINEL-2'`/],
+  [
+    `${cast('cloudCover', 'String', 'Double', 'le 40').slice(0, -1)}«»`,
+    /parenthesis of any.*never closed/,
+  ],
+  ['«DeletionDate» gt 2023-04-01T00:00:00.000Z', /field of DeletedProducts, not of Products/],
+  [
+    "«substringof»('IW_GRDH',Name) and IngestionDate gt datetime'2024-04-29T07:33:00.000'",
+    /not a function.*contains\(Name,'…'\)/,
+  ],
+  ['«BurstId» eq 15804', /field of Bursts/],
+])('a filter that the catalogue refuses is refused at the place: %s', (marked, words) => {
+  const { text, place: span } = unmarked(marked);
+  const { tree, findings } = checkFilter(text, 'Products');
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  expect(tree).toBeNull();
+  expect(errors).toMatchObject([span]);
+  expect(errors.map(wordsOf).join()).toMatch(words);
 });

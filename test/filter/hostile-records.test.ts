@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Position } from '../../src/domain/geometry.ts';
 import { checkFilter } from '../../src/filter/check.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
-import { boxesOf } from '../../src/filter/geometry/boxes.ts';
 import { toGeoJson } from '../../src/filter/geometry/geojson.ts';
+import { boxesOf } from '../../src/filter/geometry/shape.ts';
 import { productView } from '../../src/filter/product-view.ts';
 
 const size = 1_000_000;

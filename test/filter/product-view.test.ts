@@ -1,9 +1,9 @@
 /** Records of any age, read field by field. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { collectionOf } from '../../src/filter/collection.ts';
 import { shapesIntersect } from '../../src/filter/geometry/intersects.ts';
 import { toShape } from '../../src/filter/geometry/shape.ts';
+import { collectionOf } from '../../src/filter/product-record.ts';
 import { productView } from '../../src/filter/product-view.ts';
 
 const attribute = (name: string, value: unknown, kind = 'String') => ({

@@ -1,7 +1,7 @@
 /** A finding is shown as a compiler would show it. */
 import { describe, expect, it } from 'vitest';
 import { checkFilter } from '../../src/filter/check.ts';
-import { showFinding } from '../../src/filter/show-finding.ts';
+import { showFinding } from '../../src/filter/finding.ts';
 
 function shown(text: string): string[] {
   const [finding] = checkFilter(text, 'Products').findings;

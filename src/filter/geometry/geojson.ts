@@ -1,13 +1,117 @@
-/** Geometries as GeoJSON (RFC 7946), as maps can show them. */
+/** Reads the GeoJSON that users have (RFC 7946), and writes geometries as GeoJSON that maps can show. */
+import { z } from 'zod';
+import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
-import { cutRings } from './antimeridian-cut.ts';
 import { shapesIntersect } from './intersects.ts';
+import {
+  clampedLatitude,
+  closedRing,
+  enclosedPole,
+  isSamePlace,
+  pointsOf,
+  polygonsOf,
+  snappedLongitude,
+  turnsOf,
+  type UnwrappedRing,
+  unwrapRing,
+} from './ring.ts';
 import { type Shape, toShape } from './shape.ts';
-import { clampedLatitude, snappedLongitude } from './unwrap.ts';
+
+/** Heights and measures after the first two numbers are left out. */
+const position = z
+  .array(z.number())
+  .min(2)
+  .transform(([longitude = 0, latitude = 0]): Position => [longitude, latitude]);
+const rings = z.array(z.array(position));
+const known = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('Point'), coordinates: position }),
+  z.object({ type: z.literal('MultiPoint'), coordinates: z.array(position) }),
+  z.object({ type: z.literal('Polygon'), coordinates: rings }),
+  z.object({ type: z.literal('MultiPolygon'), coordinates: z.array(rings) }),
+]);
+
+/** GeoJSON has no other reference system since 2016; older files name theirs (GeoJSON 2008, 3). */
+const system = z.object({ properties: z.object({ name: z.string() }) });
+const withType = z.object({ type: z.string(), crs: system.optional().catch(undefined) });
+const longitudeFirst = /(?:CRS:?84|EPSG:{1,2}4326|WGS ?84)$/i;
+
+const feature = z.object({ type: z.literal('Feature'), geometry: z.unknown() });
+const collection = z.union([
+  z
+    .object({ type: z.literal('FeatureCollection'), features: z.array(z.unknown()) })
+    .transform(({ features }) => features),
+  z
+    .object({ type: z.literal('GeometryCollection'), geometries: z.array(z.unknown()) })
+    .transform(({ geometries }) => geometries),
+]);
+
+/** Collections within collections are followed this far. */
+const depthMax = 4;
 
 /**
- * The geometry as valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut
- * along the antimeridian (then a MultiPolygon), nothing beyond 180 and 90 degrees.
+ * The geometries of a GeoJSON value, at least one: Point, MultiPoint, Polygon or MultiPolygon, of a feature, or of a
+ * collection. Whether rings are in order is for `geometryFaults` to say. Throws AppError `invalid`.
+ */
+export function readAreas(value: unknown): Geometry[] {
+  const found = geometriesOf(value, 0);
+  if (found.length > 0) return found;
+  return refuse('The GeoJSON holds no geometry. Give it one with a place, such as a Polygon.');
+}
+
+/** Geometries of one kind as one; null for points and polygons together. */
+export function joinAreas(areas: readonly Geometry[]): Geometry | null {
+  const polygons = areas.flatMap(polygonsOf);
+  const points = areas.flatMap(pointsOf);
+  if (polygons.length > 0 && points.length > 0) return null;
+  if (areas.length === 1 && areas[0] !== undefined) return areas[0];
+  if (polygons.length > 0) return { type: 'MultiPolygon', coordinates: polygons };
+  return { type: 'MultiPoint', coordinates: points };
+}
+
+function geometriesOf(value: unknown, depth: number): Geometry[] {
+  const { data: typed } = withType.safeParse(value);
+  if (typed === undefined) {
+    refuse('This is no GeoJSON: it must be an object with a "type", such as {"type":"Polygon",…}.');
+  }
+  const name = typed.crs?.properties.name;
+  if (name !== undefined && !longitudeFirst.test(name)) {
+    refuse(
+      `The GeoJSON names the reference system ${JSON.stringify(name.slice(0, 60))}. ` +
+        'Convert it to longitudes and latitudes of WGS 84 (EPSG:4326).',
+    );
+  }
+  if (depth > depthMax) refuse('The GeoJSON nests collections too deeply. Flatten it.');
+  const inner = feature.safeParse(value).data;
+  // A feature may be without a place (RFC 7946, 3.2).
+  if (inner?.geometry === null) return [];
+  const many = inner === undefined ? collection.safeParse(value).data : [inner.geometry];
+  if (many !== undefined) return many.flatMap((item) => geometriesOf(item, depth + 1));
+  return [geometryOf(value, typed.type)];
+}
+
+function geometryOf(value: unknown, type: string): Geometry {
+  const read = known.safeParse(value);
+  if (read.success) return read.data;
+  if (!/^(?:Multi)?(?:Point|Polygon)$/.test(type)) {
+    return refuse(
+      `The GeoJSON type ${JSON.stringify(type.slice(0, 40))} cannot be used in a filter. ` +
+        'Use Point, MultiPoint, Polygon or MultiPolygon; give a line some width, as a Polygon.',
+    );
+  }
+  const place = read.error.issues[0]?.path.join('.') ?? 'coordinates';
+  return refuse(
+    `The ${type} of the GeoJSON cannot be read at ${place}: ` +
+      'positions are lists of numbers, longitude first, nested as RFC 7946 says for the type.',
+  );
+}
+
+function refuse(message: string): never {
+  throw new AppError('invalid', message);
+}
+
+/**
+ * The geometry as valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut along the
+ * antimeridian (then a MultiPolygon), nothing beyond 180 and 90 degrees.
  */
 export function toGeoJson(geometry: Geometry): Geometry {
   switch (geometry.type) {
@@ -16,13 +120,12 @@ export function toGeoJson(geometry: Geometry): Geometry {
     case 'MultiPoint':
       return { type: 'MultiPoint', coordinates: geometry.coordinates.map(pointWithin) };
     case 'Polygon': {
-      const parts = partsOf(geometry.coordinates);
-      const [only = []] = parts;
-      if (parts.length < 2) return { type: 'Polygon', coordinates: only };
+      const parts = polygonParts(geometry.coordinates);
+      if (parts.length < 2) return { type: 'Polygon', coordinates: parts[0] ?? [] };
       return { type: 'MultiPolygon', coordinates: parts };
     }
     case 'MultiPolygon':
-      return { type: 'MultiPolygon', coordinates: geometry.coordinates.flatMap(partsOf) };
+      return { type: 'MultiPolygon', coordinates: geometry.coordinates.flatMap(polygonParts) };
   }
 }
 
@@ -31,34 +134,25 @@ function pointWithin([longitude, latitude]: Position): Position {
   return [isWithin ? longitude : snappedLongitude(longitude), clampedLatitude(latitude)];
 }
 
-function partsOf(rings: Rings): Rings[] {
-  const filled = rings.filter((ring) => ring.length > 0);
-  const { whole, pieces } = cutRings(filled);
-  const isOutlineCut = pieces.length > 0;
-  const outlines = isOutlineCut ? [...pieces] : whole.slice(0, 1);
-  const inner = isOutlineCut ? whole : whole.slice(1);
-  const holes: Ring[][] = outlines.map(() => []);
+function polygonParts(polygon: Rings): Rings[] {
+  const { whole, pieces } = cutRings(polygon.filter((ring) => ring.length > 0));
+  const outlines = pieces.length > 0 ? pieces : whole.slice(0, 1);
+  const inner = pieces.length > 0 ? whole : whole.slice(1);
+  const parts = outlines.map((outline) => [turned(outline, 'counter-clockwise')]);
   const isChoice = outlines.length > 1 && inner.length > 0;
-  const areas = (isChoice ? outlines : []).map(areaOf);
-  for (const ring of inner) {
-    const place = isChoice ? placeOf(ring, areas) : 0;
-    holes[place]?.push(ring);
-  }
-  return outlines.map((outline, i) => [
-    turned(outline, 'counter-clockwise'),
-    ...(holes[i] ?? []).map((hole) => turned(hole, 'clockwise')),
-  ]);
-}
-
-function areaOf(outline: Ring): Shape {
-  return toShape({ type: 'Polygon', coordinates: [outline] });
+  const areas = isChoice
+    ? outlines.map((outline) => toShape({ type: 'Polygon', coordinates: [outline] }))
+    : [];
+  for (const hole of inner)
+    parts[isChoice ? partOf(hole, areas) : 0]?.push(turned(hole, 'clockwise'));
+  return parts;
 }
 
 /**
  * Which part a hole lies in: that which has most of its corners and middles of edges. Not all: a corner may touch the
  * outline, which a cut between whole numbers has moved by a hair.
  */
-function placeOf(hole: Ring, areas: readonly Shape[]): number {
+function partOf(hole: Ring, areas: readonly Shape[]): number {
   const points = hole.flatMap(([x, y], i): Position[] => {
     const [nextX, nextY] = hole[i + 1] ?? [x, y];
     return [
@@ -66,20 +160,128 @@ function placeOf(hole: Ring, areas: readonly Shape[]): number {
       [(x + nextX) / 2, (y + nextY) / 2],
     ];
   });
-  const counts = areas.map(
-    (area) =>
-      points.filter((coordinates) => shapesIntersect(area, toShape({ type: 'Point', coordinates })))
-        .length,
-  );
+  const shapes = points.map((coordinates) => toShape({ type: 'Point', coordinates }));
+  const counts = areas.map((area) => shapes.filter((point) => shapesIntersect(area, point)).length);
   return counts.indexOf(Math.max(...counts));
 }
 
 function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring {
+  const [[x0] = [0]] = ring;
   let doubledArea = 0;
   for (const [i, [x, y]] of ring.entries()) {
     const [nextX, nextY] = ring[i + 1] ?? [x, y];
-    doubledArea += (x - (ring[0]?.[0] ?? 0)) * nextY - (nextX - (ring[0]?.[0] ?? 0)) * y;
+    doubledArea += (x - x0) * nextY - (nextX - x0) * y;
   }
   const isTurned = direction === 'clockwise' ? doubledArea > 0 : doubledArea < 0;
   return isTurned ? ring.toReversed() : ring;
+}
+
+/** What a cut leaves: rings that were not cut, in their order, and rings made of what was. */
+interface CutRings {
+  readonly whole: readonly Ring[];
+  readonly pieces: readonly Ring[];
+}
+
+/**
+ * The rings of a polygon within -180 to 180 degrees, all closed (RFC 7946, 3.1.9). Pieces have sides along the
+ * antimeridian where the cut was, and along a pole that the polygon goes round. Degrees stay as written wherever they
+ * can.
+ */
+function cutRings(polygon: Rings): CutRings {
+  const whole: Ring[] = [];
+  const chains: Position[][] = [];
+  const latitudes = { north: 90, south: -90 };
+  const poles = new Set<'north' | 'south'>();
+  for (const ring of polygon) {
+    const unwrapped = unwrapRing(ring);
+    const pole = enclosedPole(unwrapped);
+    // A pole that two rings go round is outside of the polygon.
+    if (pole !== null && !poles.delete(pole)) poles.add(pole);
+    const [first, ...others] = partsOfRing(ring, unwrapped);
+    const last = others.pop();
+    if (first === undefined) continue;
+    if (last === undefined) whole.push(first);
+    // The ring began in the middle of a chain.
+    else for (const part of [[...last, ...first.slice(1)], ...others]) chains.push(part);
+  }
+  for (const pole of ['north', 'south'] as const) {
+    const y = latitudes[pole];
+    if (poles.has(pole)) chains.push([180, -180].map((x): Position => [x, y]));
+  }
+  return { whole, pieces: joinChains(chains) };
+}
+
+/** A ring's positions, a new part beginning wherever the antimeridian is crossed. */
+function partsOfRing(ring: Ring, { xs, ys }: UnwrappedRing): Position[][] {
+  let part: Position[] = [];
+  const parts = [part];
+  for (const [i, [longitude]] of closedRing(ring).entries()) {
+    const [x = 0, y = 0] = [xs[i], ys[i]];
+    const strip = turnsOf(x);
+    const [fromX = x, fromY = y] = [xs[i - 1], ys[i - 1]];
+    for (const line of linesBetween(turnsOf(fromX), strip)) {
+      const cutY = x === line ? y : fromY + ((y - fromY) * (line - fromX)) / (x - fromX);
+      const leaving = fromX < x ? 180 : -180;
+      add(part, [leaving, cutY]);
+      part = [[-leaving, cutY]];
+      parts.push(part);
+    }
+    const within = x - 360 * strip;
+    // What is written may be off by turns, and is better than what has been rounded.
+    add(part, [Math.abs(longitude - within) < 1 ? longitude : within, y]);
+  }
+  return parts;
+}
+
+/** The antimeridians on the way from one strip between them to another; each strip has its western end only. */
+function linesBetween(from: number, to: number): number[] {
+  const lines: number[] = [];
+  for (let strip = from; strip < to; strip += 1) lines.push(360 * strip + 180);
+  for (let strip = from; strip > to; strip -= 1) lines.push(360 * strip - 180);
+  return lines;
+}
+
+function add(part: Position[], position: Position): void {
+  if (!isSamePlace(part.at(-1), position)) part.push(position);
+}
+
+/**
+ * Closes chains whose ends all have a longitude of -180 or 180 to rings, along it. Up each of these lines, inside begins
+ * with every other end, so ends are joined two by two. Rings without any width are left out.
+ */
+function joinChains(chains: readonly (readonly Position[])[]): Ring[] {
+  const partners = partnersOf(chains);
+  const used = new Set<number>();
+  const joined: Ring[] = [];
+  for (const start of chains.keys()) {
+    const ring: Position[] = [];
+    // A chain is entered at one end, and left by the other.
+    let entered: number | undefined = 2 * start;
+    while (entered !== undefined) {
+      const chain = Math.floor(entered / 2);
+      if (used.has(chain)) break;
+      used.add(chain);
+      const [positions, isReversed] = [chains[chain] ?? [], entered % 2 === 1];
+      for (const one of isReversed ? positions.toReversed() : positions) add(ring, one);
+      entered = partners.get(isReversed ? entered - 1 : entered + 1);
+    }
+    if (ring.some(([longitude]) => longitude !== ring[0]?.[0])) joined.push(closedRing(ring));
+  }
+  return joined;
+}
+
+/** The end that each is joined with: chain `i` begins with end `2 i` and closes with `2 i + 1`. */
+function partnersOf(chains: readonly (readonly Position[])[]): Map<number, number> {
+  const places = chains.flatMap((positions) => [positions[0], positions.at(-1)]);
+  const latitudeOf = (end: number) => places[end]?.[1] ?? 0;
+  const partners = new Map<number, number>();
+  for (const longitude of [-180, 180]) {
+    const ends = [...places.keys()].filter((end) => places[end]?.[0] === longitude);
+    ends.sort((a, b) => latitudeOf(a) - latitudeOf(b));
+    for (let i = 0; i + 1 < ends.length; i += 2) {
+      const [lower = 0, upper = 0] = [ends[i], ends[i + 1]];
+      partners.set(lower, upper).set(upper, lower);
+    }
+  }
+  return partners;
 }

@@ -1,13 +1,23 @@
-/** A geometry made ready for questions about place: on a globe whose longitudes have no end. */
-import type { Geometry, Position, Rings } from '../../domain/geometry.ts';
-import { type EdgeIndex, indexEdges } from './edge-index.ts';
-import { type Outline, outlineOf } from './outline.ts';
-import { clampedLatitude, snappedLongitude } from './unwrap.ts';
+/** A geometry prepared for questions about place, on a globe whose longitudes have no end. */
+import Flatbush from 'flatbush';
+import type { Box, Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import {
+  clampedLatitude,
+  enclosedPole,
+  pointsOf,
+  polygonsOf,
+  snappedLongitude,
+  turnsOf,
+  type UnwrappedRing,
+  unwrapRing,
+} from './ring.ts';
 
 /** A polygon with its holes. A place is in it when it lies on an edge, or within an odd number of rings. */
 export interface Region {
-  /** The edges of all rings; none where it is the whole globe. */
-  readonly index: EdgeIndex;
+  /** x1, y1, x2, y2 of the edges of all rings; none where it is the whole globe. */
+  readonly edges: Float64Array;
+  /** The boxes of the edges; null for the whole globe. */
+  readonly index: Flatbush | null;
   /** One corner of each ring: x, y, x, y, … */
   readonly corners: readonly number[];
   readonly northInside: boolean;
@@ -20,8 +30,8 @@ export interface Region {
 }
 
 /**
- * Points and regions. Opaque: ask `shapesIntersect` and `boxesOf`. What cannot be read as places (no
- * positions, or values that are no numbers) is left out, so a shape may be empty and meet nothing.
+ * Points and regions. Opaque: ask `shapesIntersect` and `boxesOf`. What cannot be read as places (no positions, or
+ * values that are no numbers) is left out, so a shape may be empty and meet nothing.
  */
 export interface Shape {
   /** x, y, x, y, …; x from -180 up to, not including, 180. */
@@ -33,20 +43,23 @@ export interface Shape {
 }
 
 /**
- * Prepares a geometry (semantics: docs of `unwrapRing` and `outlineOf`). Takes any rings: open ones
- * are closed, what crosses itself is inside by the even-odd rule. Never throws.
+ * Prepares a geometry (semantics: docs of `unwrapRing` and `outlineOf`). Takes any rings: open ones are closed, what
+ * crosses itself is inside by the even-odd rule. Never throws.
  */
 export function toShape(geometry: Geometry): Shape {
-  const points = positionsOf(geometry).filter(isPlace).flatMap(pointOf);
+  const points = pointsOf(geometry)
+    .filter(isPlace)
+    .flatMap(([longitude, latitude]) => {
+      const x = snappedLongitude(longitude);
+      return [x === 180 ? -180 : x, clampedLatitude(latitude)];
+    });
   const regions = polygonsOf(geometry).flatMap(regionsOf);
-  const reaches = (latitude: number, inside: (region: Region) => boolean) =>
-    regions.some((region) => inside(region)) ||
-    points.some((value, i) => i % 2 === 1 && value === latitude);
+  const hasPoint = (latitude: number) => points.some((y, i) => i % 2 === 1 && y === latitude);
   return {
     points,
     regions,
-    northPole: reaches(90, (region) => region.north === 90),
-    southPole: reaches(-90, (region) => region.south === -90),
+    northPole: regions.some(({ north }) => north === 90) || hasPoint(90),
+    southPole: regions.some(({ south }) => south === -90) || hasPoint(-90),
   };
 }
 
@@ -55,23 +68,8 @@ export function isEmptyShape(shape: Shape): boolean {
   return shape.points.length === 0 && shape.regions.length === 0;
 }
 
-function positionsOf(geometry: Geometry): readonly Position[] {
-  if (geometry.type === 'Point') return [geometry.coordinates];
-  return geometry.type === 'MultiPoint' ? geometry.coordinates : [];
-}
-
-function polygonsOf(geometry: Geometry): readonly Rings[] {
-  if (geometry.type === 'Polygon') return [geometry.coordinates];
-  return geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
-}
-
 function isPlace([longitude, latitude]: Position): boolean {
   return Number.isFinite(longitude) && Number.isFinite(latitude);
-}
-
-function pointOf([longitude, latitude]: Position): [number, number] {
-  const x = snappedLongitude(longitude);
-  return [x === 180 ? -180 : x, clampedLatitude(latitude)];
 }
 
 /** The polygon's region; none where it has no outline, a value that is no number, or no inside at all. */
@@ -79,27 +77,170 @@ function regionsOf(rings: Rings): Region[] {
   if (rings[0] === undefined || rings[0].length === 0) return [];
   if (!rings.every((ring) => ring.every(isPlace))) return [];
   const outlines = rings.filter((ring) => ring.length > 0).map(outlineOf);
-  const northInside = isOdd(outlines, (outline) => outline.northInside);
-  const southInside = isOdd(outlines, (outline) => outline.southInside);
-  const [only, ...more] = outlines.map((outline) => outline.edges);
-  const edges = new Float64Array(
-    more.length === 0 ? (only ?? []) : [...(only ?? []), ...more.flat()],
-  );
+  const northInside = outlines.filter((one) => one.northInside).length % 2 === 1;
+  const southInside = outlines.filter((one) => one.southInside).length % 2 === 1;
+  const [first] = outlines;
+  const all = outlines.length === 1 ? first?.edges : outlines.flatMap(({ edges }) => edges);
+  const edges = new Float64Array(all ?? []);
   if (edges.length === 0 && !northInside) return [];
-  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (let i = 0; i < edges.length; i += 2) {
-    const [x, y] = [edges[i] ?? 0, edges[i + 1] ?? 0];
-    if (x < box.west) box.west = x;
-    if (x > box.east) box.east = x;
-    if (y < box.south) box.south = y;
-    if (y > box.north) box.north = y;
-  }
-  if (northInside) box.north = 90;
-  if (southInside) box.south = -90;
-  const corners = outlines.flatMap((outline) => outline.edges.slice(0, 2));
-  return [{ index: indexEdges(edges), corners, northInside, southInside, ...box }];
+  const index = indexOf(edges);
+  return [
+    {
+      edges,
+      index,
+      corners: outlines.flatMap((outline) => outline.edges.slice(0, 2)),
+      northInside,
+      southInside,
+      west: index?.minX ?? Infinity,
+      south: southInside ? -90 : (index?.minY ?? Infinity),
+      east: index?.maxX ?? -Infinity,
+      north: northInside ? 90 : (index?.maxY ?? -Infinity),
+    },
+  ];
 }
 
-function isOdd(outlines: readonly Outline[], inside: (outline: Outline) => boolean): boolean {
-  return outlines.filter(inside).length % 2 === 1;
+function indexOf(edges: Float64Array): Flatbush | null {
+  if (edges.length === 0) return null;
+  const index = new Flatbush(edges.length / 4);
+  for (let i = 0; i < edges.length; i += 4) {
+    const [x1, y1] = [edges[i] ?? 0, edges[i + 1] ?? 0];
+    const [x2, y2] = [edges[i + 2] ?? 0, edges[i + 3] ?? 0];
+    index.add(Math.min(x1, x2), Math.min(y1, y2), Math.max(x1, x2), Math.max(y1, y2));
+  }
+  index.finish();
+  return index;
+}
+
+/** A ring as a line on the globe. */
+interface Outline {
+  readonly edges: readonly number[];
+  /** True where the pole itself is on the ring's inner side. */
+  readonly northInside: boolean;
+  readonly southInside: boolean;
+}
+
+/**
+ * The outline of a ring. No edge closes it along a pole or a meridian: a line drawn north from a place ends at the
+ * pole, and every edge that it crosses changes the side. A ring that goes round a pole encloses the nearer one, the
+ * smaller area. A rectangle's sides along a pole or on one meridian, all round the globe, are no border.
+ */
+function outlineOf(ring: Ring): Outline {
+  const unwrapped = unwrapRing(ring);
+  const pole = enclosedPole(unwrapped);
+  const alongNorth = goesRoundAt(unwrapped, 90);
+  const alongSouth = goesRoundAt(unwrapped, -90);
+  const edges = edgesOf(unwrapped, alongNorth, alongSouth);
+  return {
+    edges: unwrapped.turns === 0 ? withoutSeam(edges) : edges,
+    northInside: (pole === 'north') !== alongNorth,
+    southInside: (pole === 'south') !== alongSouth,
+  };
+}
+
+/** Checks whether the edges that lie on a pole's latitude make a full turn. */
+function goesRoundAt({ xs, ys }: UnwrappedRing, latitude: number): boolean {
+  let sum = 0;
+  for (let i = 1; i < xs.length; i += 1) {
+    if (ys[i] === latitude && ys[i - 1] === latitude) sum += (xs[i] ?? 0) - (xs[i - 1] ?? 0);
+  }
+  return Math.abs(sum) === 360;
+}
+
+function edgesOf({ xs, ys }: UnwrappedRing, noNorth: boolean, noSouth: boolean): number[] {
+  const edges: number[] = [];
+  for (let i = 1; i < xs.length; i += 1) {
+    const [x1, y1, x2, y2] = [xs[i - 1] ?? 0, ys[i - 1] ?? 0, xs[i] ?? 0, ys[i] ?? 0];
+    if (noNorth && y1 === 90 && y2 === 90) continue;
+    if (noSouth && y1 === -90 && y2 === -90) continue;
+    if (x1 !== x2 || y1 !== y2) edges.push(x1, y1, x2, y2);
+  }
+  const [x = 0, y = 0] = [xs[0], ys[0]];
+  // A ring of one place is still that place.
+  return edges.length > 0 || noNorth || noSouth ? edges : [x, y, x, y];
+}
+
+/** Removes where the west and the east end of a ring right round the globe lie on each other. */
+function withoutSeam(edges: readonly number[]): readonly number[] {
+  let [west, east] = [Infinity, -Infinity];
+  for (let i = 0; i < edges.length; i += 2) {
+    west = Math.min(west, edges[i] ?? 0);
+    east = Math.max(east, edges[i] ?? 0);
+  }
+  if (east - west !== 360) return edges;
+  const kept: number[] = [];
+  // How many more, or fewer, sides the seam has north of a latitude.
+  const changes = new Map<number, number>();
+  for (let i = 0; i < edges.length; i += 4) {
+    const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = edges.slice(i, i + 4);
+    if (x1 !== x2 || (x1 !== west && x1 !== east)) {
+      kept.push(x1, y1, x2, y2);
+      continue;
+    }
+    const [south, north] = [Math.min(y1, y2), Math.max(y1, y2)];
+    changes.set(south, (changes.get(south) ?? 0) + 1);
+    changes.set(north, (changes.get(north) ?? 0) - 1);
+  }
+  const heights = [...changes.keys()].sort((a, b) => a - b);
+  let layers = 0;
+  for (const [i, south] of heights.entries()) {
+    layers += changes.get(south) ?? 0;
+    if (layers % 2 === 1) kept.push(west, south, west, heights[i + 1] ?? south);
+  }
+  return kept;
+}
+
+/**
+ * The boxes that a shape lies in, for an index that knows no antimeridian: one, or two where the shape reaches the
+ * antimeridian; none for an empty shape. Shapes that meet have boxes that meet, whatever the side they are on: the
+ * boxes of a shape at a pole go all round, and one that ends at 180 degrees also has a box at -180.
+ */
+export function boxesOf({ points, regions, northPole, southPole }: Shape): Box[] {
+  const ranges = regions.map((region): Range => {
+    if (region.northInside || region.southInside) return { west: -180, east: 180 };
+    const shift = 360 * turnsOf(region.west);
+    return { west: region.west - shift, east: region.east - shift };
+  });
+  let [south, north] = [Infinity, -Infinity];
+  for (const region of regions) {
+    south = Math.min(south, region.south);
+    north = Math.max(north, region.north);
+  }
+  for (let i = 0; i < points.length; i += 2) {
+    const [x = 0, y = 0] = [points[i], points[i + 1]];
+    ranges.push({ west: x, east: x });
+    south = Math.min(south, y);
+    north = Math.max(north, y);
+  }
+  if (ranges.length === 0) return [];
+  const { west, east } = smallestCover(ranges);
+  if (northPole || southPole || east - west >= 360)
+    return [{ west: -180, south, east: 180, north }];
+  if (east < 180) return [{ west, south, east, north }];
+  return [
+    { west, south, east: 180, north },
+    { west: -180, south, east: east - 360, north },
+  ];
+}
+
+/** Longitudes, with `west` from -180 up to, not including, 180. */
+interface Range {
+  readonly west: number;
+  readonly east: number;
+}
+
+/** The smallest range that holds all the others: what the largest gap between them leaves. */
+function smallestCover(ranges: readonly Range[]): Range {
+  const sorted = ranges.toSorted((a, b) => a.west - b.west);
+  // The easternmost may reach round the globe, over the beginning.
+  let covered = sorted.reduce((reach, { east }) => Math.max(reach, east), -Infinity) - 360;
+  let widestGap = -Infinity;
+  let cover: Range = { west: -180, east: 180 };
+  for (const { west, east } of sorted) {
+    if (west - covered > widestGap) {
+      widestGap = west - covered;
+      cover = { west, east: covered + 360 };
+    }
+    covered = Math.max(covered, east);
+  }
+  return cover;
 }

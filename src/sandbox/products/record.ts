@@ -1,7 +1,7 @@
 /** The catalogue's product records: their fields, how they are written for a new product, and read from a file. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { attributeKindOf } from '../../filter/attribute-names.ts';
+import { attributeKindOf } from '../../filter/fields.ts';
 import { SandboxConfigurationError } from '../configuration-error.ts';
 import type { Random } from '../random.ts';
 import type { Footprint, FootprintGeometry } from './footprint.ts';

@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { filterListBytesMax } from '../../filter/odata/filter-list.ts';
+import { filterListBytesMax } from '../../filter/odata/request.ts';
 import type { Subscriptions } from '../account.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { Holdings } from '../publishing/holdings.ts';

@@ -1,24 +1,24 @@
 /** The catalogue's queries of `Products` and `DeletedProducts`, open to everybody, and the faults of their lists. */
-import { attributesOf } from '../../filter/attribute-names.ts';
-import { literalDate } from '../../filter/attribute-value.ts';
+
 import { compileFilter } from '../../filter/evaluate.ts';
-import { findOrderableField, type OrderableField } from '../../filter/fields.ts';
-import { listAnswer, recordAnswer } from '../../filter/odata/answer.ts';
+import { attributesOf, findOrderableField, type OrderableField } from '../../filter/fields.ts';
+import { listAnswer, nextLink, recordAnswer } from '../../filter/odata/answer.ts';
 import {
   filterListNamesMax,
   filterListPath,
-  readFilterList,
-  withinList,
-} from '../../filter/odata/filter-list.ts';
-import { nextLink } from '../../filter/odata/next-link.ts';
-import {
+  type ODataRefusal,
+  type QueryOptions,
   readAttributesPath,
+  readFilterList,
   readProductPath,
+  readQueryOptions,
+  refusalBody,
+  skipMax,
   unknownAttributes,
   unknownProduct,
-} from '../../filter/odata/product-path.ts';
-import { type QueryOptions, readQueryOptions, skipMax } from '../../filter/odata/query-options.ts';
-import { type ODataRefusal, refusalBody } from '../../filter/odata/refusal.ts';
+  withinList,
+} from '../../filter/odata/request.ts';
+import { literalDate } from '../../filter/values.ts';
 import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
 import type { HeldProduct } from '../publishing/record-archive.ts';
 import type { Random } from '../random.ts';

@@ -1,6 +1,6 @@
 /** One condition of a filter as SQL over the columns of `product p`, where they can answer it. */
 import type { ComparisonOperator, FilterTree, Literal } from '../../domain/filter-tree.ts';
-import { attributeReading, literalDate } from '../../filter/attribute-value.ts';
+import { attributeReading, literalDate } from '../../filter/values.ts';
 import { type Column, columnOfAttribute, columnOfField } from './product-columns.ts';
 import type { SqlCondition } from './sql-condition.ts';
 

@@ -3,8 +3,7 @@
  * of others; which one gives the fewest is found out by asking (choose-driver.ts).
  */
 import type { FilterTree, IntersectsNode, TextNode } from '../../domain/filter-tree.ts';
-import { boxesOf } from '../../filter/geometry/boxes.ts';
-import { toShape } from '../../filter/geometry/shape.ts';
+import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
 import { cloudUnits, heardUnits, sensingDays } from './box-units.ts';
 import { isWholeInSql } from './column-condition.ts';
 import type { NameSample } from './name-sample.ts';

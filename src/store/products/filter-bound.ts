@@ -3,8 +3,7 @@
  * nothing else needs to be looked at.
  */
 import type { FilterTree, IntersectsNode } from '../../domain/filter-tree.ts';
-import { boxesOf } from '../../filter/geometry/boxes.ts';
-import { toShape } from '../../filter/geometry/shape.ts';
+import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
 import { columnCondition } from './column-condition.ts';
 import { joined, type SqlCondition } from './sql-condition.ts';
 

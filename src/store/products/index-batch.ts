@@ -3,7 +3,7 @@
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import { isTooDeep } from '../../domain/notification.ts';
-import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
+import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
 import { type BodyReader, bodyReader } from '../bodies/body-reader.ts';
 import { isEnvironmentFailure, storeError } from '../sqlite-error.ts';
 import { fitsLog, indexProgress, markAt, readLog } from './index-progress.ts';

@@ -1,7 +1,8 @@
 /** What the index keeps of a record in columns, and which part of the filter language each one answers. */
-import { asNumber } from '../../filter/attribute-value.ts';
+
+import { textOrNull } from '../../filter/product-record.ts';
 import type { ProductView } from '../../filter/product-view.ts';
-import { textOrNull } from '../../filter/record-parts.ts';
+import { asNumber } from '../../filter/values.ts';
 
 /** How a column's values compare: as texts, numbers, dates (µs), booleans (0 or 1), or GUIDs. */
 export type ColumnType = 'text' | 'number' | 'date' | 'boolean' | 'guid';

@@ -1,6 +1,6 @@
 /** Writes what a notification told of a product, within a transaction of the caller's. */
 import type { Database } from 'better-sqlite3';
-import type { ProductRecord } from '../../filter/record-parts.ts';
+import type { ProductRecord } from '../../filter/product-record.ts';
 import { dateUs } from './product-record.ts';
 import type { LoggedNotification } from './product-writer.ts';
 

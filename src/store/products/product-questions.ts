@@ -10,8 +10,8 @@ import type {
   QueryExplanation,
 } from '../../domain/products.ts';
 import { printFilter } from '../../filter/print.ts';
+import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';
-import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
 import { bodyReader } from '../bodies/body-reader.ts';
 import { lastPosition } from '../log-queries.ts';
 import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';

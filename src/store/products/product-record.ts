@@ -2,7 +2,7 @@
 
 import { formatDateUs, parseDate } from '../../domain/dates.ts';
 import { isTooDeep } from '../../domain/notification.ts';
-import type { ProductRecord } from '../../filter/record-parts.ts';
+import type { ProductRecord } from '../../filter/product-record.ts';
 
 const lenientUtf8 = new TextDecoder('utf-8');
 

@@ -1,6 +1,6 @@
 /** The parts of the index that search by name and by place, written along with a product's row. */
 import type { Database } from 'better-sqlite3';
-import { boxesOf } from '../../filter/geometry/boxes.ts';
+import { boxesOf } from '../../filter/geometry/shape.ts';
 import type { ProductView } from '../../filter/product-view.ts';
 import { cloudUnits, heardUnits, sensingDays } from './box-units.ts';
 

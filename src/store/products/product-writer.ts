@@ -1,8 +1,8 @@
 /** Brings one notification after the other into the index, within a transaction of the caller's. */
 
 import type { Database } from 'better-sqlite3';
+import type { ProductRecord } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';
-import type { ProductRecord } from '../../filter/record-parts.ts';
 import { deriveColumns, derivedColumns } from './product-columns.ts';
 import { completeRecord, stateUsOf } from './product-record.ts';
 import { createProductSearchWriter } from './product-search.ts';

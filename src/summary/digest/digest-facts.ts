@@ -5,7 +5,7 @@ import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { subscriptionNamePattern } from '../../domain/subscription.ts';
 import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
-import { collectionOf } from '../../filter/collection.ts';
+import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
 import { contentOfType } from '../facts/attribute-words.ts';
 import { deletedStateWords, isKnownName } from '../facts/product-facts.ts';

@@ -8,7 +8,7 @@ import {
 import { readName } from '../../domain/naming/read-name.ts';
 import { modeWords } from '../../domain/naming/sentinels.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
-import { type ProductRecord, partOf } from '../../filter/record-parts.ts';
+import { type ProductRecord, partOf } from '../../filter/product-record.ts';
 import type { Place } from '../places/globe.ts';
 import {
   contentOfType,

@@ -9,8 +9,8 @@ import {
   summaryReader,
 } from '../../domain/summaries.ts';
 import { requireFilter } from '../../filter/check.ts';
-import { collectionOf } from '../../filter/collection.ts';
 import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
+import { collectionOf } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { windowAt } from '../digest/digest-facts.ts';
 import { productsById } from './prepare.ts';

@@ -2,10 +2,8 @@
 
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
-import { listAnswer } from '../../../src/filter/odata/answer.ts';
-import { nextLink } from '../../../src/filter/odata/next-link.ts';
-import { readQueryOptions } from '../../../src/filter/odata/query-options.ts';
-import { refusalBody } from '../../../src/filter/odata/refusal.ts';
+import { listAnswer, nextLink } from '../../../src/filter/odata/answer.ts';
+import { readQueryOptions, refusalBody } from '../../../src/filter/odata/request.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import {
   type CatalogueListingOptions,

@@ -1,7 +1,11 @@
 /** A client before a catalogue that answers as the test says, with tokens from a list. */
 
+import {
+  createSubscriptionClient,
+  type NewSubscription,
+  type SubscriptionClient,
+} from '../../../src/admin/subscription-client.ts';
 import type { AccessTokens } from '../../../src/domain/account.ts';
-import { createSubscriptionClient, type NewSubscription, type SubscriptionClient } from '../../../src/admin/subscription-client.ts';
 import type { AppError } from '../../../src/domain/app-error.ts';
 import type { OutboundTiming } from '../../../src/http/outbound-client.ts';
 import { wholeTextOf } from '../../config/environment.ts';

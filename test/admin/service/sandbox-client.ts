@@ -1,7 +1,10 @@
 /** A client of the sandbox's catalogue, entered as the owner of its account. */
 import { expect } from 'vitest';
+import {
+  createSubscriptionClient,
+  type NewSubscription,
+} from '../../../src/admin/subscription-client.ts';
 import type { AccessTokens } from '../../../src/domain/account.ts';
-import { createSubscriptionClient, type NewSubscription } from '../../../src/admin/subscription-client.ts';
 import type { AppError } from '../../../src/domain/app-error.ts';
 import type { OutboundTiming } from '../../../src/http/outbound-client.ts';
 import type { ServiceSettingsInput } from '../../../src/sandbox/services/service-settings.ts';

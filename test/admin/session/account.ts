@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { AccessTokens, PasswordAccount } from '../../../src/domain/account.ts';
 import { type AccessTokensOptions, createAccessTokens } from '../../../src/admin/access-tokens.ts';
 import { sessionFileName } from '../../../src/admin/identity-provider.ts';
+import type { AccessTokens, PasswordAccount } from '../../../src/domain/account.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../../src/sandbox/services/service-settings.ts';

@@ -2,26 +2,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
-import { toGeoJson } from '../../../src/filter/geometry/geojson.ts';
+import { joinAreas, readAreas, toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
-import { joinAreas, readAreas } from '../../../src/filter/geometry/read-geojson.ts';
+import { polygonsOf } from '../../../src/filter/geometry/ring.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
-import { arbitraryAreas, turnedBy } from './arbitrary.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
+import { arbitraryAreas, turnedBy } from './arbitrary-areas.ts';
+import { box, multi, parallel, point, polygon, ring } from './places.ts';
 
-const square: Ring = [
-  [0, 0],
-  [4, 0],
-  [4, 4],
-  [0, 4],
-  [0, 0],
-];
-const polygon: Geometry = { type: 'Polygon', coordinates: [square] };
-
-function ringsOf(geometry: Geometry): readonly (readonly Ring[])[] {
-  if (geometry.type === 'Polygon') return [geometry.coordinates];
-  return geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
-}
+const square = polygon(box(0, 0, 4, 4));
+const isIn = (geometry: Geometry, place: Geometry) =>
+  shapesIntersect(toShape(geometry), toShape(place));
 
 function doubledArea(ring: Ring): number {
   return ring.reduce((sum, [x, y], i) => {
@@ -32,7 +23,7 @@ function doubledArea(ring: Ring): number {
 
 /** RFC 7946, 3.1.6 and 3.1.9. */
 function expectForm(geometry: Geometry): void {
-  for (const rings of ringsOf(geometry)) {
+  for (const rings of polygonsOf(geometry)) {
     for (const [i, ring] of rings.entries()) {
       expect(ring.length).toBeGreaterThanOrEqual(4);
       expect(ring.at(-1)).toEqual(ring[0]);
@@ -70,15 +61,12 @@ describe('GeoJSON of a geometry', () => {
         const geometry = turnedBy(area, by);
         const written = toGeoJson(geometry);
         expectForm(written);
-        if (ringsOf(written).length > ringsOf(geometry).length) cut += 1;
+        if (polygonsOf(written).length > polygonsOf(geometry).length) cut += 1;
         for (const position of positions) {
-          const point = toShape(turnedBy({ type: 'Point', coordinates: position }, by));
-          const expected = shapesIntersect(toShape(geometry), point);
+          const place = turnedBy(point(...position), by);
           // Each part for itself, in the plane, as a map would draw it.
-          const parts = ringsOf(written).map(
-            (coordinates) => ({ type: 'Polygon', coordinates }) as const,
-          );
-          expect(parts.some((part) => shapesIntersect(toShape(part), point))).toBe(expected);
+          const parts = polygonsOf(written).map((part) => polygon(...part));
+          expect(parts.some((part) => isIn(part, place))).toBe(isIn(geometry, place));
         }
       }),
       { numRuns: 1000 },
@@ -87,198 +75,91 @@ describe('GeoJSON of a geometry', () => {
   });
 
   it('keeps degrees as they are written', () => {
-    const ring: Ring = [
-      [-75.313362, -54.588795],
-      [-70.425232, -55.353416],
-      [-71.691978, -53.708649],
-      [-75.313362, -54.588795],
-    ];
-    expect(toGeoJson({ type: 'Polygon', coordinates: [ring] })).toEqual({
-      type: 'Polygon',
-      coordinates: [ring],
-    });
+    const written = '-75.313362 -54.588795, -70.425232 -55.353416, -71.691978 -53.708649';
+    const triangle = polygon(ring(`${written}, -75.313362 -54.588795`));
+    expect(toGeoJson(triangle)).toEqual(triangle);
   });
 
   it('keeps a hole that touches an outline whose edge is cut between whole numbers', () => {
-    const outline: Ring = [
-      [178, 0],
-      [180, 0],
-      [-173, 12],
-      [178, 6],
-      [178, 0],
-    ];
-    const hole: Ring = [
-      [-179, 3],
-      [-178, 4],
-      [-179, 8],
-      [-179, 3],
-    ];
-    const written = toGeoJson({ type: 'Polygon', coordinates: [outline, hole] });
-    expect(ringsOf(written).map(({ length }) => length)).toEqual([1, 2]);
-    const inHole = toShape({ type: 'Point', coordinates: [-178.75, 4] });
-    expect(shapesIntersect(toShape(written), inHole)).toBe(false);
+    const outline: Ring = ring('178 0, 180 0, -173 12, 178 6, 178 0');
+    const hole: Ring = ring('-179 3, -178 4, -179 8, -179 3');
+    const written = toGeoJson(polygon(outline, hole));
+    expect(polygonsOf(written).map(({ length }) => length)).toEqual([1, 2]);
+    expect(isIn(written, point(-178.75, 4))).toBe(false);
   });
 
   it('is cut at the antimeridian, and each hole stays with the part that it lies in', () => {
-    const holeAt = (west: number): Ring => [
-      [west, 4],
-      [west, 6],
-      [west + 1, 6],
-      [west + 1, 4],
-      [west, 4],
-    ];
-    const outline: Ring = [
-      [175, 0],
-      [-175, 0],
-      [-175, 10],
-      [175, 10],
-      [175, 0],
-    ];
-    const coordinates = [outline, holeAt(177), holeAt(-178)];
-    const parts = ringsOf(toGeoJson({ type: 'Polygon', coordinates }));
+    const holeAt = (west: number) => box(west, 4, west + 1, 6).toReversed();
+    const outline = ring('175 0, -175 0, -175 10, 175 10, 175 0');
+    const written = toGeoJson(polygon(outline, holeAt(177), holeAt(-178)));
+    expect(written.type).toBe('MultiPolygon');
+    expectForm(written);
+    const parts = polygonsOf(written);
     expect(parts.map((rings) => rings.length)).toEqual([2, 2]);
-    for (const [part = [], hole = []] of parts) {
-      const sides = [...part, ...hole].map(([longitude]) => Math.sign(longitude));
+    for (const part of parts) {
+      const sides = part.flat().map(([longitude]) => Math.sign(longitude));
       expect(new Set(sides).size).toBe(1);
+      for (const [x] of part.flat()) expect(Math.abs(x)).toBeGreaterThanOrEqual(175);
     }
   });
 
-  it('is cut at the antimeridian, with each part on its side', () => {
-    const crossing: Ring = [
-      [175, 0],
-      [-175, 0],
-      [-175, 10],
-      [175, 10],
-      [175, 0],
-    ];
-    const written = toGeoJson({ type: 'Polygon', coordinates: [crossing] });
-    expect(written.type).toBe('MultiPolygon');
-    expect(
-      ringsOf(written).map(([ring = []]) => ring.map(([x]) => x).toSorted((a, b) => a - b)),
-    ).toEqual(
-      expect.arrayContaining([
-        [175, 175, 175, 180, 180]
-          .toSorted((a, b) => a - b)
-          .map(() => expect.toSatisfy((x: number) => x >= 175)),
-        [1, 2, 3, 4, 5].map(() => expect.toSatisfy((x: number) => x <= -175)),
-      ]),
-    );
-    expectForm(written);
-  });
-
   it('has sides along the pole that it goes round, and holes round it as bays', () => {
-    const ring = (latitude: number): Ring => [
-      [0, latitude],
-      [120, latitude],
-      [-120, latitude],
-      [0, latitude],
-    ];
-    const cap = toGeoJson({ type: 'Polygon', coordinates: [ring(70)] });
+    const cap = toGeoJson(polygon(parallel(70, 120)));
     expectForm(cap);
     expect(JSON.stringify(cap)).toContain('[180,90]');
-    const band = toGeoJson({ type: 'Polygon', coordinates: [ring(70), ring(80)] });
+    const band = toGeoJson(polygon(parallel(70, 120), parallel(80, 120)));
     expectForm(band);
     expect(JSON.stringify(band)).not.toContain('90]');
     expect(geometryFaults(band)).toEqual([]);
   });
 
   it('of the whole world is the whole world', () => {
-    const world: Ring = [
-      [-180, -90],
-      [180, -90],
-      [180, 90],
-      [-180, 90],
-      [-180, -90],
-    ];
-    const written = toGeoJson({ type: 'Polygon', coordinates: [world] });
+    const written = toGeoJson(polygon(box(-180, -90, 180, 90)));
     expectForm(written);
-    const all = toShape(written);
-    for (const coordinates of [
-      [0, 0],
-      [180, 4],
-      [-180, -90],
-      [3, 90],
-    ] as const) {
-      expect(shapesIntersect(all, toShape({ type: 'Point', coordinates }))).toBe(true);
+    for (const place of ring('0 0, 180 4, -180 -90, 3 90')) {
+      expect(isIn(written, point(...place))).toBe(true);
     }
-    expect(ringsOf(written).length).toBe(1);
+    expect(polygonsOf(written).length).toBe(1);
   });
 
   it('brings points home', () => {
-    expect(toGeoJson({ type: 'Point', coordinates: [190, 5] })).toEqual({
-      type: 'Point',
-      coordinates: [-170, 5],
-    });
-    expect(toGeoJson({ type: 'MultiPoint', coordinates: [[180, 5]] })).toEqual({
-      type: 'MultiPoint',
-      coordinates: [[180, 5]],
-    });
+    expect(toGeoJson(point(190, 5))).toEqual(point(-170, 5));
+    const points = { type: 'MultiPoint', coordinates: [[180, 5]] } as const;
+    expect(toGeoJson(points)).toEqual(points);
   });
 });
 
 describe('reading GeoJSON', () => {
   const feature = (geometry: unknown) => ({ type: 'Feature', properties: { a: 1 }, geometry });
+  const crs = (name: string) => ({ type: 'name', properties: { name } });
   const joined = (value: unknown) => joinAreas(readAreas(value));
 
+  const features = (...all: unknown[]) => ({ type: 'FeatureCollection', features: all });
+  const both = { type: 'GeometryCollection', geometries: [square, point(0, 0)] };
+
   it('keeps points and polygons apart, as no geometry of a filter holds both', () => {
-    const point = { type: 'Point', coordinates: [0, 0] };
-    const both = { type: 'GeometryCollection', geometries: [polygon, point] };
-    expect(readAreas(both)).toEqual([polygon, point]);
+    expect(readAreas(both)).toEqual([square, point(0, 0)]);
     expect(joined(both)).toBeNull();
   });
 
-  it('takes geometries, features and collections of one kind', () => {
-    expect(joined(polygon)).toEqual(polygon);
-    expect(joined(feature(polygon))).toEqual(polygon);
-    expect(
-      joined({ type: 'FeatureCollection', features: [feature(polygon), feature(null)] }),
-    ).toEqual(polygon);
-    expect(
-      joined({ type: 'FeatureCollection', features: [feature(polygon), feature(polygon)] }),
-    ).toEqual({
-      type: 'MultiPolygon',
-      coordinates: [[square], [square]],
-    });
-    expect(
-      joined({
-        type: 'GeometryCollection',
-        geometries: [{ type: 'Point', coordinates: [1, 2, 300] }],
-      }),
-    ).toEqual({ type: 'Point', coordinates: [1, 2] });
-    expect(
-      joined({
-        type: 'Point',
-        coordinates: [1, 2],
-        crs: { type: 'name', properties: { name: 'urn:ogc:def:crs:OGC:1.3:CRS84' } },
-      }),
-    ).toEqual({ type: 'Point', coordinates: [1, 2] });
+  it.each([
+    [square, square],
+    [feature(square), square],
+    [features(feature(square), feature(null)), square],
+    [features(feature(square), feature(square)), multi(box(0, 0, 4, 4), box(0, 0, 4, 4))],
+    [{ ...both, geometries: [{ type: 'Point', coordinates: [1, 2, 300] }] }, point(1, 2)],
+    [{ ...point(1, 2), crs: crs('urn:ogc:def:crs:OGC:1.3:CRS84') }, point(1, 2)],
+  ])('takes geometries, features and collections of one kind: %j', (value, geometry) => {
+    expect(joined(value)).toEqual(geometry);
   });
 
   it.each([
-    [
-      {
-        type: 'LineString',
-        coordinates: [
-          [0, 0],
-          [1, 1],
-        ],
-      },
-      /"LineString" cannot be used/,
-    ],
-    [
-      {
-        type: 'Polygon',
-        coordinates: [
-          [0, 0],
-          [1, 1],
-        ],
-      },
-      /Polygon of the GeoJSON cannot be read at coordinates/,
-    ],
+    [{ type: 'LineString', coordinates: ring('0 0, 1 1') }, /"LineString" cannot be used/],
+    [{ type: 'Polygon', coordinates: ring('0 0, 1 1') }, /Polygon of .* cannot be read at coord/],
     [{ type: 'Point', coordinates: ['1', '2'] }, /Point of the GeoJSON cannot be read/],
     [{ type: 'Point', coordinates: [Number.NaN, 2] }, /cannot be read/],
     [{ type: 'FeatureCollection', features: [] }, /holds no geometry/],
-    [{ ...polygon, crs: { properties: { name: 'EPSG:3857' } } }, /EPSG:3857/],
+    [{ ...square, crs: crs('EPSG:3857') }, /EPSG:3857/],
     [null, /no GeoJSON/],
     ['POINT (1 2)', /no GeoJSON/],
     [[], /no GeoJSON/],
@@ -289,7 +170,7 @@ describe('reading GeoJSON', () => {
   });
 
   it('refuses collections that nest without end', () => {
-    let nested: unknown = polygon;
+    let nested: unknown = square;
     for (let i = 0; i < 1000; i += 1) nested = { type: 'GeometryCollection', geometries: [nested] };
     expect(() => readAreas(nested)).toThrow(/too deeply/);
   });

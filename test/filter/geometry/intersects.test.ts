@@ -1,10 +1,11 @@
 /** Whether two places meet: against JTS in the plane, at any longitude, and whatever the footprint. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Position } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
-import { arbitraryGeometries, turnedBy } from './arbitrary.ts';
-import { box, meet, point, polygon } from './places.ts';
+import type { Box, Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
+import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
+import { arbitraryGeometries, mapped, turnedBy } from './arbitrary-areas.ts';
+import { box, meet, multi, parallel, point, polygon, ring } from './places.ts';
 import { referenceIntersects } from './reference.ts';
 
 describe('two geometries meet', () => {
@@ -73,17 +74,7 @@ describe('two geometries meet', () => {
 
 describe('footprints of any kind are borne', () => {
   it('open rings are closed, and what is no number is left out', () => {
-    expect(
-      meet(
-        polygon([
-          [0, 0],
-          [10, 0],
-          [10, 10],
-          [0, 10],
-        ]),
-        point(0, 5),
-      ),
-    ).toBe(true);
+    expect(meet(polygon(ring('0 0, 10 0, 10 10, 0 10')), point(0, 5))).toBe(true);
     expect(
       meet(
         polygon([
@@ -96,16 +87,7 @@ describe('footprints of any kind are borne', () => {
     ).toBe(false);
     expect(meet(polygon([]), polygon(box(-20, -20, 20, 20)))).toBe(false);
     expect(meet(polygon([[5, 5]]), polygon(box(0, 0, 9, 9)))).toBe(true);
-    expect(
-      meet(
-        polygon([
-          [5, 5],
-          [6, 6],
-          [5, 5],
-        ]),
-        point(5.5, 5.5),
-      ),
-    ).toBe(true);
+    expect(meet(polygon(ring('5 5, 6 6, 5 5')), point(5.5, 5.5))).toBe(true);
   });
 
   it('any positions at all give an answer', () => {
@@ -116,5 +98,213 @@ describe('footprints of any kind are borne', () => {
         expect(typeof meet(polygon(...a), polygon(...b))).toBe('boolean');
       }),
     );
+  });
+});
+
+describe('across the antimeridian', () => {
+  const fiji = polygon(ring('177 -20, -178 -20, -178 -15, 177 -15, 177 -20'));
+
+  it('an edge goes the short way', () => {
+    for (const inside of [point(179, -17), point(-179, -17), point(180, -17), point(-180, -17)]) {
+      expect(meet(fiji, inside)).toBe(true);
+    }
+    expect(meet(fiji, point(0, -17))).toBe(false);
+    expect(meet(fiji, point(176.9, -17))).toBe(false);
+    expect(meet(fiji, point(-177.9, -17))).toBe(false);
+  });
+
+  it('parts that were cut there are one', () => {
+    const cut = multi(box(177, -20, 180, -15), box(-180, -20, -178, -15));
+    expect(meet(cut, polygon(box(179.5, -18, 180, -17)))).toBe(true);
+    expect(meet(polygon(box(177, -20, 180, -15)), polygon(box(-180, -20, -178, -15)))).toBe(true);
+    expect(meet(point(180, 3), point(-180, 3))).toBe(true);
+  });
+
+  it('a hole over it is a hole', () => {
+    const holed = polygon(
+      box(170, -30, 190, 30).map(([x, y]) => [x > 180 ? x - 360 : x, y]),
+      ring('178 -5, -178 -5, -178 5, 178 5, 178 -5'),
+    );
+    expect(meet(holed, point(180, 0))).toBe(false);
+    expect(meet(holed, point(-179, 0))).toBe(false);
+    expect(meet(holed, point(-178, 0))).toBe(true);
+    expect(meet(holed, point(-175, 0))).toBe(true);
+  });
+});
+
+describe('right round the globe', () => {
+  it('the seam is a border where one end lies on it alone', () => {
+    const step = polygon(ring('-180 0, 0 0, 180 0, 180 9, 0 9, 0 5, -180 5, -180 0'));
+    expect(meet(step, point(180, 7))).toBe(true);
+    expect(meet(step, point(-179, 7))).toBe(false);
+    expect(meet(step, point(180, 9.1))).toBe(false);
+  });
+
+  it('the whole-world rectangle is the whole world, and a hole in it a hole', () => {
+    const world = polygon(box(-180, -90, 180, 90));
+    for (const at of [point(0, 0), point(180, 0), point(-180, 10), point(77, 90), point(3, -90)]) {
+      expect(meet(world, at)).toBe(true);
+    }
+    expect(meet(world, world)).toBe(true);
+    const holed = polygon(box(-180, -90, 180, 90), ring('175 -5, -175 -5, -175 5, 175 5, 175 -5'));
+    expect(meet(holed, point(180, 0))).toBe(false);
+    expect(meet(holed, polygon(ring('179 -1, -179 -1, -179 1, 179 1, 179 -1')))).toBe(false);
+    expect(meet(holed, point(0, 0))).toBe(true);
+    expect(meet(holed, polygon(box(174, -1, 176, 1)))).toBe(true);
+  });
+
+  it('a band of 360 degrees has no seam', () => {
+    const band = polygon(box(-180, -10, 180, 10));
+    expect(meet(band, point(180, 0))).toBe(true);
+    expect(meet(band, point(0, 11))).toBe(false);
+    const holed = polygon(box(-180, -10, 180, 10), ring('179 -1, -179 -1, -179 1, 179 1, 179 -1'));
+    expect(meet(holed, point(180, 0))).toBe(false);
+    expect(meet(holed, point(180, 5))).toBe(true);
+  });
+
+  it('an edge of 200 degrees is taken the short way', () => {
+    expect(meet(polygon(box(-100, -10, 100, 10)), point(0, 0))).toBe(false);
+    expect(meet(polygon(box(-100, -10, 100, 10)), point(180, 0))).toBe(true);
+  });
+});
+
+describe('round a pole', () => {
+  const cap = polygon(parallel(80));
+
+  it('a ring encloses the nearer pole, however it is turned and wherever it begins', () => {
+    for (const ring of [
+      parallel(80),
+      parallel(80).toReversed(),
+      parallel(80, 45),
+      parallel(80, 1),
+    ]) {
+      const area = polygon(ring);
+      expect(meet(area, point(17, 85))).toBe(true);
+      expect(meet(area, point(180, 89.9))).toBe(true);
+      expect(meet(area, point(-45, 90))).toBe(true);
+      expect(meet(area, point(17, 79))).toBe(false);
+      expect(meet(area, point(0, -90))).toBe(false);
+    }
+    expect(meet(polygon(parallel(-70)), point(10, -75))).toBe(true);
+    expect(meet(polygon(parallel(-70)), point(10, -60))).toBe(false);
+  });
+
+  it('the same ring with sides along the pole is the same place', () => {
+    const written = polygon(ring('-180 80, 0 80, 180 80, 180 90, -180 90, -180 80'));
+    for (const at of [point(180, 85), point(5, 90), point(-180, 80)]) {
+      expect(meet(written, at)).toBe(true);
+      expect(meet(cap, at)).toBe(true);
+    }
+    expect(meet(written, point(180, 79))).toBe(false);
+  });
+
+  it('a hole round the pole leaves a ring of land, without a seam', () => {
+    for (const hole of [parallel(85), box(-180, 85, 180, 90)]) {
+      const area = polygon(parallel(70), hole);
+      for (const longitude of [-180, -90, 0, 77, 180]) {
+        expect(meet(area, point(longitude, 80))).toBe(true);
+        expect(meet(area, point(longitude, 87))).toBe(false);
+        expect(meet(area, polygon(box(longitude - 1, 86, longitude + 1, 89)))).toBe(false);
+      }
+      expect(meet(area, point(0, 90))).toBe(false);
+    }
+  });
+
+  it('the pole is one place for all longitudes', () => {
+    expect(meet(point(0, 90), point(120, 90))).toBe(true);
+    expect(meet(polygon(ring('10 80, 20 80, 15 90, 10 80')), point(-100, 90))).toBe(true);
+    expect(meet(point(0, -90), point(0, 90))).toBe(false);
+  });
+
+  it('a swath of Sentinel-3 that passes the pole meets what lies under it, and nothing else', () => {
+    // Up at 100 degrees east, over the pole, down at 80 degrees west, some 1,400 km wide.
+    const swath = polygon(
+      ring(
+        '90 70, 110 70, 115 78, 150 85, -150 86, -110 84, -93 78, -90 70, -70 70, -65 78, -30 85, 30 86, 70 84, 87 78, 90 70',
+      ),
+    );
+    expect(geometryFaults(swath)).toEqual([]);
+    expect(meet(swath, point(0, 90))).toBe(true);
+    expect(meet(swath, point(100, 75))).toBe(true);
+    expect(meet(swath, point(10, 70))).toBe(false);
+    expect(meet(swath, polygon(parallel(89)))).toBe(true);
+  });
+});
+
+const boxes = (geometry: Geometry) => boxesOf(toShape(geometry));
+const ofRing = (...ring: Ring) => boxes({ type: 'Polygon', coordinates: [ring] });
+const overlap = (a: Box, b: Box) =>
+  a.west <= b.east && b.west <= a.east && a.south <= b.north && b.south <= a.north;
+
+describe('the boxes of a shape', () => {
+  it('are one, or two at the antimeridian', () => {
+    expect(ofRing([1, 2], [3, 2], [3, 5], [1, 2])).toEqual([
+      { west: 1, south: 2, east: 3, north: 5 },
+    ]);
+    expect(ofRing([175, 0], [-170, 0], [-170, 5], [175, 0])).toEqual([
+      { west: 175, south: 0, east: 180, north: 5 },
+      { west: -180, south: 0, east: -170, north: 5 },
+    ]);
+  });
+
+  it('leave out the largest gap between parts', () => {
+    const points = (...longitudes: number[]) =>
+      boxes({ type: 'MultiPoint', coordinates: longitudes.map((x): Position => [x, 1]) });
+    expect(points(170, -160, -120)).toEqual([
+      { west: 170, south: 1, east: 180, north: 1 },
+      { west: -180, south: 1, east: -120, north: 1 },
+    ]);
+    expect(points(-100, 20)).toEqual([{ west: -100, south: 1, east: 20, north: 1 }]);
+  });
+
+  it('go all round at a pole and for the whole world', () => {
+    const all = { west: -180, east: 180 };
+    expect(boxes({ type: 'Point', coordinates: [40, 90] })).toEqual([
+      { ...all, south: 90, north: 90 },
+    ]);
+    expect(ofRing([0, 80], [120, 75], [-120, 80], [0, 80])).toEqual([
+      { ...all, south: 75, north: 90 },
+    ]);
+    const world = ofRing([-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]);
+    expect(world).toEqual([{ ...all, south: -90, north: 90 }]);
+  });
+
+  it('are none for a shape without a place', () => {
+    expect(ofRing()).toEqual([]);
+    expect(ofRing([Number.NaN, 3])).toEqual([]);
+  });
+
+  it('overlap whenever the shapes meet', () => {
+    const anywhere = fc
+      .tuple(arbitraryGeometries, fc.integer({ min: 0, max: 359 }), fc.constantFrom(-90, -6, 78))
+      .map(([geometry, by, up]) =>
+        mapped(turnedBy(geometry, by), ([x, y]) => [x, Math.min(90, y + up)]),
+      );
+    const near = fc.tuple(anywhere, arbitraryGeometries, fc.integer({ min: 168, max: 182 }));
+    let met = 0;
+    fc.assert(
+      fc.property(near, ([a, other, by]) => {
+        const b = turnedBy(other, by);
+        for (const box of boxes(a)) {
+          expect(box.west).toBeGreaterThanOrEqual(-180);
+          expect(box.west).toBeLessThanOrEqual(box.east);
+          expect(box.east).toBeLessThanOrEqual(180);
+        }
+        const moved = turnedBy(a, 0);
+        for (const [one, two] of [
+          [a, b],
+          [moved, a],
+          [turnedBy(other, 175), b],
+        ] as const) {
+          if (!meet(one, two)) continue;
+          met += 1;
+          expect(
+            boxes(one).some((box) => boxes(two).some((another) => overlap(box, another))),
+          ).toBe(true);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+    expect(met).toBeGreaterThan(2000);
   });
 });

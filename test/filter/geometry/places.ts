@@ -4,8 +4,19 @@ import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
 
+/** `0 0, 4 4, 4 0, 0 0`: longitude and latitude of each corner. */
+export const ring = (text: string): Ring =>
+  text.split(', ').map((corner): Position => {
+    const [longitude = 0, latitude = 0] = corner.split(' ').map(Number);
+    return [longitude, latitude];
+  });
 export const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates });
 export const point = (...coordinates: Position): Geometry => ({ type: 'Point', coordinates });
+/** Parts of one ring each. */
+export const multi = (...rings: Ring[]): Geometry => ({
+  type: 'MultiPolygon',
+  coordinates: rings.map((one) => [one]),
+});
 export const box = (west: number, south: number, east: number, north: number): Ring => [
   [west, south],
   [east, south],

@@ -7,8 +7,8 @@ import type {
   Literal,
 } from '../../../src/domain/filter-tree.ts';
 import type { Geometry } from '../../../src/domain/geometry.ts';
-import { readFilterDate } from '../../../src/filter/parse-date.ts';
 import { productView } from '../../../src/filter/product-view.ts';
+import { readFilterDate } from '../../../src/filter/values.ts';
 import type { TestRecord } from './product-world.ts';
 
 const operators: ComparisonOperator[] = ['eq', 'ne', 'lt', 'le', 'gt', 'ge'];

@@ -1,5 +1,5 @@
 /** Suggests the known name that is nearest to one that nobody knows. */
-import { editDistance } from '../../domain/text.ts';
+import { editDistance } from '../domain/text.ts';
 
 /** Names longer than this are no slip of a known one; comparing them would only cost time. */
 const lengthMax = 60;

@@ -1,19 +1,9 @@
 /** Reads a condition about an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
-import {
-  type AttributeKind,
-  type AttributeNode,
-  attributeKinds,
-  type FilterTree,
-  type Literal,
-} from '../../domain/filter-tree.ts';
-import { insteadOfIn, named, undocumentedForm, undocumentedOperator } from '../hints/unexpected.ts';
-import type { Cursor } from './cursor.ts';
-import { parseLiteral, parseLiterals } from './literal.ts';
-import { parseOperator } from './operator.ts';
-import { type Token, unquoted } from './tokenize.ts';
-
-/** A call of this path asks for an attribute, or means to. */
-export const attributePath = /^attributes\//i;
+import { type AttributeKind, attributeKinds, type FilterTree } from '../domain/filter-tree.ts';
+import { type Cursor, type Token, unquoted } from './cursor.ts';
+import { named } from './finding.ts';
+import { insteadOfIn, undocumentedForm, undocumentedOperator } from './hints.ts';
+import { parseOperation } from './literal.ts';
 
 const lambdaPath = /^attributes\/odata\.csc\.([a-z]+)attribute\/any$/i;
 const castPath = /^odata\.csc\.([a-z]+)attribute\/value$/i;
@@ -38,9 +28,10 @@ export function parseAttribute(cursor: Cursor): FilterTree {
   parseAnd(cursor, lambda);
   const valuePath = cursor.peek();
   const valueKind = parseValuePath(cursor, lambda);
-  const operatorToken = cursor.peek();
-  const { operator, literals } = parseValues(cursor);
+  const { span: operatorToken, operator: written, literals } = parseOperation(cursor);
+  if (written === 'in') cursor.warn(operatorToken, undocumentedOperator('in', insteadOfIn));
   parseEnd(cursor, path);
+  const operator = written === 'in' ? 'eq' : written;
   const name = unquoted(nameToken.raw);
   const parts = { kind: path, name: nameToken, valueKind: valuePath, operator: operatorToken };
   const terms = literals.map((literal) => {
@@ -57,15 +48,6 @@ export function parseAttribute(cursor: Cursor): FilterTree {
   return group;
 }
 
-/** Takes an operator and its value, or `in` and its list. */
-function parseValues(cursor: Cursor): Pick<AttributeNode, 'operator'> & { literals: Literal[] } {
-  if (!cursor.isKeyword('in')) {
-    return { operator: parseOperator(cursor), literals: [parseLiteral(cursor)] };
-  }
-  cursor.warn(cursor.takeKeyword('in'), undocumentedOperator('in', insteadOfIn));
-  return { operator: 'eq', literals: parseLiterals(cursor) };
-}
-
 function parseKind(cursor: Cursor, path: Token): AttributeKind {
   const kind = kindNamed(lambdaPath.exec(path.raw)?.[1]);
   if (kind === undefined) {
@@ -73,19 +55,14 @@ function parseKind(cursor: Cursor, path: Token): AttributeKind {
     const expected = `Attributes/OData.CSC.StringAttribute/any(…); other kinds are ${attributeKinds.slice(1).join(', ')}`;
     return cursor.fail(path, { code, message, expected });
   }
+  // The documentation writes `attributes` in small letters too, but never the names of kinds.
   const start = path.start + 'Attributes/'.length;
-  warnSpelling(cursor, start, path.end, `OData.CSC.${kind}Attribute/any`);
+  cursor.checkSpelling({ start, end: path.end }, `OData.CSC.${kind}Attribute/any`);
   return kind;
 }
 
 function kindNamed(word: string | undefined): AttributeKind | undefined {
   return attributeKinds.find((one) => one.toLowerCase() === word?.toLowerCase());
-}
-
-/** The documentation writes `attributes` in small letters too, but never the names of kinds. */
-function warnSpelling(cursor: Cursor, start: number, end: number, published: string): void {
-  const written = cursor.text.slice(start, end);
-  if (written !== published) cursor.warnCapitals({ start, end }, written, published);
 }
 
 /** Takes `att:`; any name will do, also one with slashes, as the library odata-query makes it of the path. */
@@ -104,17 +81,16 @@ function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
     cursor.warn(token, undocumentedForm('The variable is a path.', 'Write a short name: att.'));
   }
   const hint = `Write any(${shown}:${nameForm} and ${valueForm}).`;
-  cursor.takeSymbol(':', { expected: '`:`', hint });
+  cursor.takeSymbol(':', { hint });
   return { kind, variable: token.raw, nameForm, valueForm };
 }
 
 /** Takes `att/Name eq '…'`; gives the name. */
-function parseName(cursor: Cursor, lambda: Lambda): Token {
-  const expected = lambda.nameForm;
-  const path = restOfPath(cursor, lambda, expected);
+function parseName(cursor: Cursor, { variable, nameForm: expected, valueForm }: Lambda): Token {
+  const path = restOfPath(cursor, variable, expected);
   if (/(?:^|\/)value$/i.test(path)) {
     const message = 'The value stands before the name.';
-    const hint = `Write the name first: ${lambda.nameForm} and ${lambda.valueForm}`;
+    const hint = `Write the name first: ${expected} and ${valueForm}`;
     cursor.fail(cursor.peek(), { code, message, expected, hint });
   }
   if (!/^name$/i.test(path)) cursor.failUnexpected({ expected });
@@ -143,33 +119,32 @@ function parseAnd(cursor: Cursor, lambda: Lambda): void {
 
 /** Takes `att/Value`, or with a kind before it: `att/OData.CSC.StringAttribute/Value`. */
 function parseValuePath(cursor: Cursor, lambda: Lambda): AttributeKind {
-  const expected = lambda.valueForm;
-  const token = cursor.peek();
-  if (/^(?:contains|startswith|endswith)$/i.test(token.raw)) {
-    const message = `${token.raw} works on fields, not on the values of attributes.`;
+  const { variable, valueForm: expected } = lambda;
+  const { raw, start, end } = cursor.peek();
+  if (/^(?:contains|startswith|endswith)$/i.test(raw)) {
+    const message = `${raw} works on fields, not on the values of attributes.`;
     cursor.failUnexpected({ code, message, expected });
   }
-  const path = restOfPath(cursor, lambda, expected);
-  const bare = /^value$/i.test(path);
-  const kind = bare ? lambda.kind : kindNamed(castPath.exec(path)?.[1]);
+  const path = restOfPath(cursor, variable, expected);
+  const isBare = /^value$/i.test(path);
+  const kind = isBare ? lambda.kind : kindNamed(castPath.exec(path)?.[1]);
   if (kind === undefined) return cursor.failUnexpected({ code, expected });
-  if (!bare) {
-    const start = token.start + lambda.variable.length + 1;
-    warnSpelling(cursor, start, token.end - '/Value'.length, `OData.CSC.${kind}Attribute`);
+  if (!isBare) {
+    const span = { start: start + variable.length + 1, end: end - '/Value'.length };
+    cursor.checkSpelling(span, `OData.CSC.${kind}Attribute`);
   }
   cursor.take();
   return kind;
 }
 
 /** What follows the variable and its slash in the next token, which is not taken. */
-function restOfPath(cursor: Cursor, { variable }: Lambda, expected: string): string {
-  const token = cursor.peek();
-  if (token.kind !== 'word') return cursor.failUnexpected({ code, expected });
-  if (token.raw.startsWith(`${variable}/`)) return token.raw.slice(variable.length + 1);
-  const [first = ''] = token.raw.split('/');
+function restOfPath(cursor: Cursor, variable: string, expected: string): string {
+  const { kind, raw, start } = cursor.peek();
+  if (kind !== 'word') return cursor.failUnexpected({ code, expected });
+  if (raw.startsWith(`${variable}/`)) return raw.slice(variable.length + 1);
+  const [first = ''] = raw.split('/');
   const message = `The variable here is ${named(variable)}, not ${named(first)}.`;
-  const span = { start: token.start, end: token.start + first.length };
-  return cursor.fail(span, { code, message, expected });
+  return cursor.fail({ start, end: start + first.length }, { code, message, expected });
 }
 
 function parseEnd(cursor: Cursor, path: Token): void {

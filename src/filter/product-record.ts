@@ -1,25 +1,31 @@
-/** The collection that a product belongs to: records carry none, so it is told from what they do carry. */
+/** Reaches into records whose parts may be missing, or not be what they should be. */
+import { recordedCollections } from './fields.ts';
 
-import { type ProductRecord, partOf, textOrNull } from './record-parts.ts';
+/** JSON of the catalogue; nothing in it is certain to be there. */
+export type ProductRecord = Readonly<Record<string, unknown>>;
 
-/** Names as the catalogue publishes them, in `Collection/Name` and `GET /Attributes(<collection>)`. */
-const collections: ReadonlySet<string> = new Set([
-  'SENTINEL-1',
-  'SENTINEL-1-RTC',
-  'SENTINEL-2',
-  'SENTINEL-3',
-  'SENTINEL-5P',
-  'SENTINEL-6',
-  'LANDSAT-5',
-  'LANDSAT-7',
-  'LANDSAT-8',
-  'LANDSAT-9',
-  'ENVISAT',
-  'SMOS',
-  'CCM',
-  'CLMS',
-  'GLOBAL-MOSAICS',
-]);
+/** A member of an object; undefined where it has none, or is no object. */
+export function partOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return (value as ProductRecord)[name];
+}
+
+/** The record in a body (`value`, or `Value` as in old ones), or null when it came without one. */
+export function recordIn(document: unknown, index: number): ProductRecord | null {
+  const item: unknown = Array.isArray(document) ? document[index] : document;
+  if (!isRecord(item)) return null;
+  const { value, Value } = item;
+  if (isRecord(value)) return value;
+  return isRecord(Value) ? Value : null;
+}
+
+function isRecord(value: unknown): value is ProductRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
 
 /** Made of another collection's products, and so carrying its platform: their folder tells more. */
 const derived: ReadonlySet<string> = new Set(['SENTINEL-1-RTC', 'GLOBAL-MOSAICS']);
@@ -61,7 +67,7 @@ function platformOf({ Attributes: attributes }: ProductRecord): string | null {
 
 function published(word: string | null | undefined): string | null {
   const upper = word?.trim().toUpperCase() ?? '';
-  return collections.has(upper) ? upper : null;
+  return recordedCollections.has(upper) ? upper : null;
 }
 
 function byName(name: string): string | null {

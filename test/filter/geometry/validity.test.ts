@@ -2,22 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
-import { geometryFaults } from '../../../src/filter/geometry/faults.ts';
-import { arbitraryAreas, turnedBy } from './arbitrary.ts';
+import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
+import { arbitraryAreas, turnedBy } from './arbitrary-areas.ts';
+import { box, multi, polygon, ring } from './places.ts';
 import { isReferenceValid } from './reference.ts';
 
-const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates });
-const multi = (...rings: Ring[]): Geometry => ({
-  type: 'MultiPolygon',
-  coordinates: rings.map((ring) => [ring]),
-});
-const box = (west: number, south: number, east: number, north: number): Ring => [
-  [west, south],
-  [east, south],
-  [east, north],
-  [west, north],
-  [west, south],
-];
 const hasEdgeOnAntimeridian = (geometry: Geometry) => {
   const parts = geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
   const isOnIt = (at: Position | undefined) => Math.abs(at?.[0] ?? 0) === 180;
@@ -48,42 +37,13 @@ describe('a geometry is without fault', () => {
   });
 
   it('right round the globe and round a pole', () => {
-    const band: Ring = [
-      [-180, 0],
-      [0, 0],
-      [180, 0],
-      [180, 9],
-      [0, 9],
-      [-180, 9],
-      [-180, 0],
-    ];
-    const cap: Ring = [
-      [0, 70],
-      [90, 75],
-      [180, 70],
-      [-90, 75],
-      [0, 70],
-    ];
+    const band: Ring = ring('-180 0, 0 0, 180 0, 180 9, 0 9, -180 9, -180 0');
+    const cap: Ring = ring('0 70, 90 75, 180 70, -90 75, 0 70');
     expect(codesOf(polygon(box(-180, -90, 180, 90)))).toEqual([]);
     expect(codesOf(polygon(band))).toEqual([]);
     expect(codesOf(polygon(cap))).toEqual([]);
-    expect(
-      codesOf(
-        polygon(cap, [
-          [0, 80],
-          [120, 80],
-          [-120, 80],
-          [0, 80],
-        ]),
-      ),
-    ).toEqual([]);
-    const overSeam: Ring = [
-      [175, 1],
-      [-175, 1],
-      [-175, 5],
-      [175, 5],
-      [175, 1],
-    ];
+    expect(codesOf(polygon(cap, ring('0 80, 120 80, -120 80, 0 80')))).toEqual([]);
+    const overSeam: Ring = ring('175 1, -175 1, -175 5, 175 5, 175 1');
     expect(codesOf(polygon(band, overSeam))).toEqual([]);
     expect(codesOf(multi(cap, box(170, 80, 175, 85)))).toEqual(['parts-overlapping']);
     // How RFC 7946 cuts a polygon at the antimeridian.
@@ -102,90 +62,18 @@ describe('each fault has its name and place', () => {
     ['empty', { type: 'MultiPoint', coordinates: [] }],
     ['no-number', { type: 'Point', coordinates: [Number.NaN, 4] }, [Number.NaN, 4]],
     ['outside-globe', { type: 'Point', coordinates: [190, 50] }, [190, 50]],
-    [
-      'outside-globe',
-      polygon([
-        [0, 0],
-        [1, 0],
-        [1, 91],
-        [0, 0],
-      ]),
-      [1, 91],
-    ],
-    [
-      'not-closed',
-      polygon([
-        [4, 50],
-        [5, 50],
-        [5, 51],
-        [4, 51],
-      ]),
-      [4, 51],
-    ],
-    [
-      'too-few-points',
-      polygon([
-        [4, 50],
-        [5, 50],
-        [4, 50],
-      ]),
-      [4, 50],
-    ],
-    [
-      'too-few-points',
-      polygon([
-        [4, 50],
-        [5, 50],
-        [5, 50],
-        [4, 50],
-      ]),
-      [4, 50],
-    ],
-    [
-      'self-intersecting',
-      polygon([
-        [0, 0],
-        [4, 4],
-        [4, 0],
-        [0, 4],
-        [0, 0],
-      ]),
-      [4, 0],
-    ],
-    [
-      'self-intersecting',
-      polygon([
-        [0, 0],
-        [5, 0],
-        [9, 0],
-        [5, 0],
-        [5, 5],
-        [0, 0],
-      ]),
-    ],
+    ['outside-globe', polygon(ring('0 0, 1 0, 1 91, 0 0')), [1, 91]],
+    ['not-closed', polygon(ring('4 50, 5 50, 5 51, 4 51')), [4, 51]],
+    ['too-few-points', polygon(ring('4 50, 5 50, 4 50')), [4, 50]],
+    ['too-few-points', polygon(ring('4 50, 5 50, 5 50, 4 50')), [4, 50]],
+    ['self-intersecting', polygon(ring('0 0, 4 4, 4 0, 0 4, 0 0')), [4, 0]],
+    ['self-intersecting', polygon(ring('0 0, 5 0, 9 0, 5 0, 5 5, 0 0'))],
     ['rings-crossing', polygon(square, box(8, 8, 12, 12))],
     ['rings-crossing', polygon(square, box(0, 2, 3, 4))],
     ['hole-outside', polygon(square, box(20, 20, 22, 22)), [20, 20]],
-    [
-      'hole-outside',
-      polygon(square, [
-        [10, 5],
-        [12, 4],
-        [12, 6],
-        [10, 5],
-      ]),
-    ],
+    ['hole-outside', polygon(square, ring('10 5, 12 4, 12 6, 10 5'))],
     ['holes-nested', polygon(square, box(1, 1, 9, 9), inner), [2, 2]],
-    [
-      'inside-divided',
-      polygon(square, [
-        [0, 5],
-        [5, 4],
-        [10, 5],
-        [5, 6],
-        [0, 5],
-      ]),
-    ],
+    ['inside-divided', polygon(square, ring('0 5, 5 4, 10 5, 5 6, 0 5'))],
     ['parts-overlapping', multi(square, inner), [2, 2]],
     ['parts-overlapping', multi(square, box(10, 0, 12, 10))],
   ];
@@ -248,5 +136,91 @@ describe('a large ring', () => {
   it('that crosses itself once is found out', () => {
     const crossing = upright.with(2500, [0.5, -5]);
     expect(codesOf(polygon(crossing))).toContain('self-intersecting');
+  });
+});
+
+describe('a geometry of many parts', () => {
+  const triangles = (count: number) =>
+    multi(
+      ...Array.from({ length: count }, (_, i): Ring => {
+        const at = (angle: number): Position => [60 * Math.cos(angle), 60 * Math.sin(angle)];
+        const turn = (2 * Math.PI) / count;
+        return [[0, 0], at(i * turn), at((i + 0.5) * turn), [0, 0]];
+      }),
+    );
+  const frames = (count: number): Geometry => ({
+    type: 'MultiPolygon',
+    coordinates: Array.from({ length: count }, (_, i) => {
+      const size = (80 * (i + 1)) / count;
+      const inner = size - 30 / count;
+      return [box(-size, -size, size, size), box(-inner, -inner, inner, inner)];
+    }),
+  });
+  const needles = (count: number) =>
+    multi(
+      ...Array.from({ length: count }, (_, i): Ring => {
+        const from = (80 * i) / count;
+        return [
+          [from - 80, -80],
+          [from, 80],
+          [from + 20 / count, 80],
+          [from - 80, -80],
+        ];
+      }),
+    );
+  const comb = (count: number) => {
+    const teeth = Array.from(
+      { length: count },
+      (_, i): Position => [i % 2 === 0 ? 0 : -70, 80 - (80 * i) / count],
+    );
+    const outline: Ring = [[-80, -80], [80, -80], [80, 81], ...teeth, [-80, -1], [-80, -80]];
+    const holes = Array.from({ length: count }, (_, i) => {
+      const west = -60 + (i * 50) / count;
+      return box(west, -50, west + 25 / count, -40);
+    });
+    return polygon(outline, ...holes);
+  };
+
+  it.each<[string, Geometry, Geometry]>([
+    ['triangles that touch in one point', triangles(100), triangles(3000)],
+    ['frames within frames', frames(100), frames(2000)],
+    ['needles side by side', needles(100), needles(3000)],
+    ['holes behind a comb', comb(300), comb(4000)],
+  ])('%s is checked, or refused soon as too intricate', (_name, few, many) => {
+    expect(codesOf(few)).toEqual([]);
+    const start = performance.now();
+    expect(codesOf(many)).toEqual(['too-intricate']);
+    expect(performance.now() - start).toBeLessThan(6_000);
+  });
+
+  it('in a grid, or with corners that touch, is checked', () => {
+    const squares = (count: number, isThere: (x: number, y: number) => boolean, width: number) =>
+      multi(
+        ...Array.from({ length: count * count }, (_, i): readonly [number, number] => [
+          i % count,
+          Math.floor(i / count),
+        ])
+          .filter(([x, y]) => isThere(x, y))
+          .map(([x, y]) => box(x, y, x + width, y + width)),
+      );
+    expect(codesOf(squares(50, () => true, 0.9))).toEqual([]);
+    expect(codesOf(squares(50, (x, y) => (x + y) % 2 === 0, 1))).toEqual([]);
+  });
+
+  it('is told the faults that were found before it was too intricate', () => {
+    const crossing: Ring = ring('-120 -80, -110 -70, -110 -80, -120 -70, -120 -80');
+    const many = triangles(3000);
+    if (many.type !== 'MultiPolygon') throw new Error('not of many parts');
+    const coordinates = [...many.coordinates, [crossing]];
+    expect(codesOf({ type: 'MultiPolygon', coordinates })).toEqual(['self-intersecting']);
+  });
+
+  it('with 200,000 positions is checked without exhausting the stack', () => {
+    const count = 200_000;
+    const ring = Array.from({ length: count }, (_, i): Position => {
+      const angle = (2 * Math.PI * i) / count;
+      return [50 * Math.cos(angle), 50 * Math.sin(angle)];
+    });
+    expect(codesOf(polygon([...ring, ...ring.slice(0, 1)]))).toEqual([]);
   });
 });

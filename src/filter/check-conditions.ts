@@ -1,0 +1,366 @@
+/** Checks the comparisons, text functions and attribute conditions of a filter. */
+
+import { formatDateUs } from '../domain/dates.ts';
+import type {
+  AttributeKind,
+  AttributeNode,
+  ComparisonNode,
+  Entity,
+  InNode,
+  Literal,
+  TextNode,
+} from '../domain/filter-tree.ts';
+import type { ConditionParts } from './cursor.ts';
+import {
+  attributeKindOf,
+  type Field,
+  type FieldType,
+  fieldsOf,
+  findField,
+  incomparableFields,
+  type PublishedAttribute,
+  publishedAttributes,
+  publishedCollections,
+} from './fields.ts';
+import { type Fault, type FilterFinding, findingAt, named, type Span } from './finding.ts';
+import { newEffort } from './geometry/intersects.ts';
+import {
+  counterpartHint,
+  insteadOfIn,
+  recordOnlyField,
+  undocumentedForm,
+  undocumentedOperator,
+  unknownFieldHint,
+} from './hints.ts';
+import { guid } from './literal.ts';
+import { nearestName } from './nearest-name.ts';
+import type { ParsedFilter } from './parse.ts';
+import { attributeForm, showNumber, showText } from './print.ts';
+import { asTruth, literalDate, readFilterDate } from './values.ts';
+
+/** Collects what a check finds, and knows where each part of the filter stands. */
+export class Findings {
+  readonly entity: Entity;
+  readonly found: FilterFinding[] = [];
+  /** For all geometries of the filter together. */
+  readonly effort = newEffort();
+  readonly #text: string;
+  readonly #parsed: ParsedFilter;
+
+  constructor(text: string, parsed: ParsedFilter, entity: Entity) {
+    this.entity = entity;
+    this.#text = text;
+    this.#parsed = parsed;
+  }
+
+  error(span: Span, fault: Fault): void {
+    this.found.push(findingAt('error', span, fault));
+  }
+
+  warn(span: Span, fault: Fault): void {
+    this.found.push(findingAt('warning', span, fault));
+  }
+
+  /** Where a node, a literal, a geometry, a ring or a position stands, or a part of a condition. */
+  spanOf(object: object, part?: keyof ConditionParts): Span {
+    const own = part === undefined ? undefined : this.#parsed.parts.get(object)?.[part];
+    return own ?? this.#parsed.spans.get(object) ?? { start: 0, end: this.#text.length };
+  }
+
+  /** A literal as written. */
+  written(literal: Literal): string {
+    const { start, end } = this.spanOf(literal);
+    return this.#text.slice(start, end);
+  }
+}
+
+type ValueType = FieldType | 'number';
+
+/** What a value of each type is, and how one is written. */
+const typeWords: Readonly<Record<ValueType, { readonly is: string; readonly sample: string }>> = {
+  text: { is: 'a text', sample: 'a text in single quotes' },
+  guid: { is: 'an id', sample: "an id such as '79d7807b-66e5-41d2-a586-1628eb82c3e0'" },
+  number: { is: 'a number', sample: 'a number' },
+  date: { is: 'a date', sample: 'a date such as 2024-05-01T00:00:00.000Z' },
+  boolean: { is: 'true or false', sample: 'true or false, without quotes' },
+};
+
+/** What the values of an attribute are. */
+const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
+  String: 'text',
+  Double: 'number',
+  Integer: 'number',
+  DateTimeOffset: 'date',
+  Boolean: 'boolean',
+};
+
+/** A date may stand in quotes (facts, filters 1). */
+function fits(type: ValueType, literal: Literal): boolean {
+  if (type === 'guid') return literal.type === 'text';
+  if (type !== 'date' || literal.type !== 'text') return literal.type === type;
+  return readFilterDate(literal.value) !== null;
+}
+
+type FieldNode = ComparisonNode | InNode | TextNode;
+
+export function checkComparison(findings: Findings, node: ComparisonNode | InNode): void {
+  const literals = literalsOf(node);
+  if (node.node === 'in') {
+    findings.warn(findings.spanOf(node, 'operator'), undocumentedOperator('in', insteadOfIn));
+  }
+  const field = checkField(findings, node);
+  if (node.node === 'comparison') {
+    const { name = node.field, type = 'text' } = field ?? {};
+    checkOperator(findings, node, name, type, 'Write not (… eq …).');
+  }
+  if (field !== null) for (const literal of literals) checkLiteral(findings, field, literal);
+  if (node.field === 'Collection/Name') checkCollections(findings, literals);
+}
+
+function literalsOf(node: ComparisonNode | InNode): readonly Literal[] {
+  return node.node === 'in' ? node.literals : [node.literal];
+}
+
+/** `collected`: a collection is named beside the function. */
+export function checkTextFunction(findings: Findings, node: TextNode, collected: boolean): void {
+  const field = checkField(findings, node);
+  if (field === null) return;
+  const span = findings.spanOf(node, 'field');
+  if (field.type === 'guid') {
+    const hint = "Compare the whole id: Id eq '…'.";
+    findings.warn(span, undocumentedForm(`${node.function} is called on an id.`, hint));
+  } else if (field.type !== 'text') {
+    const message = `${node.function} works on texts; ${field.name} is ${typeWords[field.type].is}.`;
+    findings.error(span, { code: 'wrong-type', message, expected: 'Name' });
+  } else if (field.name === 'Name' && !collected) {
+    const message =
+      'A search in names is slow without the collection beside it; the documentation asks for it.';
+    const hint = `Write Collection/Name eq '…' and ${node.function}(Name,'…').`;
+    findings.warn(findings.spanOf(node), { code: 'name-without-collection', message, hint });
+  }
+}
+
+/** The field of a condition; null, with an error noted, when the entity has none of that name. */
+function checkField(findings: Findings, node: FieldNode): Field | null {
+  const field = findField(node.field);
+  if (field?.entities.includes(findings.entity) === true) return field;
+  findings.error(findings.spanOf(node, 'field'), fieldFault(findings, node, field));
+  return null;
+}
+
+function fieldFault(findings: Findings, node: FieldNode, field: Field | undefined): Fault {
+  const { entity } = findings;
+  const { field: name } = node;
+  if (field !== undefined) {
+    const message = `${field.name} is a field of ${field.entities[0]}, not of ${entity}.`;
+    return { code: 'field-of-other-entity', message, hint: counterpartHint(field.name) };
+  }
+  const special = incomparableFields.find((one) => one.toLowerCase() === name.toLowerCase());
+  if (special !== undefined) {
+    const form =
+      special === 'Footprint'
+        ? "OData.CSC.Intersects(area=geography'SRID=4326;…')"
+        : attributeForm('productType', 'String', "'…'");
+    return {
+      code: 'not-comparable',
+      message: `${special} cannot be compared.`,
+      hint: `Write ${form}`,
+    };
+  }
+  const expected = fieldsOf(entity)
+    .map((one) => one.name)
+    .join(', ');
+  if (recordOnlyField.test(name)) {
+    const message = `${named(name)} is in the records, but filters by it are not documented.`;
+    return { code: 'undocumented-field', message, expected };
+  }
+  const message = `${entity} have no field ${named(name)}.`;
+  const hint = unknownFieldHint(entity, name, (attribute) =>
+    onAttribute(findings, node, attribute),
+  );
+  return { code: 'unknown-field', message, expected, hint };
+}
+
+/** A condition on a field as one on an attribute, with the operator and the values that the user wrote. */
+function onAttribute(findings: Findings, node: FieldNode, { name, kind }: PublishedAttribute) {
+  if (node.node === 'text') return attributeForm(name, kind, kind === 'String' ? "'…'" : '…');
+  const operator = node.node === 'in' ? 'eq' : node.operator;
+  const conditions = literalsOf(node).map((literal) =>
+    attributeForm(name, kind, shownValue(findings, literal, kind), operator),
+  );
+  return conditions.length === 1 ? conditions.join('') : `(${conditions.join(' or ')})`;
+}
+
+/** Characters of a value that a hint repeats. */
+const valueShownMax = 200;
+
+/** A value as it is written for an attribute of the kind; three dots for one that is too long, or cannot be one. */
+function shownValue(findings: Findings, literal: Literal, kind: AttributeKind): string {
+  const written = findings.written(literal);
+  if (written.length > valueShownMax) return kind === 'String' ? "'…'" : '…';
+  if (fits(valueTypes[kind], literal)) return written;
+  if (kind === 'String') return showText(written);
+  const isNumber = literal.type === 'text' && /^-?\d+(?:\.\d+)?$/.test(literal.value);
+  return isNumber && valueTypes[kind] === 'number' ? literal.value : '…';
+}
+
+/** `insteadOfNe`: what to write for it, which is not documented. */
+function checkOperator(
+  findings: Findings,
+  node: ComparisonNode | AttributeNode,
+  subject: string,
+  type: ValueType,
+  insteadOfNe: string,
+): void {
+  const span = findings.spanOf(node, 'operator');
+  if (node.operator === 'ne') {
+    findings.warn(span, undocumentedOperator('ne', insteadOfNe));
+  } else if (type === 'boolean' && node.operator !== 'eq') {
+    const message = `${subject} is true or false; there is no order between them.`;
+    findings.warn(span, { code: 'odd-order', message, hint: 'Compare it with `eq`.' });
+  }
+}
+
+function checkLiteral(findings: Findings, { name, type }: Field, literal: Literal): void {
+  const span = findings.spanOf(literal);
+  const written = findings.written(literal);
+  const expected = typeWords[type].sample;
+  if (!fits(type, literal)) {
+    const message = `${name} is ${typeWords[type].is}, and ${named(written)} is not.`;
+    if (type === 'boolean' && literal.type === 'text' && asTruth(literal.value) !== null) {
+      const accepted = `${message} Accepted here; the catalogue's answer is not known.`;
+      findings.warn(span, { code: 'wrong-type', message: accepted, hint: 'Remove the quotes.' });
+      return;
+    }
+    const isText = type === 'text' || type === 'guid';
+    const hint = isText ? `Put texts in single quotes: ${named(showText(written))}` : null;
+    findings.error(span, { code: 'wrong-type', message, expected, hint });
+  } else if (type === 'date') {
+    warnInexactDate(findings, literal);
+  } else if (type === 'guid' && literal.type === 'text' && !guid.test(literal.value)) {
+    const message = `${named(written)} is not the id of a product (a GUID): nothing will match.`;
+    findings.warn(span, { code: 'odd-id', message, expected });
+  }
+}
+
+/** Warns about unknown collections. */
+function checkCollections(findings: Findings, literals: readonly Literal[]): void {
+  for (const literal of literals) {
+    if (literal.type !== 'text' || publishedCollections.includes(literal.value)) continue;
+    // `S2` and `s-5p` as the catalogue writes them.
+    const spelledOut = literal.value.replace(/^s-?(?=\dp?$)/i, 'SENTINEL-');
+    const message = `No collection ${named(literal.value)} is known here. It may be new.`;
+    const hint = didYouMean(spelledOut, publishedCollections);
+    findings.warn(findings.spanOf(literal), { code: 'unknown-collection', message, hint });
+  }
+}
+
+function didYouMean(name: string, known: readonly string[]): string | null {
+  const nearest = nearestName(name, known);
+  return nearest === null ? null : `Did you mean '${nearest}'?`;
+}
+
+const publishedNames = publishedAttributes.map(({ name }) => name);
+
+/** Notes warnings alone: the value decides how it is compared, whatever kinds are named (decision 35). */
+export function checkAttribute(findings: Findings, node: AttributeNode): void {
+  const published = attributeKindOf(node.name);
+  if (published === undefined) {
+    // New attributes appear without notice: an unknown name is no error.
+    const message = `No attribute ${named(node.name)} is published. It may be new, or of a collection that publishes none.`;
+    const hint = didYouMean(node.name, publishedNames);
+    findings.warn(findings.spanOf(node, 'name'), { code: 'unknown-attribute', message, hint });
+  }
+  warnKinds(findings, node, published);
+  checkOperator(
+    findings,
+    node,
+    'The value',
+    node.literal.type,
+    'Write not (Attributes/…/any(… eq …)).',
+  );
+  checkValue(findings, node, published);
+}
+
+function warnKinds(
+  findings: Findings,
+  node: AttributeNode,
+  published: AttributeKind | undefined,
+): void {
+  const { kind, name, valueKind, literal } = node;
+  const span = findings.spanOf(node, 'kind');
+  if (kind === 'Boolean') {
+    const message =
+      'Attributes of kind Boolean are in records, but filters by them are not documented.';
+    findings.warn(span, { code: 'undocumented-attribute-kind', message });
+  }
+  if (published !== undefined && published !== kind && published !== valueKind) {
+    const message = `${name} is published as ${published}, not as ${kind}. Accepted here; the catalogue may find nothing.`;
+    const hint = `Write OData.CSC.${published}Attribute in both places.`;
+    findings.warn(span, { code: 'attribute-kind', message, hint });
+  } else if (valueKind !== kind) {
+    const message = `The condition names two kinds, ${kind} and ${valueKind}. The value decides: it is compared as ${typeWords[literal.type].is}.`;
+    // No hint: users report such filters to work where one kind in both places did not (sentinelsat #583, eodag #2098).
+    findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message });
+  }
+}
+
+function checkValue(
+  findings: Findings,
+  { kind, name, valueKind, literal }: AttributeNode,
+  published: AttributeKind | undefined,
+): void {
+  const kinds = published === undefined ? [kind, valueKind] : [published];
+  const types = kinds.map((one) => valueTypes[one]);
+  if (types.some((type) => fits(type, literal))) {
+    if (types.includes('date')) warnInexactDate(findings, literal);
+    else warnInexactNumber(findings, literal);
+    return;
+  }
+  const written = findings.written(literal);
+  const known =
+    published === undefined
+      ? `the condition names ${kind}`
+      : `${name} is published as ${published}`;
+  const message = `${named(written)} is ${typeWords[literal.type].is}, and ${known}: it may match nothing.`;
+  const hint = quotesHint(literal, published, written);
+  findings.warn(findings.spanOf(literal), { code: 'attribute-value', message, hint });
+}
+
+/** A public client lost all its results when it put a number in quotes: only a published String gets that hint. */
+function quotesHint(literal: Literal, published: AttributeKind | undefined, written: string) {
+  if (literal.type !== 'text') {
+    const isText = published === 'String';
+    return isText ? `Put texts in single quotes: ${named(showText(written))}` : null;
+  }
+  const isNumber = literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
+  return isNumber || /^(?:true|false)$/.test(literal.value) ? 'Remove the quotes.' : null;
+}
+
+/** Warns of a date, in quotes or not, that is not held as it is written. */
+function warnInexactDate(findings: Findings, literal: Literal): void {
+  const span = findings.spanOf(literal);
+  const us = literalDate(literal);
+  // The first and the last date that a literal can be.
+  if (us === Number.MAX_SAFE_INTEGER || us === Number.MIN_SAFE_INTEGER) {
+    const [where, limit] = us > 0 ? ['after', 'last'] : ['before', 'first'];
+    const message = `Dates ${where} ${formatDateUs(us)} count as that one here: it is the ${limit} that can be held in microseconds.`;
+    const hint = 'No product is that far away: leave the condition out, or write a nearer date.';
+    findings.warn(span, { code: 'far-date', message, hint });
+    return;
+  }
+  // Records have three fractional digits until 2024, six since (facts, catalogue 2).
+  if (!/[.,]\d{7,}/.test(findings.written(literal))) return;
+  const message =
+    'Dates have six fractional digits in the catalogue; those beyond are cut off here.';
+  findings.warn(span, { code: 'fine-date', message, hint: 'Write at most six.' });
+}
+
+/** Warns of a whole number that is larger than numbers are exact. */
+function warnInexactNumber(findings: Findings, literal: Literal): void {
+  if (literal.type !== 'number' || Number.isSafeInteger(literal.value)) return;
+  const written = findings.written(literal);
+  if (!/^[+-]?\d+$/.test(written)) return;
+  const message = `${named(written)} counts as ${showNumber(literal.value)} here: beyond ${Number.MAX_SAFE_INTEGER} whole numbers are not exact.`;
+  findings.warn(findings.spanOf(literal), { code: 'large-number', message });
+}

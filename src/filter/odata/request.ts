@@ -1,0 +1,282 @@
+/** Reads the options of a query of Products or DeletedProducts, and refuses as the catalogue does. */
+import { z } from 'zod';
+import {
+  type Direction,
+  type Entity,
+  entities,
+  type FilterTree,
+  type InNode,
+} from '../../domain/filter-tree.ts';
+import { jsonOf } from '../../domain/text.ts';
+import { checkFilter, isBlankFilter } from '../check.ts';
+import {
+  type Expandable,
+  expandable,
+  findOrderableField,
+  type OrderableField,
+  selectable,
+} from '../fields.ts';
+import { nearestName } from '../nearest-name.ts';
+
+/** The catalogue's limits (facts, filters 1). */
+const topMax = 1_000;
+const topDefault = 20;
+export const skipMax = 10_000;
+
+export interface QueryOptions {
+  /** Null for everything. */
+  readonly filter: FilterTree | null;
+  readonly orderby: { readonly field: OrderableField; readonly direction: Direction } | null;
+  readonly top: number;
+  readonly skip: number;
+  readonly count: boolean;
+  readonly expand: ReadonlySet<Expandable>;
+  /** As the records spell them; null for all. */
+  readonly select: readonly string[] | null;
+  /** Where a page of our own ended; opaque, and not checked here. */
+  readonly skiptoken: string | null;
+}
+
+/** What was asked for, or why it is refused. */
+type ReadOptions =
+  | { readonly options: QueryOptions; readonly refusal?: never }
+  | { readonly options?: never; readonly refusal: ODataRefusal };
+
+const single = ['$filter', '$orderby', '$top', '$skip', '$count', '$skiptoken'] as const;
+const known = [...single, '$expand', '$select'] as const;
+
+/**
+ * Unknown options are ignored, as by the catalogue; but one that is a slip of a known one is refused, as everything
+ * would be answered instead of what was meant. `$expand` and `$select` may come as a list and several times; any other
+ * twice is refused (OData 4.01, part 1, 11.2.1), as one would be lost. Numbers and truth values come first and together
+ * (422), then the rest, one at a time (400).
+ */
+export function readQueryOptions(
+  params: URLSearchParams,
+  entity: Entity,
+  defaults: { readonly top: number } = { top: topDefault },
+): ReadOptions {
+  const items: ValidationItem[] = [];
+  const top = readWhole(params, '$top', defaults.top, topMax, items);
+  const skip = readWhole(params, '$skip', 0, skipMax, items);
+  const count = readTruth(params, '$count', items);
+  if (items.length > 0) return { refusal: { status: 422, items } };
+  try {
+    refuseSlips(params);
+    const twice = single.find((name) => params.getAll(name).length > 1);
+    if (twice !== undefined) throw new Refused(`Invalid value: ${twice} is given more than once.`);
+    const expand = readExpand(listOf(params, '$expand'), expandable[entity]);
+    const orderby = readOrder(params.get('$orderby') ?? '', entity);
+    const select = readSelect(listOf(params, '$select'), selectable[entity]);
+    const filter = readFilter(params.get('$filter') ?? '', entity);
+    const skiptoken = params.get('$skiptoken');
+    return { options: { filter, orderby, top, skip, count, expand, select, skiptoken } };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { refusal: { status: 400, message: error.message } };
+  }
+}
+
+/** Ends the reading of an option with the message for the one who asked. */
+class Refused extends Error {}
+
+function refuseSlips(params: URLSearchParams): void {
+  for (const name of params.keys()) {
+    if (known.some((one) => one === name)) continue;
+    const meant = known.find((one) => one === `$${name}`) ?? nearestName(name, known);
+    if (meant !== null) throw new Refused(`Invalid option: ${name}. Did you mean ${meant}?`);
+  }
+}
+
+function listOf(params: URLSearchParams, name: string): string[] {
+  const entries = params.getAll(name).flatMap((text) => text.split(','));
+  return entries.map((entry) => entry.trim()).filter((entry) => entry !== '');
+}
+
+function readExpand(names: readonly string[], accepted: readonly Expandable[]) {
+  if (names.some((name) => !accepted.some((one) => one === name))) {
+    const list = accepted.toSorted().join(', ');
+    throw new Refused(`Expand parameter only accepts following values: ${list}.`);
+  }
+  return new Set(accepted.filter((one) => names.includes(one)));
+}
+
+const directions: readonly Direction[] = ['asc', 'desc'];
+
+/** One field: nothing shows that the catalogue takes several. Ties are put in order by the server. */
+function readOrder(text: string, entity: Entity) {
+  if (text.trim() === '') return null;
+  const [name = '', word = 'asc', ...rest] = text.trim().split(/\s+/);
+  const field = findOrderableField(entity, name);
+  const direction = directions.find((one) => one === word.toLowerCase());
+  if (field !== undefined && direction !== undefined && rest.length === 0) {
+    return { field, direction };
+  }
+  throw new Refused(
+    "Invalid value: Invalid field name in the order by clause. Please use only 'asc' or 'desc' for sorting.",
+  );
+}
+
+function readSelect(names: readonly string[], accepted: readonly string[]) {
+  const wanted = names
+    .filter((name) => name !== '*')
+    .map((name) => {
+      const found = accepted.find((one) => one.toLowerCase() === name.toLowerCase());
+      if (found === undefined) throw new Refused(`Invalid field in select: ${name}`);
+      return found;
+    });
+  return names.length === 0 || names.includes('*') ? null : wanted;
+}
+
+function readFilter(text: string, entity: Entity): FilterTree | null {
+  if (isBlankFilter(text)) return null;
+  const { tree, findings } = checkFilter(text, entity);
+  const error = findings.find(({ severity }) => severity === 'error');
+  if (error === undefined) return tree;
+  const { code, message, start, hint } = error;
+  // The catalogue says "Invalid field" of an unknown one; its whole text was never recorded.
+  const isField = code === 'unknown-field' || code === 'field-of-other-entity';
+  const kind = isField ? 'Invalid field' : 'Invalid value';
+  const advice = hint === undefined ? '' : ` ${hint}`;
+  throw new Refused(`${kind}: ${message} (at character ${start + 1} of $filter)${advice}`);
+}
+
+/** Reads `$top` and `$skip`; notes what is wrong in `items` and continues with the default. */
+function readWhole(
+  params: URLSearchParams,
+  name: '$top' | '$skip',
+  fallback: number,
+  max: number,
+  items: ValidationItem[],
+): number {
+  const input = params.get(name);
+  if (input === null) return fallback;
+  const refuse = (type: string, msg: string, rest: Pick<ValidationItem, 'ctx'> = {}) => {
+    items.push({ type, loc: ['query', name], msg, input, ...rest });
+    return fallback;
+  };
+  if (!/^\s*[+-]?\d+\s*$/.test(input)) {
+    const msg = 'Input should be a valid integer, unable to parse string as an integer';
+    return refuse('int_parsing', msg);
+  }
+  const value = Number(input);
+  const ctx = { error: {} };
+  if (value < 0) {
+    return refuse('greater_than_equal', 'Input should be greater than or equal to 0', { ctx });
+  }
+  if (value <= max) return value;
+  return refuse('less_than_equal', `Input should be less than or equal to ${max}`, { ctx });
+}
+
+/** Reads `$count`: True, true, 1, False, false, 0, as the vendor documents. */
+function readTruth(params: URLSearchParams, name: string, items: ValidationItem[]): boolean {
+  const input = params.get(name) ?? 'false';
+  if (!/^(?:true|1|false|0)$/i.test(input)) {
+    const msg = 'Input should be a valid boolean, unable to interpret input';
+    items.push({ type: 'bool_parsing', loc: ['query', name], msg, input });
+  }
+  return /^(?:true|1)$/i.test(input);
+}
+
+/** One value that is not of its type or out of its bounds. */
+interface ValidationItem {
+  readonly type: string;
+  /** `query` and the option, or `body` and the path within it. */
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly input: string | null;
+  readonly ctx?: { readonly error: object };
+}
+
+/** A refusal before it is written: a message, or for 422 the list of what is wrong. */
+export type ODataRefusal =
+  | { readonly status: 400 | 404 | 413 | 500 | 503; readonly message: string }
+  | { readonly status: 422; readonly items: readonly ValidationItem[] };
+
+/** The body; the answer's header `request-id` must repeat the id. */
+export function refusalBody(refusal: ODataRefusal, requestId: string) {
+  if (refusal.status === 422) return { detail: refusal.items };
+  return { detail: { message: refusal.message, request_id: requestId } };
+}
+
+/** The detail for a path below `/odata/v1` that leads nowhere; its status was not recorded. */
+export const invalidPath = 'Invalid odata path';
+
+/** Below `/odata/v1`. */
+export const filterListPath = '/Products/OData.CSC.FilterList';
+
+/** Maximum number of names: as many products as one page may have. */
+export const filterListNamesMax = 1_000;
+
+/** Maximum size of a body; 1,000 names of the catalogue take about 100 kB. */
+export const filterListBytesMax = 256 * 1024;
+
+/** Names have up to 99 characters (facts, catalogue 2). */
+const nameLengthMax = 1_000;
+
+/** Faults that a refusal lists. */
+const faultsShownMax = 20;
+
+const schema = z.object({
+  FilterProducts: z
+    .array(z.object({ Name: z.string().min(1).max(nameLengthMax) }))
+    .min(1)
+    .max(filterListNamesMax),
+});
+
+type ReadList =
+  | { readonly filter: InNode; readonly refusal?: never }
+  | { readonly filter?: never; readonly refusal: ODataRefusal };
+
+/** Reads the body into a condition on the name; unknown members are ignored. */
+export function readFilterList(text: string): ReadList {
+  const read = schema.safeParse(jsonOf(text));
+  if (!read.success) {
+    const items = read.error.issues.slice(0, faultsShownMax).map(({ code, path, message }) => ({
+      type: code,
+      loc: ['body', ...path.map((part) => (typeof part === 'symbol' ? String(part) : part))],
+      msg: message,
+      input: null,
+    }));
+    return { refusal: { status: 422, items } };
+  }
+  const names = [...new Set(read.data.FilterProducts.map(({ Name }) => Name))];
+  const literals = names.map((value) => ({ type: 'text', value }) as const);
+  return { filter: { node: 'in', field: 'Name', literals } };
+}
+
+/** Joins the list with the filter of the query. */
+export function withinList(list: InNode, filter: FilterTree | null): FilterTree {
+  if (filter === null) return list;
+  return { node: 'and', terms: [list, ...(filter.node === 'and' ? filter.terms : [filter])] };
+}
+
+/** The refusal of a body beyond the limit. */
+export const listTooLarge: ODataRefusal = {
+  status: 413,
+  message: `The body is larger than ${filterListBytesMax} bytes. Send fewer names at a time.`,
+};
+
+const form = /^\/(\w+)(?:(?:\(|%28)([\w-]{1,100})(?:\)|%29))?$/;
+
+/** Reads what follows `/odata/v1`: a list, or one record by its bare id. Null when it is none of these. */
+export function readProductPath(resource: string) {
+  const [, name, id = null] = form.exec(resource) ?? [];
+  const entity = entities.find((one) => one === name);
+  return entity === undefined ? null : { entity, id };
+}
+
+/** The collection of `/Attributes(<collection>)`; null for any other path. */
+export function readAttributesPath(resource: string): string | null {
+  return /^\/Attributes(?:\(|%28)([\w-]{1,100})(?:\)|%29)$/.exec(resource)?.[1] ?? null;
+}
+
+/** The message of a collection without published attributes. */
+export function unknownAttributes(collection: string): string {
+  return `No attributes of the collection ${collection} are known.`;
+}
+
+/** What is said of an id that is none, as the catalogue does of subscriptions (facts, catalogue 1.4). */
+export function unknownProduct(id: string): string {
+  return `Product with id ${id} not found.`;
+}

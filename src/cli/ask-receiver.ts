@@ -3,7 +3,7 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { HealthConfig } from '../config/health-config.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
-import { hostInUrl, loopbackOf } from '../http/listen-address.ts';
+import { hostInUrl, loopbackOf } from '../http/network-address.ts';
 
 /** More than a commit to a slow disk takes. */
 const timeoutMs = 5_000;

@@ -2,7 +2,7 @@
 import type { ServeConfig } from '../config/read-config.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../http/listener.ts';
-import type { LoadedCertificate } from '../tls/certificate-files.ts';
+import type { LoadedCertificate } from '../tls/certificate.ts';
 import type { Io } from './io.ts';
 
 export interface ServedCertificate {

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { AppError } from '../domain/app-error.ts';
 import type { Delivery, Quarantine, Receipt } from '../domain/ports.ts';
-import { decodeStored } from '../http/content-encoding.ts';
+import { decodeStored } from '../http/request-body.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import type { Io } from './io.ts';
 import type { PushedHere } from './pushed-here.ts';

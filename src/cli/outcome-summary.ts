@@ -1,6 +1,6 @@
 /** Sums up once a minute what the receiver did, so that a quiet log still shows that it lives. */
 import type { Logger } from '../domain/ports.ts';
-import type { Outcome } from '../receiver/receiver-app.ts';
+import type { Outcome } from '../receiver/app.ts';
 
 const intervalMs = 60_000;
 

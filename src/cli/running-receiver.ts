@@ -6,7 +6,7 @@ import type { ServeConfig } from '../config/read-config.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../domain/owner-only-file.ts';
 import type { Logger } from '../domain/ports.ts';
-import { hostInUrl, type ListenAddress } from '../http/listen-address.ts';
+import { hostInUrl, type ListenAddress } from '../http/network-address.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import type { Io } from './io.ts';
 

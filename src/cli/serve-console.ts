@@ -9,11 +9,10 @@ import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import type { Status } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
-import { hostInUrl } from '../http/listen-address.ts';
 import { type Listener, startListener } from '../http/listener.ts';
+import { hostInUrl } from '../http/network-address.ts';
 import { problemResponse } from '../http/problem.ts';
-import { createCredentialCheck } from '../receiver/basic-auth.ts';
-import { createGate } from '../receiver/gate.ts';
+import { createCredentialCheck, createGate } from '../receiver/basic-auth.ts';
 import type { Io } from './io.ts';
 
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */

@@ -3,8 +3,12 @@ import type { ServeConfig } from '../config/read-config.ts';
 import type { TlsConfig } from '../config/tls-config.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Listener } from '../http/listener.ts';
-import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
-import { watchCertificateFiles, watchIntervalMs } from '../tls/watch-certificate-files.ts';
+import {
+  type LoadedCertificate,
+  loadCertificateFiles,
+  watchCertificateFiles,
+  watchIntervalMs,
+} from '../tls/certificate.ts';
 import type {
   CertificateIo,
   CertificateTuning,

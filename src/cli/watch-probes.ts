@@ -3,8 +3,7 @@ import type { TlsConfig } from '../config/tls-config.ts';
 import type { Intake } from '../domain/ports.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import { type DataPlace, diskRoom } from '../store/disk-limit.ts';
-import { certificateFacts } from '../tls/certificate-facts.ts';
-import { loadCertificateFiles } from '../tls/certificate-files.ts';
+import { certificateFacts, loadCertificateFiles } from '../tls/certificate.ts';
 import type { Probes } from '../watch/watch-world.ts';
 import type { Io } from './io.ts';
 
@@ -34,8 +33,8 @@ async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => nu
   if (tls.kind === 'off') return null;
   if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
   const [{ openAcmeFolder }, { renewalOutlook }] = await Promise.all([
-    import('../tls/acme/acme-folder.ts'),
-    import('../tls/acme/renewal-outlook.ts'),
+    import('../tls/acme/state.ts'),
+    import('../tls/acme/renewal-time.ts'),
   ]);
   const folder = openAcmeFolder(dataDir);
   const { state } = await renewalOutlook(folder, tls, nowUs());

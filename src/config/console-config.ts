@@ -1,5 +1,5 @@
 /** Where the private listener listens, and what keeps strangers out of it. */
-import { hostInUrl } from '../http/listen-address.ts';
+import { hostInUrl } from '../http/network-address.ts';
 import { isLoopbackHost } from './value-schemas.ts';
 import type { Values } from './variables.ts';
 

@@ -1,6 +1,6 @@
 /** Keeps strangers and their web pages away from the private listener. */
 import type { IncomingMessage } from 'node:http';
-import { hostInUrl } from '../http/listen-address.ts';
+import { hostInUrl } from '../http/network-address.ts';
 import { forbidden } from './console-errors.ts';
 import { healthPaths } from './health-routes.ts';
 

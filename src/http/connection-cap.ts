@@ -1,7 +1,7 @@
 /** Keeps the number of connections bounded, and decides who makes room for whom. */
-import type { Server, ServerResponse } from 'node:http';
+import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { networkOf } from './network-of.ts';
+import { networkOf } from './network-address.ts';
 
 export interface ConnectionCap {
   /** How many requests of a connection have not been answered, or their answers not been taken. */
@@ -12,7 +12,7 @@ export interface ConnectionCap {
   closeUntaken(timeoutMs: number): void;
 }
 
-export interface CapOptions {
+interface CapOptions {
   connectionsMax: number;
   /**
    * Who has just come stays for this long, unless somebody comes who is known, or belongs to a smaller
@@ -23,8 +23,10 @@ export interface CapOptions {
 
 /** Networks that succeeded with a request: as many as these are remembered. */
 const knownNetworksMax = 1_000;
+
 /** A request whose body takes longer may have to make room: a body of a megabyte takes a fraction of it. */
 const slowBodyMs = 2_000;
+
 /** A network that has this part of all places is a crowd. */
 const crowdShare = 1 / 20;
 
@@ -175,4 +177,19 @@ function hasUntakenFor(place: Place, timeoutMs: number): boolean {
     place.untaken = { response, sinceMs: performance.now() };
   }
   return place.untaken !== null && performance.now() - place.untaken.sinceMs >= timeoutMs;
+}
+
+/**
+ * The class of a server's requests. One packet can hold two thousand, and Node's parser makes objects of
+ * all of them whatever becomes of the first: 70 ms and 8 MB a packet. It stops at a change of protocol
+ * alone, so one too many is taken for that; Node closes the connection, as nobody listens to upgrades.
+ */
+export function boundedRequest(isOneTooMany: (socket: Socket) => boolean): typeof IncomingMessage {
+  return class BoundedRequest extends IncomingMessage {
+    constructor(socket: Socket) {
+      super(socket);
+      if (!isOneTooMany(socket)) return;
+      Object.defineProperty(this, 'upgrade', { get: () => true, set: () => undefined });
+    }
+  };
 }

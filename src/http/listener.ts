@@ -1,16 +1,21 @@
 /** Starts and stops a listening server with the limits that an open port needs. */
-import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  type Server,
+  ServerResponse,
+} from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
-import { boundedRequest } from './bounded-request.ts';
-import { answerBrokenRequests } from './broken-request.ts';
-import { type ConnectionCap, capConnections } from './connection-cap.ts';
-import { hostInUrl, type ListenAddress } from './listen-address.ts';
-import { discardBody } from './read-body.ts';
-import { safeResponse } from './safe-response.ts';
+import { boundedRequest, type ConnectionCap, capConnections } from './connection-cap.ts';
+import { hostInUrl, type ListenAddress } from './network-address.ts';
+import { discardBody } from './request-body.ts';
 import { tlsSettings } from './tls-settings.ts';
 
 /** Certificate chain and private key, PEM. */
@@ -71,7 +76,7 @@ export interface ListenerLimits {
 }
 
 /** A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
-export const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
+const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 60_000,
@@ -222,4 +227,86 @@ function closed(server: Server, cap: ConnectionCap, graceMs: number): Promise<vo
     });
     cap.closeIdle();
   });
+}
+
+/** What Node's parser finds wrong beyond a plain 400. */
+const statusLines: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/**
+ * Sees to connections whose bytes are no request, or come too slowly. Node by itself writes its 400
+ * behind an early answer to the same request, where a proxy would take it for the answer to the next
+ * one; and drops the answers that requests before the broken one still have to get.
+ */
+function answerBrokenRequests(server: Server): void {
+  const latest = new WeakMap<Duplex, ServerResponse>();
+  server.on('request', (incoming, outgoing) => void latest.set(incoming.socket, outgoing));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const { code = '' } = error;
+    const statusLine = statusLines[code] ?? (code.startsWith('HPE_') ? '400 Bad Request' : null);
+    // A handshake that failed, or a connection that was reset: there is nobody to answer.
+    if (statusLine === null || !socket.writable) return void socket.destroy();
+    const outgoing = latest.get(socket);
+    if (outgoing !== undefined && endsWith(outgoing)) return;
+    socket.end(`HTTP/1.1 ${statusLine}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
+      socket.destroy(),
+    );
+  });
+}
+
+/** Whether the connection ends by itself, with an answer that is on its way or was given. */
+function endsWith(outgoing: ServerResponse): boolean {
+  const { req: incoming, headersSent } = outgoing;
+  if (incoming.complete) {
+    if (outgoing.writableFinished) return false;
+    // What is broken comes after it.
+    outgoing.shouldKeepAlive = false;
+  } else if (!headersSent) return false;
+  if (headersSent) incoming.socket.destroySoon();
+  return true;
+}
+
+/** What is recommended for answers that no browser is meant to show. */
+const always = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+};
+
+/** It holds for the name on all its ports, so it is not spread to names below it. */
+const overHttps = { ...always, 'strict-transport-security': 'max-age=31536000' };
+
+/**
+ * The class of a server's responses. Headers given to `writeHead` win over these. Setting each on each response
+ * would cost as much as all else that is done about headers.
+ */
+function safeResponse({ isSecure }: { isSecure: boolean }): typeof ServerResponse {
+  const safe = isSecure ? overHttps : always;
+  return class SafeResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+    override writeHead(
+      status: number,
+      reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+      headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+    ): this {
+      if (typeof reason === 'string')
+        return super.writeHead(status, reason, withSafe(safe, headers));
+      return super.writeHead(status, withSafe(safe, reason));
+    }
+  };
+}
+
+function withSafe(
+  safe: Readonly<Record<string, string>>,
+  given: OutgoingHttpHeaders | OutgoingHttpHeader[] = {},
+): OutgoingHttpHeaders | OutgoingHttpHeader[] {
+  if (Array.isArray(given)) return [...given, ...Object.entries(safe).flat()];
+  const all: OutgoingHttpHeaders = { ...safe, ...given };
+  for (const name of Object.keys(given)) {
+    const lower = name.toLowerCase();
+    if (lower !== name) delete all[lower];
+  }
+  return all;
 }

@@ -2,8 +2,7 @@
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/json-of.ts';
-import { type BodiesRead, createBoundedFetch } from './bounded-fetch.ts';
-import { networkFault } from './network-fault.ts';
+import { type BodiesRead, createBoundedFetch, networkFault } from './bounded-fetch.ts';
 
 /** How long things may take. */
 export interface OutboundTiming {
@@ -154,9 +153,9 @@ function answerOf({ status, headers }: Response, body: unknown): OutboundAnswer 
  * The wait that a service asks for (RFC 9110, 10.2.3); null when it asks for none. A date is read
  * against the service's own clock.
  */
-export function retryAfterMs(headers: Headers): number | null {
+export function retryAfterMs(headers: Pick<Headers, 'get'>): number | null {
   const text = headers.get('retry-after')?.trim() ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  if (/^\d{1,15}$/.test(text)) return Number(text) * 1000;
   if (!text.endsWith('GMT')) return null;
   const ms = Date.parse(text) - Date.parse(headers.get('date') ?? '');
   return Number.isNaN(ms) ? null : Math.max(0, ms);

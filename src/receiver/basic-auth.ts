@@ -1,5 +1,89 @@
-/** HTTP Basic authentication (RFC 7617) against one or several accepted pairs. */
+/** Lets in who has the right credentials, and answers everybody else in one and the same way. */
+
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../domain/app-error.ts';
+import type { Logger } from '../domain/ports.ts';
+import { networkOf } from '../http/network-address.ts';
+import { probeProofHeader } from '../http/probe-proof.ts';
+import { problemResponse } from '../http/problem.ts';
+import { createClientAddress } from './client-address.ts';
+
+export interface GateOptions {
+  checkCredentials: CredentialCheck;
+  log: Logger;
+  nowUs: () => number;
+  newRequestId: () => string;
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; none unless told. */
+  trustedProxies?: readonly string[];
+  /** Whether the value of `probeProofHeader` is a proof; no value is, by default. */
+  isProbeProof?: (value: string | undefined) => boolean;
+}
+
+/** After so many lines a minute about one address, the next one is that it gets 429. */
+const linesPerAddressMax = 10;
+
+/** Who was let in, or the answer for somebody who was not. */
+type Passage = { username: string; refusal?: never } | { refusal: Response };
+
+/**
+ * Answers a request without the right credentials; one that has them passes. A probe of our own gets the same
+ * answer, but is no failed login: it is neither counted nor logged as one.
+ */
+export function createGate(
+  options: GateOptions,
+  onRefusal: () => void,
+): (incoming: IncomingMessage) => Passage {
+  const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [] } = options;
+  const { isProbeProof = () => false } = options;
+  const limiter = createFailureLimiter(nowUs);
+  const clientAddress = createClientAddress(trustedProxies);
+  const warn = createLoginLog(log, nowUs);
+  return (incoming) => {
+    const username = checkCredentials(incoming.headers.authorization);
+    if (username !== null) return { username };
+    const requestId = newRequestId();
+    const address = clientAddress(incoming);
+    if (isOwnProbe(incoming, isProbeProof)) {
+      log.debug({ requestId, address }, 'probe of earshot doctor without credentials');
+      return { refusal: unauthorized(requestId) };
+    }
+    const failures = limiter.note(address);
+    onRefusal();
+    if (failures <= failuresPerMinuteMax) {
+      if (failures <= linesPerAddressMax) warn({ requestId, address }, 'wrong or no credentials');
+      return { refusal: unauthorized(requestId) };
+    }
+    if (failures === failuresPerMinuteMax + 1) {
+      warn({ requestId, address }, 'too many failed logins; this address gets 429 for a minute');
+    }
+    const response = problemResponse(
+      new AppError('too_many', 'Too many failed logins from this address.'),
+      requestId,
+    );
+    response.headers.set('Retry-After', '60');
+    return { refusal: response };
+  };
+}
+
+/** Probes are GET requests without a login. */
+function isOwnProbe(
+  { method, headers }: IncomingMessage,
+  isProbeProof: (value: string | undefined) => boolean,
+): boolean {
+  if (method !== 'GET' || headers.authorization !== undefined) return false;
+  const value = headers[probeProofHeader];
+  return isProbeProof(typeof value === 'string' ? value : undefined);
+}
+
+function unauthorized(requestId: string): Response {
+  const response = problemResponse(
+    new AppError('unauthorized', 'The right user name and password are needed.'),
+    requestId,
+  );
+  response.headers.set('WWW-Authenticate', 'Basic realm="earshot", charset="UTF-8"');
+  return response;
+}
 
 export interface CredentialPair {
   username: string;
@@ -7,12 +91,14 @@ export interface CredentialPair {
 }
 
 /** The user name of the accepted pair that an Authorization header carries; null for any other. */
-export type CredentialCheck = (authorization: string | undefined) => string | null;
+type CredentialCheck = (authorization: string | undefined) => string | null;
 
 /** Longer headers are not looked at. */
 const headerCharactersMax = 4_096;
+
 /** A header that was right is remembered when it fits into so many. */
 const rememberedBytes = 1_024;
+
 const basicHeader = /^basic +([a-z0-9+/]+={0,2})$/i;
 
 /**
@@ -81,4 +167,60 @@ function parseHeader(header: string | undefined): { username: Buffer; password: 
 
 function digest(bytes: Uint8Array): Uint8Array {
   return hash('sha256', bytes, 'buffer');
+}
+
+/** More failures than this in one minute from one address are answered with 429. */
+const failuresPerMinuteMax = 100;
+
+const windowUs = 60_000_000;
+
+const addressesMax = 10_000;
+
+interface FailureLimiter {
+  /** Notes a failure; the number of failures of this address in its current minute. */
+  note(address: string): number;
+}
+
+function createFailureLimiter(nowUs: () => number): FailureLimiter {
+  const windows = new Map<string, { startUs: number; failures: number }>();
+  return {
+    note: (address) => {
+      const key = networkOf(address);
+      const now = nowUs();
+      const known = windows.get(key);
+      // A window that begins in the future was opened by a clock that ran ahead.
+      const isCurrent =
+        known !== undefined && now >= known.startUs && now - known.startUs < windowUs;
+      const window = isCurrent
+        ? { startUs: known.startUs, failures: known.failures + 1 }
+        : { startUs: now, failures: 1 };
+      // Put back at the end: the address that has been quiet longest is the first to be forgotten.
+      windows.delete(key);
+      windows.set(key, window);
+      if (windows.size > addressesMax) {
+        const [oldest] = windows.keys();
+        if (oldest !== undefined) windows.delete(oldest);
+      }
+      return window.failures;
+    },
+  };
+}
+
+/** Of all addresses together, as whoever has one IPv6 network has more of them than a disk has room. */
+const linesPerMinuteMax = 30;
+
+/** Returns what writes one line; beyond the bound, one more says so, and then none until the minute is over. */
+export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn'] {
+  let startUs = Number.NEGATIVE_INFINITY;
+  let lines = 0;
+  return (fields, message) => {
+    const now = nowUs();
+    // A window that begins in the future was opened by a clock that ran ahead.
+    if (now < startUs || now - startUs >= windowUs) [startUs, lines] = [now, 0];
+    lines += 1;
+    if (lines <= linesPerMinuteMax) log.warn(fields, message);
+    else if (lines === linesPerMinuteMax + 1) {
+      log.warn({}, 'many failed logins; more of them get no line of their own for a minute');
+    }
+  };
 }

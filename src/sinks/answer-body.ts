@@ -1,5 +1,5 @@
 /** What comes after the status of an answer, which alone decides: read as far as it is of use. */
-import { readBeginning } from '../http/read-beginning.ts';
+import { readBeginning } from '../http/bounded-fetch.ts';
 
 /** Of a body that nobody waits for; to keep its connection is worth no more. */
 const bytesMax = 65_536;

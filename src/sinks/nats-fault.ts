@@ -2,8 +2,8 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { errors } from '@nats-io/transport-node';
 import type { SinkTarget } from '../domain/sinks.ts';
+import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
-import { networkFault } from '../http/network-fault.ts';
 import { coveringSubject } from './nats-subject.ts';
 import type { TargetAnswer } from './target.ts';
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
 import { UnusableAnswer } from '../http/bounded-fetch.ts';
-import { contextTrusting } from '../http/trusted-authorities.ts';
+import { contextTrusting } from '../http/tls-settings.ts';
 
 export interface TrustingFetch {
   /** Takes a `Request` of an https URL; answers as the platform's own does, without following redirects. */

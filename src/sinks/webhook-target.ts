@@ -1,8 +1,8 @@
 /** Hands items over to a web service, signed by the Standard Webhooks scheme (standardwebhooks.com, 1.0). */
 import { createHmac } from 'node:crypto';
 import type { SinkTarget } from '../domain/sinks.ts';
+import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
-import { networkFault } from '../http/network-fault.ts';
 import { retryAfterMs } from '../http/outbound-client.ts';
 import { beginningOf, createDrain } from './answer-body.ts';
 import type { HandOver } from './hand-over-document.ts';

@@ -1,6 +1,6 @@
 /** The doctor's checks of what alerts are told through. Nothing is told. */
 import type { Finding } from '../domain/finding.ts';
-import { reachHost } from '../http/reach-host.ts';
+import { reachHost } from '../http/bounded-fetch.ts';
 
 const check = 'alerts';
 

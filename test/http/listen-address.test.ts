@@ -1,7 +1,7 @@
 /** Addresses in texts: those of IPv6 are written so that their port can be told from them. */
 import { expect, it } from 'vitest';
-import { hostInUrl, loopbackOf } from '../../src/http/listen-address.ts';
 import { startListener } from '../../src/http/listener.ts';
+import { hostInUrl, loopbackOf } from '../../src/http/network-address.ts';
 
 it.each([
   ['127.0.0.1', '127.0.0.1', '127.0.0.1'],

@@ -1,6 +1,6 @@
 /** Which addresses are counted together. */
 import { expect, it } from 'vitest';
-import { networkOf } from '../../src/http/network-of.ts';
+import { networkOf } from '../../src/http/network-address.ts';
 
 it.each([
   ['192.0.2.1', '192.0.2.1'],

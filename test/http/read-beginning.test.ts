@@ -1,6 +1,6 @@
 /** Bodies of failed answers: read as far as they are of use, whatever they do. */
 import { describe, expect, it } from 'vitest';
-import { readBeginning } from '../../src/http/read-beginning.ts';
+import { readBeginning } from '../../src/http/bounded-fetch.ts';
 
 /** A body that gives these pieces, and then does what `end` does; tells whether it was left. */
 function bodyOf(pieces: Iterable<string>, end: (to: ReadableStreamDefaultController) => void) {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { probeProof, probeProofHeader } from '../../src/http/probe-proof.ts';
-import { createLoginLog } from '../../src/receiver/login-log.ts';
+import { createLoginLog } from '../../src/receiver/basic-auth.ts';
 import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
 import { basic, exchange, openConnection, type RequestParts, requestBytes } from './raw-client.ts';
 import { type Endpoint, goodPair, startReceiver } from './running-receiver.ts';

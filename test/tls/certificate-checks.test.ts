@@ -1,7 +1,7 @@
 /** The certificate files, as the doctor finds them. */
 import { describe, expect, it } from 'vitest';
 import { createSelfSigned } from '../../src/sandbox/certificate-authority.ts';
-import { checkCertificateFiles } from '../../src/tls/certificate-checks.ts';
+import { checkCertificateFiles } from '../../src/tls/certificate.ts';
 import { at, createFolder, createPairs, nowMs } from './certificate-folder.ts';
 
 const nowUs = () => nowMs * 1000;

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { loadCertificateFiles } from '../../src/tls/certificate-files.ts';
+import { loadCertificateFiles } from '../../src/tls/certificate.ts';
 import { at, createFolder, createPairs, nowMs } from './certificate-folder.ts';
 
 describe('a pair of certificate files', () => {

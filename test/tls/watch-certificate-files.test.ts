@@ -2,8 +2,11 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { KeyedCertificate } from '../../src/sandbox/certificate-authority.ts';
-import { type LoadedCertificate, loadCertificateFiles } from '../../src/tls/certificate-files.ts';
-import { watchCertificateFiles } from '../../src/tls/watch-certificate-files.ts';
+import {
+  type LoadedCertificate,
+  loadCertificateFiles,
+  watchCertificateFiles,
+} from '../../src/tls/certificate.ts';
 import { at, createFolder, createPairs } from './certificate-folder.ts';
 
 /** Watches a folder that holds a pair; looks only when told to. */

@@ -5,7 +5,7 @@ import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { readOwnerOnly } from '../../domain/owner-only-file.ts';
 import type { KeptFile } from '../../store/backups/backup-contents.ts';
-import { acmeFolderName } from '../../tls/acme/acme-folder.ts';
+import { acmeFolderName } from '../../tls/acme/state.ts';
 
 const inAcmeFolder = new RegExp(`^${acmeFolderName}/[a-z0-9][a-z0-9-]*\\.json$`);
 

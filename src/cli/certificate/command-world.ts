@@ -2,41 +2,41 @@
 import type { AcmeCommandConfig } from '../../config/tls-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
-import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
-import { createHandshakeDoor, createSharedDoor } from '../../tls/acme/challenge-door.ts';
+import { createChallengeListener, createHandshakeListener } from '../../tls/acme/challenge.ts';
+import { type AcmeContext, openAcmeContext } from '../../tls/acme/order.ts';
 import type { Io } from '../io.ts';
 
 /** For another program that is getting the same certificate at this moment. */
 export const lockWaitMs = 300_000;
 
 /** Runs `work`, and closes what it has opened. */
-export async function withAcmeWorld<Value>(
+export async function withAcmeContext<Value>(
   { acme, dataDir, listen }: AcmeCommandConfig,
   io: Io,
-  work: (world: AcmeWorld, takeLock: ReturnType<typeof createTakeLock>) => Promise<Value>,
+  work: (context: AcmeContext, takeLock: ReturnType<typeof createTakeLock>) => Promise<Value>,
 ): Promise<Value> {
-  const door =
+  const listener =
     acme.challenge === 'http-01'
-      ? createSharedDoor(acme.httpListen, io)
-      : createHandshakeDoor(listen);
+      ? createChallengeListener(acme.httpListen, io)
+      : createHandshakeListener(listen);
   const tell = (line: string) => void io.stderr.write(`${line}\n`);
   const { nowUs, random, signal } = io;
-  const world = openAcmeWorld({
+  const context = openAcmeContext({
     settings: acme,
     dataDir,
-    openDoor: (challenges) => door.open(challenges),
+    openListener: (challenges) => listener.open(challenges),
     log: { error: (fields, message) => tell(`${message}: ${'reason' in fields && fields.reason}`) },
-    tell: (step) => tell(`… ${step}`),
+    report: (step) => tell(`… ${step}`),
     nowUs,
     random,
     signal,
   });
   try {
-    return await work(world, createTakeLock(dataDir));
+    return await work(context, createTakeLock(dataDir));
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
   } finally {
-    await door.close();
+    await listener.close();
   }
 }

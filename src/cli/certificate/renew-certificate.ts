@@ -1,15 +1,14 @@
 /** `earshot certificate renew`: one try now, told in words. */
 import { readAcmeConfig } from '../../config/tls-config.ts';
-import type { Renewal } from '../../tls/acme/renew.ts';
-import { renew } from '../../tls/acme/renew.ts';
+import { type Renewal, renew } from '../../tls/acme/renew.ts';
 import type { Io } from '../io.ts';
-import { lockWaitMs, withAcmeWorld } from './command-world.ts';
+import { lockWaitMs, withAcmeContext } from './command-world.ts';
 
 /** Rejects as `renew` does, and with `cancelled` when the user ends it. */
 export async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = readAcmeConfig(io);
-  const renewal = await withAcmeWorld(config, io, (world, takeLock) =>
-    renew(world, {
+  const renewal = await withAcmeContext(config, io, (context, takeLock) =>
+    renew(context, {
       when: force === true ? 'anyway' : 'asked',
       takeLock,
       lockWaitMs,

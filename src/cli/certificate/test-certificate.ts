@@ -2,20 +2,19 @@
 import { readAcmeConfig } from '../../config/tls-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
-import type { AcmeWorld } from '../../tls/acme/acme-world.ts';
-import { visitAuthority } from '../../tls/acme/enter-authority.ts';
-import { explainFailure } from '../../tls/acme/explain-failure.ts';
-import { type Rehearsal, rehearse } from '../../tls/acme/rehearse.ts';
+import { visitAuthority } from '../../tls/acme/authority.ts';
+import { type AcmeContext, type Rehearsal, rehearse } from '../../tls/acme/order.ts';
+import { explainFailure } from '../../tls/acme/problem.ts';
 import { takeTurn } from '../../tls/acme/renew.ts';
 import type { Io } from '../io.ts';
-import { lockWaitMs, withAcmeWorld } from './command-world.ts';
+import { lockWaitMs, withAcmeContext } from './command-world.ts';
 
 /** Rejects with what explains the failure; `configuration` before the user agrees to the terms. */
 export async function testCertificate(io: Io): Promise<void> {
   const config = readAcmeConfig(io, { agreement: 'asked' });
   const { directoryUrl, host, challenge } = config.acme;
-  const shown = await withAcmeWorld(config, io, async (world, takeLock) => {
-    const terms = await readTerms(world);
+  const shown = await withAcmeContext(config, io, async (context, takeLock) => {
+    const terms = await readTerms(context);
     io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
     if (!config.agreed) {
       throw new AppError(
@@ -23,9 +22,9 @@ export async function testCertificate(io: Io): Promise<void> {
         'Nothing was tried yet. Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
       );
     }
-    const release = await takeTurn(world, { takeLock, lockWaitMs });
+    const release = await takeTurn(context, { takeLock, lockWaitMs });
     try {
-      return await rehearse(world);
+      return await rehearse(context);
     } catch (error) {
       throw explainFailure(error, config.acme);
     } finally {
@@ -35,13 +34,13 @@ export async function testCertificate(io: Io): Promise<void> {
   io.stdout.write(`${sentenceOf(shown, { host, challenge, directoryUrl })}\n`);
 }
 
-async function readTerms(world: AcmeWorld): Promise<string | null> {
+async function readTerms(context: AcmeContext): Promise<string | null> {
   try {
-    const authority = await visitAuthority(world);
+    const authority = await visitAuthority(context);
     const { meta } = await authority.readDirectory();
     return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
   } catch (error) {
-    throw explainFailure(error, world.settings);
+    throw explainFailure(error, context.settings);
   }
 }
 

@@ -1,10 +1,10 @@
 /** The doctor's steps about where the certificate comes from. */
 import type { AcmeConfig } from '../../config/tls-config.ts';
 import type { Finding } from '../../domain/finding.ts';
-import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/acme-checks.ts';
-import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
-import { createSharedDoor } from '../../tls/acme/challenge-door.ts';
-import { checkCertificateFiles } from '../../tls/certificate-checks.ts';
+import { createChallengeListener } from '../../tls/acme/challenge.ts';
+import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/checks.ts';
+import { type AcmeContext, openAcmeContext } from '../../tls/acme/order.ts';
+import { checkCertificateFiles } from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
 import type { DoctorSettings } from './doctor-settings.ts';
 import type { Step } from './run-steps.ts';
@@ -36,8 +36,8 @@ const behindProxy: Finding = {
 function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings, io: Io): Step[] {
   // With roots of one's own it is a trial, whose authority may ask another port than 80.
   const port = probeWithExtra === null ? 80 : acme.httpListen.port;
-  const opened = <Value>(work: (world: AcmeWorld) => Promise<Value>) =>
-    withWorld({ acme, dataDir, io }, work);
+  const opened = <Value>(work: (context: AcmeContext) => Promise<Value>) =>
+    withContext({ acme, dataDir, io }, work);
   return [
     { name: 'renewal', needs: ['data directory'], run: () => opened(checkRenewal) },
     { name: 'authority', needs: [], run: () => opened(checkAuthority) },
@@ -45,29 +45,29 @@ function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings
       name: 'challenge',
       needs: ['data directory', 'name'],
       run: () =>
-        opened((world) => checkChallenge(world, { port, fetch: io.fetch, newId: io.newId })),
+        opened((context) => checkChallenge(context, { port, fetch: io.fetch, newId: io.newId })),
     },
   ];
 }
 
-async function withWorld<Value>(
+async function withContext<Value>(
   { acme, dataDir, io }: { acme: AcmeConfig; dataDir: string; io: Io },
-  work: (world: AcmeWorld) => Promise<Value>,
+  work: (context: AcmeContext) => Promise<Value>,
 ): Promise<Value> {
-  const door = createSharedDoor(acme.httpListen, io);
+  const listener = createChallengeListener(acme.httpListen, io);
   const { nowUs, random, signal } = io;
-  const world = openAcmeWorld({
+  const context = openAcmeContext({
     settings: acme,
     dataDir,
-    openDoor: (challenges) => door.open(challenges),
+    openListener: (challenges) => listener.open(challenges),
     log: { error: () => undefined },
     nowUs,
     random,
     signal,
   });
   try {
-    return await work(world);
+    return await work(context);
   } finally {
-    await door.close();
+    await listener.close();
   }
 }

@@ -4,7 +4,7 @@ import { sessionFileName } from '../../admin/session/session-file.ts';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
-import { acmeSecretFileNames } from '../../tls/acme/acme-folder.ts';
+import { acmeSecretFileNames } from '../../tls/acme/state.ts';
 import type { Io } from '../io.ts';
 import { checkConfiguration, type DoctorSettings } from './doctor-settings.ts';
 import type { Step } from './run-steps.ts';

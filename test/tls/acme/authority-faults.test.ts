@@ -57,7 +57,7 @@ it.each(cases)(
     const { authority, clock } = await orderAtStub({ unproved });
     for (const fault of faults) {
       authority.break(step, fault);
-      const { look, served, world } = openOrders(authority, clock);
+      const { look, served, context } = openOrders(authority, clock);
       const error = await failureOf(look());
       expect(isAppError(error, 'unavailable') || isAppError(error, 'configuration')).toBe(true);
       expect(error.message).toMatch(
@@ -66,7 +66,7 @@ it.each(cases)(
       expect(error.message).not.toMatch(/undefined|Cannot |Error:|not a function|\[object|\p{Cc}/u);
       expect(error.message.length).toBeLessThan(1_000);
       expect(served).toEqual([]);
-      const state = await world.states.read();
+      const state = await context.states.read();
       expect(state).toMatchObject({ failures: 1, lastFailure: { message: error.message } });
       expect(state.nextTryAtUs).toBeGreaterThanOrEqual(clock.us + minuteUs);
     }
@@ -76,20 +76,20 @@ it.each(cases)(
 
 it.each(cases.map(([step]) => step))('%s that works again: the next try succeeds', async (step) => {
   const unproved = step === 'authorization' || step === 'challenge';
-  const { authority, clock, look, world } = await orderAtStub({ unproved });
+  const { authority, clock, look, context } = await orderAtStub({ unproved });
   authority.break(step, failure(503));
   await failureOf(look());
-  clock.us = (await world.states.read()).nextTryAtUs ?? 0;
+  clock.us = (await context.states.read()).nextTryAtUs ?? 0;
   // What was placed by now is asked for first.
   authority.break('order', failure(503));
   await failureOf(look());
-  const { nextTryAtUs } = await world.states.read();
+  const { nextTryAtUs } = await context.states.read();
   authority.mend(step);
   authority.mend('order');
   expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: nextTryAtUs });
   clock.us = nextTryAtUs ?? 0;
   expect(await look()).toMatchObject({ outcome: 'renewed' });
-  expect(await world.states.read()).toMatchObject({ failures: 0, nextTryAtUs: null });
+  expect(await context.states.read()).toMatchObject({ failures: 0, nextTryAtUs: null });
   // What had been placed was taken up.
   expect(authority.count('newOrder')).toBe(step === 'newOrder' ? 3 : 1);
 });

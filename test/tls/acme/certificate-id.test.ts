@@ -4,7 +4,7 @@ import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import { expect, it } from 'vitest';
 import { createSelfSigned } from '../../../src/sandbox/certificate-authority.ts';
-import { certificateIdOf } from '../../../src/tls/acme/certificate-id.ts';
+import { certificateIdOf } from '../../../src/tls/acme/renewal-time.ts';
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 /** Of the example in RFC 9773, 4.1. */

@@ -3,8 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openChallengeFolder } from '../../../src/tls/acme/challenge-folder.ts';
-import { startChallengeListener } from '../../../src/tls/acme/challenge-listener.ts';
+import { openChallengeFolder, startChallengeListener } from '../../../src/tls/acme/challenge.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const token = 'LoqXcYV8q5ONbJQxbmR7SCTNo3tiAXDfowyjxAjEuX0';

@@ -40,7 +40,7 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
   it.each(cases)('since %s: it is told, counted, and ends when there is room', async (...row) => {
     const [step, file, orders] = row;
     const disk = smallDisk();
-    const { authority, clock, look, world, served } = await orderAtStub(
+    const { authority, clock, look, context, served } = await orderAtStub(
       { unproved: step === 'authorization' },
       { dataDir: disk.dataDir },
     );
@@ -53,7 +53,7 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
       expect(error.code).toBe('unavailable');
       expect(error.message).toMatch(file);
       expect(error.message).toContain('(ENOSPC): the disk is full. Free some space;');
-      const state = await world.states.read();
+      const state = await context.states.read();
       expect(state).toMatchObject({ failures, lastFailure: { message: error.message } });
       const asked = authority.requests.length;
       expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: state.nextTryAtUs });
@@ -68,8 +68,8 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
     // The same certificate each time, served before it could be saved.
     expect(new Set(served.map(({ cert }) => cert)).size).toBe(1);
     expect(served).toHaveLength(step === 'certificate' ? 3 : 1);
-    expect(await world.folder.readCertificate()).toMatchObject({ cert: served[0]?.cert });
-    expect(await world.states.read()).toMatchObject({
+    expect(await context.folder.readCertificate()).toMatchObject({ cert: served[0]?.cert });
+    expect(await context.states.read()).toMatchObject({
       failures: 0,
       issuedAtUs: [expect.any(Number)],
     });
@@ -88,16 +88,19 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
 
   it('leaves the old certificate whole, and a restart takes the order up', async () => {
     const disk = smallDisk();
-    const { authority, clock, look, world } = await orderAtStub({}, { dataDir: disk.dataDir });
+    const { authority, clock, look, context } = await orderAtStub({}, { dataDir: disk.dataDir });
     await look();
-    const old = await world.folder.readCertificate();
+    const old = await context.folder.readCertificate();
     clock.us += 80 * 86_400_000_000;
     authority.break('certificate', (answer) => {
       disk.fill();
       return answer;
     });
     await failureOf(look());
-    expect(await world.folder.readCertificate()).toEqual({ ...old, covers: expect.any(Function) });
+    expect(await context.folder.readCertificate()).toEqual({
+      ...old,
+      covers: expect.any(Function),
+    });
 
     disk.free();
     authority.mend('certificate');
@@ -113,7 +116,7 @@ describe('a place that is taken', () => {
     ['certificate.json', /certificate\.json/],
     ['order.json', /order\.json/],
   ])('%s: the sentence says what to do', async (name, file) => {
-    const { dataDir, look, authority, clock, world } = await orderAtStub();
+    const { dataDir, look, authority, clock, context } = await orderAtStub();
     const path = join(dataDir, 'acme', name);
     authority.break('newOrder', (answer) => {
       mkdirSync(path);
@@ -124,7 +127,7 @@ describe('a place that is taken', () => {
     expect(error.message).toMatch(/Give the user of the receiver/);
     rmSync(path, { recursive: true });
     authority.mend('newOrder');
-    clock.us = (await world.states.read()).nextTryAtUs ?? 0;
+    clock.us = (await context.states.read()).nextTryAtUs ?? 0;
     expect(await look()).toMatchObject({ outcome: 'renewed' });
   });
 });

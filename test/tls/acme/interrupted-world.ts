@@ -4,7 +4,7 @@ import diagnosticsChannel from 'node:diagnostics_channel';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import type { AcmeWorld } from '../../../src/tls/acme/acme-world.ts';
+import type { AcmeContext } from '../../../src/tls/acme/order.ts';
 import { renew } from '../../../src/tls/acme/renew.ts';
 import type { Pebble } from '../../helpers/pebble.ts';
 import { openProgram, type Program } from './pebble-world.ts';
@@ -46,10 +46,10 @@ export async function interrupt(pebble: Pebble, end: End, place: Place): Promise
     if (count === nth) controller.abort();
   };
   const isOnDisk = end === 'stopped' || end === 'killed';
-  const world = isOnDisk ? stepping(program.world, end, step) : program.world;
+  const context = isOnDisk ? stepping(program.context, end, step) : program.context;
   const { takeLock } = program;
   const options = { when: 'due', takeLock, lockWaitMs: 0, onIssued: () => undefined } as const;
-  const look = () => renew(world, options);
+  const look = () => renew(context, options);
   await (isOnDisk ? look() : steps.run(step, look)).catch((error: unknown) => {
     if (!controller.signal.aborted) throw error;
   });
@@ -66,8 +66,8 @@ export async function interrupt(pebble: Pebble, end: End, place: Place): Promise
   return { place, order, failures, next, outcome, asked };
 }
 
-/** The same world, whose every call to the disk is a step. */
-function stepping(world: AcmeWorld, end: End, step: Step): AcmeWorld {
+/** The same context, whose every call to the disk is a step. */
+function stepping(context: AcmeContext, end: End, step: Step): AcmeContext {
   const watched = <Part extends object>(part: Part, name: string): Part =>
     new Proxy(part, {
       get: (target, property) => {
@@ -75,18 +75,18 @@ function stepping(world: AcmeWorld, end: End, step: Step): AcmeWorld {
         if (typeof call !== 'function' || /^(answer|read)/.test(String(property))) return call;
         return async (...values: unknown[]) => {
           step(`${name}.${String(property)}`);
-          if (end === 'killed' && world.signal.aborted) throw new Error('It is no more.');
+          if (end === 'killed' && context.signal.aborted) throw new Error('It is no more.');
           return Reflect.apply(call, target, values);
         };
       },
     });
-  const { folder, states, challenges, openDoor } = world;
+  const { folder, states, challenges, openListener } = context;
   return {
-    ...world,
+    ...context,
     folder: watched(folder, 'folder'),
     states: watched(states, 'states'),
     challenges: watched(challenges, 'challenges'),
-    openDoor: watched({ openDoor }, 'world').openDoor,
+    openListener: watched({ openListener }, 'context').openListener,
   };
 }
 
@@ -123,9 +123,9 @@ export function filesOf({ dataDir }: Pick<Program, 'dataDir'>): string[] {
 export async function leaveOrder(pebble: Pebble) {
   const controller = new AbortController();
   const { signal } = controller;
-  const { world, saved, look, dataDir, clock } = openProgram(pebble, { signal });
-  const { writeOrder } = world.folder;
-  world.folder.writeOrder = async (order) => {
+  const { context, saved, look, dataDir, clock } = openProgram(pebble, { signal });
+  const { writeOrder } = context.folder;
+  context.folder.writeOrder = async (order) => {
     await writeOrder(order);
     controller.abort();
   };

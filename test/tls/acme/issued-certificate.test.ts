@@ -27,7 +27,7 @@ it.each([
   ],
   ['that is a key', withAnotherKey.keyPem, /does not hold a PEM certificate/],
 ])('a chain %s is refused, and the old one stays', async (_title, chain, message) => {
-  const { authority, look, served, clock, dataDir, world } = await orderAtStub();
+  const { authority, look, served, clock, dataDir, context } = await orderAtStub();
   await look();
   const file = join(dataDir, 'acme', 'certificate.json');
   const before = readFileSync(file, 'utf8');
@@ -36,25 +36,25 @@ it.each([
   expect((await failureOf(look())).message).toMatch(message);
   expect(served).toHaveLength(1);
   expect(readFileSync(file, 'utf8')).toBe(before);
-  expect(await world.states.read()).toMatchObject({ failures: 1 });
+  expect(await context.states.read()).toMatchObject({ failures: 1 });
 });
 
 it('a certificate for another name is refused, and none is served', async () => {
-  const { look, served, world } = await orderAtStub({ issueFor: 'other.example.org' });
+  const { look, served, context } = await orderAtStub({ issueFor: 'other.example.org' });
   expect((await failureOf(look())).message).toMatch(
     /issued a certificate that cannot be used\..*it is not for earshot\.example\.org\)$/,
   );
   expect(served).toEqual([]);
-  expect(await world.folder.readCertificate()).toBeNull();
+  expect(await context.folder.readCertificate()).toBeNull();
 });
 
 it('certificates that are over at once do not make a storm of orders', async () => {
-  const { authority, look, clock, world } = await orderAtStub({ lifetimeMs: 1_000 });
+  const { authority, look, clock, context } = await orderAtStub({ lifetimeMs: 1_000 });
   await look();
-  const state = await world.states.read();
+  const state = await context.states.read();
   // As after a bad day: the limit of such certificates is reached, and not passed.
   const issuedAtUs = Array.from({ length: 96 }, (_, i) => clock.us - 95 + i);
-  await world.states.write({ ...state, issuedAtUs });
+  await context.states.write({ ...state, issuedAtUs });
   clock.us += 10_000_000;
   expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: (issuedAtUs[0] ?? 0) + dayUs });
   expect(authority.count('newOrder')).toBe(1);
@@ -65,13 +65,13 @@ it('a certificate that is over does not take the place of a good one', async () 
   const clock = { us: startUs };
   const nowMs = () => clock.us / 1000 - skew.ms;
   const authority = await startStubAuthority({ nowMs });
-  const { look, served, world } = openOrders(authority, clock);
+  const { look, served, context } = openOrders(authority, clock);
   await look();
   skew.ms = 400 * 86_400_000;
   clock.us += 61 * dayUs;
   expect((await failureOf(look())).message).toMatch(/cannot be used\..*it is over already\)$/);
   expect(served).toHaveLength(1);
-  expect((await world.folder.readCertificate())?.cert).toBe(served[0]?.cert);
+  expect((await context.folder.readCertificate())?.cert).toBe(served[0]?.cert);
 });
 
 it('what is issued in vain counts: five orders a day, and no more', async () => {
@@ -84,25 +84,25 @@ it('what is issued in vain counts: five orders a day, and no more', async () => 
 });
 
 it('an order whose certificate is fetched at a later try counts once', async () => {
-  const { authority, look, clock, world } = await orderAtStub();
+  const { authority, look, clock, context } = await orderAtStub();
   authority.break('certificate', failure(500), 2);
   for (let tries = 0; tries < 2; tries += 1) {
     await failureOf(look());
     clock.us += 3_600_000_000;
   }
   expect((await look()).outcome).toBe('renewed');
-  expect((await world.states.read()).issuedAtUs).toHaveLength(1);
+  expect((await context.states.read()).issuedAtUs).toHaveLength(1);
   expect(authority.count('newOrder')).toBe(1);
 });
 
 it('the last certificate of the day is fetched, though the limit is reached by it', async () => {
-  const { authority, look, clock, world } = await orderAtStub();
-  const state = await world.states.read();
+  const { authority, look, clock, context } = await orderAtStub();
+  const state = await context.states.read();
   const issuedAtUs = [1, 2, 3, 4].map((minutes) => clock.us - minutes * 60_000_000);
-  await world.states.write({ ...state, issuedAtUs });
+  await context.states.write({ ...state, issuedAtUs });
   authority.break('certificate', failure(500), 1);
   await failureOf(look());
-  expect((await world.states.read()).issuedAtUs).toHaveLength(5);
+  expect((await context.states.read()).issuedAtUs).toHaveLength(5);
   clock.us += 3_600_000_000;
   expect((await look()).outcome).toBe('renewed');
   expect(authority.count('newOrder')).toBe(1);

@@ -45,11 +45,11 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
     for (const text of unusable) {
       const program = openProgram(pebble, { dataDir, clock });
       writeFileSync(program.path('renewal.json'), text, { mode: 0o600 });
-      expect(await program.world.states.read()).toMatchObject({ failures: 0, issuedAtUs: [] });
+      expect(await program.context.states.read()).toMatchObject({ failures: 0, issuedAtUs: [] });
     }
     const program = openProgram(pebble, { dataDir, clock });
     expect((await program.look()).outcome).toBe('renewed');
-    expect(await program.world.states.read()).toMatchObject({ lastSuccessAtUs: clock.nowUs() });
+    expect(await program.context.states.read()).toMatchObject({ lastSuccessAtUs: clock.nowUs() });
   });
 
   it.each(['account', 'order.json', 'certificate.json'])(
@@ -92,7 +92,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
     const { port, dataDir } = receiver;
     const first = await servedSerial(port);
     const other = openProgram(pebble, { dataDir });
-    await other.world.challenges.putAlpn({ cert: 'none', key: 'none' });
+    await other.context.challenges.putAlpn({ cert: 'none', key: 'none' });
     const path = join(dataDir, 'acme', 'challenges', 'tls-alpn-01.json');
     for (const text of [undefined, ...unusable]) {
       if (text !== undefined) writeFileSync(path, text);

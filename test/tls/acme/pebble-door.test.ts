@@ -5,10 +5,9 @@ import { createServer, type RequestListener } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
-  type ChallengeDoor,
-  createChallengeDoor,
-  createSharedDoor,
-} from '../../../src/tls/acme/challenge-door.ts';
+  type ChallengeListener,
+  createChallengeListener,
+} from '../../../src/tls/acme/challenge.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
 import { createClock, minuteUs, openProgram, watchRequests } from './pebble-world.ts';
@@ -17,16 +16,19 @@ import { servedSerial, startReceiver, untilSaved } from './receiver-world.ts';
 const soon = { timeout: 10_000, interval: 10 };
 const host = '127.0.0.1';
 
-function doorOf(pebble: Pick<Pebble, 'ports'>): ChallengeDoor {
-  const door = createSharedDoor({ host, port: pebble.ports.http }, { fetch, newId: randomUUID });
+function doorOf(pebble: Pick<Pebble, 'ports'>): ChallengeListener {
+  const door = createChallengeListener(
+    { host, port: pebble.ports.http },
+    { fetch, newId: randomUUID },
+  );
   onTestFinished(() => door.close());
   return door;
 }
 
 /** A program of its own data directory, or the one named, that opens this door when it orders. */
-function openBeside(pebble: Pebble, door: ChallengeDoor, dataDir?: string) {
-  const openDoor: ChallengeDoor['open'] = (challenges) => door.open(challenges);
-  return openProgram(pebble, { openDoor, ...(dataDir === undefined ? {} : { dataDir }) });
+function openBeside(pebble: Pebble, door: ChallengeListener, dataDir?: string) {
+  const openListener: ChallengeListener['open'] = (challenges) => door.open(challenges);
+  return openProgram(pebble, { openListener, ...(dataDir === undefined ? {} : { dataDir }) });
 }
 
 async function takePort(port: number, answer: RequestListener): Promise<void> {
@@ -86,8 +88,8 @@ describe.skipIf(!hasPebble)('a command that orders (needs pebble)', () => {
 describe.skipIf(!hasPebble)('a receiver whose port for challenges is taken (needs pebble)', () => {
   it('gets its certificate as soon as the port is free', async () => {
     const pebble = await startPebble();
-    const other = createChallengeDoor({ host, port: pebble.ports.http });
-    await other.open(openProgram(pebble).world.challenges);
+    const other = createChallengeListener({ host, port: pebble.ports.http }, null);
+    await other.open(openProgram(pebble).context.challenges);
     const { port, clock, lines } = await startReceiver(pebble);
     const told = () => lines.filter(({ reason }) => reason?.startsWith('Cannot listen on'));
     await vi.waitFor(() => expect(told().length).toBeGreaterThanOrEqual(2), soon);
@@ -136,9 +138,9 @@ describe('a shared door', () => {
   it.each(strangers)('says that the port is taken by one that %s', async (_, answer) => {
     const port = await freePort();
     await takePort(port, answer);
-    const { world, dataDir } = openProgram(standIn(port));
+    const { context, dataDir } = openProgram(standIn(port));
     const door = doorOf(standIn(port));
-    await expect(door.open(world.challenges)).rejects.toMatchObject({
+    await expect(door.open(context.challenges)).rejects.toMatchObject({
       code: 'configuration',
       message: expect.stringContaining(`Cannot listen on ${host}:${port}: another program uses`),
     });
@@ -151,8 +153,8 @@ describe('a shared door', () => {
     onTestFinished(() => void server.close());
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    const { world } = openProgram(standIn(port));
-    const opened = doorOf(standIn(port)).open(world.challenges);
+    const { context } = openProgram(standIn(port));
+    const opened = doorOf(standIn(port)).open(context.challenges);
     await expect(opened).rejects.toMatchObject({ code: 'configuration' });
   });
 });

@@ -76,7 +76,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
 
   it('because nobody is on the port: who asks need not wait', async () => {
     const pebble = await startPebble();
-    const closed = openProgram(pebble, { openDoor: noDoor });
+    const closed = openProgram(pebble, { openListener: noDoor });
     expect(await closed.fail()).toMatch(/^Port 80 of .* could not be reached.*\(connection: /);
     const { clock, dataDir } = closed;
     const open = openProgram(pebble, { clock, dataDir });
@@ -88,7 +88,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
   it.each([200, 404, 503])('because something else answers with status %i', async (status) => {
     const pebble = await startPebble();
     await startStranger(pebble, status);
-    const program = openProgram(pebble, { openDoor: noDoor });
+    const program = openProgram(pebble, { openListener: noDoor });
     const message = await program.fail();
     expect(message).toMatch(/^Something else answered for earshot\.example\.org on port 80\. Let/);
     expect(message).toContain('let port 80 lead to EARSHOT_ACME_HTTP_LISTEN');
@@ -98,7 +98,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
   it('because port 443 leads to nobody, or to a proxy that ends HTTPS', async () => {
     const pebble = await startPebble();
     const settings = { challenge: 'tls-alpn-01' as const };
-    const fail = () => openProgram(pebble, { settings, openDoor: noDoor }).fail();
+    const fail = () => openProgram(pebble, { settings, openListener: noDoor }).fail();
     const advice = /port 443\b.*let (that port|port 443) lead to EARSHOT_LISTEN/i;
     expect(await fail()).toMatch(advice);
     await startStrangeTls(pebble, ['h2', 'http/1.1']);
@@ -108,8 +108,8 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
   it('because the port cannot be opened: that counts, and costs the authority nothing', async () => {
     const pebble = await startPebble();
     const requests = watchRequests(pebble);
-    const openDoor = () => Promise.reject(new Error('taken'));
-    const closed = openProgram(pebble, { openDoor });
+    const openListener = () => Promise.reject(new Error('taken'));
+    const closed = openProgram(pebble, { openListener });
     await closed.fail();
     expect(closed.state().failures).toBe(1);
     expect(requests.asked).toEqual([]);

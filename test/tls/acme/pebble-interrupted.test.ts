@@ -10,7 +10,7 @@ import {
 } from './interrupted-world.ts';
 
 const places: Place[] = [
-  ['world.openDoor', 1],
+  ['context.openListener', 1],
   ['folder.writeAccount', 1],
   ['folder.writeAccount', 2],
   ['folder.writeOrder', 1],

@@ -92,7 +92,7 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
   it('makes nobody come back at the same second: pauses are drawn', async () => {
     const pebble = await startPebble();
     const clock = createClock();
-    const closed = { openDoor: () => Promise.reject(new Error('taken')), clock };
+    const closed = { openListener: () => Promise.reject(new Error('taken')), clock };
     const pauses: number[] = [];
     for (const draw of [0, 0.5, 0.999]) {
       const program = openProgram(pebble, { ...closed, random: () => draw });

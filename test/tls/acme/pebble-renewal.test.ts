@@ -68,8 +68,8 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     });
     expect(requests.orders()).toBe(1);
     // Who waits for the other takes what the other has got, even when it wants one anyway.
-    const waiting = ({ world, takeLock }: typeof one) =>
-      renew(world, { when: 'anyway', takeLock, lockWaitMs: 10_000, onIssued: () => undefined });
+    const waiting = ({ context, takeLock }: typeof one) =>
+      renew(context, { when: 'anyway', takeLock, lockWaitMs: 10_000, onIssued: () => undefined });
     const outcomes = await Promise.all([waiting(one), waiting(two)]);
     expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['current', 'renewed']);
     expect(requests.orders()).toBe(2);

@@ -26,8 +26,8 @@ describe.skipIf(!hasPebble)('a running receiver (needs pebble)', () => {
     const requests = watchRequests(pebble);
     const { port, dataDir, clock, first } = await withCertificate(pebble);
     // It has no port of its own: the receiver answers for it.
-    const openDoor = async () => undefined;
-    const other = openProgram(pebble, { dataDir, clock, openDoor });
+    const openListener = async () => undefined;
+    const other = openProgram(pebble, { dataDir, clock, openListener });
     // The receiver may be asking the authority for advice at this moment.
     await vi.waitFor(
       async () => expect((await other.look('anyway')).outcome).toBe('renewed'),

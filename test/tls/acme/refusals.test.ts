@@ -42,10 +42,10 @@ describe('a refusal', () => {
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
     'whose type is %s is a refusal like any other',
     async (type) => {
-      const { authority, look, world } = await orderAtStub();
+      const { authority, look, context } = await orderAtStub();
       authority.break('newOrder', refusal(type));
       expect((await failureOf(look())).message).toMatch(/has refused the order/);
-      expect(await world.states.read()).toMatchObject({ failures: 1 });
+      expect(await context.states.read()).toMatchObject({ failures: 1 });
     },
   );
 
@@ -168,7 +168,7 @@ describe('an authority', () => {
   it('gets the agreement, the e-mail and the bound account, and never a secret', async () => {
     const eab = { keyId: 'kid-1', hmacKey: 'c2VjcmV0LXNlY3JldC1zZWNyZXQ' };
     const settings = { email: 'me@example.org', eab };
-    const { authority, look, world, log } = await orderAtStub({}, { settings });
+    const { authority, look, context, log } = await orderAtStub({}, { settings });
     authority.break('newOrder', refusal('caa'));
     const error = await failureOf(look());
     const [asked] = authority.requests.filter(({ step }) => step === 'newAccount');
@@ -177,7 +177,7 @@ describe('an authority', () => {
       contact: ['mailto:me@example.org'],
       externalAccountBinding: { signature: expect.any(String) },
     });
-    const key = (await world.folder.readAccount(authority.directoryUrl))?.key ?? 'none';
+    const key = (await context.folder.readAccount(authority.directoryUrl))?.key ?? 'none';
     const keyText = key.split('\n')[1] ?? 'none';
     expect(keyText).toMatch(/^[\w+/=]{60,}$/);
     const said = [error.message, String(error.cause), JSON.stringify([log, authority.requests])];

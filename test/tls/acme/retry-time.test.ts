@@ -2,6 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  capEndsAtUs,
+  freshUntilUs,
+  isWaiting,
+  nextTryTime,
+} from '../../../src/tls/acme/renewal-time.ts';
+import {
   afterFailure,
   afterIssue,
   afterSuccess,
@@ -9,13 +15,7 @@ import {
   renewalStateSchema,
   stateFor,
   withState,
-} from '../../../src/tls/acme/renewal-state.ts';
-import {
-  capEndsAtUs,
-  freshUntilUs,
-  isWaiting,
-  nextTryTime,
-} from '../../../src/tls/acme/retry-time.ts';
+} from '../../../src/tls/acme/state.ts';
 
 const minuteUs = 60_000_000;
 const hourUs = 60 * minuteUs;

@@ -2,33 +2,34 @@
 import { AppError } from '../../domain/app-error.ts';
 import { failedFinding, splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
-import { networkFault } from '../../http/network-fault.ts';
-import type { AcmeWorld } from './acme-world.ts';
-import type { Asker } from './challenge-door.ts';
-import { challengePath } from './challenge-listener.ts';
-import { visitAuthority } from './enter-authority.ts';
-import { explainFailure } from './explain-failure.ts';
-import { renewalOutlook } from './renewal-outlook.ts';
-import { isNearEnd } from './renewal-time.ts';
+import { networkFault } from '../../http/bounded-fetch.ts';
+import { visitAuthority } from './authority.ts';
+import { type Asker, challengePath } from './challenge.ts';
+import type { AcmeContext } from './order.ts';
+import { explainFailure } from './problem.ts';
+import { isNearEnd, renewalOutlook } from './renewal-time.ts';
 
 const knockTimeoutMs = 10_000;
+
 const hourUs = 3_600_000_000;
+
 /** A receiver that runs looks every ten seconds. */
 const overdueUs = hourUs;
+
 /** Whether the authority answers at all. */
-export async function checkAuthority(world: AcmeWorld): Promise<Finding[]> {
+export async function checkAuthority(context: AcmeContext): Promise<Finding[]> {
   const check = 'authority';
-  const { host } = new URL(world.settings.directoryUrl);
+  const { host } = new URL(context.settings.directoryUrl);
   try {
-    const { meta } = await (await visitAuthority(world)).readDirectory();
-    if (meta?.externalAccountRequired === true && world.settings.eab === undefined) {
+    const { meta } = await (await visitAuthority(context)).readDirectory();
+    if (meta?.externalAccountRequired === true && context.settings.eab === undefined) {
       const message = `${host} asks for an account that is bound to one of yours there.`;
       const advice = 'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY.';
       return [{ check, state: 'fail', message, advice }];
     }
     return [{ check, state: 'pass', message: `${host} answers.` }];
   } catch (error) {
-    return [failedFinding(check, explainFailure(error, world.settings), 'Try again later.')];
+    return [failedFinding(check, explainFailure(error, context.settings), 'Try again later.')];
   }
 }
 
@@ -37,16 +38,16 @@ export async function checkAuthority(world: AcmeWorld): Promise<Finding[]> {
  * Opens the door itself when no receiver runs.
  */
 export async function checkChallenge(
-  world: AcmeWorld,
+  context: AcmeContext,
   { port, fetch: ask, newId }: Asker & { port: number },
 ): Promise<Finding[]> {
   const check = 'challenge';
-  const { settings, challenges } = world;
+  const { settings, challenges } = context;
   if (settings.challenge === 'tls-alpn-01') return [handshakeFinding];
   const token = `doctor-${newId()}`;
   const text = newId();
   try {
-    await world.openDoor();
+    await context.openListener();
     await challenges.putKnock(token, text);
     return [await knock(`http://${settings.host}:${port}${challengePath}${token}`, text, ask)];
   } catch (error) {
@@ -87,10 +88,10 @@ async function knock(url: string, text: string, ask: typeof fetch): Promise<Find
 }
 
 /** What the last tries came to, and whether the next is where it should be. */
-export async function checkRenewal(world: AcmeWorld): Promise<Finding[]> {
+export async function checkRenewal(context: AcmeContext): Promise<Finding[]> {
   const check = 'renewal';
-  const { folder, settings } = world;
-  const nowUs = world.nowUs();
+  const { folder, settings } = context;
+  const nowUs = context.nowUs();
   try {
     const { certificate, state, due } = await renewalOutlook(folder, settings, nowUs);
     const nearEnd = certificate === null || isNearEnd(certificate, nowUs);

@@ -4,10 +4,9 @@ import { Hono } from 'hono';
 import { AppError } from '../domain/app-error.ts';
 import type { Intake, Receipt } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
-import { knownEncodings } from '../http/content-encoding.ts';
 import { problemResponse, statusOf } from '../http/problem.ts';
-import { createBodyReader } from '../http/read-body.ts';
-import { createGate, type GateOptions } from './gate.ts';
+import { createBodyReader, knownEncodings } from '../http/request-body.ts';
+import { createGate, type GateOptions } from './basic-auth.ts';
 
 /** What became of one request, for those who count. */
 export type Outcome = Receipt['outcome'] | 'unauthorized' | 'too_large' | 'unavailable' | 'failed';
@@ -22,15 +21,19 @@ export interface ReceiverOptions extends GateOptions {
 
 /** Design, interface contract: bodies up to 1 MiB. */
 export const bodyBytesMax = 2 ** 20;
+
 /** All bodies being received at one time; beyond it senders get 503. */
 const allBodiesBytesMax = 64 * 2 ** 20;
 
 const unavailableLogIntervalUs = 10_000_000;
 
 const named = '/notifications/:subscription{[a-z0-9][a-z0-9-]{0,62}}';
+
 /** A slash at the end is spelled out: `strict: false` would end where this is mounted in another app. */
 const paths = ['/notifications', '/notifications/', named, `${named}/`];
+
 const allowed = 'GET, HEAD, POST';
+
 const wherePathsLead =
   'Notifications go to /notifications/<name>; a name holds small letters, digits and dashes.';
 

@@ -17,9 +17,9 @@ import type {
 } from './domain/ports.ts';
 import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
 import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
-import { createProbeProofCheck } from './http/probe-proof.ts';
+import { type CredentialPair, createProbeProofCheck } from './http/probe-proof.ts';
 import type { Outcome } from './receiver/app.ts';
-import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
+import { createCredentialCheck } from './receiver/basic-auth.ts';
 import { createMountableReceiver, guardLog, guardObserve } from './receiver/mountable-receiver.ts';
 import {
   openStoredProducts,

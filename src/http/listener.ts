@@ -58,34 +58,23 @@ export interface HandshakeOnly {
   keyPair: () => KeyPair | null;
 }
 
-/** How long and how many: what an open port must bound. */
-export interface ListenerLimits {
+/** The bounds of an open port. A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
+const defaultLimits = Object.freeze({
   /** A sender that is this slow with its headers, or with a whole request, is cut off (408). */
-  headersTimeoutMs: number;
-  requestTimeoutMs: number;
-  /** A connection may rest this long between two requests. */
-  keepAliveTimeoutMs: number;
-  handshakeTimeoutMs: number;
-  /** An answer that the other side has not taken by then is dropped, and the connection with it. */
-  answerTimeoutMs: number;
-  connectionsMax: number;
-  /** With all places taken, one over HTTPS is kept for so long before it may have to make room. */
-  tenureMs: number;
-  /** Requests sent on one connection without waiting for answers; one more, and it is closed. */
-  requestsInHandMax: number;
-}
-
-/** A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
-const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
+  /** A connection may rest this long between two requests. */
   keepAliveTimeoutMs: 60_000,
   handshakeTimeoutMs: 10_000,
+  /** An answer that the other side has not read by then is dropped, and the connection with it. */
   answerTimeoutMs: 30_000,
   connectionsMax: 1_000,
+  /** With all places taken, a connection over HTTPS is kept for this time before it may have to make room. */
   tenureMs: 5_000,
+  /** Requests sent on one connection without waiting for answers; one more, and it is closed. */
   requestsInHandMax: 20,
 });
+export type ListenerLimits = Record<keyof typeof defaultLimits, number>;
 
 /** In the order of preference. A handshake that offers other ones only ends in an alert (RFC 7301, 3.2). */
 const httpProtocols = ['http/1.1', 'http/1.0'];
@@ -102,15 +91,14 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   });
   const isOneTooMany = (socket: Socket) => cap.requestsInHand(socket) >= limits.requestsInHandMax;
   const requestClass = boundedRequest(isOneTooMany);
-  const server = createServer(limits, { ...options, requestClass });
+  const server = createServer(limits, requestClass, options);
   if (options.answersHalfClosed) allowHalfClosing(server);
   // Without TLS a newcomer costs next to nothing.
   const tenureMs = options.keyPair === undefined ? 0 : limits.tenureMs;
   const cap = capConnections(server, { ...limits, tenureMs });
   answerBrokenRequests(server);
   const closeUntaken = () => cap.closeUntaken(limits.answerTimeoutMs);
-  const lookEveryMs = Math.min(1_000, limits.answerTimeoutMs);
-  const timer = setInterval(closeUntaken, lookEveryMs).unref();
+  const timer = setInterval(closeUntaken, Math.min(1_000, limits.answerTimeoutMs)).unref();
   server.once('close', () => clearInterval(timer));
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
@@ -135,15 +123,12 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
 function createServer(
   limits: ListenerLimits,
-  {
-    keyPair,
-    handshakeOnly,
-    requestClass,
-  }: Pick<ListenerOptions, 'keyPair' | 'handshakeOnly'> & { requestClass: typeof IncomingMessage },
+  requestClass: typeof IncomingMessage,
+  { keyPair, handshakeOnly }: ListenerOptions,
 ): Server | HttpsServer {
   const options = {
     IncomingMessage: requestClass,
-    ServerResponse: safeResponse({ isSecure: keyPair !== undefined }),
+    ServerResponse: safeResponse(keyPair !== undefined),
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -237,9 +222,9 @@ const statusLines: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sees to connections whose bytes are no request, or come too slowly. Node by itself writes its 400
+ * Answers connections whose bytes are no request, or come too slowly. By default Node writes its 400
  * behind an early answer to the same request, where a proxy would take it for the answer to the next
- * one; and drops the answers that requests before the broken one still have to get.
+ * one; and drops the answers to requests before the broken one.
  */
 function answerBrokenRequests(server: Server): void {
   const latest = new WeakMap<Duplex, ServerResponse>();
@@ -275,7 +260,6 @@ const always = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
 };
-
 /** It holds for the name on all its ports, so it is not spread to names below it. */
 const overHttps = { ...always, 'strict-transport-security': 'max-age=31536000' };
 
@@ -283,7 +267,7 @@ const overHttps = { ...always, 'strict-transport-security': 'max-age=31536000' }
  * The class of a server's responses. Headers given to `writeHead` win over these. Setting each on each response
  * would cost as much as all else that is done about headers.
  */
-function safeResponse({ isSecure }: { isSecure: boolean }): typeof ServerResponse {
+function safeResponse(isSecure: boolean): typeof ServerResponse {
   const safe = isSecure ? overHttps : always;
   return class SafeResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
     override writeHead(

@@ -4,24 +4,17 @@ import { AppError, isAppError } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/json-of.ts';
 import { type BodiesRead, createBoundedFetch, networkFault } from './bounded-fetch.ts';
 
-/** How long things may take. */
-export interface OutboundTiming {
-  /** One try, answer included. */
-  attemptTimeoutMs: number;
-  /** All tries and the waits between them. */
-  totalTimeoutMs: number;
-  /** The wait before the first repetition, before jitter; it doubles each time. */
-  retryDelayMs: number;
-  /** A service that asks for a longer wait than this is not asked again. */
-  retryAfterMsMax: number;
-}
-
-export const outboundTiming: OutboundTiming = {
+const defaultTiming = {
+  /** One attempt, answer included. */
   attemptTimeoutMs: 20_000,
+  /** All attempts and the waits between them. */
   totalTimeoutMs: 90_000,
+  /** The wait before the first repetition, before jitter; it doubles each time. */
   retryDelayMs: 1_000,
+  /** A service that asks for a longer wait than this is not asked again. */
   retryAfterMsMax: 60_000,
 };
+export type OutboundTiming = typeof defaultTiming;
 
 const retriesMax = 3;
 const repeatableMethods = ['get', 'patch', 'delete'] as const;
@@ -60,17 +53,10 @@ export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswe
  * how often a request is repeated, and `answerBytesMax` bounds an answer, where the usual does not fit. With the
  * `bodies` of failures alone, a success has no text.
  */
-export function createOutboundClient(options: {
-  service: string;
-  variable: string;
-  fetch: typeof fetch;
-  random: () => number;
-  timing?: Partial<OutboundTiming> | undefined;
-  retries?: number;
-  answerBytesMax?: number;
-  bodies?: BodiesRead;
-}): OutboundClient {
-  const timing = { ...outboundTiming, ...options.timing };
+export function createOutboundClient(
+  options: KyOptions & { service: string; variable: string },
+): OutboundClient {
+  const timing = { ...defaultTiming, ...options.timing };
   const client = createKy(options, timing);
 
   return async ({ method, url, headers, body, purpose, signal }) => {
@@ -114,16 +100,16 @@ function givenUp(error: unknown): AppError | null {
   return null;
 }
 
-function createKy(
-  options: {
-    fetch: typeof fetch;
-    random: () => number;
-    retries?: number;
-    answerBytesMax?: number;
-    bodies?: BodiesRead;
-  },
-  timing: OutboundTiming,
-): KyInstance {
+interface KyOptions {
+  fetch: typeof fetch;
+  random: () => number;
+  timing?: Partial<OutboundTiming> | undefined;
+  retries?: number;
+  answerBytesMax?: number;
+  bodies?: BodiesRead;
+}
+
+function createKy(options: KyOptions, timing: OutboundTiming): KyInstance {
   const { fetch: send, random, retries = retriesMax, answerBytesMax, bodies = 'as-text' } = options;
   return ky.create({
     fetch: createBoundedFetch(send, answerBytesMax, bodies),

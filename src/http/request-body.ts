@@ -1,44 +1,31 @@
-/** Reads a request body within bounds, and gets rid of one that is not wanted. */
+/** Reads a request body within bounds, decodes it, and discards one that is not wanted. */
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
-import {
-  brotliDecompress,
-  brotliDecompressSync,
-  gunzip,
-  gunzipSync,
-  inflate,
-  inflateRaw,
-  inflateRawSync,
-  inflateSync,
-} from 'node:zlib';
+import * as zlib from 'node:zlib';
 import { AppError, isAppError } from '../domain/app-error.ts';
+import { errorCodeOf } from '../domain/error-code.ts';
 import type { Delivery, EncodedBody } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
 
-/** A body that nobody reads is thrown away up to this size and time; then the connection goes. */
-const discardBytesMax = 64 * 2 ** 20;
-
-const discardTimeoutMs = 10_000;
-
-export interface BodyReader {
-  /**
-   * Resolves with the whole body. Rejects with `too_large` beyond the limit, `unavailable` when all
-   * bodies being read take up too much memory, `invalid` when the sender goes away half-way, and
-   * with the `AppError` that the body itself breaks with.
-   */
-  read(incoming: IncomingMessage): Promise<ReceivedBody>;
-}
-
-type ReceivedBody = Pick<Delivery, 'body' | 'encoded'>;
-
+/** Maximum size of a body, as it comes and once decoded (design, interface contract). */
+export const bodyBytesMax = 2 ** 20;
+/** Maximum memory of all bodies that are being received at one time. */
+const allBodiesBytesMax = 64 * 2 ** 20;
 /** A body that takes longer may have to make room for others. */
 const slowAfterMs = 2_000;
+/** A body that nobody reads is discarded up to this size and time; then the connection is closed. */
+const discardBytesMax = 64 * 2 ** 20;
+const discardTimeoutMs = 10_000;
 
-/** `allBodiesBytesMax` bounds the memory of all bodies that are being received at one time. */
-export function createBodyReader(limits: {
-  bodyBytesMax: number;
-  allBodiesBytesMax: number;
-}): BodyReader {
+/**
+ * Resolves with the whole body. Rejects with `too_large` beyond the limit, `unavailable` when all
+ * bodies being read take up too much memory, `invalid` when the sender goes away half-way, and
+ * with the `AppError` that the body itself breaks with.
+ */
+type ReadBody = (incoming: IncomingMessage) => Promise<Pick<Delivery, 'body' | 'encoded'>>;
+
+/** The bodies of all requests to one reader share its bound on memory. */
+export function createBodyReader(): ReadBody {
   let allBytes = 0;
   let decoding: Promise<unknown> = Promise.resolve();
   /** What is being received; the first has taken longest. */
@@ -54,9 +41,9 @@ export function createBodyReader(limits: {
 
   function receive(incoming: IncomingMessage): Promise<Uint8Array> {
     const announced = Number(incoming.headers['content-length'] ?? 0);
-    if (announced > limits.bodyBytesMax) return Promise.reject(tooLarge(limits.bodyBytesMax));
+    if (announced > bodyBytesMax) return Promise.reject(tooLarge());
     return new Promise((resolve, reject) => {
-      const gathered = createGathering(limits.bodyBytesMax);
+      const gathered = createGathering();
       const done = (finish: () => void) => {
         incoming
           .off('data', onData)
@@ -74,9 +61,9 @@ export function createBodyReader(limits: {
       under.add(mine);
       const onData = (chunk: Buffer) => {
         const before = gathered.capacity();
-        if (!gathered.add(chunk)) return done(() => reject(tooLarge(limits.bodyBytesMax)));
+        if (!gathered.add(chunk)) return done(() => reject(tooLarge()));
         allBytes += gathered.capacity() - before;
-        if (allBytes > limits.allBodiesBytesMax) makeRoom(mine.refuse);
+        if (allBytes > allBodiesBytesMax) makeRoom(mine.refuse);
       };
       const onEnd = () => done(() => resolve(gathered.bytes()));
       const onBroken = (error?: unknown) =>
@@ -87,24 +74,21 @@ export function createBodyReader(limits: {
 
   /** One after the other: a small body may become as large as the limit. */
   async function decoded(body: Uint8Array, encoding: string): Promise<EncodedBody> {
-    const reserved = body.byteLength + limits.bodyBytesMax;
     allBytes += body.byteLength;
     const turn = decoding.then(() => {
-      allBytes += reserved - body.byteLength;
+      allBytes += bodyBytesMax;
       return decodeBody(body, encoding).finally(() => {
-        allBytes -= reserved;
+        allBytes -= body.byteLength + bodyBytesMax;
       });
     });
     decoding = turn.catch(() => undefined);
     return turn;
   }
 
-  return {
-    read: async (incoming) => {
-      const body = await receive(incoming);
-      const encoding = encodingIn(incoming.headers['content-encoding']);
-      return encoding === null ? { body } : { body, encoded: await decoded(body, encoding) };
-    },
+  return async (incoming) => {
+    const body = await receive(incoming);
+    const encoding = encodingIn(incoming.headers['content-encoding']);
+    return encoding === null ? { body } : { body, encoded: await decoded(body, encoding) };
   };
 }
 
@@ -112,7 +96,7 @@ export function createBodyReader(limits: {
  * Gathers a body into one buffer that doubles: a list of chunks would cost some 400 bytes for each, and a chunk may
  * be one byte. Most bodies are one chunk, which is used as it is.
  */
-function createGathering(bytesMax: number) {
+function createGathering() {
   let buffer: Uint8Array = new Uint8Array(0);
   let length = 0;
   return {
@@ -121,11 +105,13 @@ function createGathering(bytesMax: number) {
     /** False for a body that becomes too large. */
     add: (chunk: Uint8Array): boolean => {
       const bytes = length + chunk.byteLength;
-      if (bytes > bytesMax) return false;
+      if (bytes > bodyBytesMax) return false;
       if (length === 0) buffer = chunk;
       else {
         if (bytes > buffer.byteLength) {
-          const larger = new Uint8Array(Math.min(bytesMax, Math.max(bytes, 2 * buffer.byteLength)));
+          const larger = new Uint8Array(
+            Math.min(bodyBytesMax, Math.max(bytes, 2 * buffer.byteLength)),
+          );
           larger.set(buffer.subarray(0, length));
           buffer = larger;
         }
@@ -139,7 +125,7 @@ function createGathering(bytesMax: number) {
 }
 
 /**
- * Throws away what is left of a body, so that the sender can read the answer and use the connection
+ * Discards what is left of a body, so that the sender can read the answer and use the connection
  * again. Closing at once would reset the connection under the answer (facts, lessons 2.28, 2.29).
  */
 export function discardBody(incoming: IncomingMessage): void {
@@ -160,7 +146,7 @@ export function discardBody(incoming: IncomingMessage): void {
   incoming.resume();
 }
 
-function tooLarge(bodyBytesMax: number): AppError {
+function tooLarge(): AppError {
   return new AppError('too_large', `The body is larger than ${bodyBytesMax} bytes.`);
 }
 
@@ -178,34 +164,26 @@ export const knownEncodings = 'gzip, deflate, br';
 /** Senders use one; each takes a pass over the body. */
 const encodingsMax = 3;
 
-/** Maximum size of a decoded body; the same as that of a body as it comes. */
-const contentBytesMax = 2 ** 20;
-
-const bounds = { maxOutputLength: contentBytesMax };
-
-type Decode = (bytes: Uint8Array, options: typeof bounds) => Promise<Uint8Array>;
-
-type DecodeSync = (bytes: Uint8Array, options: typeof bounds) => Uint8Array;
+const bounds = { maxOutputLength: bodyBytesMax };
 
 interface Decoder {
-  decode: Decode;
-  decodeSync: DecodeSync;
+  decode: (bytes: Uint8Array, options: typeof bounds) => Promise<Uint8Array>;
+  decodeSync: (bytes: Uint8Array, options: typeof bounds) => Uint8Array;
 }
 
-const gzip: readonly Decoder[] = [{ decode: promisify(gunzip), decodeSync: gunzipSync }];
-
-/** Each entry is tried in turn: `deflate` is zlib's format, and many senders leave its frame out. */
+const gzip: Decoder = { decode: promisify(zlib.gunzip), decodeSync: zlib.gunzipSync };
+const zlibFormat: Decoder = { decode: promisify(zlib.inflate), decodeSync: zlib.inflateSync };
+const raw: Decoder = { decode: promisify(zlib.inflateRaw), decodeSync: zlib.inflateRawSync };
+const brotli: Decoder = {
+  decode: promisify(zlib.brotliDecompress),
+  decodeSync: zlib.brotliDecompressSync,
+};
+/** Alternatives in turn: `deflate` is zlib's format, and many senders leave its frame out. */
 const decoders: ReadonlyMap<string, readonly Decoder[]> = new Map([
-  ['gzip', gzip],
-  ['x-gzip', gzip],
-  [
-    'deflate',
-    [
-      { decode: promisify(inflate), decodeSync: inflateSync },
-      { decode: promisify(inflateRaw), decodeSync: inflateRawSync },
-    ],
-  ],
-  ['br', [{ decode: promisify(brotliDecompress), decodeSync: brotliDecompressSync }]],
+  ['gzip', [gzip]],
+  ['x-gzip', [gzip]],
+  ['deflate', [zlibFormat, raw]],
+  ['br', [brotli]],
 ]);
 
 /** The encodings of a header in the order in which they were applied; null where the body is plain. */
@@ -216,61 +194,64 @@ function encodingIn(header: string | undefined): string | null {
   return applied.length === 0 ? null : applied.join(', ');
 }
 
-/** Decodes on the thread pool. Rejects with `too_large` for what is larger than the limit once it is decoded. */
+/**
+ * Decodes a body that came with a Content-Encoding (RFC 9110, 8.4), on the thread pool. Rejects with `too_large` for
+ * what is larger than the limit once it is decoded.
+ */
 async function decodeBody(bytes: Uint8Array, encoding: string): Promise<EncodedBody> {
-  const chain = decodersOf(encoding);
-  if (chain === null) return { encoding, content: unsupported };
-  let content = bytes;
-  for (const alternatives of chain) {
-    let decoded: Uint8Array | undefined;
-    for (const { decode } of alternatives) {
-      decoded = await decode(content, bounds).catch(refuseTooLarge);
-      if (decoded !== undefined) break;
-    }
-    if (decoded === undefined) return { encoding, content: undecodable };
-    content = decoded;
+  const attempts = decoding(bytes, encoding);
+  let next = attempts.next();
+  while (!next.done) {
+    const { decoder, content } = next.value;
+    next = attempts.next(await decoder.decode(content, bounds).catch(refuseTooLarge));
   }
-  return { encoding, content };
+  return next.value;
 }
 
 /** Does the same on this thread, for stored bodies. */
 export function decodeStored(bytes: Uint8Array, encoding: string): EncodedBody {
-  const chain = decodersOf(encoding);
-  if (chain === null) return { encoding, content: unsupported };
+  const attempts = decoding(bytes, encoding);
+  let next = attempts.next();
+  while (!next.done) next = attempts.next(decodedNow(next.value));
+  return next.value;
+}
+
+function decodedNow({ decoder, content }: Attempt): Uint8Array | undefined {
+  try {
+    return decoder.decodeSync(content, bounds);
+  } catch (error) {
+    return refuseTooLarge(error);
+  }
+}
+
+interface Attempt {
+  decoder: Decoder;
+  content: Uint8Array;
+}
+
+/** Yields each attempt, and continues with its result; undefined for what that decoder cannot read. */
+function* decoding(
+  bytes: Uint8Array,
+  encoding: string,
+): Generator<Attempt, EncodedBody, Uint8Array | undefined> {
+  const names = encoding.split(', ');
+  if (names.length > encodingsMax || !names.every((name) => decoders.has(name))) {
+    return { encoding, content: unsupported };
+  }
   let content = bytes;
-  for (const alternatives of chain) {
-    const decoded = firstDecoded(content, alternatives);
+  // The last that was applied comes first.
+  for (const name of names.toReversed()) {
+    let decoded: Uint8Array | undefined;
+    for (const decoder of decoders.get(name) ?? []) decoded ??= yield { decoder, content };
     if (decoded === undefined) return { encoding, content: undecodable };
     content = decoded;
   }
   return { encoding, content };
 }
 
-function firstDecoded(bytes: Uint8Array, alternatives: readonly Decoder[]): Uint8Array | undefined {
-  for (const { decodeSync } of alternatives) {
-    try {
-      return decodeSync(bytes, bounds);
-    } catch (error) {
-      refuseTooLarge(error);
-    }
-  }
-  return undefined;
-}
-
-/** The last that was applied comes first. */
-function decodersOf(encoding: string): (readonly Decoder[])[] | null {
-  const chain = encoding.split(', ').map((name) => decoders.get(name));
-  if (chain.length > encodingsMax) return null;
-  const known = chain.filter((one) => one !== undefined);
-  return known.length === chain.length ? known.toReversed() : null;
-}
-
 function refuseTooLarge(error: unknown): undefined {
-  if (
-    error instanceof RangeError ||
-    (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-  ) {
-    throw new AppError('too_large', `The decoded body is larger than ${contentBytesMax} bytes.`);
+  if (error instanceof RangeError || errorCodeOf(error) === 'ERR_BUFFER_TOO_LARGE') {
+    throw new AppError('too_large', `The decoded body is larger than ${bodyBytesMax} bytes.`);
   }
   return undefined;
 }
@@ -280,7 +261,6 @@ const unsupported: Fault = {
   index: null,
   message: `The Content-Encoding is not supported. Send one of ${knownEncodings}, or none.`,
 };
-
 const undecodable: Fault = {
   code: 'undecodable-body',
   index: null,

@@ -16,7 +16,6 @@ const ciphers = [
 ].join(':');
 
 const groups = 'X25519:prime256v1:secp384r1';
-
 /** Secret also from those who record it now and have a quantum computer later. */
 const groupsWithHybrid = `X25519MLKEM768:${groups}`;
 
@@ -37,7 +36,6 @@ function knowsHybrid(version: string): boolean {
 }
 
 const contexts = new Map<string, SecureContext>();
-
 /** Few processes know more authorities of their own than these. */
 const contextsMax = 8;
 

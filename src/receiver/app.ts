@@ -19,21 +19,12 @@ export interface ReceiverOptions extends GateOptions {
   onDelivered?: (subscription: string | null, username: string) => void;
 }
 
-/** Design, interface contract: bodies up to 1 MiB. */
-export const bodyBytesMax = 2 ** 20;
-
-/** All bodies being received at one time; beyond it senders get 503. */
-const allBodiesBytesMax = 64 * 2 ** 20;
-
 const unavailableLogIntervalUs = 10_000_000;
 
 const named = '/notifications/:subscription{[a-z0-9][a-z0-9-]{0,62}}';
-
 /** A slash at the end is spelled out: `strict: false` would end where this is mounted in another app. */
 const paths = ['/notifications', '/notifications/', named, `${named}/`];
-
 const allowed = 'GET, HEAD, POST';
-
 const wherePathsLead =
   'Notifications go to /notifications/<name>; a name holds small letters, digits and dashes.';
 
@@ -43,7 +34,7 @@ type Environment = { Bindings: HttpBindings };
 export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
   const { intake, log, nowUs, newRequestId } = options;
   const { observe = () => undefined, onDelivered = () => undefined } = options;
-  const bodies = createBodyReader({ bodyBytesMax, allBodiesBytesMax });
+  const readBody = createBodyReader();
   const letIn = createGate(options, () => observe('unauthorized', null));
   const app = new Hono<Environment>();
 
@@ -60,7 +51,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
     if (passage.refusal !== undefined) return passage.refusal;
     const subscription = c.req.param('subscription') ?? null;
     const receipt = await intake.accept({
-      ...(await bodies.read(incoming)),
+      ...(await readBody(incoming)),
       subscription,
       receivedAtUs: nowUs(),
       source: 'push',
@@ -76,9 +67,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
 
   app.on('ALL', paths, () => {
     const refusal = new AppError('wrong_method', `Use one of ${allowed}.`);
-    const response = problemResponse(refusal, newRequestId());
-    response.headers.set('Allow', allowed);
-    return response;
+    return problemResponse(refusal, newRequestId(), { Allow: allowed });
   });
 
   app.notFound((c) => {
@@ -142,9 +131,11 @@ function refusedBody(faults: readonly Fault[], requestId: string): Response {
     'The body is not a notification. It is kept as it came.',
     { details },
   );
-  const response = problemResponse(error, requestId);
-  if (isUnsupported) response.headers.set('Accept-Encoding', knownEncodings);
-  return response;
+  return problemResponse(
+    error,
+    requestId,
+    isUnsupported ? { 'Accept-Encoding': knownEncodings } : {},
+  );
 }
 
 function outcomeOf(status: number): Outcome {

@@ -1,27 +1,32 @@
-/** Lets in who has the right credentials, and answers everybody else in one and the same way. */
-
+/** HTTP Basic authentication (RFC 7617): lets in who has the right credentials, and answers 401 or 429 to others. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
-import { networkOf } from '../http/network-address.ts';
-import { probeProofHeader } from '../http/probe-proof.ts';
+import { createClientAddress, networkOf } from '../http/network-address.ts';
+import { type CredentialPair, probeProofHeader } from '../http/probe-proof.ts';
 import { problemResponse } from '../http/problem.ts';
-import { createClientAddress } from './client-address.ts';
+
+/** The user name of the accepted pair that an Authorization header carries; null for any other. */
+type CredentialCheck = (authorization: string | undefined) => string | null;
 
 export interface GateOptions {
   checkCredentials: CredentialCheck;
   log: Logger;
   nowUs: () => number;
   newRequestId: () => string;
-  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; none unless told. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; none by default. */
   trustedProxies?: readonly string[];
-  /** Whether the value of `probeProofHeader` is a proof; no value is, by default. */
+  /** True when the value of `probeProofHeader` is a proof; no value is, by default. */
   isProbeProof?: (value: string | undefined) => boolean;
 }
 
-/** After so many lines a minute about one address, the next one is that it gets 429. */
+/** More failures than this in one minute from one address are answered with 429. */
+const failuresPerMinuteMax = 100;
+/** After this number of log lines a minute about one address, the next one is that it gets 429. */
 const linesPerAddressMax = 10;
+/** Log lines a minute about all addresses: whoever has an IPv6 network has more of them than a disk has space. */
+const linesPerMinuteMax = 30;
 
 /** Who was let in, or the answer for somebody who was not. */
 type Passage = { username: string; refusal?: never } | { refusal: Response };
@@ -36,7 +41,7 @@ export function createGate(
 ): (incoming: IncomingMessage) => Passage {
   const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [] } = options;
   const { isProbeProof = () => false } = options;
-  const limiter = createFailureLimiter(nowUs);
+  const countFailure = createMinuteCounter(nowUs);
   const clientAddress = createClientAddress(trustedProxies);
   const warn = createLoginLog(log, nowUs);
   return (incoming) => {
@@ -48,7 +53,7 @@ export function createGate(
       log.debug({ requestId, address }, 'probe of earshot doctor without credentials');
       return { refusal: unauthorized(requestId) };
     }
-    const failures = limiter.note(address);
+    const failures = countFailure(networkOf(address));
     onRefusal();
     if (failures <= failuresPerMinuteMax) {
       if (failures <= linesPerAddressMax) warn({ requestId, address }, 'wrong or no credentials');
@@ -57,12 +62,8 @@ export function createGate(
     if (failures === failuresPerMinuteMax + 1) {
       warn({ requestId, address }, 'too many failed logins; this address gets 429 for a minute');
     }
-    const response = problemResponse(
-      new AppError('too_many', 'Too many failed logins from this address.'),
-      requestId,
-    );
-    response.headers.set('Retry-After', '60');
-    return { refusal: response };
+    const error = new AppError('too_many', 'Too many failed logins from this address.');
+    return { refusal: problemResponse(error, requestId, { 'Retry-After': '60' }) };
   };
 }
 
@@ -77,28 +78,51 @@ function isOwnProbe(
 }
 
 function unauthorized(requestId: string): Response {
-  const response = problemResponse(
-    new AppError('unauthorized', 'The right user name and password are needed.'),
-    requestId,
-  );
-  response.headers.set('WWW-Authenticate', 'Basic realm="earshot", charset="UTF-8"');
-  return response;
+  const error = new AppError('unauthorized', 'The right user name and password are needed.');
+  const challenge = 'Basic realm="earshot", charset="UTF-8"';
+  return problemResponse(error, requestId, { 'WWW-Authenticate': challenge });
 }
 
-export interface CredentialPair {
-  username: string;
-  password: string;
+/** Logs failed logins, and after the limit of a minute only that there are more: they must not fill the disk. */
+export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn'] {
+  const countLine = createMinuteCounter(nowUs);
+  return (fields, message) => {
+    const lines = countLine('all');
+    if (lines <= linesPerMinuteMax) log.warn(fields, message);
+    else if (lines === linesPerMinuteMax + 1) {
+      log.warn({}, 'many failed logins; more of them get no line of their own for a minute');
+    }
+  };
 }
 
-/** The user name of the accepted pair that an Authorization header carries; null for any other. */
-type CredentialCheck = (authorization: string | undefined) => string | null;
+const windowUs = 60_000_000;
+const countedKeysMax = 10_000;
 
-/** Longer headers are not looked at. */
+/** Counts events by key, within bounded memory; returns their number in the key's current minute. */
+function createMinuteCounter(nowUs: () => number): (key: string) => number {
+  const windows = new Map<string, { startUs: number; count: number }>();
+  return (key) => {
+    const now = nowUs();
+    const known = windows.get(key);
+    // A window that begins in the future was opened by a clock that ran ahead.
+    const isCurrent = known !== undefined && now >= known.startUs && now - known.startUs < windowUs;
+    const window = isCurrent ? known : { startUs: now, count: 0 };
+    window.count += 1;
+    // Put back at the end: the key that has been quiet longest is the first to be dropped.
+    windows.delete(key);
+    windows.set(key, window);
+    if (windows.size > countedKeysMax) {
+      const [oldest] = windows.keys();
+      if (oldest !== undefined) windows.delete(oldest);
+    }
+    return window.count;
+  };
+}
+
+/** Longer headers are not read. */
 const headerCharactersMax = 4_096;
-
-/** A header that was right is remembered when it fits into so many. */
+/** A header that was right is remembered up to this size. */
 const rememberedBytes = 1_024;
-
 const basicHeader = /^basic +([a-z0-9+/]+={0,2})$/i;
 
 /**
@@ -167,60 +191,4 @@ function parseHeader(header: string | undefined): { username: Buffer; password: 
 
 function digest(bytes: Uint8Array): Uint8Array {
   return hash('sha256', bytes, 'buffer');
-}
-
-/** More failures than this in one minute from one address are answered with 429. */
-const failuresPerMinuteMax = 100;
-
-const windowUs = 60_000_000;
-
-const addressesMax = 10_000;
-
-interface FailureLimiter {
-  /** Notes a failure; the number of failures of this address in its current minute. */
-  note(address: string): number;
-}
-
-function createFailureLimiter(nowUs: () => number): FailureLimiter {
-  const windows = new Map<string, { startUs: number; failures: number }>();
-  return {
-    note: (address) => {
-      const key = networkOf(address);
-      const now = nowUs();
-      const known = windows.get(key);
-      // A window that begins in the future was opened by a clock that ran ahead.
-      const isCurrent =
-        known !== undefined && now >= known.startUs && now - known.startUs < windowUs;
-      const window = isCurrent
-        ? { startUs: known.startUs, failures: known.failures + 1 }
-        : { startUs: now, failures: 1 };
-      // Put back at the end: the address that has been quiet longest is the first to be forgotten.
-      windows.delete(key);
-      windows.set(key, window);
-      if (windows.size > addressesMax) {
-        const [oldest] = windows.keys();
-        if (oldest !== undefined) windows.delete(oldest);
-      }
-      return window.failures;
-    },
-  };
-}
-
-/** Of all addresses together, as whoever has one IPv6 network has more of them than a disk has room. */
-const linesPerMinuteMax = 30;
-
-/** Returns what writes one line; beyond the bound, one more says so, and then none until the minute is over. */
-export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn'] {
-  let startUs = Number.NEGATIVE_INFINITY;
-  let lines = 0;
-  return (fields, message) => {
-    const now = nowUs();
-    // A window that begins in the future was opened by a clock that ran ahead.
-    if (now < startUs || now - startUs >= windowUs) [startUs, lines] = [now, 0];
-    lines += 1;
-    if (lines <= linesPerMinuteMax) log.warn(fields, message);
-    else if (lines === linesPerMinuteMax + 1) {
-      log.warn({}, 'many failed logins; more of them get no line of their own for a minute');
-    }
-  };
 }

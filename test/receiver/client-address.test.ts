@@ -1,7 +1,7 @@
 /** Whose request it is, by what peers and proxies say. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createClientAddress } from '../../src/receiver/client-address.ts';
+import { createClientAddress } from '../../src/http/network-address.ts';
 
 const proxies = ['10.0.0.0/8', '192.0.2.7', '2001:db8:aa::/48', 'fd00::1'];
 const clientOf = createClientAddress(proxies);

@@ -1,7 +1,7 @@
 /** Bodies with a Content-Encoding: read as what they hold, kept as they came. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { bodyBytesMax } from '../../src/receiver/app.ts';
+import { bodyBytesMax } from '../../src/http/request-body.ts';
 import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
 import { exchange } from './raw-client.ts';
 import { collect, startReceiver, type TestReceiver } from './running-receiver.ts';

@@ -1,6 +1,6 @@
 /** Bodies over the limit: the sender reads the answer, the store stays as it was, the next is taken. */
 import { describe, expect, it } from 'vitest';
-import { bodyBytesMax } from '../../src/receiver/app.ts';
+import { bodyBytesMax } from '../../src/http/request-body.ts';
 import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
 import { basic, type Connection, exchange, openConnection, requestBytes } from './raw-client.ts';
 import { startReceiver, type TestReceiver } from './running-receiver.ts';

@@ -1,6 +1,6 @@
 /** A seeded mix of everything that an open port gets to see, each with the answers it may get. */
 import { once } from 'node:events';
-import { bodyBytesMax } from '../../src/receiver/app.ts';
+import { bodyBytesMax } from '../../src/http/request-body.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { goodNotification } from './good-notification.ts';
 import {

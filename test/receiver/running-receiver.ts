@@ -7,8 +7,9 @@ import { onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/serve.ts';
 import type { Intake, Logger } from '../../src/domain/ports.ts';
 import { type KeyPair, type Listener, startListener } from '../../src/http/listener.ts';
+import type { CredentialPair } from '../../src/http/probe-proof.ts';
 import { createReceiverApp, type Outcome } from '../../src/receiver/app.ts';
-import { type CredentialPair, createCredentialCheck } from '../../src/receiver/basic-auth.ts';
+import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import type { Store } from '../../src/store/store.ts';
 

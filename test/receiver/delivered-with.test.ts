@@ -10,8 +10,7 @@ import { createReceiverApp } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { goodNotification } from './good-notification.ts';
-import { basic } from './raw-client.ts';
+import { basic, goodNotification } from './raw-client.ts';
 import { goodPair } from './running-receiver.ts';
 
 const otherPair = { username: 'catalogue-2', password: 'open barley' };

@@ -1,17 +1,22 @@
 /** Requests that are no proper HTTP, or odd HTTP: none is stored by mistake, the next good one is taken. */
-import { describe, expect, it } from 'vitest';
-import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
-import { answersTo, basic, openConnection, requestBytes } from './raw-client.ts';
-import { refusedShapes } from './refused-shapes.ts';
-import { startReceiver } from './running-receiver.ts';
+import { describe, expect } from 'vitest';
+import {
+  answersTo,
+  basic,
+  expectStillTakesNotifications,
+  goodNotification,
+  openConnection,
+  refusedShapes,
+  requestBytes,
+} from './raw-client.ts';
+import { it, startReceiver } from './running-receiver.ts';
 
 const auth = `Authorization: ${basic()}`;
 
 const lines = (...parts: string[]) => `${parts.join('\r\n')}\r\n\r\n`;
 
 describe('a request that is no proper HTTP', () => {
-  it('is refused with 4xx, closed, and nothing that it carries is stored', async () => {
-    const receiver = await startReceiver();
+  it('is refused with 4xx, closed, and nothing that it carries is stored', async ({ receiver }) => {
     for (const [name, shape] of Object.entries(refusedShapes)) {
       const answers = await answersTo(receiver, shape(goodNotification().body));
       const statuses = answers.map((answer) => answer.status);
@@ -24,8 +29,9 @@ describe('a request that is no proper HTTP', () => {
     await expectStillTakesNotifications(receiver);
   });
 
-  it('with more headers than 16 KiB is answered 431, whether one is huge or all are many', async () => {
-    const receiver = await startReceiver();
+  it('with more headers than 16 KiB is answered 431, whether one is huge or all are many', async ({
+    receiver,
+  }) => {
     const floods = [
       { 'X-Huge': 'x'.repeat(17 * 1024) },
       { Authorization: basic('u', 'x'.repeat(20_000)) },
@@ -42,8 +48,7 @@ describe('a request that is no proper HTTP', () => {
     await expectStillTakesNotifications(receiver);
   });
 
-  it('with hundreds of small headers is answered as any other', async () => {
-    const receiver = await startReceiver();
+  it('with hundreds of small headers is answered as any other', async ({ receiver }) => {
     const headers = Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`X${i}`, 'y']));
     const { body } = goodNotification();
     const connection = await openConnection(receiver);
@@ -67,16 +72,14 @@ describe('a target of another form', () => {
     },
   );
 
-  it('for a tunnel is hung up on', async () => {
-    const receiver = await startReceiver();
+  it('for a tunnel is hung up on', async ({ receiver }) => {
     const tunnel = lines('CONNECT example.org:443 HTTP/1.1', 'Host: h', auth);
     const answers = await answersTo(receiver, tunnel);
     expect(answers.filter((answer) => answer.status < 400)).toEqual([]);
     await expectStillTakesNotifications(receiver);
   });
 
-  it('under any Host is served alike', async () => {
-    const receiver = await startReceiver();
+  it('under any Host is served alike', async ({ receiver }) => {
     const hosts = ['localhost:1', 'EXAMPLE.org.', '[::1]:8443', '203.0.113.9', 'a_b.example:443'];
     for (const Host of hosts) {
       const { body } = goodNotification();
@@ -88,8 +91,9 @@ describe('a target of another form', () => {
 });
 
 describe('a Host', () => {
-  it('that is empty, or absent as HTTP/1.0 allows, does not keep a notification out', async () => {
-    const receiver = await startReceiver();
+  it('that is empty, or absent as HTTP/1.0 allows, does not keep a notification out', async ({
+    receiver,
+  }) => {
     const empty = { headers: { Host: '', Connection: 'close' }, body: goodNotification().body };
     const { body } = goodNotification();
     const old =
@@ -101,8 +105,7 @@ describe('a Host', () => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
   });
 
-  it('that is no name is refused, and nothing is stored', async () => {
-    const receiver = await startReceiver();
+  it('that is no name is refused, and nothing is stored', async ({ receiver }) => {
     for (const Host of ['a b', 'h@x', 'h:99999', '[::1', 'h/x', '\xe4']) {
       const { body } = goodNotification();
       const headers = { Host, Connection: 'close' };
@@ -115,8 +118,7 @@ describe('a Host', () => {
 });
 
 describe('another version or negotiation', () => {
-  it('HTTP/1.0 is answered and closed', async () => {
-    const receiver = await startReceiver();
+  it('HTTP/1.0 is answered and closed', async ({ receiver }) => {
     const { body } = goodNotification();
     const head = [
       'POST /notifications HTTP/1.0',
@@ -128,8 +130,7 @@ describe('another version or negotiation', () => {
     expect(answers).toMatchObject([{ status: 200, body: '{"status":"stored"}' }]);
   });
 
-  it('a sender that waits for 100 Continue is told to go on', async () => {
-    const receiver = await startReceiver();
+  it('a sender that waits for 100 Continue is told to go on', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     const { body } = goodNotification();
     const request = requestBytes({ body, headers: { Expect: '100-continue' } });
@@ -139,8 +140,7 @@ describe('another version or negotiation', () => {
     expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
   });
 
-  it('an expectation that nobody knows is passed over', async () => {
-    const receiver = await startReceiver();
+  it('an expectation that nobody knows is passed over', async ({ receiver }) => {
     const headers = { Expect: 'miracles', Connection: 'close' };
     const { body } = goodNotification();
     const answers = await answersTo(receiver, requestBytes({ body, headers }));
@@ -148,8 +148,7 @@ describe('another version or negotiation', () => {
     await expectStillTakesNotifications(receiver);
   });
 
-  it('an offer to upgrade is ignored', async () => {
-    const receiver = await startReceiver();
+  it('an offer to upgrade is ignored', async ({ receiver }) => {
     for (const Upgrade of ['h2c', 'websocket']) {
       const headers = { Upgrade, Connection: 'Upgrade, close' };
       const { body } = goodNotification();

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { serve } from '../../src/cli/serve.ts';
 import type { Intake, Logger } from '../../src/domain/ports.ts';
 import { type KeyPair, type Listener, startListener } from '../../src/http/listener.ts';
@@ -69,6 +69,9 @@ export async function startReceiver(
   const port = Number(new URL(running.url).port);
   return { port, caPem, store: running.store, log: lines, clock, close: running.close };
 }
+
+/** A test with a receiver of its own, started when the test asks for it. */
+export const it = test.extend('receiver', () => startReceiver());
 
 export interface StubReceiver extends Endpoint {
   listener: Listener;

@@ -2,14 +2,14 @@
 import diagnosticsChannel from 'node:diagnostics_channel';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { createTakeLock } from '../../../src/store/process-lock.ts';
 import type { AcmeSettings } from '../../../src/tls/acme/authority.ts';
 import { type ChallengeFolder, startChallengeListener } from '../../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../../src/tls/acme/order.ts';
 import { type RenewOptions, renew } from '../../../src/tls/acme/renew.ts';
 import { type RenewalState, renewalStatesSchema } from '../../../src/tls/acme/state.ts';
-import type { Pebble } from '../../helpers/pebble.ts';
+import { type Pebble, startPebble } from '../../helpers/pebble.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const minuteUs = 60_000_000;
@@ -174,3 +174,8 @@ export function watchRequests({ directoryUrl }: Pick<Pebble, 'directoryUrl'>) {
     directories: () => count('dir'),
   };
 }
+
+/** A test with an authority of its own, and what this process asks of it. */
+export const it = test
+  .extend('pebble', () => startPebble())
+  .extend('requests', ({ pebble }) => watchRequests(pebble));

@@ -1,14 +1,26 @@
 /** What the receiver answers to a POST with the right credentials, and what is in the store then. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Intake } from '../../src/domain/ports.ts';
-import { goodNotification } from './good-notification.ts';
-import { exchange } from './raw-client.ts';
-import { collect, startReceiver, startReceiverWith } from './running-receiver.ts';
+import {
+  type Answer,
+  exchange,
+  expectStillTakesNotifications,
+  goodNotification,
+  type RequestParts,
+} from './raw-client.ts';
+import {
+  collect,
+  it,
+  startReceiver,
+  startReceiverWith,
+  type TestReceiver,
+} from './running-receiver.ts';
 
 describe('a notification', () => {
-  it('is answered "stored" the first time and "duplicate" after, and is one row', async () => {
-    const receiver = await startReceiver();
+  it('is answered "stored" the first time and "duplicate" after, and is one row', async ({
+    receiver,
+  }) => {
     const { ackId, productId, body } = goodNotification();
     const answers = [];
     for (let i = 0; i < 3; i += 1) answers.push(await exchange(receiver, { body }));
@@ -30,8 +42,9 @@ describe('a notification', () => {
     expect(Buffer.from(kept).toString()).toBe(body);
   });
 
-  it('with a known AckId and other content is a duplicate, held and logged once', async () => {
-    const receiver = await startReceiver();
+  it('with a known AckId and other content is a duplicate, held and logged once', async ({
+    receiver,
+  }) => {
     const { ackId, body } = goodNotification();
     const other = JSON.stringify({ ...JSON.parse(body), AckId: ackId, ProductName: 'another' });
     for (const [sent, status] of [
@@ -51,8 +64,7 @@ describe('a notification', () => {
     ]);
   });
 
-  it('is stored under any Content-Type and without one', async () => {
-    const receiver = await startReceiver();
+  it('is stored under any Content-Type and without one', async ({ receiver }) => {
     const types = ['application/json; charset=utf-8', 'text/plain', 'multipart/form-data', 'x', ''];
     for (const contentType of types) {
       const { body } = goodNotification();
@@ -63,8 +75,7 @@ describe('a notification', () => {
     expect((await receiver.store.counts()).notifications).toBe(types.length);
   });
 
-  it('is stored once when twenty copies of it arrive at the same time', async () => {
-    const receiver = await startReceiver();
+  it('is stored once when twenty copies of it arrive at the same time', async ({ receiver }) => {
     const { body } = goodNotification();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => exchange(receiver, { body })),
@@ -78,8 +89,7 @@ describe('a notification', () => {
 });
 
 describe('an array', () => {
-  it('is a duplicate only when all of its items are', async () => {
-    const receiver = await startReceiver();
+  it('is a duplicate only when all of its items are', async ({ receiver }) => {
     const [a, b, c] = [goodNotification(), goodNotification(), goodNotification()];
     const send = async (...items: { body: string }[]) => {
       const answer = await exchange(receiver, {
@@ -94,8 +104,9 @@ describe('an array', () => {
     expect(await receiver.store.counts()).toEqual(counts);
   });
 
-  it('with an item that is no notification is answered 400; the others are stored, all is kept', async () => {
-    const receiver = await startReceiver();
+  it('with an item that is no notification is answered 400; the others are stored, all is kept', async ({
+    receiver,
+  }) => {
     const { ackId, body } = goodNotification();
     const whole = `[${body}, {"SubscriptionEvent":"created"}, 7]`;
     const answer = await exchange(receiver, { body: whole });
@@ -144,8 +155,7 @@ describe('a body that is no notification', () => {
     expect(Buffer.from(entry.body)).toEqual(Buffer.from(body));
   });
 
-  it('is kept with its headers but without any credentials', async () => {
-    const receiver = await startReceiver();
+  it('is kept with its headers but without any credentials', async ({ receiver }) => {
     const headers = {
       'Content-Type': 'text/odd',
       'X-Copy': 'one',
@@ -164,8 +174,7 @@ describe('a body that is no notification', () => {
     expect(kept).not.toMatch(/authorization|cookie|secret|c2VjcmV0|Basic/i);
   });
 
-  it('is named in the log by the request id that the sender was told', async () => {
-    const receiver = await startReceiver();
+  it('is named in the log by the request id that the sender was told', async ({ receiver }) => {
     const { requestId } = JSON.parse((await exchange(receiver, { body: '{' })).body);
     expect(receiver.log).toContainEqual({
       level: 'warn',
@@ -209,5 +218,137 @@ describe('a store that cannot commit', () => {
       message: 'request failed',
       fields: expect.objectContaining({ requestId }),
     });
+  });
+});
+
+const nothing = { notifications: 0, duplicates: 0, quarantined: 0 };
+
+/** No product, version, stack or path of ours stands in an answer. */
+function expectNoLeak(answer: Answer): void {
+  const text = JSON.stringify(answer).toLowerCase();
+  expect(answer.headers).not.toHaveProperty('server');
+  expect(answer.headers).not.toHaveProperty('x-powered-by');
+  expect(text).not.toMatch(/node|hono|sqlite|\.ts\b|\bat [\w.]+ \(|v\d+\.\d+/);
+}
+
+async function expectNothingWritten(receiver: TestReceiver): Promise<void> {
+  expect(await receiver.store.counts()).toEqual(nothing);
+}
+
+const unknownPaths: Record<string, string> = {
+  'the root': '/',
+  'a longer word': '/notificationsx',
+  'another case': '/Notifications',
+  'an upper-case name': '/notifications/S2',
+  'a name of 64 characters': `/notifications/${'a'.repeat(64)}`,
+  'a name that begins with a dash': '/notifications/-s2',
+  'a name with a dot': '/notifications/s2.l2a',
+  'a nested name': '/notifications/s2/l2a',
+  'an encoded slash': '/notifications/s2%2Fl2a',
+  'an encoded zero byte': '/notifications/s2%00',
+  'broken percent encoding': '/notifications/%zz',
+  'two slashes': '/notifications//s2',
+  'two slashes in front': '//notifications/s2',
+  'the private face': '/healthz',
+  'a path of 8 kB': `/${'a/'.repeat(4_096)}`,
+};
+
+async function expectNotFound(receiver: TestReceiver, name: string, parts: RequestParts) {
+  const answer = await exchange(receiver, { ...parts, body: goodNotification().body });
+  expect([name, answer.status]).toEqual([name, 404]);
+  expect(answer.headers['content-type']).toBe('application/problem+json');
+  expect(JSON.parse(answer.body)).toEqual({
+    type: 'about:blank',
+    title: 'Not found',
+    status: 404,
+    // Only who knows the password is told where to go.
+    detail:
+      parts.authorization === null
+        ? 'There is nothing here.'
+        : expect.stringMatching(/^Notifications go to \/notifications\/<name>/),
+    requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  });
+  expectNoLeak(answer);
+}
+
+describe('the probe', () => {
+  it('answers GET and HEAD with an empty 200 on every spelling of the path, and writes nothing', async ({
+    receiver,
+  }) => {
+    for (const path of [
+      '/notifications',
+      '/notifications/',
+      '/notifications/s2',
+      '/notifications/s2/',
+    ]) {
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await exchange(receiver, { method, path });
+        expect({ path, ...answer }).toMatchObject({ path, status: 200, body: '' });
+        expectNoLeak(answer);
+      }
+    }
+    await expectNothingWritten(receiver);
+  });
+
+  it('answers HEAD without credentials with 401 and no body', async ({ receiver }) => {
+    const answer = await exchange(receiver, { method: 'HEAD', authorization: null });
+    expect(answer).toMatchObject({ status: 401, body: '' });
+    expect(answer.headers).toHaveProperty('www-authenticate');
+  });
+
+  it('answers a GET that carries a body, and the next request on the connection', async ({
+    receiver,
+  }) => {
+    const answer = await exchange(receiver, { method: 'GET', body: goodNotification().body });
+    expect(answer.status).toBe(200);
+    await expectNothingWritten(receiver);
+    await expectStillTakesNotifications(receiver);
+  });
+});
+
+describe('other methods', () => {
+  it('are answered 405 with those that are allowed, and write nothing', async ({ receiver }) => {
+    for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+      for (const path of ['/notifications', '/notifications/s2-l2a']) {
+        const answer = await exchange(receiver, { method, path, body: goodNotification().body });
+        expect({ method, ...answer }).toMatchObject({ method, status: 405 });
+        expect(answer.headers.allow).toBe('GET, HEAD, POST');
+        expectNoLeak(answer);
+      }
+    }
+    await expectNothingWritten(receiver);
+  });
+});
+
+describe('other paths', () => {
+  it('are answered 404 in problem JSON, with credentials or without', async ({ receiver }) => {
+    for (const [name, path] of Object.entries(unknownPaths)) {
+      for (const method of ['GET', 'POST', 'PUT']) {
+        await expectNotFound(receiver, name, { method, path });
+        await expectNotFound(receiver, name, { method, path, authorization: null });
+      }
+    }
+    await expectNothingWritten(receiver);
+  });
+
+  it('keeps the name in the path, at its longest and shortest, and none where there is none', async ({
+    receiver,
+  }) => {
+    const names = ['a', '0', `a${'-'.repeat(62)}`, null];
+    for (const name of names) {
+      const path = name === null ? '/notifications/' : `/notifications/${name}`;
+      const { body } = goodNotification();
+      expect((await exchange(receiver, { path, body })).status).toBe(200);
+    }
+    const rows = await collect(receiver.store.find({ order: 'oldest' }));
+    expect(rows.map((row) => row.subscription)).toEqual(names);
+  });
+
+  it('takes no notice of a query string', async ({ receiver }) => {
+    const { body } = goodNotification();
+    const answer = await exchange(receiver, { path: '/notifications/s2?x=1&subscription=y', body });
+    expect(answer.status).toBe(200);
+    const [row] = await collect(receiver.store.find({}));
+    expect(row?.subscription).toBe('s2');
   });
 });

@@ -1,9 +1,18 @@
 /** Bodies over the limit: the sender reads the answer, the store stays as it was, the next is taken. */
-import { describe, expect, it } from 'vitest';
+
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect } from 'vitest';
 import { bodyBytesMax } from '../../src/http/request-body.ts';
-import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
-import { basic, type Connection, exchange, openConnection, requestBytes } from './raw-client.ts';
-import { startReceiver, type TestReceiver } from './running-receiver.ts';
+import {
+  basic,
+  type Connection,
+  exchange,
+  expectStillTakesNotifications,
+  goodNotification,
+  openConnection,
+  requestBytes,
+} from './raw-client.ts';
+import { collect, it, startReceiver, type TestReceiver } from './running-receiver.ts';
 import { startProgram } from './started-program.ts';
 
 const tenMegabytes = 10 * 2 ** 20;
@@ -78,15 +87,13 @@ describe('a body over the limit', () => {
     },
   );
 
-  it('is answered before it has been sent, when its length is announced', async () => {
-    const receiver = await startReceiver();
+  it('is answered before it has been sent, when its length is announced', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     connection.send(requestBytes({ headers: { 'Content-Length': `${tenMegabytes}` } }));
     expect((await connection.answer()).status).toBe(413);
   });
 
-  it('leaves the connection fit for the next notification', async () => {
-    const receiver = await startReceiver();
+  it('leaves the connection fit for the next notification', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     for (const body of [paddedTo(tenMegabytes), paddedTo(bodyBytesMax + 1)]) {
       expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(413);
@@ -96,8 +103,9 @@ describe('a body over the limit', () => {
     expect(answer).toMatchObject({ status: 200, body: '{"status":"stored"}' });
   });
 
-  it('is answered 401 that the sender can read when the credentials are wrong', async () => {
-    const receiver = await startReceiver();
+  it('is answered 401 that the sender can read when the credentials are wrong', async ({
+    receiver,
+  }) => {
     const connection = await openConnection(receiver);
     const parts = { authorization: basic('x', 'y'), body: 'x'.repeat(tenMegabytes) };
     expect((await sendThenRead(connection, requestBytes(parts))).status).toBe(401);
@@ -117,8 +125,7 @@ describe('a body over the limit', () => {
     expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(200);
   });
 
-  it('is thrown away up to 64 MiB, and then the connection goes', async () => {
-    const receiver = await startReceiver();
+  it('is thrown away up to 64 MiB, and then the connection goes', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     connection.send(requestBytes(transferEncoding));
     const megabyte = chunked(2 ** 20, 2 ** 20).subarray(0, -'0\r\n\r\n'.length);
@@ -152,8 +159,9 @@ describe('a body at the limit', () => {
 });
 
 describe('many bodies at one time', () => {
-  it('are bounded together: beyond 64 MiB senders get 503, and all are taken later', async () => {
-    const receiver = await startReceiver();
+  it('are bounded together: beyond 64 MiB senders get 503, and all are taken later', async ({
+    receiver,
+  }) => {
     const senders = 70;
     const connections = await Promise.all(
       Array.from({ length: senders }, () => openConnection(receiver)),
@@ -194,8 +202,7 @@ it('a body of a million chunks costs no more than a body in one', async (context
   expect(largest - before).toBeLessThan(200 * 2 ** 20);
 }, 60_000);
 
-it('a body that takes long makes room for others', async () => {
-  const receiver = await startReceiver();
+it('a body that takes long makes room for others', async ({ receiver }) => {
   const slow = await Promise.all(Array.from({ length: 64 }, () => openConnection(receiver)));
   for (const { send } of slow) send(requestBytes({ body: paddedTo(bodyBytesMax) }).subarray(0, -1));
   let refused = 0;
@@ -208,3 +215,97 @@ it('a body that takes long makes room for others', async () => {
   // A whole request may take 30 s (408).
   await expect.poll(state, { timeout: 25_000 }).toEqual([200, 503]);
 }, 30_000);
+
+function send(receiver: TestReceiver, encoding: string, body: Uint8Array) {
+  return exchange(receiver, { body, headers: { 'Content-Encoding': encoding } });
+}
+
+it('are stored in each known encoding, alone or one over the other, and found again', async ({
+  receiver,
+}) => {
+  const { store } = receiver;
+  const encodings: [string, (bytes: Uint8Array) => Uint8Array, string | null][] = [
+    ['gzip', gzipSync, 'gzip'],
+    ['X-GZIP', gzipSync, 'x-gzip'],
+    ['deflate', deflateSync, 'deflate'],
+    ['deflate', deflateRawSync, 'deflate'],
+    ['br', brotliCompressSync, 'br'],
+    ['deflate, gzip', (bytes) => gzipSync(deflateSync(bytes)), 'deflate, gzip'],
+    ['identity , gzip', gzipSync, 'gzip'],
+    ['identity', (bytes) => bytes, null],
+  ];
+  for (const [header, encode, noted] of encodings) {
+    const { ackId, body } = goodNotification({ paddingBytes: 50_000 });
+    const sent = encode(Buffer.from(body));
+    expect(await send(receiver, header, sent)).toMatchObject({
+      status: 200,
+      body: '{"status":"stored"}',
+    });
+    expect((await exchange(receiver, { body })).body).toBe('{"status":"duplicate"}');
+    const [row] = await collect(store.find({ ackId }));
+    const position = row?.position ?? 0;
+    expect(Buffer.from(await store.body(position)).toString()).toBe(body);
+    const { bytes, encoding } = await store.original(position);
+    expect({ header, encoding }).toEqual({ header, encoding: noted });
+    expect(Buffer.from(bytes).equals(sent)).toBe(true);
+  }
+  expect(await store.heldCount()).toBe(0);
+});
+
+it('in an unknown encoding are answered 415 with the known ones, and quarantined', async ({
+  receiver,
+}) => {
+  const { body } = goodNotification();
+  for (const encoding of [
+    'zstd',
+    'constructor',
+    '__proto__',
+    'gzip, compress',
+    'gzip, gzip, gzip, gzip',
+  ]) {
+    const answer = await send(receiver, encoding, Buffer.from(body));
+    expect(answer.status).toBe(415);
+    expect(answer.headers['accept-encoding']).toBe('gzip, deflate, br');
+  }
+  const entries = await collect(receiver.store.quarantined({ released: false }));
+  expect(entries.map(({ reason }) => reason)).toEqual(Array(5).fill('unsupported-encoding'));
+  const entry = await receiver.store.quarantineEntry(entries[0]?.id ?? 0);
+  expect(Buffer.from(entry.body).toString()).toBe(body);
+});
+
+it('that are damaged are answered 400, and quarantined with their bytes', async ({ receiver }) => {
+  const whole = gzipSync(goodNotification().body);
+  for (const [encoding, body] of [
+    ['gzip', whole.subarray(0, -12)],
+    ['br', whole],
+    ['deflate', Buffer.from('no deflate')],
+    ['gzip', Buffer.alloc(0)],
+  ] as const) {
+    expect({ encoding, status: (await send(receiver, encoding, body)).status }).toEqual({
+      encoding,
+      status: 400,
+    });
+  }
+  const entries = await collect(receiver.store.quarantined({ released: false }));
+  expect(entries.map(({ reason }) => reason)).toEqual(Array(4).fill('undecodable-body'));
+  const { body } = await receiver.store.quarantineEntry(entries[3]?.id ?? 0);
+  expect(whole.subarray(0, -12).equals(body)).toBe(true);
+  expect(await receiver.store.retry(entries[3]?.id ?? 0, 1)).toMatchObject({ outcome: 'rejected' });
+});
+
+it('that become larger than the limit are answered 413, and the next is taken', async ({
+  receiver,
+}) => {
+  const spaces = (bytes: number) => Buffer.alloc(bytes, ' ');
+  const bombs: [string, Uint8Array][] = [
+    ['gzip', gzipSync(spaces(bodyBytesMax + 1))],
+    ['br', brotliCompressSync(spaces(50 * bodyBytesMax))],
+    ['gzip, gzip', gzipSync(gzipSync(spaces(50 * bodyBytesMax)))],
+  ];
+  for (const [encoding, body] of bombs) {
+    expect((await send(receiver, encoding, body)).status).toBe(413);
+  }
+  expect((await send(receiver, 'gzip', gzipSync(spaces(bodyBytesMax)))).status).toBe(400);
+  expect(await receiver.store.heldCount()).toBe(1);
+  await expectStillTakesNotifications(receiver);
+});

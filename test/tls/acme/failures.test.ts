@@ -1,10 +1,10 @@
 /** What goes wrong with an order ends in a sentence and a later try, and then it goes well. */
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
-import { host, minuteUs, openProgram, type Program, watchRequests } from './pebble-world.ts';
+import { host, it, minuteUs, openProgram, type Program, watchRequests } from './pebble-world.ts';
 
 const noDoor = async () => undefined;
 
@@ -46,9 +46,10 @@ async function thenSucceeds(program: Program, pauseUs: number): Promise<void> {
 }
 
 describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () => {
-  it('because it leads elsewhere: the failures are counted on disk, until it leads here', async () => {
-    const pebble = await startPebble();
-    const requests = watchRequests(pebble);
+  it('because it leads elsewhere: the failures are counted on disk, until it leads here', async ({
+    pebble,
+    requests,
+  }) => {
     await pebble.setAddress('127.0.0.2');
     const first = openProgram(pebble);
     const message = await first.fail();
@@ -74,8 +75,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     expect(requests.orders()).toBe(3);
   });
 
-  it('because nobody is on the port: who asks need not wait', async () => {
-    const pebble = await startPebble();
+  it('because nobody is on the port: who asks need not wait', async ({ pebble }) => {
     const closed = openProgram(pebble, { openListener: noDoor });
     expect(await closed.fail()).toMatch(/^Port 80 of .* could not be reached.*\(connection: /);
     const { clock, dataDir } = closed;
@@ -95,8 +95,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     expect(message).toContain('(unauthorized: ');
   });
 
-  it('because port 443 leads to nobody, or to a proxy that ends HTTPS', async () => {
-    const pebble = await startPebble();
+  it('because port 443 leads to nobody, or to a proxy that ends HTTPS', async ({ pebble }) => {
     const settings = { challenge: 'tls-alpn-01' as const };
     const fail = () => openProgram(pebble, { settings, openListener: noDoor }).fail();
     const advice = /port 443\b.*let (that port|port 443) lead to EARSHOT_LISTEN/i;
@@ -105,9 +104,10 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     expect(await fail()).toMatch(advice);
   });
 
-  it('because the port cannot be opened: that counts, and costs the authority nothing', async () => {
-    const pebble = await startPebble();
-    const requests = watchRequests(pebble);
+  it('because the port cannot be opened: that counts, and costs the authority nothing', async ({
+    pebble,
+    requests,
+  }) => {
     const openListener = () => Promise.reject(new Error('taken'));
     const closed = openProgram(pebble, { openListener });
     await closed.fail();
@@ -160,8 +160,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     expect(requests.accounts()).toBe(3);
   });
 
-  it('a contact: the sentence names the e-mail address', async () => {
-    const pebble = await startPebble();
+  it('a contact: the sentence names the e-mail address', async ({ pebble }) => {
     const settings = { email: 'nobody at all' };
     const message = await openProgram(pebble, { settings }).fail();
     expect(message).toMatch(/does not take the e-mail address\. Correct EARSHOT_ACME_EMAIL\./);

@@ -1,10 +1,18 @@
 /** After a failure, an order is first rehearsed where it does not count. */
 import { X509Certificate } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
-import { hasPebble, leaveAccount, type Pebble } from '../../helpers/pebble.ts';
-import { dayUs, minuteUs } from './pebble-world.ts';
-import { elsewhere, here, startBoth } from './staging-world.ts';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { rehearse } from '../../../src/tls/acme/order.ts';
+import {
+  freePebblePorts,
+  hasPebble,
+  leaveAccount,
+  type Pebble,
+  type PebbleOptions,
+  startPebble,
+} from '../../helpers/pebble.ts';
+import { dayUs, it, minuteUs, openProgram, watchRequests } from './pebble-world.ts';
 
 /** True when the leaf of a chain was signed, through what is in the chain, by an authority's root. */
 async function isOf({ readRoot }: Pebble, chainPem: string): Promise<boolean> {
@@ -107,3 +115,64 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     expect(requests.staging.orders()).toBe(0);
   });
 });
+
+describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
+  it('goes through at the staging directory, leaves nothing, and asks the authority nothing', async () => {
+    const { program, requests, filesOf } = await startBoth();
+    expect(await rehearse(program.context)).toBe('issued');
+    expect(requests.production.asked).toEqual([]);
+    expect(requests.staging.finalized()).toBe(1);
+    expect(filesOf()).toEqual([expect.stringMatching(/^account-/)]);
+    expect(program.issued).toEqual([]);
+    expect((await program.look()).outcome).toBe('renewed');
+  });
+
+  it('proves the name where there is no staging directory, and has no certificate made', async ({
+    pebble,
+    requests,
+  }) => {
+    const { context, look, dataDir } = openProgram(pebble);
+    expect(await rehearse(context)).toBe('proved');
+    expect(requests.orders()).toBe(1);
+    const asked = requests.asked.map(({ what }) => what);
+    expect(asked).toContain('chalZ');
+    expect(asked).not.toContain('finalize-order');
+    expect(asked).not.toContain('certZ');
+    expect(readdirSync(join(dataDir, 'acme'))).toEqual([expect.stringMatching(/^account-/)]);
+    expect((await look()).outcome).toBe('renewed');
+  });
+
+  it('that fails says why, counts as no failure, and leaves the certificate alone', async ({
+    pebble,
+  }) => {
+    const { context, look, saved, state, dataDir } = openProgram(pebble);
+    await look();
+    leaveAccount(dataDir);
+    const before = [saved('certificate.json'), state()];
+    await pebble.setAddress(elsewhere);
+    await expect(rehearse(context)).rejects.toMatchObject({ type: 'connection' });
+    expect([saved('certificate.json'), state()]).toEqual(before);
+    expect((await look()).outcome).toBe('current');
+  });
+});
+
+/** Addresses for a name: at the first one nobody answers. */
+const elsewhere = '127.0.0.2';
+
+const here = '127.0.0.1';
+
+/** The two look at the same ports, and know nothing of each other. */
+async function startBoth(options: { staging?: PebbleOptions } = {}) {
+  const pebble = await startPebble();
+  const { http, tls } = pebble.ports;
+  const ports = { ...(await freePebblePorts()), http, tls };
+  const staging = await startPebble({ ...options.staging, ports });
+  const settings = { extraCaPem: `${pebble.caPem}\n${staging.caPem}` };
+  const stagingUrl = staging.directoryUrl;
+  const program = openProgram(pebble, { settings, stagingUrl });
+  const requests = { production: watchRequests(pebble), staging: watchRequests(staging) };
+  const setAddress = (ip: string) =>
+    Promise.all([pebble, staging].map((one) => one.setAddress(ip)));
+  const filesOf = () => readdirSync(join(program.dataDir, 'acme')).sort();
+  return { pebble, staging, program, requests, setAddress, filesOf };
+}

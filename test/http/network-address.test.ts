@@ -1,9 +1,58 @@
-/** Whose request it is, by what peers and proxies say. */
+/** Addresses in texts: those of IPv6 are written so that their port can be told from them. */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createClientAddress } from '../../src/http/network-address.ts';
+import { startListener } from '../../src/http/listener.ts';
+import {
+  createClientAddress,
+  hostInUrl,
+  loopbackOf,
+  networkOf,
+} from '../../src/http/network-address.ts';
+
+it.each([
+  ['127.0.0.1', '127.0.0.1', '127.0.0.1'],
+  ['0.0.0.0', '0.0.0.0', '127.0.0.1'],
+  ['::', '[::]', '[::1]'],
+  ['::1', '[::1]', '[::1]'],
+  ['2001:db8::7', '[2001:db8::7]', '[2001:db8::7]'],
+  ['localhost', 'localhost', 'localhost'],
+])('%s is %s in a URL, and asked at %s', (host, inUrl, asked) => {
+  expect(hostInUrl(host)).toBe(inUrl);
+  expect(hostInUrl(loopbackOf(host))).toBe(asked);
+});
+
+it('a port that cannot be opened is told with its address, IPv6 in brackets', async () => {
+  // Of the range for documentation (RFC 3849): no machine has it.
+  const listen = { host: '2001:db8::7', port: 8443 };
+  const opening = startListener({
+    fetch: () => new Response(),
+    listen,
+    listenVariable: 'X_LISTEN',
+  });
+  await expect(opening).rejects.toMatchObject({
+    code: 'configuration',
+    message: expect.stringMatching(/^Cannot listen on \[2001:db8::7\]:8443: .* Set X_LISTEN /),
+  });
+});
+
+it.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:db8::1:2:3:4', '2001:db8:0:0::/64'],
+  ['2001:db8:0:0:1:2:3:4', '2001:db8:0:0::/64'],
+  ['2001:db8::1:0:2:3:4', '2001:db8:0:1::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['::192.0.2.1', '0:0:0:0::/64'],
+  ['', ''],
+])('%s belongs to %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
 
 const proxies = ['10.0.0.0/8', '192.0.2.7', '2001:db8:aa::/48', 'fd00::1'];
+
 const clientOf = createClientAddress(proxies);
 
 function seen(peer: string | undefined, forwarded?: string): string {
@@ -75,7 +124,9 @@ describe('the address of the client', () => {
 });
 
 const word = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string({ maxLength: 40 }), fc.constant('10.1.2.3'));
+
 const header = fc.array(word, { maxLength: 40 }).map((words) => words.join(', '));
+
 const outside = fc.ipV4().filter((address) => seen(address, '192.0.2.1') === address);
 
 describe('whatever a client sends', () => {

@@ -63,6 +63,9 @@ export type QueryRequest =
 export interface SentError {
   code: ErrorCode;
   message: string;
+  advice: string | undefined;
+  details: readonly string[];
+  facts: Readonly<Record<string, unknown>>;
   cause: string;
 }
 

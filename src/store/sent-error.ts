@@ -4,14 +4,17 @@ import type { SentError } from './messages.ts';
 import { storeError } from './sqlite-error.ts';
 
 export function sentError(error: unknown): SentError {
-  const { code, message } = storeError(error);
+  const { code, message, advice, details, facts } = storeError(error);
   return {
     code,
     message,
+    advice,
+    details,
+    facts,
     cause: error instanceof Error ? (error.stack ?? error.message) : String(error),
   };
 }
 
-export function receivedError({ code, message, cause }: SentError): AppError {
-  return new AppError(code, message, { cause });
+export function receivedError({ code, message, ...options }: SentError): AppError {
+  return new AppError(code, message, options);
 }

@@ -3,10 +3,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
-import { failedFinding } from '../domain/failed-finding.ts';
-import type { Finding } from '../domain/finding.ts';
+import { type Finding, failedFinding } from '../domain/finding.ts';
 
 export interface CertificateFiles {
   cert: string;
@@ -49,8 +48,8 @@ export function checkKeyPair(
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new AppError(
       'configuration',
-      `The key in ${names.key} does not belong to the certificate in ${names.cert}. ` +
-        'Both must come from the same order.',
+      `The key in ${names.key} does not belong to the certificate in ${names.cert}.`,
+      { advice: 'Both must come from the same order.' },
     );
   }
   // What OpenSSL will not serve, such as a key that is too short, shows only here.
@@ -174,7 +173,7 @@ export function watchCertificateFiles(options: {
       onChange(loaded);
       ({ cert, key } = loaded);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = errorText(error);
       if (message !== reported) onProblem(error);
       reported = message;
     }

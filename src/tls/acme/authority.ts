@@ -4,6 +4,7 @@ import { Agent } from 'node:https';
 import { axios as acmeAxios, Client, crypto, directory as knownDirectories } from 'acme-client';
 import axios, { AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios';
 import { z } from 'zod';
+import { errorText } from '../../domain/app-error.ts';
 import { jsonOf } from '../../domain/json-of.ts';
 import { networkFault } from '../../http/bounded-fetch.ts';
 import { retryAfterMs } from '../../http/outbound-client.ts';
@@ -224,7 +225,7 @@ function asProblem(error: unknown): never {
   if (error instanceof AcmeProblem) throw error;
   // It stumbles over answers that lack what it continues with.
   if (error instanceof TypeError) throw new AcmeProblem('malformedAnswer', 'parts are missing');
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = errorText(error);
   throw new AcmeProblem('other', detail || 'no reason was given');
 }
 

@@ -1,7 +1,7 @@
 /** Renews the certificate when it is due, once or in the loop of a running receiver, and records the result. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TakeLock } from '../../domain/administration.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { type Directory, enterAuthority } from './authority.ts';
 import { type AcmeContext, orderCertificate, rehearseAtStaging } from './order.ts';
@@ -24,6 +24,7 @@ import {
   afterIssue,
   afterSuccess,
   isFor,
+  lastFailureText,
   type OwnCertificate,
   ownCertificate,
   type SavedCertificate,
@@ -161,9 +162,9 @@ async function noteFailure(
   const retryAfterMs = error instanceof AcmeProblem ? error.retryAfterMs : null;
   const failed = { nowUs: nowUs(), retryAfterMs, random };
   const nextTryAtUs = nextTryTime(state.failures + 1, failed);
-  const { message, cause } = explained;
-  const isProof = isProofProblem(cause);
-  await states.write(afterFailure(state, { nowUs: failed.nowUs, message, isProof, nextTryAtUs }));
+  const isProof = isProofProblem(explained.cause);
+  const failure = { nowUs: failed.nowUs, words: explained, isProof, nextTryAtUs };
+  await states.write(afterFailure(state, failure));
   return explained;
 }
 
@@ -202,7 +203,8 @@ function capped(untilUs: number): AppError {
   const until = new Date(untilUs / 1000).toISOString();
   return new AppError(
     'unavailable',
-    `So many certificates were issued within 24 hours that the authority might refuse more. The next one can be ordered after ${until}.`,
+    'So many certificates were issued within 24 hours that the authority might refuse more.',
+    { advice: `The next one can be ordered after ${until}.` },
   );
 }
 
@@ -276,14 +278,13 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
     if (key !== logged[topic]) write();
     logged[topic] = key;
   };
-  const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
   const dateOf = (atUs: number | null) => (atUs === null ? undefined : new Date(atUs / 1000));
   return {
     open: () => {
       logged.listener = '';
     },
     closed: (error: unknown) => {
-      const reason = reasonOf(error);
+      const reason = errorText(error);
       once('listener', reason, () => log.error({ reason }, 'challenges cannot be answered'));
     },
     renewal: async (renewal: Renewal) => {
@@ -292,16 +293,18 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
         logged.renewal = '';
         return;
       }
-      const { failures, lastFailure } = await states.read();
-      const fields = { reason: lastFailure?.message, failures, nextTry: dateOf(renewal.untilUs) };
+      const state = await states.read();
+      const { failures } = state;
+      const reason = lastFailureText(state) ?? undefined;
+      const fields = { reason, failures, nextTry: dateOf(renewal.untilUs) };
       const message =
         renewal.because === 'capped'
           ? 'a certificate is due, and the limit of the day is reached'
           : 'a certificate is due; `earshot certificate renew` does not wait';
-      once('renewal', `${failures} ${lastFailure?.message}`, () => log.warn(fields, message));
+      once('renewal', `${failures} ${reason}`, () => log.warn(fields, message));
     },
     failure: async (error: unknown) => {
-      const reason = reasonOf(error);
+      const reason = errorText(error);
       const { failures, nextTryAtUs } = await states
         .read()
         .catch(() => ({ failures: 0, nextTryAtUs: null }));
@@ -333,7 +336,7 @@ async function askAdvice(
     const state = await isOld();
     if (state !== null) await refreshAdvice(context, state, certificate);
   } catch (problem) {
-    const reason = problem instanceof Error ? problem.message : String(problem);
+    const reason = errorText(problem);
     log.debug({ reason }, 'the authority cannot be asked when to renew; it goes by lifetime');
   } finally {
     release();

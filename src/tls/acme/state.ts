@@ -3,7 +3,7 @@ import { createPrivateKey, hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText, withAdvice } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { jsonOf } from '../../domain/json-of.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../domain/owner-only-file.ts';
@@ -61,7 +61,15 @@ export const renewalStateSchema = z.object({
   lastAttemptAtUs: atUs.nullable(),
   lastSuccessAtUs: atUs.nullable(),
   /** `isProof`: the name was not proved, which can be rehearsed at the staging directory. */
-  lastFailure: z.object({ atUs, message: z.string(), isProof: z.boolean() }).nullable(),
+  lastFailure: z
+    .object({
+      atUs,
+      message: z.string(),
+      /** Absent in files of older versions, which have it in the message. */
+      advice: z.string().optional(),
+      isProof: z.boolean(),
+    })
+    .nullable(),
   /** After a failure: no attempt before this time. */
   nextTryAtUs: atUs.nullable(),
   /** When certificates were requested in the last days, their names being proved. */
@@ -141,10 +149,9 @@ async function readSaved<Value>(path: string, schema: z.ZodType<Value>): Promise
   if (text === null) return null;
   const result = schema.safeParse(jsonOf(text));
   if (result.success) return result.data;
-  throw new AppError(
-    'configuration',
-    `${path} is not as earshot wrote it. Move it away: what is missing is made anew.`,
-  );
+  throw new AppError('configuration', `${path} is not as earshot wrote it.`, {
+    advice: 'Move it away: what is missing is made anew.',
+  });
 }
 
 /** Writes JSON, or a text as it is; on disk when it resolves. Rejects with `unavailable`. */
@@ -162,10 +169,15 @@ export async function removeSaved(path: string): Promise<void> {
 
 function refuse(path: string, verb: string, cause: unknown): never {
   const code = errorCodeOf(cause);
-  const advice = ['ENOSPC', 'EDQUOT'].includes(code)
-    ? `(${code}): the disk is full. Free some space; it is tried again by itself.`
-    : `(${code}). Give the user of the receiver write permission to the data directory and what is in it.`;
-  throw new AppError('unavailable', `${path} cannot be ${verb} ${advice}`, { cause });
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  const why = isFull ? ': the disk is full' : '';
+  const advice = isFull
+    ? 'Free some space; it is tried again by itself.'
+    : 'Give the user of the receiver write permission to the data directory and what is in it.';
+  throw new AppError('unavailable', `${path} cannot be ${verb} (${code})${why}.`, {
+    advice,
+    cause,
+  });
 }
 
 type Issue = Pick<RenewalState, 'directoryUrl' | 'host'>;
@@ -209,10 +221,10 @@ export function createStateKeeper(
 ) {
   let unsaved: RenewalStates | null = null;
   let isLogged = false;
-  const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
   const saved = () =>
     folder.readState().catch((error: unknown) => {
-      if (!isLogged) log.error({ reason: reasonOf(error) }, 'the state of the renewal begins anew');
+      if (!isLogged)
+        log.error({ reason: errorText(error) }, 'the state of the renewal begins anew');
       isLogged = true;
       return null;
     });
@@ -226,7 +238,7 @@ export function createStateKeeper(
         await folder.writeState(withState(state, await saved()));
         unsaved = null;
       } catch (error) {
-        log.error({ reason: reasonOf(error) }, 'the state of the renewal is kept in memory alone');
+        log.error({ reason: errorText(error) }, 'the state of the renewal is kept in memory alone');
       }
     },
   };
@@ -252,17 +264,28 @@ export function afterSuccess(state: RenewalState, nowUs: number): RenewalState {
   };
 }
 
-/** The state after a failure; `message` is ours, and shown to the user. */
+/** The text of the last failure, to be shown; null without one. */
+export function lastFailureText({ lastFailure }: RenewalState): string | null {
+  return lastFailure && withAdvice(lastFailure.message, lastFailure.advice);
+}
+
+/** The state after a failure, whose words are shown to the user. */
 export function afterFailure(
   state: RenewalState,
-  failure: { nowUs: number; message: string; isProof: boolean; nextTryAtUs: number },
+  failure: {
+    nowUs: number;
+    words: Pick<AppError, 'message' | 'advice'>;
+    isProof: boolean;
+    nextTryAtUs: number;
+  },
 ): RenewalState {
-  const { nowUs, message, isProof, nextTryAtUs } = failure;
+  const { nowUs, words, isProof, nextTryAtUs } = failure;
+  const { message, advice } = words;
   return {
     ...state,
     failures: state.failures + 1,
     lastAttemptAtUs: nowUs,
-    lastFailure: { atUs: nowUs, message, isProof },
+    lastFailure: { atUs: nowUs, message, advice, isProof },
     nextTryAtUs,
   };
 }

@@ -1,6 +1,8 @@
 /** The listing where somebody says no with 403: the catalogue, for want of a login or a right, or a firewall. */
+
 import { expect, it } from 'vitest';
 import type { AccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import { errorText } from '../../../src/domain/app-error.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-world.ts';
 
@@ -58,11 +60,11 @@ it('names the length of the address where the filter cannot be asked of the reco
   const catalogue = await refusing(() => firewall);
   const filter = `what is this '${'x'.repeat(2_000)}'`;
   const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
-  expect(error.message).toMatch(
+  expect(errorText(error)).toMatch(
     /^Could not list the created products: the answer \(403\) is not .* the address has 2,\d\d\d characters, .* shorter filter, .*\. It says: \(a web page\) 403 Forbidden$/,
   );
   expect(error).toMatchObject({ code: 'invalid' });
-  expect(error.message).not.toContain('EARSHOT_ACCOUNT');
+  expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
   expect(catalogue.requests).toHaveLength(1);
 });
 
@@ -79,7 +81,7 @@ it('says that this host may be kept out where a short address is refused, with a
       code: 'unavailable',
       message: expect.stringMatching(/keep this host out .*Try again later.*EARSHOT_CATALOGUE_URL/),
     });
-    expect(error.message).not.toMatch(/EARSHOT_ACCOUNT|characters/);
+    expect(errorText(error)).not.toMatch(/EARSHOT_ACCOUNT|characters/);
   }
   expect(used).toEqual({ tokens: 0, refused: 0 });
   expect(catalogue.requests).toHaveLength(2);

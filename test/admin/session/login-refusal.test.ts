@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createIdentityProvider } from '../../../src/admin/session/identity-provider.ts';
-import type { AppError } from '../../../src/domain/app-error.ts';
+import { type AppError, errorText } from '../../../src/domain/app-error.ts';
 import { createSelfSigned } from '../../../src/sandbox/certificate-authority.ts';
 import { wholeTextOf } from '../../config/environment.ts';
 import { freePort } from '../../helpers/free-ports.ts';
@@ -41,7 +41,7 @@ async function errorOf(login: Promise<unknown>): Promise<AppError> {
 async function errorWith(answer: Answer, totp?: string) {
   const { url } = await startServer([answer]);
   const error = await errorOf(providerAt(url, totp).login('me', password, totp ? code : null));
-  return { code: error.code, message: error.message, host: new URL(url).host, url };
+  return { code: error.code, message: errorText(error), host: new URL(url).host, url };
 }
 
 describe('wrong credentials', () => {
@@ -50,10 +50,10 @@ describe('wrong credentials', () => {
   it('without a code may be a missing code, and both are said', async () => {
     const error = await errorWith(wrong);
     expect(error.code).toBe('unauthorized');
-    expect(error.message).toMatch(
+    expect(errorText(error)).toMatch(
       /EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCOUNT_PASSWORD.*EARSHOT_ACCOUNT_TOTP/,
     );
-    expect(error.message).toMatch(/It says: Invalid user credentials$/);
+    expect(errorText(error)).toMatch(/It says: Invalid user credentials$/);
   });
 
   it('with a code may be one that was used', async () => {
@@ -157,7 +157,7 @@ describe('a refusal', () => {
     [{ body: 'x'.repeat(2 ** 20 + 1) }, 'unavailable', 'its answer is larger than'],
   ] satisfies [Answer, string, string][])('%j is %s: %s', async (answer, errorCode, words) => {
     const error = await errorWith(answer);
-    expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);
+    expect([error.code, errorText(error)]).toEqual([errorCode, expect.stringContaining(words)]);
   });
 
   it('names the page of the account, and the host', async () => {
@@ -173,7 +173,7 @@ describe('a refusal', () => {
     const wrong = refusal(401, 'invalid_grant', 'Invalid user credentials');
     const headers = { 'WWW-Authenticate': 'Bearer realm="CDSE", error="invalid_grant"' };
     const error = await errorWith({ ...(wrong as object), headers });
-    expect(error.message).toContain('It says: Invalid user credentials');
+    expect(errorText(error)).toContain('It says: Invalid user credentials');
   });
 
   it('shows no more than 500 printable characters of them, and no secret that they repeat', async () => {
@@ -195,8 +195,8 @@ describe('a provider that cannot be reached', () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const error = await errorOf(providerAt(url).login('me', password, code));
     expect(error.code).toBe('unavailable');
-    expect(error.message).toContain('the connection was refused (ECONNREFUSED)');
-    expect(error.message).toContain('check EARSHOT_TOKEN_URL');
+    expect(errorText(error)).toContain('the connection was refused (ECONNREFUSED)');
+    expect(errorText(error)).toContain('check EARSHOT_TOKEN_URL');
   });
 
   it('because its name does not exist', async () => {
@@ -213,7 +213,7 @@ describe('a provider that cannot be reached', () => {
           ),
       }).login('me', password, null),
     );
-    expect(error.message).toContain(
+    expect(errorText(error)).toContain(
       '(identity.invalid) cannot be asked: its name cannot be resolved',
     );
   });
@@ -228,7 +228,7 @@ describe('a provider that cannot be reached', () => {
       providerAt(`https://localhost:${port}`).login('me', password, null),
     );
     expect(error.code).toBe('unavailable');
-    expect(error.message).toContain('no trusted HTTPS connection could be made');
+    expect(errorText(error)).toContain('no trusted HTTPS connection could be made');
   });
 
   it('without HTTPS is not sent the password', async () => {
@@ -256,7 +256,7 @@ describe('a session that is renewed', () => {
   it('does not show its token when the provider repeats it', async () => {
     const { url } = await startServer([refusal(400, 'odd', `Bad token ${refreshToken}`)]);
     const error = await errorOf(providerAt(url).refresh(refreshToken));
-    expect(error.message).toContain('It says: Bad token …');
+    expect(errorText(error)).toContain('It says: Bad token …');
   });
 });
 
@@ -273,6 +273,6 @@ describe('what the sandbox refuses', () => {
   ])('with knobs %j and account %j is %s: %s', async (service, changes, errorCode, words) => {
     const { tokens } = await startAccount(service);
     const error = await errorOf(tokens(changes).get());
-    expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);
+    expect([error.code, errorText(error)]).toEqual([errorCode, expect.stringContaining(words)]);
   });
 });

@@ -1,6 +1,7 @@
 /** What an authority says when it refuses: its reason reaches the user, and nothing else does. */
+
 import { describe, expect, it } from 'vitest';
-import { isAppError } from '../../../src/domain/app-error.ts';
+import { errorText, isAppError } from '../../../src/domain/app-error.ts';
 import { createAuthority, createKey } from '../../../src/tls/acme/authority.ts';
 import {
   failure,
@@ -17,7 +18,7 @@ const minuteUs = 60_000_000;
 async function messageOf(fault: Fault): Promise<string> {
   const { authority, look } = await orderAtStub();
   authority.break('newOrder', fault);
-  return (await failureOf(look())).message;
+  return errorText(await failureOf(look()));
 }
 
 describe('a refusal', () => {
@@ -45,7 +46,7 @@ describe('a refusal', () => {
     async (type) => {
       const { authority, look, context } = await orderAtStub();
       authority.break('newOrder', refusal(type));
-      expect((await failureOf(look())).message).toMatch(/has refused the order/);
+      expect(errorText(await failureOf(look()))).toMatch(/has refused the order/);
       expect(await context.states.read()).toMatchObject({ failures: 1 });
     },
   );
@@ -115,7 +116,7 @@ describe('an authority that never comes to an end', () => {
   it('with nonces is left after a while', async () => {
     const { authority, look } = await orderAtStub();
     authority.break('newOrder', refusal('badNonce', { detail: 'Not this one.' }));
-    expect((await failureOf(look())).message).toMatch(/has refused .*Not this one\.\)$/);
+    expect(errorText(await failureOf(look()))).toMatch(/has refused .*Not this one\.\)$/);
     expect(authority.count('newOrder')).toBeLessThan(50);
   });
 
@@ -134,7 +135,7 @@ describe('an authority that never comes to an end', () => {
       headers,
       body,
     }));
-    expect((await failureOf(look())).message).toMatch(/has led round in circles/);
+    expect(errorText(await failureOf(look()))).toMatch(/has led round in circles/);
     expect(authority.requests.length).toBeLessThan(150);
   });
 
@@ -181,7 +182,7 @@ describe('an authority', () => {
     const key = (await context.folder.readAccount(authority.directoryUrl))?.key ?? 'none';
     const keyText = key.split('\n')[1] ?? 'none';
     expect(keyText).toMatch(/^[\w+/=]{60,}$/);
-    const said = [error.message, String(error.cause), JSON.stringify([log, authority.requests])];
+    const said = [errorText(error), String(error.cause), JSON.stringify([log, authority.requests])];
     expect(said.join('\n')).not.toContain(eab.hmacKey);
     expect(said.join('\n')).not.toContain(keyText);
   });
@@ -192,7 +193,7 @@ describe('an authority', () => {
       const { look } = await orderAtStub({ unproved: true, token });
       const error = await failureOf(look());
       expect(error).toMatchObject({ code: 'unavailable' });
-      expect(error.message).toMatch(/\(malformedAnswer: /);
+      expect(errorText(error)).toMatch(/\(malformedAnswer: /);
     },
   );
 });
@@ -251,11 +252,13 @@ it.each(cases)(
       const { look, served, context } = openOrders(authority, clock);
       const error = await failureOf(look());
       expect(isAppError(error, 'unavailable') || isAppError(error, 'configuration')).toBe(true);
-      expect(error.message).toMatch(
+      expect(errorText(error)).toMatch(
         /^localhost:\d+ .*\. \(\w+: .+\)$|^what the authority has issued/,
       );
-      expect(error.message).not.toMatch(/undefined|Cannot |Error:|not a function|\[object|\p{Cc}/u);
-      expect(error.message.length).toBeLessThan(1_000);
+      expect(errorText(error)).not.toMatch(
+        /undefined|Cannot |Error:|not a function|\[object|\p{Cc}/u,
+      );
+      expect(errorText(error).length).toBeLessThan(1_000);
       expect(served).toEqual([]);
       const state = await context.states.read();
       expect(state).toMatchObject({ failures: 1, lastFailure: { message: error.message } });

@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import {
   dayUs,
@@ -37,7 +38,7 @@ it.each([
   const before = readFileSync(file, 'utf8');
   authority.break('certificate', (answer) => ({ ...answer, body: chain }));
   clock.us += 80 * dayUs;
-  expect((await failureOf(look())).message).toMatch(message);
+  expect(errorText(await failureOf(look()))).toMatch(message);
   expect(served).toHaveLength(1);
   expect(readFileSync(file, 'utf8')).toBe(before);
   expect(await context.states.read()).toMatchObject({ failures: 1 });
@@ -45,7 +46,7 @@ it.each([
 
 it('a certificate for another name is refused, and none is served', async () => {
   const { look, served, context } = await orderAtStub({ issueFor: 'other.example.org' });
-  expect((await failureOf(look())).message).toMatch(
+  expect(errorText(await failureOf(look()))).toMatch(
     /issued a certificate that cannot be used\..*it is not for earshot\.example\.org\)$/,
   );
   expect(served).toEqual([]);
@@ -73,7 +74,7 @@ it('a certificate that is over does not take the place of a good one', async () 
   await look();
   skew.ms = 400 * 86_400_000;
   clock.us += 61 * dayUs;
-  expect((await failureOf(look())).message).toMatch(/cannot be used\..*it is over already\)$/);
+  expect(errorText(await failureOf(look()))).toMatch(/cannot be used\..*it is over already\)$/);
   expect(served).toHaveLength(1);
   expect((await context.folder.readCertificate())?.cert).toBe(served[0]?.cert);
 });
@@ -111,7 +112,7 @@ it('the last certificate of the day is fetched, though the limit is reached by i
   expect((await look()).outcome).toBe('renewed');
   expect(authority.count('newOrder')).toBe(1);
   // Another one is over the limit.
-  expect((await failureOf(look('anyway'))).message).toMatch(/So many certificates were issued/);
+  expect(errorText(await failureOf(look('anyway')))).toMatch(/So many certificates were issued/);
 });
 
 const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
@@ -158,8 +159,8 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
     for (const failures of [1, 2]) {
       const error = await failureOf(look());
       expect(error.code).toBe('unavailable');
-      expect(error.message).toMatch(file);
-      expect(error.message).toContain('(ENOSPC): the disk is full. Free some space;');
+      expect(errorText(error)).toMatch(file);
+      expect(errorText(error)).toContain('(ENOSPC): the disk is full. Free some space;');
       const state = await context.states.read();
       expect(state).toMatchObject({ failures, lastFailure: { message: error.message } });
       const asked = authority.requests.length;
@@ -189,7 +190,7 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
     // The lock is there, as after an earlier try.
     writeFileSync(join(disk.dataDir, 'certificate.lock'), '');
     disk.fill();
-    expect((await failureOf(look())).message).toContain('the disk is full');
+    expect(errorText(await failureOf(look()))).toContain('the disk is full');
     expect(authority.requests).toEqual([]);
   });
 
@@ -230,8 +231,8 @@ describe('a place that is taken', () => {
       return answer;
     });
     const error = await failureOf(look());
-    expect(error.message).toMatch(file);
-    expect(error.message).toMatch(/Give the user of the receiver/);
+    expect(errorText(error)).toMatch(file);
+    expect(errorText(error)).toMatch(/Give the user of the receiver/);
     rmSync(path, { recursive: true });
     authority.mend('newOrder');
     clock.us = (await context.states.read()).nextTryAtUs ?? 0;

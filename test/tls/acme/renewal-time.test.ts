@@ -213,7 +213,7 @@ describe('the pause after a failure', () => {
 describe('waiting', () => {
   const failed = afterFailure(fresh, {
     nowUs: startUs,
-    message: 'It failed.',
+    words: { message: 'It failed.', advice: undefined },
     isProof: false,
     nextTryAtUs: startUs + hourUs,
   });
@@ -331,7 +331,7 @@ describe('the state', () => {
   const failing = (state: RenewalState, nowUs: number) =>
     afterFailure(state, {
       nowUs,
-      message: 'It failed.',
+      words: { message: 'It failed.', advice: undefined },
       isProof: false,
       nextTryAtUs: nowUs + hourUs,
     });

@@ -69,6 +69,21 @@ type Sentences = (order: FailedOrder, authority: string) => [message: string, ad
 
 const challengePort = { 'http-01': 80, 'tls-alpn-01': 443 } as const;
 
+const answeredElsewhere: Sentences = ({ host, challenge }) => [
+  `Something else answered for ${host} on port ${challengePort[challenge]}.`,
+  `Let the name lead to this host (A and AAAA records alike), and let ${leadsTo[challenge]}.`,
+];
+
+const nameRefused: Sentences = ({ host }, authority) => [
+  `${authority} issues nothing for ${host}.`,
+  'Correct the name in EARSHOT_PUBLIC_URL, or use another authority (EARSHOT_ACME_DIRECTORY).',
+];
+
+const contactRefused: Sentences = (_order, authority) => [
+  `${authority} does not take the e-mail address.`,
+  'Correct EARSHOT_ACME_EMAIL.',
+];
+
 /** By the type of RFC 8555, 6.7: what it means here, and what to do. */
 const sentences: Readonly<Record<string, Sentences>> = {
   dns: ({ host }) => [
@@ -79,14 +94,8 @@ const sentences: Readonly<Record<string, Sentences>> = {
     `Port ${challengePort[challenge]} of ${host} could not be reached.`,
     `Open it in every firewall on the way, let the name lead to this host, and let ${leadsTo[challenge]}.`,
   ],
-  unauthorized: ({ host, challenge }) => [
-    `Something else answered for ${host} on port ${challengePort[challenge]}.`,
-    `Let the name lead to this host (A and AAAA records alike), and let ${leadsTo[challenge]}.`,
-  ],
-  incorrectResponse: ({ host, challenge }) => [
-    `Something else answered for ${host} on port ${challengePort[challenge]}.`,
-    `Let the name lead to this host (A and AAAA records alike), and let ${leadsTo[challenge]}.`,
-  ],
+  unauthorized: answeredElsewhere,
+  incorrectResponse: answeredElsewhere,
   tls: ({ host }) => [
     `The handshake on port 443 of ${host} failed.`,
     'Let that port lead to EARSHOT_LISTEN, without a proxy that ends HTTPS on the way; or use EARSHOT_ACME_CHALLENGE=http-01.',
@@ -95,14 +104,8 @@ const sentences: Readonly<Record<string, Sentences>> = {
     `A CAA record of ${host} forbids ${authority} to issue.`,
     'Add this authority to the record, or take the record away.',
   ],
-  rejectedIdentifier: ({ host }, authority) => [
-    `${authority} issues nothing for ${host}.`,
-    'Correct the name in EARSHOT_PUBLIC_URL, or use another authority (EARSHOT_ACME_DIRECTORY).',
-  ],
-  unsupportedIdentifier: ({ host }, authority) => [
-    `${authority} issues nothing for ${host}.`,
-    'Correct the name in EARSHOT_PUBLIC_URL, or use another authority (EARSHOT_ACME_DIRECTORY).',
-  ],
+  rejectedIdentifier: nameRefused,
+  unsupportedIdentifier: nameRefused,
   rateLimited: (_order, authority) => [
     `${authority} has had too many requests for now.`,
     'Nothing has to be put right here; it takes time.',
@@ -115,14 +118,8 @@ const sentences: Readonly<Record<string, Sentences>> = {
     `${authority} does not accept the account.`,
     'If it is bound to one of yours there, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY; if it was closed there, move its file (acme/account-….json in the data directory) away.',
   ],
-  invalidContact: (_order, authority) => [
-    `${authority} does not take the e-mail address.`,
-    'Correct EARSHOT_ACME_EMAIL.',
-  ],
-  unsupportedContact: (_order, authority) => [
-    `${authority} does not take the e-mail address.`,
-    'Correct EARSHOT_ACME_EMAIL.',
-  ],
+  invalidContact: contactRefused,
+  unsupportedContact: contactRefused,
   userActionRequired: (_order, authority) => [
     `${authority} wants you to do something first, such as to agree to new terms.`,
     'Follow what it says.',

@@ -11,7 +11,7 @@ import { hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
 import { dayUs, it, openProgram, type Program, watchRequests } from './pebble-world.ts';
 import { handshake, servedSerial, startReceiver, untilSaved } from './receiver-world.ts';
 
-const places: Place[] = [
+const diskPlaces: Place[] = [
   ['context.openListener', 1],
   ['folder.writeAccount', 1],
   ['folder.writeAccount', 2],
@@ -23,33 +23,6 @@ const places: Place[] = [
   ['states.write', 1],
   ['folder.removeOrder', 1],
 ];
-
-describe.skipIf(!hasPebble)('a program that is ended in the middle (needs pebble)', () => {
-  it.each(['stopped', 'killed'] as const)(
-    'leaves what the next one needs, where it touches the disk and is %s',
-    async (end) => {
-      const pebble = await startPebble();
-      watchSteps('asking');
-      const all = await Promise.all(places.map((place) => interrupt(pebble, end, place)));
-      for (const one of all) checkAfterwards(one);
-      // Else nothing was there to be taken up.
-      expect(all.filter(({ order }) => order !== null).length).toBeGreaterThanOrEqual(4);
-    },
-    40_000,
-  );
-
-  it('after everything was saved but the end: the next renewal is another order', async ({
-    pebble,
-  }) => {
-    const { next, order, outcome } = await interrupt(pebble, 'killed', ['folder.removeOrder', 1]);
-    expect([outcome, next.saved('order.json')]).toEqual(['current', order]);
-    const { key } = next.saved('certificate.json');
-    expect(key).toBe(order?.key);
-    expect((await next.look('anyway')).outcome).toBe('renewed');
-    expect(next.saved('certificate.json').key).not.toBe(key);
-    expect(filesOf(next)).not.toContain('order.json');
-  });
-});
 
 const requestPlaces: Place[] = [
   ['sign-me-up', 1],
@@ -64,18 +37,34 @@ const requestPlaces: Place[] = [
 ];
 
 describe.skipIf(!hasPebble)('a program that is ended in the middle (needs pebble)', () => {
-  it.each(['asking', 'answered'] as const)(
-    'leaves what the next one needs, at each request that is begun or answered: %s',
-    async (end) => {
-      const pebble = await startPebble();
-      watchSteps(end);
-      const all = await Promise.all(requestPlaces.map((place) => interrupt(pebble, end, place)));
+  it.for([
+    ['it touches the disk and is stopped', 'stopped', diskPlaces],
+    ['it touches the disk and is killed', 'killed', diskPlaces],
+    ['a request is begun', 'asking', requestPlaces],
+    ['a request is answered', 'answered', requestPlaces],
+  ] as const)(
+    'leaves what the next one needs, wherever %s',
+    { timeout: 40_000 },
+    async ([_title, end, places], { pebble }) => {
+      watchSteps(end === 'answered' ? 'answered' : 'asking');
+      const all = await Promise.all(places.map((place) => interrupt(pebble, end, place)));
       for (const one of all) checkAfterwards(one);
       // Else nothing was there to be taken up.
       expect(all.filter(({ order }) => order !== null).length).toBeGreaterThanOrEqual(4);
     },
-    40_000,
   );
+
+  it('after everything was saved but the end: the next renewal is another order', async ({
+    pebble,
+  }) => {
+    const { next, order, outcome } = await interrupt(pebble, 'killed', ['folder.removeOrder', 1]);
+    expect([outcome, next.saved('order.json')]).toEqual(['current', order]);
+    const { key } = next.saved('certificate.json');
+    expect(key).toBe(order?.key);
+    expect((await next.look('anyway')).outcome).toBe('renewed');
+    expect(next.saved('certificate.json').key).not.toBe(key);
+    expect(filesOf(next)).not.toContain('order.json');
+  });
 });
 
 describe.skipIf(!hasPebble)('an order that was left behind (needs pebble)', () => {

@@ -208,7 +208,7 @@ describe('the state', () => {
       nextTryAtUs: null,
       lastFailure: {
         atUs: startUs + hourUs,
-        words: { message: 'It failed.', advice: undefined },
+        message: 'It failed.',
         isProof: false,
       },
     });

@@ -185,10 +185,10 @@ describe('many bodies at one time', () => {
   });
 });
 
-it('a body of a million chunks costs no more than a body in one', async (context) => {
+it('a body of a million chunks costs no more than a body in one', async ({ skip }) => {
   const program = await startProgram();
   const before = await program.residentBytes();
-  if (before === null) return context.skip('only Linux tells how much memory is resident');
+  if (before === null) return skip('only Linux tells how much memory is resident');
   const connection = await openConnection(program);
   const chunks = Buffer.from('1\r\n \r\n'.repeat(1_000_000));
   connection.send(requestBytes(transferEncoding));

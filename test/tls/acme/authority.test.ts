@@ -162,8 +162,8 @@ describe('an authority', () => {
   it('whose own certificate nobody vouches for is told from one that is down', async () => {
     const { authority, clock } = await orderAtStub();
     const { look } = openOrders(authority, clock, { settings: { extraCaPem: undefined } });
-    const { message } = await failureOf(look());
-    expect(message).toMatch(/cannot be asked.*EARSHOT_ACME_CA.*no trusted HTTPS connection/);
+    const { text } = await failureOf(look());
+    expect(text).toMatch(/cannot be asked.*EARSHOT_ACME_CA.*no trusted HTTPS connection/);
     expect(authority.requests).toEqual([]);
   });
 

@@ -19,11 +19,10 @@ import type {
 import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
 import { followLog } from './domain/streams.ts';
 import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
-import { createProbeProofCheck } from './http/probe-proof.ts';
-import { type CredentialPair, createCredentialCheck } from './receiver/basic-auth.ts';
-import { guardLog, guardObserve } from './receiver/guarded-callbacks.ts';
-import { createMountableReceiver } from './receiver/mountable-receiver.ts';
-import type { Outcome } from './receiver/receiver-app.ts';
+import { type CredentialPair, createProbeProofCheck } from './http/probe-proof.ts';
+import type { Outcome } from './receiver/app.ts';
+import { createCredentialCheck } from './receiver/basic-auth.ts';
+import { createMountableReceiver, guardLog, guardObserve } from './receiver/mountable-receiver.ts';
 import {
   openStoredProducts,
   type ProductsQuestion,

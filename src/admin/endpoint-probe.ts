@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type PeerCertificate, TLSSocket } from 'node:tls';
 import { AppError } from '../domain/app-error.ts';
 import { probeProofHeader } from '../http/probe-proof.ts';
-import { contextTrusting } from '../http/trusted-authorities.ts';
+import { contextTrusting } from '../http/tls-settings.ts';
 import {
   faultOf,
   type ProbeFault,

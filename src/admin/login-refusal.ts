@@ -1,8 +1,8 @@
 /** Says why a login failed, each cause in its own words, and what to do about it. */
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../domain/app-error.ts';
+import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintOf } from '../http/foreign-text.ts';
-import { networkFault } from '../http/network-fault.ts';
 
 export interface LoginContext {
   tokenUrl: string;

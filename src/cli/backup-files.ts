@@ -11,7 +11,7 @@ import { readOwnerOnly } from '../host/files.ts';
 import type { KeptFile } from '../store/backups/backup-contents.ts';
 import type { BackupProgress } from '../store/backups/backup-messages.ts';
 import { type BackupOptions, type MadeBackup, makeBackup } from '../store/backups/make-backup.ts';
-import { acmeFolderName } from '../tls/acme/acme-folder.ts';
+import { acmeFolderName } from '../tls/acme/state.ts';
 import type { Io } from './io.ts';
 
 export interface RememberedBackup extends MadeBackup {

@@ -9,7 +9,7 @@ import { AppError, isAppError } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import type { Logger } from '../domain/ports.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
-import { hostInUrl, type ListenAddress, loopbackOf } from '../http/listen-address.ts';
+import { hostInUrl, type ListenAddress, loopbackOf } from '../http/network-address.ts';
 import { createTakeLock } from '../store/process-lock.ts';
 import type { Io } from './io.ts';
 

@@ -11,7 +11,7 @@ import type { Products } from '../domain/products.ts';
 import type { Status } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
 import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata/request.ts';
-import { hostInUrl } from '../http/listen-address.ts';
+import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
 import type { ApiRoute } from './api-route.ts';
 import {

@@ -35,7 +35,7 @@ type AppErrorChanges = AppErrorOptions & { code: ErrorCode; message: string };
 
 /**
  * A failure: `message` says what happened and why, `advice` what to do next. Neither holds a secret.
- * Show it with `errorText`, and decide by its code and facts, never by its words.
+ * Show its `text`; decide by its code and facts, never by its words.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -55,6 +55,11 @@ export class AppError extends Error {
     this.facts = facts;
   }
 
+  /** What to show, log or store: the message with the advice. */
+  get text(): string {
+    return withAdvice(this.message, this.advice);
+  }
+
   /** The same error with some of it changed, for a caller that knows more. */
   with({
     code = this.code,
@@ -71,9 +76,9 @@ export function isAppError(error: unknown, code?: ErrorCode): error is AppError 
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
-/** The text to show, log or store: of an error of ours the message with its advice, of others the message. */
+/** The text of an error of ours, the message of another. */
 export function errorText(error: unknown): string {
-  if (error instanceof AppError) return withAdvice(error.message, error.advice);
+  if (error instanceof AppError) return error.text;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -1,6 +1,9 @@
 /** A `fetch` for services of others: whole answers within bounds, and no redirects. */
+
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
-import { readBeginning } from './read-beginning.ts';
+import { connect as connectTls } from 'node:tls';
+import { contextTrusting } from './tls-settings.ts';
 
 /** What a client takes unless told otherwise: hardly an answer that earshot asks for comes near this. */
 export const answerBytesMax = 2 ** 20;
@@ -81,4 +84,136 @@ async function readReason({ ok, body }: Response): Promise<Buffer<ArrayBuffer>> 
   // Closes the connection.
   body?.cancel().catch(() => undefined);
   return Buffer.alloc(0);
+}
+
+/** Nothing more is read after so many. */
+const bytesMax = 64 * 1024;
+
+/**
+ * The pieces of a body that came within the time (unless told, until the request is given up), up to 64 KiB and the
+ * rest of the last piece. Leaves what follows, which closes the connection. Never rejects: of a body that breaks, it
+ * is what came before.
+ */
+export async function readBeginning(
+  body: ReadableStream<Uint8Array> | null,
+  { timeoutMs }: { timeoutMs?: number } = {},
+): Promise<Uint8Array[]> {
+  if (body === null) return [];
+  const reader = body.getReader();
+  // What is waited for then ends, as if the body did.
+  const leave = () => void reader.cancel().catch(() => undefined);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(leave, timeoutMs);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    while (bytes < bytesMax) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      bytes += value.byteLength;
+      chunks.push(value);
+    }
+  } catch {
+    // It broke: the status stands.
+  } finally {
+    clearTimeout(timer);
+    leave();
+  }
+  return chunks;
+}
+
+const reasons: readonly [codes: RegExp, reason: string][] = [
+  [/^(ENOTFOUND|EAI_AGAIN|EAI_NODATA|EAI_NONAME)$/, 'its name cannot be resolved'],
+  [/^ECONNREFUSED$/, 'the connection was refused'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|ECONNABORTED)$/, 'the connection broke'],
+  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL)$/, 'there is no way to it in the network'],
+  [/^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/, 'it did not answer in time'],
+  [
+    // Node's and OpenSSL's names for certificates and handshakes.
+    /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|INVALID_CA|EPROTO)/,
+    'no trusted HTTPS connection could be made, perhaps for a proxy on the way or a wrong clock here',
+  ],
+  [/^UND_ERR_/, 'it does not speak HTTP as it should'],
+];
+
+/** Errors that Node gives no code. */
+const namedReasons: Readonly<Record<string, string>> = {
+  TimeoutError: 'it did not answer in time',
+  HTTPParserError: 'it does not speak HTTP as it should',
+};
+
+/** Why a service could not be asked, as facts of an error. */
+interface NetworkFacts extends Record<string, unknown> {
+  /** As `networkFault` gives it. */
+  reason: string;
+  /** Such as `ECONNREFUSED`; null where Node gives none. */
+  networkCode: string | null;
+}
+
+/**
+ * One sentence without its end, such as "the connection was refused (ECONNREFUSED)". It never holds
+ * the error's own text, which may quote a header and the token in it.
+ */
+export function networkFault(error: unknown): string {
+  return networkFacts(error).reason;
+}
+
+export function networkFacts(error: unknown): NetworkFacts {
+  for (const cause of causesOf(error)) {
+    if (cause instanceof UnusableAnswer) return { reason: cause.message, networkCode: null };
+    const named = namedReasons[cause.name];
+    if (named !== undefined) return { reason: named, networkCode: null };
+    const code = 'code' in cause ? String(cause.code) : '';
+    if (!/^[A-Z][A-Z0-9_]{1,60}$/.test(code)) continue;
+    const known = reasons.find(([codes]) => codes.test(code));
+    return { reason: `${known?.[1] ?? 'the connection failed'} (${code})`, networkCode: code };
+  }
+  return { reason: 'the connection failed', networkCode: null };
+}
+
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let next = error; next instanceof Error && causes.length < 8; next = next.cause) {
+    causes.push(next);
+  }
+  return causes;
+}
+
+const timeoutMs = 10_000;
+
+/**
+ * Null when the host of the URL takes connections and, for https, shows a certificate that is trusted; else why
+ * not, as `networkFault` says it. `ca` is trusted besides the public authorities and the system's.
+ */
+export function reachHost(
+  url: string,
+  { ca, signal }: { ca: string | null; signal: AbortSignal },
+): Promise<string | null> {
+  const { protocol, hostname, port } = new URL(url);
+  const isTls = protocol === 'https:';
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const address = { host, port: Number(port) || (isTls ? 443 : 80) };
+  return new Promise((resolve) => {
+    const socket = isTls ? openTls(address, ca) : connectPlain(address);
+    const end = (fault: string | null) => {
+      signal.removeEventListener('abort', giveUp);
+      socket.destroy();
+      resolve(fault);
+    };
+    const giveUp = () => end('the look at it was ended');
+    socket.setTimeout(timeoutMs, () => end('it did not answer in time'));
+    socket.once(isTls ? 'secureConnect' : 'connect', () => end(null));
+    socket.on('error', (error) => end(networkFault(error)));
+    signal.addEventListener('abort', giveUp);
+    if (signal.aborted) giveUp();
+  });
+}
+
+function openTls(address: { host: string; port: number }, ca: string | null): Socket {
+  return connectTls({
+    ...address,
+    ...(isIP(address.host) === 0 ? { servername: address.host } : {}),
+    // As it is trusted where something is sent.
+    ...(ca === null ? {} : { secureContext: contextTrusting([ca]) }),
+    rejectUnauthorized: true,
+  });
 }

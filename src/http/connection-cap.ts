@@ -1,25 +1,9 @@
 /** Keeps the number of connections bounded, and decides who makes room for whom. */
-import type { Server, ServerResponse } from 'node:http';
+import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { networkOf } from './network-of.ts';
+import { networkOf } from './network-address.ts';
 
-export interface ConnectionCap {
-  /** How many requests of a connection have not been answered, or their answers not been taken. */
-  requestsInHand(socket: Socket): number;
-  /** Closes every connection without a request in hand, those in a handshake included. */
-  closeIdle(): void;
-  /** Closes those that have not taken a written answer since a call of this so long ago. */
-  closeUntaken(timeoutMs: number): void;
-}
-
-export interface CapOptions {
-  connectionsMax: number;
-  /**
-   * Who has just come stays for this long, unless somebody comes who is known, or belongs to a smaller
-   * crowd. Else those who come back and back would have all our time for their handshakes.
-   */
-  tenureMs: number;
-}
+export type ConnectionCap = ReturnType<typeof capConnections>;
 
 /** Networks that succeeded with a request: as many as these are remembered. */
 const knownNetworksMax = 1_000;
@@ -42,14 +26,16 @@ interface Place {
 
 /**
  * Watches a server's connections. Beyond `connectionsMax` one is closed that waits for nothing from us: one whose
- * body comes slowly, then a stranger's before one whose last request succeeded, then one of the largest crowd, then the one that
- * has been silent longest. So neither thousands of silent connections nor a single address keep a sender
- * out. To be called before the server has other listeners for requests.
+ * body comes slowly, then a stranger's before one whose last request succeeded, then one of the largest crowd, then
+ * the one that has been silent longest. So neither thousands of silent connections nor a single address keep a
+ * sender out. A new connection stays for `tenureMs`, unless one comes that is known, or belongs to a smaller crowd:
+ * else those who return at once would take all our time for their handshakes. To be called before the server has
+ * other listeners for requests.
  */
 export function capConnections(
   server: Server,
-  { connectionsMax, tenureMs }: CapOptions,
-): ConnectionCap {
+  { connectionsMax, tenureMs }: { connectionsMax: number; tenureMs: number },
+) {
   // The one that was busy last stands at the end.
   const places = new Set<Place>();
   const perNetwork = new Map<string, number>();
@@ -93,11 +79,14 @@ export function capConnections(
   });
 
   return {
-    requestsInHand: (socket) => placeOf.find(socket)?.inHand.size ?? 0,
-    closeIdle: () => {
+    /** The number of a connection's requests that have not been answered, or whose answers were not read. */
+    requestsInHand: (socket: Socket): number => placeOf.find(socket)?.inHand.size ?? 0,
+    /** Closes every connection without a request in flight, those in a handshake included. */
+    closeIdle: (): void => {
       for (const { socket, inHand } of places) if (inHand.size === 0) socket.destroy();
     },
-    closeUntaken: (timeoutMs) => {
+    /** Closes those that have not read a written answer since a call of this so long ago. */
+    closeUntaken: (timeoutMs: number): void => {
       for (const place of places) if (hasUntakenFor(place, timeoutMs)) place.socket.destroy();
     },
   };
@@ -175,4 +164,19 @@ function hasUntakenFor(place: Place, timeoutMs: number): boolean {
     place.untaken = { response, sinceMs: performance.now() };
   }
   return place.untaken !== null && performance.now() - place.untaken.sinceMs >= timeoutMs;
+}
+
+/**
+ * The class of a server's requests. One packet can hold two thousand, and Node's parser makes objects of
+ * all of them whatever becomes of the first: 70 ms and 8 MB a packet. It stops at a change of protocol
+ * alone, so one too many is taken for that; Node closes the connection, as nobody listens to upgrades.
+ */
+export function boundedRequest(isOneTooMany: (socket: Socket) => boolean): typeof IncomingMessage {
+  return class BoundedRequest extends IncomingMessage {
+    constructor(socket: Socket) {
+      super(socket);
+      if (!isOneTooMany(socket)) return;
+      Object.defineProperty(this, 'upgrade', { get: () => true, set: () => undefined });
+    }
+  };
 }

@@ -1,16 +1,21 @@
 /** Starts and stops a listening server with the limits that an open port needs. */
-import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  type Server,
+  ServerResponse,
+} from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
-import { boundedRequest } from './bounded-request.ts';
-import { answerBrokenRequests } from './broken-request.ts';
-import { type ConnectionCap, capConnections } from './connection-cap.ts';
-import { hostInUrl, type ListenAddress } from './listen-address.ts';
-import { discardBody } from './read-body.ts';
-import { safeResponse } from './safe-response.ts';
+import { boundedRequest, type ConnectionCap, capConnections } from './connection-cap.ts';
+import { hostInUrl, type ListenAddress } from './network-address.ts';
+import { discardBody } from './request-body.ts';
 import { tlsSettings } from './tls-settings.ts';
 
 /** Certificate chain and private key, PEM. */
@@ -53,34 +58,23 @@ export interface HandshakeOnly {
   keyPair: () => KeyPair | null;
 }
 
-/** How long and how many: what an open port must bound. */
-export interface ListenerLimits {
+/** The bounds of an open port. A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
+const defaultLimits = Object.freeze({
   /** A sender that is this slow with its headers, or with a whole request, is cut off (408). */
-  headersTimeoutMs: number;
-  requestTimeoutMs: number;
-  /** A connection may rest this long between two requests. */
-  keepAliveTimeoutMs: number;
-  handshakeTimeoutMs: number;
-  /** An answer that the other side has not taken by then is dropped, and the connection with it. */
-  answerTimeoutMs: number;
-  connectionsMax: number;
-  /** With all places taken, one over HTTPS is kept for so long before it may have to make room. */
-  tenureMs: number;
-  /** Requests sent on one connection without waiting for answers; one more, and it is closed. */
-  requestsInHandMax: number;
-}
-
-/** A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
-export const defaultLimits: Readonly<ListenerLimits> = Object.freeze({
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
+  /** A connection may rest this long between two requests. */
   keepAliveTimeoutMs: 60_000,
   handshakeTimeoutMs: 10_000,
+  /** An answer that the other side has not read by then is dropped, and the connection with it. */
   answerTimeoutMs: 30_000,
   connectionsMax: 1_000,
+  /** With all places taken, a connection over HTTPS is kept for this time before it may have to make room. */
   tenureMs: 5_000,
+  /** Requests sent on one connection without waiting for answers; one more, and it is closed. */
   requestsInHandMax: 20,
 });
+export type ListenerLimits = Record<keyof typeof defaultLimits, number>;
 
 /** In the order of preference. A handshake that offers other ones only ends in an alert (RFC 7301, 3.2). */
 const httpProtocols = ['http/1.1', 'http/1.0'];
@@ -97,15 +91,14 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   });
   const isOneTooMany = (socket: Socket) => cap.requestsInHand(socket) >= limits.requestsInHandMax;
   const requestClass = boundedRequest(isOneTooMany);
-  const server = createServer(limits, { ...options, requestClass });
+  const server = createServer(limits, requestClass, options);
   if (options.answersHalfClosed) allowHalfClosing(server);
   // Without TLS a newcomer costs next to nothing.
   const tenureMs = options.keyPair === undefined ? 0 : limits.tenureMs;
   const cap = capConnections(server, { ...limits, tenureMs });
   answerBrokenRequests(server);
   const closeUntaken = () => cap.closeUntaken(limits.answerTimeoutMs);
-  const lookEveryMs = Math.min(1_000, limits.answerTimeoutMs);
-  const timer = setInterval(closeUntaken, lookEveryMs).unref();
+  const timer = setInterval(closeUntaken, Math.min(1_000, limits.answerTimeoutMs)).unref();
   server.once('close', () => clearInterval(timer));
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
@@ -130,15 +123,12 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
 function createServer(
   limits: ListenerLimits,
-  {
-    keyPair,
-    handshakeOnly,
-    requestClass,
-  }: Pick<ListenerOptions, 'keyPair' | 'handshakeOnly'> & { requestClass: typeof IncomingMessage },
+  requestClass: typeof IncomingMessage,
+  { keyPair, handshakeOnly }: ListenerOptions,
 ): Server | HttpsServer {
   const options = {
     IncomingMessage: requestClass,
-    ServerResponse: safeResponse({ isSecure: keyPair !== undefined }),
+    ServerResponse: safeResponse(keyPair !== undefined),
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -222,4 +212,85 @@ function closed(server: Server, cap: ConnectionCap, graceMs: number): Promise<vo
     });
     cap.closeIdle();
   });
+}
+
+/** What Node's parser finds wrong beyond a plain 400. */
+const statusLines: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/**
+ * Answers connections whose bytes are no request, or come too slowly. By default Node writes its 400
+ * behind an early answer to the same request, where a proxy would take it for the answer to the next
+ * one; and drops the answers to requests before the broken one.
+ */
+function answerBrokenRequests(server: Server): void {
+  const latest = new WeakMap<Duplex, ServerResponse>();
+  server.on('request', (incoming, outgoing) => void latest.set(incoming.socket, outgoing));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const { code = '' } = error;
+    const statusLine = statusLines[code] ?? (code.startsWith('HPE_') ? '400 Bad Request' : null);
+    // A handshake that failed, or a connection that was reset: there is nobody to answer.
+    if (statusLine === null || !socket.writable) return void socket.destroy();
+    const outgoing = latest.get(socket);
+    if (outgoing !== undefined && endsWith(outgoing)) return;
+    socket.end(`HTTP/1.1 ${statusLine}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
+      socket.destroy(),
+    );
+  });
+}
+
+/** Whether the connection ends by itself, with an answer that is on its way or was given. */
+function endsWith(outgoing: ServerResponse): boolean {
+  const { req: incoming, headersSent } = outgoing;
+  if (incoming.complete) {
+    if (outgoing.writableFinished) return false;
+    // What is broken comes after it.
+    outgoing.shouldKeepAlive = false;
+  } else if (!headersSent) return false;
+  if (headersSent) incoming.socket.destroySoon();
+  return true;
+}
+
+/** What is recommended for answers that no browser is meant to show. */
+const always = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+};
+/** It holds for the name on all its ports, so it is not spread to names below it. */
+const overHttps = { ...always, 'strict-transport-security': 'max-age=31536000' };
+
+/**
+ * The class of a server's responses. Headers given to `writeHead` win over these. Setting each on each response
+ * would cost as much as all else that is done about headers.
+ */
+function safeResponse(isSecure: boolean): typeof ServerResponse {
+  const safe = isSecure ? overHttps : always;
+  return class SafeResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+    override writeHead(
+      status: number,
+      reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+      headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+    ): this {
+      if (typeof reason === 'string')
+        return super.writeHead(status, reason, withSafe(safe, headers));
+      return super.writeHead(status, withSafe(safe, reason));
+    }
+  };
+}
+
+function withSafe(
+  safe: Readonly<Record<string, string>>,
+  given: OutgoingHttpHeaders | OutgoingHttpHeader[] = {},
+): OutgoingHttpHeaders | OutgoingHttpHeader[] {
+  if (Array.isArray(given)) return [...given, ...Object.entries(safe).flat()];
+  const all: OutgoingHttpHeaders = { ...safe, ...given };
+  for (const name of Object.keys(given)) {
+    const lower = name.toLowerCase();
+    if (lower !== name) delete all[lower];
+  }
+  return all;
 }

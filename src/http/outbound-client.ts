@@ -2,27 +2,19 @@
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/text.ts';
-import { type BodiesRead, createBoundedFetch } from './bounded-fetch.ts';
-import { networkFacts } from './network-fault.ts';
+import { type BodiesRead, createBoundedFetch, networkFacts } from './bounded-fetch.ts';
 
-/** How long things may take. */
-export interface OutboundTiming {
-  /** One try, answer included. */
-  attemptTimeoutMs: number;
-  /** All tries and the waits between them. */
-  totalTimeoutMs: number;
-  /** The wait before the first repetition, before jitter; it doubles each time. */
-  retryDelayMs: number;
-  /** A service that asks for a longer wait than this is not asked again. */
-  retryAfterMsMax: number;
-}
-
-export const outboundTiming: OutboundTiming = {
+const defaultTiming = {
+  /** One attempt, answer included. */
   attemptTimeoutMs: 20_000,
+  /** All attempts and the waits between them. */
   totalTimeoutMs: 90_000,
+  /** The wait before the first repetition, before jitter; it doubles each time. */
   retryDelayMs: 1_000,
+  /** A service that asks for a longer wait than this is not asked again. */
   retryAfterMsMax: 60_000,
 };
+export type OutboundTiming = typeof defaultTiming;
 
 const retriesMax = 3;
 const repeatableMethods = ['get', 'patch', 'delete'] as const;
@@ -61,17 +53,10 @@ export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswe
  * how often a request is repeated, and `answerBytesMax` bounds an answer, where the usual does not fit. With the
  * `bodies` of failures alone, a success has no text.
  */
-export function createOutboundClient(options: {
-  service: string;
-  variable: string;
-  fetch: typeof fetch;
-  random: () => number;
-  timing?: Partial<OutboundTiming> | undefined;
-  retries?: number;
-  answerBytesMax?: number;
-  bodies?: BodiesRead;
-}): OutboundClient {
-  const timing = { ...outboundTiming, ...options.timing };
+export function createOutboundClient(
+  options: KyOptions & { service: string; variable: string },
+): OutboundClient {
+  const timing = { ...defaultTiming, ...options.timing };
   const client = createKy(options, timing);
 
   return async ({ method, url, headers, body, purpose, signal }) => {
@@ -117,16 +102,16 @@ function givenUp(error: unknown): AppError | null {
   return null;
 }
 
-function createKy(
-  options: {
-    fetch: typeof fetch;
-    random: () => number;
-    retries?: number;
-    answerBytesMax?: number;
-    bodies?: BodiesRead;
-  },
-  timing: OutboundTiming,
-): KyInstance {
+interface KyOptions {
+  fetch: typeof fetch;
+  random: () => number;
+  timing?: Partial<OutboundTiming> | undefined;
+  retries?: number;
+  answerBytesMax?: number;
+  bodies?: BodiesRead;
+}
+
+function createKy(options: KyOptions, timing: OutboundTiming): KyInstance {
   const { fetch: send, random, retries = retriesMax, answerBytesMax, bodies = 'as-text' } = options;
   return ky.create({
     fetch: createBoundedFetch(send, answerBytesMax, bodies),
@@ -156,9 +141,9 @@ function answerOf({ status, headers }: Response, body: unknown): OutboundAnswer 
  * The wait that a service asks for (RFC 9110, 10.2.3); null when it asks for none. A date is read
  * against the service's own clock.
  */
-export function retryAfterMs(headers: Headers): number | null {
+export function retryAfterMs(headers: Pick<Headers, 'get'>): number | null {
   const text = headers.get('retry-after')?.trim() ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  if (/^\d{1,15}$/.test(text)) return Number(text) * 1000;
   if (!text.endsWith('GMT')) return null;
   const ms = Date.parse(text) - Date.parse(headers.get('date') ?? '');
   return Number.isNaN(ms) ? null : Math.max(0, ms);

@@ -7,7 +7,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export const probeProofHeader = 'earshot-probe';
 
-interface CredentialPair {
+/** A user name and password of the endpoint. */
+export interface CredentialPair {
   username: string;
   password: string;
 }

@@ -20,7 +20,7 @@ const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string 
   internal: { status: 500, title: 'Internal error' },
 };
 
-/** What an outsider hears of a failure that is none of theirs. */
+/** The answer to an outsider about a failure that is none of theirs. */
 const internalDetail = 'Something went wrong here. The log has the details under the request id.';
 const unavailableDetail = 'Nothing can be stored at the moment. Try again later.';
 
@@ -31,7 +31,11 @@ const retryAfterSeconds = 5;
  * Answers an error. The message of an `AppError` about the request itself is passed on; about our
  * own state only a fixed sentence leaves.
  */
-export function problemResponse(error: unknown, requestId: string): Response {
+export function problemResponse(
+  error: unknown,
+  requestId: string,
+  extraHeaders: Readonly<Record<string, string>> = {},
+): Response {
   const code = error instanceof AppError ? error.code : 'internal';
   const { status, title } = statuses[code];
   const own = error instanceof AppError && status < 500;
@@ -42,7 +46,10 @@ export function problemResponse(error: unknown, requestId: string): Response {
       : internalDetail;
   const details = own && error.details.length > 0 ? { errors: error.details } : {};
   const body = { type: 'about:blank', title, status, detail, ...details, requestId };
-  const headers: Record<string, string> = { 'Content-Type': 'application/problem+json' };
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/problem+json',
+    ...extraHeaders,
+  };
   if (code === 'unavailable') headers['Retry-After'] = String(retryAfterSeconds);
   return new Response(JSON.stringify(body), { status, headers });
 }

@@ -1,5 +1,6 @@
 /** How HTTPS is spoken here: versions, ciphers and groups (decision 32). */
 import { constants } from 'node:crypto';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
 /** All of TLS 1.2 and 1.3 that has forward secrecy and authenticates what it encrypts. */
 const ciphers = [
@@ -32,4 +33,23 @@ export const tlsSettings = {
 function knowsHybrid(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 3 || (major === 3 && minor >= 5);
+}
+
+const contexts = new Map<string, SecureContext>();
+/** Few processes know more authorities of their own than these. */
+const contextsMax = 8;
+
+/**
+ * Trusts the authorities in `pems` (one or more certificates each) besides the public ones and the system's.
+ * Kept: to read some hundred authorities anew costs more than a handshake.
+ */
+export function contextTrusting(pems: readonly string[]): SecureContext {
+  const key = pems.join('\n');
+  const known = contexts.get(key);
+  if (known !== undefined) return known;
+  const usual = [...getCACertificates('default'), ...getCACertificates('system')];
+  const context = createSecureContext({ ca: [...new Set([...usual, ...pems])] });
+  if (contexts.size === contextsMax) contexts.clear();
+  contexts.set(key, context);
+  return context;
 }

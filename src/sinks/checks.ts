@@ -4,7 +4,7 @@ import { errors, type NatsConnection } from '@nats-io/transport-node';
 import type { Finding } from '../domain/finding.ts';
 import type { SinkDefinition, SinkTarget } from '../domain/sinks.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
-import { reachHost } from '../http/reach-host.ts';
+import { reachHost } from '../http/bounded-fetch.ts';
 import { connectionOptions, coveringSubject, natsFault, subjectFor } from './nats.ts';
 import { openNats } from './open-nats.ts';
 

@@ -2,8 +2,8 @@
 import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { type ConnectionOptions, errors, type NatsConnection } from '@nats-io/transport-node';
 import type { SinkTarget } from '../domain/sinks.ts';
+import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
-import { networkFault } from '../http/network-fault.ts';
 import type { HandOver } from './document.ts';
 import { type ConnectNats, openNats } from './open-nats.ts';
 import type { Target, TargetAnswer } from './sink.ts';

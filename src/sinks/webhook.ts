@@ -4,12 +4,10 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
 import type { SinkTarget } from '../domain/sinks.ts';
-import { UnusableAnswer } from '../http/bounded-fetch.ts';
+import { networkFault, readBeginning, UnusableAnswer } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
-import { networkFault } from '../http/network-fault.ts';
 import { retryAfterMs } from '../http/outbound-client.ts';
-import { readBeginning } from '../http/read-beginning.ts';
-import { contextTrusting } from '../http/trusted-authorities.ts';
+import { contextTrusting } from '../http/tls-settings.ts';
 import type { HandOver } from './document.ts';
 import type { Target, TargetAnswer } from './sink.ts';
 

@@ -4,7 +4,7 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import type { Fault } from '../domain/notification.ts';
 import type { Delivery } from '../domain/ports.ts';
-import { decodeStored } from '../http/content-encoding.ts';
+import { decodeStored } from '../http/request-body.ts';
 import { bodyReader } from './bodies/body-reader.ts';
 import type { BodyWriter } from './bodies/body-writer.ts';
 

@@ -10,9 +10,9 @@ import { errorCodeOf } from '../domain/error-code.ts';
 import type { Finding } from '../domain/finding.ts';
 import { jittered } from '../domain/jitter.ts';
 import type { RunProgram } from '../host/run-program.ts';
+import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
-import { reachHost } from '../http/reach-host.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
 import type { Tell, WatchWorld } from './situation.ts';
 

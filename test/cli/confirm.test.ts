@@ -31,7 +31,7 @@ describe('a question', () => {
     'answered %j is a no: nothing is changed, and the command fails',
     async (answer) => {
       const { error } = await confirmWith(answer);
-      expect(error).toMatchObject({ code: 'cancelled', message: 'Nothing was changed.' });
+      expect(error).toMatchObject({ code: 'cancelled', text: 'Nothing was changed.' });
       expect(exitCodeOf[error?.code ?? 'internal']).toBe(1);
     },
   );

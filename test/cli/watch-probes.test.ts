@@ -3,8 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { watchProbes } from '../../src/cli/start/watch-probes.ts';
-import { openAcmeFolder } from '../../src/tls/acme/acme-folder.ts';
-import { stateFor, withState } from '../../src/tls/acme/renewal-state.ts';
+import { openAcmeFolder, stateFor, withState } from '../../src/tls/acme/state.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const order = { directoryUrl: 'https://authority.example/dir', host: 'earshot.example.org' };

@@ -1,8 +1,7 @@
 /** `/healthz` and `/readyz`: who is answered, and what. */
 import { describe, expect, it } from 'vitest';
 import type { UnreadyReason } from '../../src/console/app.ts';
-import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
-import { createGate } from '../../src/receiver/gate.ts';
+import { createCredentialCheck, createGate } from '../../src/receiver/basic-auth.ts';
 import { openConsole } from './console-world.ts';
 
 const silent = () => undefined;

@@ -1,7 +1,6 @@
 /** Who is answered by the private listener, and who is not. */
 import { describe, expect, it } from 'vitest';
-import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
-import { createGate } from '../../src/receiver/gate.ts';
+import { createCredentialCheck, createGate } from '../../src/receiver/basic-auth.ts';
 import { type Answer, createMemoryLog, openConsole } from './console-world.ts';
 
 const paths = [

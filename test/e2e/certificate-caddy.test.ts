@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createTakeLock } from '../../src/store/process-lock.ts';
-import { openAcmeWorld } from '../../src/tls/acme/acme-world.ts';
-import { createChallengeDoor } from '../../src/tls/acme/challenge-door.ts';
+import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
+import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
@@ -20,7 +20,7 @@ const hourUs = 3_600_000_000;
 async function openWorld(challenge: 'http-01' | 'tls-alpn-01') {
   const authority = await startCaddyAuthority();
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
+  const context = await createReceiverWorld(folder);
   const env = {
     EARSHOT_TLS: 'acme',
     EARSHOT_TLS_CERT: '',
@@ -32,11 +32,11 @@ async function openWorld(challenge: 'http-01' | 'tls-alpn-01') {
     EARSHOT_ACME_CHALLENGE: challenge,
     EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:80',
     EARSHOT_LISTEN: challenge === 'tls-alpn-01' ? '127.0.0.1:443' : '127.0.0.1:0',
-    EARSHOT_DATA_DIR: world.dataDir,
+    EARSHOT_DATA_DIR: context.dataDir,
   };
   const root = readFileSync(authority.rootFile, 'utf8');
   const command = (argv: readonly string[]) => spawnCommand(argv, { env, cwd: folder }).ended;
-  return { authority, root, dataDir: world.dataDir, start: () => world.start(env), command };
+  return { authority, root, dataDir: context.dataDir, start: () => context.start(env), command };
 }
 
 describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)', () => {
@@ -65,8 +65,8 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
     await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
     await ended(child);
     let clockAheadUs = 0;
-    const door = createChallengeDoor({ host: '127.0.0.1', port: 80 });
-    const world = openAcmeWorld({
+    const door = createChallengeListener({ host: '127.0.0.1', port: 80 }, null);
+    const context = openAcmeContext({
       settings: {
         directoryUrl: authority.directoryUrl,
         host: 'localhost',
@@ -76,7 +76,7 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
         eab: undefined,
       },
       dataDir,
-      openDoor: (challenges) => door.open(challenges),
+      openListener: (challenges) => door.open(challenges),
       log: { error: () => undefined },
       nowUs: () => Date.now() * 1000 + clockAheadUs,
       random: () => 0,
@@ -84,7 +84,7 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
     });
     const takeLock = createTakeLock(dataDir);
     const look = () =>
-      renew(world, { when: 'due', takeLock, lockWaitMs: 0, onIssued: () => undefined });
+      renew(context, { when: 'due', takeLock, lockWaitMs: 0, onIssued: () => undefined });
     try {
       clockAheadUs = 5.5 * hourUs;
       expect(await look()).toMatchObject({ outcome: 'current' });

@@ -1,11 +1,12 @@
 /** What orders certificates at the stub authority: everything real, but the clock and the chance. */
+
 import { expect, onTestFinished, vi } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
 import { createTakeLock } from '../../src/store/process-lock.ts';
-import type { OwnCertificate } from '../../src/tls/acme/acme-folder.ts';
-import { type AcmeSettings, openAcmeWorld } from '../../src/tls/acme/acme-world.ts';
-import { type RenewOptions, renew } from '../../src/tls/acme/renew.ts';
-import { startRenewalLoop } from '../../src/tls/acme/renewal-loop.ts';
+import type { AcmeSettings } from '../../src/tls/acme/authority.ts';
+import { openAcmeContext } from '../../src/tls/acme/order.ts';
+import { type RenewOptions, renew, startRenewalLoop } from '../../src/tls/acme/renew.ts';
+import type { OwnCertificate } from '../../src/tls/acme/state.ts';
 import {
   type Fault,
   type StubAuthority,
@@ -49,7 +50,7 @@ export function openOrders(
     log.push({ level, fields: { ...fields }, message });
   };
   const logger = { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') };
-  const world = openAcmeWorld({
+  const context = openAcmeContext({
     settings: {
       directoryUrl: authority.directoryUrl,
       host: 'earshot.example.org',
@@ -61,7 +62,7 @@ export function openOrders(
     },
     dataDir,
     stagingUrl: null,
-    openDoor: async () => {
+    openListener: async () => {
       doors += 1;
     },
     log: logger,
@@ -73,14 +74,14 @@ export function openOrders(
   const served: OwnCertificate[] = [];
   const onIssued = (certificate: OwnCertificate) => void served.push(certificate);
   return {
-    world,
+    context,
     dataDir,
     log,
     /** What was handed over to be served, in order. */
     served,
     /** One look. */
     look: (when: RenewOptions['when'] = 'due') =>
-      renew(world, { when, takeLock, lockWaitMs: 0, onIssued }),
+      renew(context, { when, takeLock, lockWaitMs: 0, onIssued }),
     /** Resolves when a loop has looked so many times more; each look begins at the door. */
     looked: async (count: number) => {
       const enough = doors + count;
@@ -88,8 +89,8 @@ export function openOrders(
     },
     /** Looks again and again, as in a receiver; stopped when the test has finished. */
     startLoop: (current: OwnCertificate | null = null) => {
-      const loopOptions = { world, current, takeLock, onCertificate: onIssued, log: logger };
-      const loop = startRenewalLoop({ ...loopOptions, lookEveryMs: 5 }, stopper);
+      const loopOptions = { context, current, takeLock, onCertificate: onIssued, log: logger };
+      const loop = startRenewalLoop({ ...loopOptions, checkEveryMs: 5 }, stopper);
       onTestFinished(() => loop.stop());
       return loop;
     },

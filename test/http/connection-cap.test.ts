@@ -50,26 +50,30 @@ async function startCapped(connectionsMax: number, tenureMs = 0): Promise<Capped
   return { open, held };
 }
 
+async function openAll(server: CappedServer, count: number, address?: string): Promise<Client[]> {
+  const clients: Client[] = [];
+  for (let i = 0; i < count; i += 1) clients.push(await server.open(address));
+  return clients;
+}
+
+const expectClosed = (clients: Client[], closed: boolean[]) =>
+  expect.poll(() => clients.map((client) => client.closed())).toEqual(closed);
+
 const request = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
 const answersIn = (client: Client) => client.received().split('HTTP/1.1 200').length - 1;
 
 it('closes the connection that has been silent longest, and no other', async () => {
   const server = await startCapped(2);
-  const clients = [await server.open(), await server.open(), await server.open()];
-  await expect.poll(() => clients.map((client) => client.closed())).toEqual([true, false, false]);
+  const clients = await openAll(server, 3);
+  await expectClosed(clients, [true, false, false]);
   clients.push(await server.open());
-  await expect
-    .poll(() => clients.map((client) => client.closed()))
-    .toEqual([true, true, false, false]);
+  await expectClosed(clients, [true, true, false, false]);
 });
 
 it('counts a connection as young again after each answer', async () => {
   const server = await startCapped(2);
   const [first, second] = [await server.open(), await server.open()];
-  first.socket.write(request);
-  await expect.poll(() => server.held.length).toBe(1);
-  server.held[0]?.end();
-  await expect.poll(() => answersIn(first)).toBe(1);
+  await answered(server, first, 200);
   await server.open();
   await expect.poll(() => second.closed()).toBe(true);
   expect(first.closed()).toBe(false);
@@ -102,12 +106,9 @@ it('never closes a connection whose second request is in hand, sent before the f
 
 it('gives the place of a closed connection to the next', async () => {
   const server = await startCapped(1);
-  for (let i = 0; i < 5; i += 1) {
+  for (let times = 0; times < 5; times += 1) {
     const client = await server.open();
-    client.socket.write(request);
-    await expect.poll(() => server.held.length).toBe(i + 1);
-    server.held[i]?.end();
-    await expect.poll(() => answersIn(client)).toBe(1);
+    await answered(server, client, 200);
     client.socket.destroy();
     await expect.poll(() => client.closed()).toBe(true);
   }
@@ -119,10 +120,8 @@ it.runIf(process.platform === 'linux')(
   async () => {
     const server = await startCapped(4);
     const other = await server.open('127.0.0.3');
-    const crowd: Client[] = [];
-    for (let i = 0; i < 6; i += 1) crowd.push(await server.open('127.0.0.2'));
-    const closed = () => crowd.map((client) => client.closed());
-    await expect.poll(closed).toEqual([true, true, true, false, false, false]);
+    const crowd = await openAll(server, 6, '127.0.0.2');
+    await expectClosed(crowd, [true, true, true, false, false, false]);
     expect(other.closed()).toBe(false);
   },
 );
@@ -144,8 +143,7 @@ describe('while those who hold the places have just come', () => {
 
   it('a newcomer has to go', async () => {
     const server = await startCapped(2, tenureMs);
-    const clients = [await server.open(), await server.open(), await server.open()];
-    await expect.poll(() => clients.map((client) => client.closed())).toEqual([false, false, true]);
+    await expectClosed(await openAll(server, 3), [false, false, true]);
   });
 
   it('one from an address that has succeeded before is let in', async () => {
@@ -154,17 +152,15 @@ describe('while those who hold the places have just come', () => {
     await answered(server, friend, 200);
     friend.socket.destroy();
     await expect.poll(() => friend.closed()).toBe(true);
-    const clients = [await server.open(), await server.open(), await server.open()];
-    await expect.poll(() => clients.map((client) => client.closed())).toEqual([true, false, false]);
+    await expectClosed(await openAll(server, 3), [true, false, false]);
   });
 
   // Only Linux answers on every address of 127.0.0.0/8 without being told.
   it.runIf(process.platform === 'linux')('one that belongs to no crowd is let in', async () => {
     const server = await startCapped(4, tenureMs);
-    const crowd: Client[] = [];
-    for (let i = 0; i < 4; i += 1) crowd.push(await server.open('127.0.0.2'));
+    const crowd = await openAll(server, 4, '127.0.0.2');
     const newcomer = await server.open('127.0.0.3');
-    await expect.poll(() => crowd.map((one) => one.closed())).toEqual([true, false, false, false]);
+    await expectClosed(crowd, [true, false, false, false]);
     expect(newcomer.closed()).toBe(false);
   });
 });

@@ -6,12 +6,11 @@ import type { DeliveryMark } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Intake } from '../../src/domain/ports.ts';
 import { startListener } from '../../src/http/listener.ts';
+import { createReceiverApp } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
-import { createReceiverApp } from '../../src/receiver/receiver-app.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { goodNotification } from './good-notification.ts';
-import { basic } from './raw-client.ts';
+import { basic, goodNotification } from './raw-client.ts';
 import { goodPair } from './running-receiver.ts';
 
 const otherPair = { username: 'catalogue-2', password: 'open barley' };
@@ -69,8 +68,8 @@ async function startServing() {
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: undefined,
     dataDir,
+    credentials: { source: 'variables' as const, pairs },
     diskReserveBytes: undefined,
-    credentials: { source: 'variables' as const, pairs: pairs },
     tls: { kind: 'off' as const },
     trustedProxies: [],
     console: null,

@@ -1,7 +1,12 @@
 /** What happens to requests in hand, and to the next ones, when the program is asked to stop. */
 import { describe, expect, it } from 'vitest';
-import { goodNotification } from './good-notification.ts';
-import { type Connection, openConnection, openTcp, requestBytes } from './raw-client.ts';
+import {
+  type Connection,
+  goodNotification,
+  openConnection,
+  openTcp,
+  requestBytes,
+} from './raw-client.ts';
 import { collect, type Endpoint } from './running-receiver.ts';
 import { type StartedProgram, startProgram } from './started-program.ts';
 

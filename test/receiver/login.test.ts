@@ -1,14 +1,28 @@
 /** Who is let in, and what everybody else hears. */
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { Agent, request } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
+import { describe, expect, onTestFinished } from 'vitest';
 import { probeProof, probeProofHeader } from '../../src/http/probe-proof.ts';
-import { createLoginLog } from '../../src/receiver/login-log.ts';
-import { expectStillTakesNotifications, goodNotification } from './good-notification.ts';
-import { basic, exchange, openConnection, type RequestParts, requestBytes } from './raw-client.ts';
-import { type Endpoint, goodPair, startReceiver } from './running-receiver.ts';
+import { createLoginLog } from '../../src/receiver/basic-auth.ts';
+import {
+  basic,
+  createAnswerReader,
+  exchange,
+  expectStillTakesNotifications,
+  goodNotification,
+  openConnection,
+  type RequestParts,
+  requestBytes,
+} from './raw-client.ts';
+import { type Endpoint, goodPair, it, startReceiver } from './running-receiver.ts';
 
 const { username, password } = goodPair;
+
 const good = basic();
+
 const base64Of = (text: string) => Buffer.from(text).toString('base64');
 
 const wrongAuthorizations: Record<string, string | null> = {
@@ -47,8 +61,7 @@ async function statusOf(endpoint: Endpoint, authorization: string): Promise<numb
 }
 
 describe('wrong or missing credentials', () => {
-  it('are all answered alike: 401, the challenge, and nothing written', async () => {
-    const receiver = await startReceiver();
+  it('are all answered alike: 401, the challenge, and nothing written', async ({ receiver }) => {
     // That a right header is remembered lets no other one in.
     expect(await statusOf(receiver, good)).toBe(200);
     const shapes = new Set<string>();
@@ -75,8 +88,9 @@ describe('wrong or missing credentials', () => {
     await expectStillTakesNotifications(receiver);
   });
 
-  it('stand in the log by address and request id, and nothing that was sent does', async () => {
-    const receiver = await startReceiver();
+  it('stand in the log by address and request id, and nothing that was sent does', async ({
+    receiver,
+  }) => {
     const authorization = basic('intruder', 'hunter2');
     const { requestId } = JSON.parse((await exchange(receiver, { authorization })).body);
     expect(receiver.log).toEqual([
@@ -88,8 +102,9 @@ describe('wrong or missing credentials', () => {
     ]);
   });
 
-  it('are neither logged nor counted for a probe that proves to be our own, and the answer is the same', async () => {
-    const receiver = await startReceiver();
+  it('are neither logged nor counted for a probe that proves to be our own, and the answer is the same', async ({
+    receiver,
+  }) => {
     const proof = probeProof(goodPair, receiver.clock.us, randomUUID());
     const ask = (headers: Record<string, string>, authorization: string | null = null) =>
       exchange(receiver, { method: 'GET', authorization, headers });
@@ -106,8 +121,9 @@ describe('wrong or missing credentials', () => {
     expect(warnings()).toHaveLength(1);
   });
 
-  it('are logged with a proof that is forged, old, used before, or sent with a login or a POST', async () => {
-    const receiver = await startReceiver();
+  it('are logged with a proof that is forged, old, used before, or sent with a login or a POST', async ({
+    receiver,
+  }) => {
     const prove = (pair = goodPair, us = receiver.clock.us) => probeProof(pair, us, randomUUID());
     const used = prove();
     const send = async (proof: string, parts: RequestParts = {}) => {
@@ -126,8 +142,7 @@ describe('wrong or missing credentials', () => {
     expect(await send('x'.repeat(5_000))).toBe(8);
   });
 
-  it('with a proof of our own do not use up what one address may fail', async () => {
-    const receiver = await startReceiver();
+  it('with a proof of our own do not use up what one address may fail', async ({ receiver }) => {
     for (let i = 0; i < 120; i += 1) {
       const headers = { [probeProofHeader]: probeProof(goodPair, receiver.clock.us, randomUUID()) };
       await exchange(receiver, { method: 'GET', authorization: null, headers });
@@ -135,8 +150,7 @@ describe('wrong or missing credentials', () => {
     expect((await exchange(receiver, { authorization: null })).status).toBe(401);
   });
 
-  it('do not shut out right ones on the same connection', async () => {
-    const receiver = await startReceiver();
+  it('do not shut out right ones on the same connection', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     const { body } = goodNotification();
     connection.send(requestBytes({ authorization: basic('x', 'y'), body }));
@@ -145,8 +159,7 @@ describe('wrong or missing credentials', () => {
     expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
   });
 
-  it('are judged by the first Authorization header when there are two', async () => {
-    const receiver = await startReceiver();
+  it('are judged by the first Authorization header when there are two', async ({ receiver }) => {
     const twice = (first: string, second: string): RequestParts => ({
       method: 'GET',
       authorization: null,
@@ -158,8 +171,9 @@ describe('wrong or missing credentials', () => {
 });
 
 describe('right credentials', () => {
-  it('are accepted in any case of the scheme, after several blanks, without padding', async () => {
-    const receiver = await startReceiver();
+  it('are accepted in any case of the scheme, after several blanks, without padding', async ({
+    receiver,
+  }) => {
     const encoded = good.slice('Basic '.length);
     expect(encoded).toMatch(/=$/);
     for (const header of [
@@ -221,8 +235,9 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     return statuses;
   }
 
-  it('are answered 429 with Retry-After until the minute is over; right ones never are', async () => {
-    const receiver = await startReceiver();
+  it('are answered 429 with Retry-After until the minute is over; right ones never are', async ({
+    receiver,
+  }) => {
     expect(new Set(await failures(receiver, 100, '127.0.0.1'))).toEqual(new Set([401]));
     expect(await failures(receiver, 3, '127.0.0.1')).toEqual([429, 429, 429]);
     const refused = await exchange(receiver, { authorization: null });
@@ -235,8 +250,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);
   });
 
-  it('are forgotten when a clock that ran ahead is set right', async () => {
-    const receiver = await startReceiver();
+  it('are forgotten when a clock that ran ahead is set right', async ({ receiver }) => {
     receiver.clock.us += 86_400_000_000;
     await failures(receiver, 100, '127.0.0.1');
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
@@ -259,8 +273,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
   // Only Linux answers on every address of 127.0.0.0/8 without being told.
   it.runIf(process.platform === 'linux')(
     'leave other addresses alone, and are eleven lines in the log: the last tells of 429',
-    async () => {
-      const receiver = await startReceiver();
+    async ({ receiver }) => {
       await failures(receiver, 120, '127.0.0.1');
       expect(await failures(receiver, 1, '127.0.0.2')).toEqual([401]);
       const lines = receiver.log.map(({ fields, message }) => ({ ...fields, message }));
@@ -274,8 +287,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
 
   it.runIf(process.platform === 'linux')(
     'fill no disk, however many addresses they come from: thirty lines a minute, and one more',
-    async () => {
-      const receiver = await startReceiver();
+    async ({ receiver }) => {
       const minute = async () => {
         for (let i = 1; i <= 50; i += 1) await failures(receiver, 1, `127.0.1.${i}`);
       };
@@ -287,4 +299,90 @@ describe('failed logins beyond a hundred a minute from one address', () => {
       expect(receiver.log).toHaveLength(2 * (30 + 1));
     },
   );
+});
+
+const proxyAddress = '127.0.0.9';
+
+/** A proxy as nginx is set up: it adds the address it was asked from to what the client sent. */
+async function startProxy({ port, caPem }: Endpoint): Promise<number> {
+  const agent = new Agent({ keepAlive: true, ca: caPem, localAddress: proxyAddress });
+  const server = createServer((incoming, outgoing) => {
+    const { remoteAddress, remotePort } = incoming.socket;
+    const claimed = incoming.headers['x-forwarded-for'];
+    const forwarded = [
+      ...(claimed === undefined ? [] : [claimed]),
+      `${remoteAddress}:${remotePort}`,
+    ];
+    const headers = { ...incoming.headers, 'x-forwarded-for': forwarded.join(', ') };
+    const { method, url: path } = incoming;
+    const target = { host: '127.0.0.1', port, agent, method, path, headers };
+    const onward = request(target, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.pipe(outgoing);
+    });
+    incoming.pipe(onward);
+  });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+    agent.destroy();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** The statuses of so many requests on one connection from one address. */
+async function statuses(port: number, from: string, requests: RequestParts[]): Promise<number[]> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress: from });
+  onTestFinished(() => void socket.destroy());
+  const reader = createAnswerReader();
+  const answers: number[] = [];
+  for (const parts of requests) {
+    socket.write(requestBytes(parts));
+    let answer = reader.take({ head: false, ended: false });
+    while (answer === null) {
+      const [bytes] = await once(socket, 'data');
+      reader.add(bytes);
+      answer = reader.take({ head: false, ended: false });
+    }
+    answers.push(answer.status);
+  }
+  return answers;
+}
+
+/** Guesses, each with another forged address. */
+function guesses(count: number): RequestParts[] {
+  return Array.from({ length: count }, (_, i) => ({
+    method: 'GET',
+    authorization: basic('x', `${i}`),
+    headers: { 'X-Forwarded-For': `198.51.100.${i % 250}` },
+  }));
+}
+
+const goodRequest = (): RequestParts => ({ body: goodNotification().body });
+
+// Only Linux answers on every address of 127.0.0.0/8 without being told.
+describe.runIf(process.platform === 'linux')('failed logins through a proxy', () => {
+  it('count for each client alone when the proxy is trusted, whatever the client claims', async () => {
+    const receiver = await startReceiver(undefined, { trustedProxies: [proxyAddress] });
+    const port = await startProxy(receiver);
+    const guessed = await statuses(port, '127.0.0.2', guesses(103));
+    expect(new Set(guessed.slice(0, 100))).toEqual(new Set([401]));
+    expect(guessed.slice(100)).toEqual([429, 429, 429]);
+    expect(await statuses(port, '127.0.0.3', guesses(1))).toEqual([401]);
+    expect(await statuses(port, '127.0.0.2', [goodRequest()])).toEqual([200]);
+    const addresses = receiver.log
+      .filter(({ message }) => message === 'wrong or no credentials')
+      .map(({ fields }) => ('address' in fields ? fields.address : null));
+    expect(addresses).toEqual([...Array(10).fill('127.0.0.2'), '127.0.0.3']);
+  });
+
+  it('count for the proxy when it is not trusted, and right ones pass all the same', async () => {
+    const receiver = await startReceiver(undefined, { trustedProxies: ['127.0.0.8'] });
+    const port = await startProxy(receiver);
+    await statuses(port, '127.0.0.2', guesses(100));
+    expect(await statuses(port, '127.0.0.3', guesses(1))).toEqual([429]);
+    expect(await statuses(port, '127.0.0.3', [goodRequest()])).toEqual([200]);
+    expect(receiver.log[0]?.fields).toMatchObject({ address: proxyAddress });
+  });
 });

@@ -1,10 +1,11 @@
 /** A client that sends exactly the bytes it is told to, over TLS, and reads what comes back. */
+
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { onTestFinished } from 'vitest';
-import { type Answer, createAnswerReader } from './answer-reader.ts';
-import { type Endpoint, goodPair } from './running-receiver.ts';
+import { expect, onTestFinished } from 'vitest';
+import { collect, type Endpoint, goodPair, type TestReceiver } from './running-receiver.ts';
 
 export interface Connection {
   socket: TLSSocket;
@@ -123,3 +124,155 @@ export function basic(
 ): string {
   return `Basic ${Buffer.from(`${username}:${password}`, encoding).toString('base64')}`;
 }
+
+/** One answer. Header names are in lower case; a repeated header keeps its last value. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+interface AnswerReader {
+  add(bytes: Buffer): void;
+  /** The next whole answer, or null when more bytes are needed. */
+  take(options: { head: boolean; ended: boolean }): Answer | null;
+}
+
+export function createAnswerReader(): AnswerReader {
+  let buffered = Buffer.alloc(0);
+  return {
+    add: (bytes) => {
+      buffered = Buffer.concat([buffered, bytes]);
+    },
+    take: ({ head, ended }) => {
+      const headEnd = buffered.indexOf('\r\n\r\n');
+      if (headEnd === -1) return null;
+      const { status, headers } = parseHead(buffered.subarray(0, headEnd).toString('latin1'));
+      const rest = buffered.subarray(headEnd + 4);
+      const bodiless = head || status < 200 || status === 204;
+      const body = bodiless ? { bytes: '', length: 0 } : takeBody(rest, headers, ended);
+      if (body === null) return null;
+      buffered = rest.subarray(body.length);
+      return { status, headers, body: body.bytes };
+    },
+  };
+}
+
+function parseHead(text: string): Pick<Answer, 'status' | 'headers'> {
+  const [statusLine = '', ...lines] = text.split('\r\n');
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(statusLine)?.[1];
+  if (status === undefined) throw new Error(`not a status line: ${statusLine}`);
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  return { status: Number(status), headers };
+}
+
+function takeBody(rest: Buffer, headers: Answer['headers'], ended: boolean) {
+  const announced = headers['content-length'];
+  if (announced !== undefined) return slice(rest, Number(announced));
+  if (headers['transfer-encoding'] === 'chunked') return takeChunks(rest);
+  return ended ? slice(rest, rest.length) : null;
+}
+
+function takeChunks(rest: Buffer) {
+  let bytes = '';
+  for (let offset = 0; ; ) {
+    const lineEnd = rest.indexOf('\r\n', offset);
+    if (lineEnd === -1) return null;
+    const size = Number.parseInt(rest.subarray(offset, lineEnd).toString('latin1'), 16);
+    const chunkEnd = lineEnd + 2 + size;
+    if (rest.length < chunkEnd + 2) return null;
+    bytes += rest.subarray(lineEnd + 2, chunkEnd).toString('utf8');
+    offset = chunkEnd + 2;
+    if (size === 0) return { bytes, length: offset };
+  }
+}
+
+function slice(rest: Buffer, length: number) {
+  if (rest.length < length) return null;
+  return { bytes: rest.subarray(0, length).toString('utf8'), length };
+}
+
+interface GoodNotification {
+  ackId: string;
+  productId: string;
+  body: string;
+}
+
+/** Each call makes another one; `paddingBytes` makes it larger. */
+export function goodNotification({ paddingBytes = 0 } = {}): GoodNotification {
+  const ackId = Buffer.from(`1726152772322-0:${randomUUID()}`).toString('base64');
+  const productId = randomUUID();
+  const name = 'S2A_MSIL2A_20240129T062121_N0510_R034_T44VMN_20240129T093752.SAFE';
+  const body = JSON.stringify({
+    '@odata.context': '$metadata#Notification/$entity',
+    SubscriptionEvent: 'created',
+    ProductId: productId,
+    ProductName: name,
+    SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+    NotificationDate: '2024-01-29T10:59:08.698Z',
+    AckId: ackId,
+    value: { Id: productId, Name: name, Padding: 'x'.repeat(paddingBytes) },
+  });
+  return { ackId, productId, body };
+}
+
+/** Sends a notification and expects the usual answer and exactly one row of it. */
+export async function expectStillTakesNotifications(receiver: TestReceiver): Promise<void> {
+  const { ackId, body } = goodNotification();
+  const answer = await exchange(receiver, { path: '/notifications/still', body });
+  expect(answer).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+  expect(await collect(receiver.store.find({ ackId }))).toHaveLength(1);
+}
+
+type RequestShape = (body: string) => string;
+
+/** A head of these lines, with the right credentials. */
+function head(...headers: string[]): string {
+  return [
+    'POST /notifications HTTP/1.1',
+    'Host: h',
+    `Authorization: ${basic()}`,
+    ...headers,
+    '',
+    '',
+  ].join('\r\n');
+}
+
+/** A head with another first line, and a length that fits. */
+function started(startLine: string, body: string): string {
+  return head(`Content-Length: ${body.length}`).replace(/^.*(?=\r\n)/, startLine) + body;
+}
+
+const length = (body: string) => `Content-Length: ${body.length}`;
+
+const chunked = 'Transfer-Encoding: chunked';
+
+/** Each must end in one 4xx and a closed connection, with nothing stored of what it carries. */
+export const refusedShapes: Record<string, RequestShape> = {
+  'two lengths that differ': (body) => head(length(body), 'Content-Length: 5') + body,
+  'length and chunked': (body) => head(length(body), chunked) + body,
+  'chunked and length': (body) => `${head(chunked, 'Content-Length: 4')}0\r\n\r\n${body}`,
+  'chunked that is not last': (body) => head('Transfer-Encoding: chunked, identity') + body,
+  'a negative length': (body) => head('Content-Length: -1') + body,
+  'a length with a sign': (body) => head(`Content-Length: +${body.length}`) + body,
+  'a length in hex': (body) => head(`Content-Length: 0x${body.length.toString(16)}`) + body,
+  'a length beyond all numbers': (body) => head(`Content-Length: ${'9'.repeat(24)}`) + body,
+  'a chunk size that is no number': (body) => `${head(chunked)}zz\r\n${body}\r\n0\r\n\r\n`,
+  'a chunk size beyond all numbers': (body) => `${head(chunked)}${'f'.repeat(18)}\r\n${body}`,
+  'chunks that do not end where they say': (body) => `${head(chunked)}5\r\n${body}\r\n0\r\n\r\n`,
+  'bare line feeds': (body) => head(length(body)).replaceAll('\r', '') + body,
+  'a blank before a colon': (body) => head(`Content-Length : ${body.length}`) + body,
+  'a header without colon': (body) => head('nonsense', length(body)) + body,
+  'a zero byte in a header': (body) => head('X: a\0b', length(body)) + body,
+  'no Host': (body) => head('Connection: close', length(body)).replace('Host: h\r\n', '') + body,
+  'a lower-case method': (body) => started('post /notifications HTTP/1.1', body),
+  'an unknown version': (body) => started('POST /notifications HTTP/9.9', body),
+  'a target without slash': (body) => started('POST notifications HTTP/1.1', body),
+  'no version at all': (body) => `POST /notifications\r\n\r\n${body}`,
+  'the greeting of HTTP/2': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  noise: () => `${'\x01\x80\xff'.repeat(500)}\r\n\r\n`,
+};

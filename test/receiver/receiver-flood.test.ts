@@ -1,18 +1,34 @@
 /** Ten thousand malformed requests against the program itself, with good ones among them. */
+
+import { once } from 'node:events';
 import { expect, it } from 'vitest';
-import { goodNotification } from './good-notification.ts';
-import { createMalformedTraffic } from './malformed-traffic.ts';
-import { exchange, openConnection, requestBytes } from './raw-client.ts';
-import { collect } from './running-receiver.ts';
+import { bodyBytesMax } from '../../src/http/request-body.ts';
+import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import {
+  answersTo,
+  basic,
+  type Connection,
+  exchange,
+  goodNotification,
+  openConnection,
+  openTcp,
+  type RequestParts,
+  refusedShapes,
+  requestBytes,
+} from './raw-client.ts';
+import { collect, type Endpoint } from './running-receiver.ts';
 import { type StartedProgram, startProgram } from './started-program.ts';
 
 const sendersCount = 16;
+
 const malformedBetweenGood = 20;
+
 /**
  * Measured: 21 to 35 MB, slower and slower, and some 20 MB more on a machine so slow that half a minute passes:
  * then what works beside the receiver begins. A leak of 7 kB for each request would be beyond it.
  */
 const growthBytesMax = 70 * 2 ** 20;
+
 /**
  * With room to spare, Node collects closed connections so late that their memory looks like a leak.
  * Kept short of room it shows what is really still held, and ends itself when that is too much.
@@ -79,3 +95,120 @@ it('survives 12,000 malformed requests: good ones are stored once each, memory s
   if (warmBytes === null || floodedBytes === null) return;
   expect(floodedBytes - warmBytes).toBeLessThan(growthBytesMax);
 });
+
+interface MalformedTraffic {
+  /** Sends one malformed request; throws when its answer is not one that it may get. */
+  send(): Promise<void>;
+  /** How many of each kind have been sent, and how many bodies must be in quarantine. */
+  sent: Record<string, number>;
+  quarantined(): number;
+}
+
+const shapes = Object.values(refusedShapes);
+
+const loginRefused = [401, 429];
+
+/** One sender's traffic; requests that leave the connection usable share one. */
+function createMalformedTraffic(endpoint: Endpoint, seed: number): MalformedTraffic {
+  const random = createRandom(seed);
+  const sent: Record<string, number> = {};
+  let quarantined = 0;
+  let kept: Connection | undefined;
+
+  async function onKeptConnection(parts: RequestParts, allowed: readonly number[]) {
+    if (kept === undefined || kept.socket.destroyed) kept = await openConnection(endpoint);
+    kept.send(requestBytes(parts));
+    const { status } = await kept.answer();
+    expectOneOf(allowed, status);
+    if (status === 400) quarantined += 1;
+  }
+
+  async function onOwnConnection(bytes: string | Uint8Array, allowed: readonly number[]) {
+    const connection = await openConnection(endpoint);
+    connection.socket.end(bytes);
+    const answer = await connection.answer().catch(() => null);
+    connection.socket.destroy();
+    if (answer !== null) expectOneOf(allowed, answer.status);
+  }
+
+  const kinds: Record<string, () => Promise<unknown>> = {
+    wrongCredentials: () =>
+      onKeptConnection({ ...good(), authorization: basic('x', random.hex(9)) }, loginRefused),
+    fuzzedAuthorization: () =>
+      onKeptConnection({ ...good(), authorization: fuzzedHeader(random) }, loginRefused),
+    brokenJson: () => onKeptConnection({ body: brokenJson(random) }, [400]),
+    randomBody: () => onKeptConnection({ body: randomBytes(random, 300) }, [400]),
+    otherPath: () => onKeptConnection({ ...good(), path: `/${random.hex(20)}` }, [404]),
+    otherMethod: () => onKeptConnection({ ...good(), method: 'DELETE' }, [405]),
+    brokenRequest: async () => {
+      const shape = shapes[random.integer(0, shapes.length - 1)];
+      for (const { status } of await answersTo(endpoint, shape?.(good().body) ?? '')) {
+        expectOneOf([...loginRefused, 400, 404, 405, 408, 413, 431], status);
+      }
+    },
+    noiseInTls: () => onOwnConnection(randomBytes(random, 2_000), [400, 431]),
+    noiseWithoutTls: async () => {
+      const socket = await openTcp(endpoint);
+      socket.end(randomBytes(random, 2_000)).resume();
+      await once(socket, 'close');
+    },
+    headerFlood: () => onOwnConnection(requestBytes({ headers: headerFlood() }), [431]),
+    huge: () => onKeptConnection({ body: 'x'.repeat(bodyBytesMax + 1) }, [413]),
+    brokenOff: async () => {
+      const connection = await openConnection(endpoint);
+      const request = requestBytes(good());
+      connection.send(request.subarray(0, random.integer(1, request.length - 1)));
+      if (random.chance(0.5)) connection.socket.end();
+      connection.socket.destroy();
+    },
+    slow: async () => {
+      // Stays open until the receiver, or the end of the test, closes it.
+      const connection = await openConnection(endpoint);
+      connection.send(requestBytes(good()).subarray(0, random.integer(1, 100)));
+    },
+  };
+  const commons = ['wrongCredentials', 'fuzzedAuthorization', 'brokenJson', 'randomBody'];
+  const rare = ['huge', 'slow'];
+  const others = Object.keys(kinds).filter((name) => ![...commons, ...rare].includes(name));
+
+  return {
+    sent,
+    quarantined: () => quarantined,
+    send: async () => {
+      const group = random.chance(0.02) ? rare : random.chance(0.6) ? commons : others;
+      const name = group[random.integer(0, group.length - 1)] ?? '';
+      sent[name] = (sent[name] ?? 0) + 1;
+      await kinds[name]?.();
+    },
+  };
+}
+
+const good = () => ({ body: goodNotification().body });
+
+function expectOneOf(allowed: readonly number[], status: number): void {
+  if (!allowed.includes(status)) throw new Error(`answered ${status}, not ${allowed.join(' or ')}`);
+}
+
+function randomBytes(random: Random, bytesMax: number): Buffer {
+  const length = random.integer(1, bytesMax);
+  // Never an opening brace first: what comes must not be a notification by chance.
+  return Buffer.from([0xff, ...Array.from({ length }, () => random.integer(0, 255))]);
+}
+
+/** A notification cut off, so that it can never be whole. */
+function brokenJson(random: Random): string {
+  const { body } = goodNotification();
+  return body.slice(0, random.integer(0, body.length - 1));
+}
+
+/** Bytes that may stand in a header, with a scheme in front of half of them. */
+function fuzzedHeader(random: Random): string {
+  const length = random.integer(0, random.chance(0.1) ? 9_000 : 80);
+  const letters = Array.from({ length }, () => random.integer(0x21, 0xff));
+  const text = Buffer.from(letters.filter((letter) => letter !== 0x7f)).toString('latin1');
+  return `${random.chance(0.5) ? 'Basic ' : ''}${text}`;
+}
+
+function headerFlood(): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`X-${i}`, 'y']));
+}

@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
 import type { Intake, Logger } from '../../src/domain/ports.ts';
 import { type KeyPair, type Listener, startListener } from '../../src/http/listener.ts';
-import { type CredentialPair, createCredentialCheck } from '../../src/receiver/basic-auth.ts';
-import { createReceiverApp, type Outcome } from '../../src/receiver/receiver-app.ts';
+import type { CredentialPair } from '../../src/http/probe-proof.ts';
+import { createReceiverApp, type Outcome } from '../../src/receiver/app.ts';
+import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import type { Store } from '../../src/store/store.ts';
 
@@ -53,8 +54,8 @@ export async function startReceiver(
       listen: { host: '127.0.0.1', port: 0 },
       publicUrl: undefined,
       dataDir,
-      diskReserveBytes: undefined,
       credentials: { source: 'variables', pairs: credentials },
+      diskReserveBytes: undefined,
       tls: { kind: 'files', ...certificateFiles },
       trustedProxies,
       console: null,
@@ -68,6 +69,9 @@ export async function startReceiver(
   const port = Number(new URL(running.url).port);
   return { port, caPem, store: running.store, log: lines, clock, close: running.close };
 }
+
+/** A test with a receiver of its own, started when the test asks for it. */
+export const it = test.extend('receiver', () => startReceiver());
 
 export interface StubReceiver extends Endpoint {
   listener: Listener;

@@ -1,21 +1,24 @@
 /** `earshot certificate`: what the endpoint's certificate is, and getting a new one. */
+
 import { Command, Option } from 'commander';
 import { type Config, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
-import { openAcmeFolder } from '../../tls/acme/acme-folder.ts';
-import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
-import { createHandshakeDoor, createSharedDoor } from '../../tls/acme/challenge-door.ts';
-import { visitAuthority } from '../../tls/acme/enter-authority.ts';
-import { explainFailure } from '../../tls/acme/explain-failure.ts';
-import { type Rehearsal, rehearse } from '../../tls/acme/rehearse.ts';
+import { visitAuthority } from '../../tls/acme/authority.ts';
+import { createChallengeListener, createHandshakeListener } from '../../tls/acme/challenge.ts';
+import {
+  type AcmeContext,
+  openAcmeContext,
+  type Rehearsal,
+  rehearse,
+} from '../../tls/acme/order.ts';
+import { explainFailure } from '../../tls/acme/problem.ts';
 import { type Renewal, renew, takeTurn } from '../../tls/acme/renew.ts';
-import { renewalOutlook } from '../../tls/acme/renewal-outlook.ts';
-import { lastFailureText } from '../../tls/acme/renewal-state.ts';
-import { certificateFacts } from '../../tls/certificate-facts.ts';
-import { loadCertificateFiles } from '../../tls/certificate-files.ts';
+import { renewalOutlook } from '../../tls/acme/renewal-time.ts';
+import { lastFailureText, openAcmeFolder } from '../../tls/acme/state.ts';
+import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
 import { painter, writeForeign, writeOut } from '../output.ts';
 
@@ -108,42 +111,42 @@ Example:
 const lockWaitMs = 300_000;
 
 /** Runs `work`, and closes what it has opened. */
-async function withAcmeWorld<Value>(
+async function withAcmeContext<Value>(
   { acme, dataDir, listen }: Pick<Config, 'acme' | 'dataDir' | 'listen'>,
   io: Io,
-  work: (world: AcmeWorld, takeLock: ReturnType<typeof createTakeLock>) => Promise<Value>,
+  work: (context: AcmeContext, takeLock: ReturnType<typeof createTakeLock>) => Promise<Value>,
 ): Promise<Value> {
-  const door =
+  const listener =
     acme.challenge === 'http-01'
-      ? createSharedDoor(acme.httpListen, io)
-      : createHandshakeDoor(listen);
+      ? createChallengeListener(acme.httpListen, io)
+      : createHandshakeListener(listen);
   const tell = (line: string) => void io.stderr.write(`${line}\n`);
   const { nowUs, random, signal } = io;
-  const world = openAcmeWorld({
+  const context = openAcmeContext({
     settings: acme,
     dataDir,
-    openDoor: (challenges) => door.open(challenges),
+    openListener: (challenges) => listener.open(challenges),
     log: { error: (fields, message) => tell(`${message}: ${'reason' in fields && fields.reason}`) },
-    tell: (step) => tell(`… ${step}`),
+    report: (step) => tell(`… ${step}`),
     nowUs,
     random,
     signal,
   });
   try {
-    return await work(world, createTakeLock(dataDir));
+    return await work(context, createTakeLock(dataDir));
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
   } finally {
-    await door.close();
+    await listener.close();
   }
 }
 
 /** Rejects as `renew` does, and with `cancelled` when the user ends it. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
-  const renewal = await withAcmeWorld(config, io, (world, takeLock) =>
-    renew(world, {
+  const renewal = await withAcmeContext(config, io, (context, takeLock) =>
+    renew(context, {
       when: force === true ? 'anyway' : 'asked',
       takeLock,
       lockWaitMs,
@@ -290,8 +293,8 @@ async function testCertificate(io: Io): Promise<void> {
   const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
   const { directoryUrl, host, challenge } = acme;
-  const shown = await withAcmeWorld({ acme, ...place }, io, async (world, takeLock) => {
-    const terms = await readTerms(world);
+  const shown = await withAcmeContext({ acme, ...place }, io, async (context, takeLock) => {
+    const terms = await readTerms(context);
     io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
     if (!acmeAgreed) {
       throw new AppError('configuration', 'Nothing was tried yet.', {
@@ -299,9 +302,9 @@ async function testCertificate(io: Io): Promise<void> {
           'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
       });
     }
-    const release = await takeTurn(world, { takeLock, lockWaitMs });
+    const release = await takeTurn(context, { takeLock, lockWaitMs });
     try {
-      return await rehearse(world);
+      return await rehearse(context);
     } catch (error) {
       throw explainFailure(error, acme);
     } finally {
@@ -311,13 +314,13 @@ async function testCertificate(io: Io): Promise<void> {
   io.stdout.write(`${problemSentence(shown, { host, challenge, directoryUrl })}\n`);
 }
 
-async function readTerms(world: AcmeWorld): Promise<string | null> {
+async function readTerms(context: AcmeContext): Promise<string | null> {
   try {
-    const authority = await visitAuthority(world);
+    const authority = await visitAuthority(context);
     const { meta } = await authority.readDirectory();
     return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
   } catch (error) {
-    throw explainFailure(error, world.settings);
+    throw explainFailure(error, context.settings);
   }
 }
 

@@ -8,7 +8,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { type CatalogueEvent, tellsOf } from '../../domain/coverage.ts';
 import { readNotifications } from '../../domain/notification.ts';
 import type { Delivery, Quarantine, Receipt } from '../../domain/ports.ts';
-import { decodeStored } from '../../http/content-encoding.ts';
+import { decodeStored } from '../../http/request-body.ts';
 import { createBodyState } from '../../store/body-state.ts';
 import { databaseFileName, inodeOf } from '../../store/database.ts';
 import type { DataPlace } from '../../store/disk-limit.ts';

@@ -26,11 +26,11 @@ import { probeProof } from '../../http/probe-proof.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { checkInference } from '../../summary/inference-checks.ts';
-import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/acme-checks.ts';
-import { acmeSecretFileNames } from '../../tls/acme/acme-folder.ts';
-import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
-import { createSharedDoor } from '../../tls/acme/challenge-door.ts';
-import { checkCertificateFiles } from '../../tls/certificate-checks.ts';
+import { createChallengeListener } from '../../tls/acme/challenge.ts';
+import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/checks.ts';
+import { type AcmeContext, openAcmeContext } from '../../tls/acme/order.ts';
+import { acmeSecretFileNames } from '../../tls/acme/state.ts';
+import { checkCertificateFiles } from '../../tls/certificate.ts';
 import { checkAlerts } from '../../watch/notify.ts';
 import type { Io } from '../io.ts';
 import { checkConfiguration, type DoctorSettings, fixInFile, type Step } from './steps.ts';
@@ -135,8 +135,8 @@ const behindProxy: Finding = {
 function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings, io: Io): Step[] {
   // With roots of one's own it is a trial, whose authority may ask another port than 80.
   const port = probeWithExtra === null ? 80 : acme.httpListen.port;
-  const opened = <Value>(work: (world: AcmeWorld) => Promise<Value>) =>
-    withWorld({ acme, dataDir, io }, work);
+  const opened = <Value>(work: (context: AcmeContext) => Promise<Value>) =>
+    withContext({ acme, dataDir, io }, work);
   return [
     { name: 'renewal', needs: ['data directory'], run: () => opened(checkRenewal) },
     { name: 'authority', needs: [], run: () => opened(checkAuthority) },
@@ -144,30 +144,30 @@ function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings
       name: 'challenge',
       needs: ['data directory', 'name'],
       run: () =>
-        opened((world) => checkChallenge(world, { port, fetch: io.fetch, newId: io.newId })),
+        opened((context) => checkChallenge(context, { port, fetch: io.fetch, newId: io.newId })),
     },
   ];
 }
 
-async function withWorld<Value>(
+async function withContext<Value>(
   { acme, dataDir, io }: { acme: AcmeConfig; dataDir: string; io: Io },
-  work: (world: AcmeWorld) => Promise<Value>,
+  work: (context: AcmeContext) => Promise<Value>,
 ): Promise<Value> {
-  const door = createSharedDoor(acme.httpListen, io);
+  const listener = createChallengeListener(acme.httpListen, io);
   const { nowUs, random, signal } = io;
-  const world = openAcmeWorld({
+  const context = openAcmeContext({
     settings: acme,
     dataDir,
-    openDoor: (challenges) => door.open(challenges),
+    openListener: (challenges) => listener.open(challenges),
     log: { error: () => undefined },
     nowUs,
     random,
     signal,
   });
   try {
-    return await work(world);
+    return await work(context);
   } finally {
-    await door.close();
+    await listener.close();
   }
 }
 

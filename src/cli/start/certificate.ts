@@ -1,20 +1,20 @@
 /** What the public listener shows: a certificate from files, from an authority, or none at all. */
+
 import type { ServeConfig } from '../../config/config.ts';
 import type { AcmeConfig, TlsConfig } from '../../config/tls.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../http/listener.ts';
 import { createTakeLock } from '../../store/process-lock.ts';
-import { openAcmeWorld } from '../../tls/acme/acme-world.ts';
+import { alpnAnswers, createChallengeListener, noListener } from '../../tls/acme/challenge.ts';
+import { openAcmeContext } from '../../tls/acme/order.ts';
+import { startRenewalLoop } from '../../tls/acme/renew.ts';
 import {
-  alpnAnswers,
-  createChallengeDoor,
-  createSharedDoor,
-  noDoor,
-} from '../../tls/acme/challenge-door.ts';
-import { startRenewalLoop } from '../../tls/acme/renewal-loop.ts';
-import { type LoadedCertificate, loadCertificateFiles } from '../../tls/certificate-files.ts';
-import { watchCertificateFiles, watchIntervalMs } from '../../tls/watch-certificate-files.ts';
+  type LoadedCertificate,
+  loadCertificateFiles,
+  watchCertificateFiles,
+  watchIntervalMs,
+} from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
 
 /** Rejects with `configuration` when files that are named cannot be used. */
@@ -132,18 +132,24 @@ async function fromAuthority(
   { config, log, io, tuning, onChange, warn }: Served,
 ): Promise<Source> {
   const stopper = new AbortController();
-  const door = settings.challenge === 'http-01' ? doorOf(settings, io) : noDoor;
-  const world = openAcmeWorld({
+  const { fetch, newId } = io;
+  const asker = fetch === undefined ? null : { fetch, newId };
+  // Of two receivers on one data directory, the one that has the port answers for both.
+  const challengeListener =
+    settings.challenge === 'http-01'
+      ? createChallengeListener(settings.httpListen, asker)
+      : noListener;
+  const context = openAcmeContext({
     settings,
     dataDir: config.dataDir,
     ...(tuning.stagingUrl === undefined ? {} : { stagingUrl: tuning.stagingUrl }),
-    openDoor: (challenges) => door.open(challenges),
+    openListener: (challenges) => challengeListener.open(challenges),
     log,
-    tell: (step) => log.debug({ step }, 'certificate order'),
+    report: (step) => log.debug({ step }, 'certificate order'),
     ...io,
     signal: stopper.signal,
   });
-  const current = await world.folder.readCertificate();
+  const current = await context.folder.readCertificate();
   if (current === null) {
     const authority = new URL(settings.directoryUrl).host;
     log.info({ authority, host: settings.host }, 'there is no certificate yet; getting one');
@@ -151,29 +157,23 @@ async function fromAuthority(
   return {
     keyPair: current,
     ...(settings.challenge === 'tls-alpn-01'
-      ? { handshakeOnly: alpnAnswers(world.challenges) }
+      ? { handshakeOnly: alpnAnswers(context.challenges) }
       : {}),
     follow: (listener) => {
       const takeLock = createTakeLock(config.dataDir);
-      const lookEveryMs = tuning.certificateWatchMs;
+      const checkEveryMs = tuning.certificateWatchMs;
       const loop = startRenewalLoop(
         {
-          world,
+          context,
           current,
           takeLock,
           onCertificate: onChange(listener),
           log,
-          ...(lookEveryMs === undefined ? {} : { lookEveryMs }),
+          ...(checkEveryMs === undefined ? {} : { checkEveryMs }),
         },
         stopper,
       );
-      return { stop: () => loop.stop().then(() => door.close()) };
+      return { stop: () => loop.stop().then(() => challengeListener.close()) };
     },
   };
-}
-
-/** Of two receivers on one data directory, the one that has the port answers for both. */
-function doorOf({ httpListen }: AcmeConfig, { fetch, newId }: CertificateIo) {
-  if (fetch === undefined) return createChallengeDoor(httpListen);
-  return createSharedDoor(httpListen, { fetch, newId });
 }

@@ -3,7 +3,7 @@ import type { Administration, DeliveryMark } from '../../domain/account.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Completeness } from '../../domain/coverage.ts';
 import type { Logger } from '../../domain/ports.ts';
-import type { Outcome } from '../../receiver/receiver-app.ts';
+import type { Outcome } from '../../receiver/app.ts';
 
 /** How long a mark may wait in memory; what a crash takes is made good by the next delivery. */
 const deliveryIntervalMs = 2_000;

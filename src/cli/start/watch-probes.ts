@@ -4,8 +4,7 @@ import { errorText } from '../../domain/app-error.ts';
 import type { Intake } from '../../domain/ports.ts';
 import type { CertificateStatus } from '../../domain/status.ts';
 import { type DataPlace, diskRoom } from '../../store/disk-limit.ts';
-import { certificateFacts } from '../../tls/certificate-facts.ts';
-import { loadCertificateFiles } from '../../tls/certificate-files.ts';
+import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
 import type { Probes } from '../../watch/situation.ts';
 import type { Io } from '../io.ts';
 
@@ -34,10 +33,9 @@ const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: n
 async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => number) {
   if (tls.kind === 'off') return null;
   if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
-  const [{ openAcmeFolder }, { renewalOutlook }, { lastFailureText }] = await Promise.all([
-    import('../../tls/acme/acme-folder.ts'),
-    import('../../tls/acme/renewal-outlook.ts'),
-    import('../../tls/acme/renewal-state.ts'),
+  const [{ lastFailureText, openAcmeFolder }, { renewalOutlook }] = await Promise.all([
+    import('../../tls/acme/state.ts'),
+    import('../../tls/acme/renewal-time.ts'),
   ]);
   const folder = openAcmeFolder(dataDir);
   const { state } = await renewalOutlook(folder, tls, nowUs());

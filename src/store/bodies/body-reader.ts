@@ -1,7 +1,7 @@
 /** Reads request bodies, however they are kept. */
 import type { Database, Statement } from 'better-sqlite3';
 import { contentOf } from '../../domain/delivery-content.ts';
-import { decodeStored } from '../../http/content-encoding.ts';
+import { decodeStored } from '../../http/request-body.ts';
 import { type StoredRow, unpackBodies } from './body-codec.ts';
 
 export interface BodyReader {

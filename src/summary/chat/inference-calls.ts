@@ -1,8 +1,7 @@
 /** The requests to the inference service: what its specification shows, and nothing else. */
 import { isAppError } from '../../domain/app-error.ts';
 import { jsonOf } from '../../domain/text.ts';
-import { createBoundedFetch, UnusableAnswer } from '../../http/bounded-fetch.ts';
-import { networkFault } from '../../http/network-fault.ts';
+import { createBoundedFetch, networkFault, UnusableAnswer } from '../../http/bounded-fetch.ts';
 
 /** An answer of any status. */
 export interface InferenceAnswer {

@@ -132,7 +132,7 @@ describe('a word that is new', () => {
     const { action, notes } = reviewed({ listed: { status: 'held up' } });
     expect(action).toBe(null);
     expect(notes).toMatchObject([
-      { code: 'unknown-status', text: expect.stringContaining('held up') },
+      { code: 'unknown-status', message: expect.stringContaining('held up') },
     ]);
   });
 });

@@ -104,7 +104,7 @@ describe('a page is asked for again', () => {
     const code = status === 302 ? 'unavailable' : 'invalid';
     await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
       code,
-      message: expect.stringContaining('EARSHOT_CATALOGUE_URL'),
+      text: expect.stringContaining('EARSHOT_CATALOGUE_URL'),
     });
     expect(catalogue.requests).toHaveLength(1);
   });
@@ -180,7 +180,7 @@ describe('requests', () => {
     const long = await always({ status: 429, headers: { 'Retry-After': '601' } });
     await expect(walked(listingOf(long.url))).rejects.toMatchObject({
       code: 'too_many',
-      message: expect.stringContaining('in 601 seconds'),
+      text: expect.stringContaining('in 601 seconds'),
     });
     expect(long.requests).toHaveLength(1);
     const often = await always({ status: 503, headers: { 'Retry-After': '590' } });
@@ -273,7 +273,7 @@ describe('a login', () => {
     const catalogue = await wantsLogin('good');
     await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
       code: 'unauthorized',
-      message: expect.stringMatching(/\(401\).*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/),
+      text: expect.stringMatching(/\(401\).*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/),
     });
   });
 });

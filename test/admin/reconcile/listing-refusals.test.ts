@@ -79,7 +79,7 @@ it('says that this host may be kept out where a short address is refused, with a
     const error = await walked(listingOf(catalogue.url, own), { filter }).catch((e) => e);
     expect(error).toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/keep this host out .*Try again later.*EARSHOT_CATALOGUE_URL/),
+      text: expect.stringMatching(/keep this host out .*Try again later.*EARSHOT_CATALOGUE_URL/),
     });
     expect(errorText(error)).not.toMatch(/EARSHOT_ACCOUNT|characters/);
   }
@@ -96,8 +96,7 @@ it('logs in where the catalogue itself refuses whoever has not', async () => {
   expect(used).toEqual({ tokens: 1, refused: 0 });
   await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
     code: 'unauthorized',
-    message:
-      'The catalogue refuses to list the created products (403), perhaps as it wants a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
+    text: 'The catalogue refuses to list the created products (403), perhaps as it wants a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
   });
 });
 
@@ -107,7 +106,7 @@ it('logs in once where the account may not, and says so', async () => {
   const walk = walked(listingOf(catalogue.url, { tokens }), { filter: "Name ne 'x'" });
   await expect(walk).rejects.toMatchObject({
     code: 'unauthorized',
-    message: expect.stringMatching(/the account may not\. Log in on .*It says: Not for you$/),
+    text: expect.stringMatching(/the account may not\. Log in on .*It says: Not for you$/),
   });
   expect(used).toEqual({ tokens: 1, refused: 0 });
   expect(catalogue.requests).toHaveLength(2);

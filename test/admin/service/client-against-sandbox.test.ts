@@ -172,8 +172,8 @@ describe('the table of errors', () => {
       const { client, create } = await startClient({ detailForm });
       await create(running);
       await create(running);
-      const { message, details } = await errorOf(client.create(running));
-      expect([message, ...details].join('\n')).toContain(
+      const { text, details } = await errorOf(client.create(running));
+      expect([text, ...details].join('\n')).toContain(
         'The maximum number of running subscriptions (2)',
       );
     },

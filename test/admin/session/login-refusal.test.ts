@@ -50,10 +50,10 @@ describe('wrong credentials', () => {
   it('without a code may be a missing code, and both are said', async () => {
     const error = await errorWith(wrong);
     expect(error.code).toBe('unauthorized');
-    expect(errorText(error)).toMatch(
+    expect(error.message).toMatch(
       /EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCOUNT_PASSWORD.*EARSHOT_ACCOUNT_TOTP/,
     );
-    expect(errorText(error)).toMatch(/It says: Invalid user credentials$/);
+    expect(error.message).toMatch(/It says: Invalid user credentials$/);
   });
 
   it('with a code may be one that was used', async () => {
@@ -157,7 +157,7 @@ describe('a refusal', () => {
     [{ body: 'x'.repeat(2 ** 20 + 1) }, 'unavailable', 'its answer is larger than'],
   ] satisfies [Answer, string, string][])('%j is %s: %s', async (answer, errorCode, words) => {
     const error = await errorWith(answer);
-    expect([error.code, errorText(error)]).toEqual([errorCode, expect.stringContaining(words)]);
+    expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);
   });
 
   it('names the page of the account, and the host', async () => {
@@ -173,7 +173,7 @@ describe('a refusal', () => {
     const wrong = refusal(401, 'invalid_grant', 'Invalid user credentials');
     const headers = { 'WWW-Authenticate': 'Bearer realm="CDSE", error="invalid_grant"' };
     const error = await errorWith({ ...(wrong as object), headers });
-    expect(errorText(error)).toContain('It says: Invalid user credentials');
+    expect(error.message).toContain('It says: Invalid user credentials');
   });
 
   it('shows no more than 500 printable characters of them, and no secret that they repeat', async () => {
@@ -195,8 +195,8 @@ describe('a provider that cannot be reached', () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const error = await errorOf(providerAt(url).login('me', password, code));
     expect(error.code).toBe('unavailable');
-    expect(errorText(error)).toContain('the connection was refused (ECONNREFUSED)');
-    expect(errorText(error)).toContain('check EARSHOT_TOKEN_URL');
+    expect(error.text).toContain('the connection was refused (ECONNREFUSED)');
+    expect(error.text).toContain('check EARSHOT_TOKEN_URL');
   });
 
   it('because its name does not exist', async () => {
@@ -213,9 +213,7 @@ describe('a provider that cannot be reached', () => {
           ),
       }).login('me', password, null),
     );
-    expect(errorText(error)).toContain(
-      '(identity.invalid) cannot be asked: its name cannot be resolved',
-    );
+    expect(error.text).toContain('(identity.invalid) cannot be asked: its name cannot be resolved');
   });
 
   it('because its certificate is not trusted', async () => {
@@ -228,7 +226,7 @@ describe('a provider that cannot be reached', () => {
       providerAt(`https://localhost:${port}`).login('me', password, null),
     );
     expect(error.code).toBe('unavailable');
-    expect(errorText(error)).toContain('no trusted HTTPS connection could be made');
+    expect(error.text).toContain('no trusted HTTPS connection could be made');
   });
 
   it('without HTTPS is not sent the password', async () => {
@@ -256,7 +254,7 @@ describe('a session that is renewed', () => {
   it('does not show its token when the provider repeats it', async () => {
     const { url } = await startServer([refusal(400, 'odd', `Bad token ${refreshToken}`)]);
     const error = await errorOf(providerAt(url).refresh(refreshToken));
-    expect(errorText(error)).toContain('It says: Bad token …');
+    expect(error.text).toContain('It says: Bad token …');
   });
 });
 
@@ -273,6 +271,6 @@ describe('what the sandbox refuses', () => {
   ])('with knobs %j and account %j is %s: %s', async (service, changes, errorCode, words) => {
     const { tokens } = await startAccount(service);
     const error = await errorOf(tokens(changes).get());
-    expect([error.code, errorText(error)]).toEqual([errorCode, expect.stringContaining(words)]);
+    expect([error.code, error.text]).toEqual([errorCode, expect.stringContaining(words)]);
   });
 });

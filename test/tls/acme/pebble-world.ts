@@ -3,15 +3,15 @@
 import diagnosticsChannel from 'node:diagnostics_channel';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { errorText } from '../../../src/domain/app-error.ts';
 import { createTakeLock } from '../../../src/store/process-lock.ts';
-import { type AcmeSettings, openAcmeWorld } from '../../../src/tls/acme/acme-world.ts';
-import type { ChallengeFolder } from '../../../src/tls/acme/challenge-folder.ts';
-import { startChallengeListener } from '../../../src/tls/acme/challenge-listener.ts';
+import type { AcmeSettings } from '../../../src/tls/acme/authority.ts';
+import { type ChallengeFolder, startChallengeListener } from '../../../src/tls/acme/challenge.ts';
+import { openAcmeContext } from '../../../src/tls/acme/order.ts';
 import { type RenewOptions, renew } from '../../../src/tls/acme/renew.ts';
-import { type RenewalState, renewalStatesSchema } from '../../../src/tls/acme/renewal-state.ts';
-import type { Pebble } from '../../helpers/pebble.ts';
+import { type RenewalState, renewalStatesSchema } from '../../../src/tls/acme/state.ts';
+import { type Pebble, startPebble } from '../../helpers/pebble.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const minuteUs = 60_000_000;
@@ -77,7 +77,7 @@ export interface WorldOptions {
   random?: () => number;
   signal?: AbortSignal;
   /** How the port for challenges is opened; the programs of a test share one listener unless told. */
-  openDoor?: (challenges: ChallengeFolder) => Promise<void>;
+  openListener?: (challenges: ChallengeFolder) => Promise<void>;
 }
 
 /** One program that orders; a second one on the same folder is opened by `dataDir`. */
@@ -86,11 +86,11 @@ export function openProgram(pebble: Pebble, options: WorldOptions = {}) {
   const { random = () => 0, signal = new AbortController().signal } = options;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const { lines, log } = createLines();
-  const world = openAcmeWorld({
+  const context = openAcmeContext({
     settings: settingsFor(pebble, options.settings),
     dataDir,
     stagingUrl: options.stagingUrl ?? null,
-    openDoor: options.openDoor ?? ((challenges) => answerFrom(challenges, pebble)),
+    openListener: options.openListener ?? ((challenges) => answerFrom(challenges, pebble)),
     log,
     nowUs: clock.nowUs,
     random,
@@ -99,7 +99,7 @@ export function openProgram(pebble: Pebble, options: WorldOptions = {}) {
   const takeLock = createTakeLock(dataDir);
   const issued: string[] = [];
   const look = (when: RenewOptions['when'] = 'due') =>
-    renew(world, {
+    renew(context, {
       when,
       takeLock,
       lockWaitMs: 0,
@@ -113,7 +113,7 @@ export function openProgram(pebble: Pebble, options: WorldOptions = {}) {
   /** What is on disk. */
   const saved = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
   const state = () => savedState(dataDir);
-  return { world, dataDir, clock, lines, look, fail, issued, path, saved, state, takeLock };
+  return { context, dataDir, clock, lines, look, fail, issued, path, saved, state, takeLock };
 }
 /** The state of the renewal that was written last; throws before there is one. */
 export function savedState(dataDir: string): RenewalState {
@@ -173,3 +173,8 @@ export function watchRequests({ directoryUrl }: Pick<Pebble, 'directoryUrl'>) {
     directories: () => count('dir'),
   };
 }
+
+/** A test with an authority of its own, and what this process asks of it. */
+export const it = test
+  .extend('pebble', () => startPebble())
+  .extend('requests', ({ pebble }) => watchRequests(pebble));

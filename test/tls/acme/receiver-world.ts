@@ -27,7 +27,7 @@ export interface ReceiverOptions {
 }
 
 /** How often it looks after its certificate: so often that a test need not wait for it. */
-const lookEveryMs = 10;
+const checkEveryMs = 10;
 
 export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {}) {
   const { challenge = 'http-01', publicHost = host, clock = createClock() } = options;
@@ -37,8 +37,8 @@ export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {
     listen: { host: '127.0.0.1', port: challenge === 'http-01' ? 0 : pebble.ports.tls },
     publicUrl: `https://${publicHost}`,
     dataDir,
-    diskReserveBytes: undefined,
     credentials: { source: 'variables' as const, pairs: [credentials] },
+    diskReserveBytes: undefined,
     tls: {
       kind: 'acme' as const,
       ...settingsFor(pebble, { challenge, host: publicHost }),
@@ -51,7 +51,7 @@ export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {
   };
   const io = { nowUs: clock.nowUs, newId: () => 'id', random: () => 0 };
   const stagingUrl = options.stagingUrl ?? null;
-  const receiver = await serve(config, log, io, { certificateWatchMs: lookEveryMs, stagingUrl });
+  const receiver = await serve(config, log, io, { certificateWatchMs: checkEveryMs, stagingUrl });
   const close = closeOnce(receiver);
   onTestFinished(close);
   const port = Number(new URL(receiver.url).port);

@@ -1,6 +1,6 @@
 /** The authority's advice when to renew (RFC 9773), through the loop of a receiver. */
 import { describe, expect, it, vi } from 'vitest';
-import { certificateIdOf } from '../../../src/tls/acme/certificate-id.ts';
+import { certificateIdOf } from '../../../src/tls/acme/renewal-time.ts';
 import { failure, openOrders, orderAtStub, refusal, startUs } from '../../helpers/order-at-stub.ts';
 import type { Fault } from '../../helpers/stub-authority.ts';
 
@@ -24,13 +24,13 @@ async function withAdvice() {
   const first = opened.served[0];
   if (first === undefined) throw new Error('There is no certificate.');
   const asked = () => opened.authority.requests.filter(({ step }) => step === 'renewalInfo');
-  const { world } = opened;
+  const { context } = opened;
   /** Resolves when the loop has noted an answer, or that there was none, with its time to ask again. */
   const noted = async (askAgainAtUs: number) => {
     await waitFor(async () => {
-      expect((await world.states.read()).renewalInfo?.askAgainAtUs).toBe(askAgainAtUs);
+      expect((await context.states.read()).renewalInfo?.askAgainAtUs).toBe(askAgainAtUs);
     });
-    return (await world.states.read()).renewalInfo;
+    return (await context.states.read()).renewalInfo;
   };
   const orders = () => opened.authority.requests.filter(({ step }) => step === 'newOrder');
   return { ...opened, first, advice, asked, noted, orders };
@@ -109,12 +109,12 @@ describe('advice', () => {
   });
 
   it('on another certificate is ignored', async () => {
-    const { clock, look, world, first } = await withAdvice();
+    const { clock, look, context, first } = await withAdvice();
     const window = { startUs: clock.us - dayUs, endUs: clock.us - dayUs };
     const write = async (certificateId: string | null) => {
-      const state = await world.states.read();
+      const state = await context.states.read();
       const renewalInfo = { certificateId: certificateId ?? '', window, askAgainAtUs: clock.us };
-      await world.states.write({ ...state, renewalInfo });
+      await context.states.write({ ...state, renewalInfo });
     };
     clock.us += 10 * dayUs;
     await write('aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE');
@@ -122,7 +122,7 @@ describe('advice', () => {
     // The same advice on this one is followed.
     await write(certificateIdOf(first.cert));
     expect(await look()).toMatchObject({ outcome: 'renewed' });
-    expect((await world.states.read()).renewalInfo).toBeNull();
+    expect((await context.states.read()).renewalInfo).toBeNull();
   });
 
   it('later than expiry allows loses', async () => {
@@ -199,11 +199,11 @@ describe('advice that cannot be had', () => {
   });
 
   it('as none is offered: it is asked again in a day', async () => {
-    const { clock, look, served, startLoop, authority, world } = await orderAtStub();
+    const { clock, look, served, startLoop, authority, context } = await orderAtStub();
     await look();
     startLoop(served[0]);
     await waitFor(async () => {
-      expect((await world.states.read()).renewalInfo).toMatchObject({
+      expect((await context.states.read()).renewalInfo).toMatchObject({
         window: null,
         askAgainAtUs: clock.us + dayUs,
       });

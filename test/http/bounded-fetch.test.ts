@@ -1,0 +1,51 @@
+/** Bodies of failed answers: read as far as they are of use, whatever they do. */
+import { describe, expect, it } from 'vitest';
+import { readBeginning } from '../../src/http/bounded-fetch.ts';
+
+/** A body that gives these pieces, and then does what `end` does; tells whether it was left. */
+function bodyOf(pieces: Iterable<string>, end: (to: ReadableStreamDefaultController) => void) {
+  const state = { left: false };
+  const source = pieces[Symbol.iterator]();
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      const { done, value } = source.next();
+      if (done) end(controller);
+      else controller.enqueue(Buffer.from(value));
+    },
+    cancel: () => {
+      state.left = true;
+    },
+  });
+  return { state, body };
+}
+
+const textOf = async (...asked: Parameters<typeof readBeginning>) =>
+  Buffer.concat(await readBeginning(...asked)).toString();
+
+describe('the beginning of a body', () => {
+  it('is all of a short one, and nothing of none', async () => {
+    const { body } = bodyOf(['no ', 'room'], (to) => to.close());
+    expect(await textOf(body)).toBe('no room');
+    expect(await readBeginning(null)).toEqual([]);
+  });
+
+  it('is 64 KiB of one without an end, which is left', async () => {
+    const endless = (function* () {
+      for (;;) yield 'x'.repeat(1_000);
+    })();
+    const { body, state } = bodyOf(endless, () => undefined);
+    expect(await textOf(body)).toHaveLength(66_000);
+    expect(state.left).toBe(true);
+  });
+
+  it('is what came of one that breaks', async () => {
+    const { body } = bodyOf(['no ro'], (to) => to.error(new Error('It broke.')));
+    expect(await textOf(body)).toBe('no ro');
+  });
+
+  it('is what came in time of one that stands still, which is left', async () => {
+    const { body, state } = bodyOf(['no ro'], () => undefined);
+    expect(await textOf(body, { timeoutMs: 20 })).toBe('no ro');
+    expect(state.left).toBe(true);
+  });
+});

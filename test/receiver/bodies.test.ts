@@ -1,0 +1,311 @@
+/** Bodies over the limit: the sender reads the answer, the store stays as it was, the next is taken. */
+
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect } from 'vitest';
+import { bodyBytesMax } from '../../src/http/request-body.ts';
+import {
+  basic,
+  type Connection,
+  exchange,
+  expectStillTakesNotifications,
+  goodNotification,
+  openConnection,
+  requestBytes,
+} from './raw-client.ts';
+import { collect, it, startReceiver, type TestReceiver } from './running-receiver.ts';
+import { startProgram } from './started-program.ts';
+
+const tenMegabytes = 10 * 2 ** 20;
+
+/** Writes like a sender that looks at the answer only after all of its body has gone. */
+async function sendThenRead(connection: Connection, ...parts: Uint8Array[]) {
+  const { socket } = connection;
+  for (const part of parts) {
+    await new Promise<void>((resolve, reject) => {
+      socket.write(part, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+  return connection.answer();
+}
+
+function chunked(bytesTotal: number, chunkBytes: number): Buffer {
+  const chunk = Buffer.concat([
+    Buffer.from(`${chunkBytes.toString(16)}\r\n`),
+    Buffer.alloc(chunkBytes, 'x'),
+    Buffer.from('\r\n'),
+  ]);
+  const chunks = Array.from({ length: Math.ceil(bytesTotal / chunkBytes) }, () => chunk);
+  return Buffer.concat([...chunks, Buffer.from('0\r\n\r\n')]);
+}
+
+function paddedTo(bytes: number): string {
+  const { body } = goodNotification();
+  return body + ' '.repeat(bytes - body.length);
+}
+
+const transferEncoding = { headers: { 'Transfer-Encoding': 'chunked' } };
+
+async function expectOnlyTheLogKnows(receiver: TestReceiver) {
+  const counts = { notifications: 0, duplicates: 0, quarantined: 0 };
+  expect(await receiver.store.counts()).toEqual(counts);
+  expect(receiver.log).toContainEqual({
+    level: 'warn',
+    message: 'request refused',
+    fields: expect.objectContaining({ status: 413 }),
+  });
+}
+
+describe('a body over the limit', () => {
+  it.each([
+    ['one byte over, announced', { body: 'x'.repeat(bodyBytesMax + 1) }],
+    ['10 MB, announced', { body: 'x'.repeat(tenMegabytes) }],
+  ])('(%s) is answered 413 that the sender can read', async (_name, parts) => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const answer = await sendThenRead(connection, requestBytes(parts));
+    expect(answer.status).toBe(413);
+    expect(answer.headers['content-type']).toBe('application/problem+json');
+    expect(JSON.parse(answer.body)).toMatchObject({ status: 413, title: 'Content too large' });
+    await expectOnlyTheLogKnows(receiver);
+    await expectStillTakesNotifications(receiver);
+  });
+
+  it.each([
+    ['one byte over', bodyBytesMax + 1, bodyBytesMax + 1],
+    ['10 MB', tenMegabytes, 16_384],
+    ['in tiny chunks', bodyBytesMax + 5_000, 7],
+  ])(
+    'of unknown length (%s) is answered 413 that the sender can read',
+    async (_name, bytes, chunkBytes) => {
+      const receiver = await startReceiver();
+      const connection = await openConnection(receiver);
+      const head = requestBytes(transferEncoding);
+      const answer = await sendThenRead(connection, head, chunked(bytes, chunkBytes));
+      expect(answer.status).toBe(413);
+      await expectOnlyTheLogKnows(receiver);
+      await expectStillTakesNotifications(receiver);
+    },
+  );
+
+  it('is answered before it has been sent, when its length is announced', async ({ receiver }) => {
+    const connection = await openConnection(receiver);
+    connection.send(requestBytes({ headers: { 'Content-Length': `${tenMegabytes}` } }));
+    expect((await connection.answer()).status).toBe(413);
+  });
+
+  it('leaves the connection fit for the next notification', async ({ receiver }) => {
+    const connection = await openConnection(receiver);
+    for (const body of [paddedTo(tenMegabytes), paddedTo(bodyBytesMax + 1)]) {
+      expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(413);
+    }
+    const { body } = goodNotification();
+    const answer = await sendThenRead(connection, requestBytes({ body }));
+    expect(answer).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+  });
+
+  it('is answered 401 that the sender can read when the credentials are wrong', async ({
+    receiver,
+  }) => {
+    const connection = await openConnection(receiver);
+    const parts = { authorization: basic('x', 'y'), body: 'x'.repeat(tenMegabytes) };
+    expect((await sendThenRead(connection, requestBytes(parts))).status).toBe(401);
+    const { body } = goodNotification();
+    expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(200);
+  });
+
+  it.each([
+    ['404', { path: '/elsewhere' }],
+    ['405', { method: 'PUT' }],
+  ])('is answered %s that the sender can read where nobody wants it', async (status, parts) => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const request = requestBytes({ ...parts, body: 'x'.repeat(tenMegabytes) });
+    expect((await sendThenRead(connection, request)).status).toBe(Number(status));
+    const { body } = goodNotification();
+    expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(200);
+  });
+
+  it('is thrown away up to 64 MiB, and then the connection goes', async ({ receiver }) => {
+    const connection = await openConnection(receiver);
+    connection.send(requestBytes(transferEncoding));
+    const megabyte = chunked(2 ** 20, 2 ** 20).subarray(0, -'0\r\n\r\n'.length);
+    let sentBytes = 0;
+    const pump = () => {
+      while (!connection.socket.destroyed && sentBytes < 256 * 2 ** 20) {
+        sentBytes += 2 ** 20;
+        if (!connection.socket.write(megabyte)) return;
+      }
+    };
+    connection.socket.on('drain', pump);
+    pump();
+    expect((await connection.answer()).status).toBe(413);
+    await connection.closed;
+    expect(sentBytes).toBeLessThan(160 * 2 ** 20);
+    await expectStillTakesNotifications(receiver);
+  });
+});
+
+describe('a body at the limit', () => {
+  it.each([bodyBytesMax - 1, bodyBytesMax])('of %i bytes is stored', async (bytes) => {
+    const receiver = await startReceiver();
+    const connection = await openConnection(receiver);
+    const body = paddedTo(bytes);
+    const announced = await sendThenRead(connection, requestBytes({ body }));
+    expect(announced).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+    const bytesChunked = Buffer.from(`${bytes.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+    const again = await sendThenRead(connection, requestBytes(transferEncoding), bytesChunked);
+    expect(again).toMatchObject({ status: 200, body: '{"status":"duplicate"}' });
+  });
+});
+
+describe('many bodies at one time', () => {
+  it('are bounded together: beyond 64 MiB senders get 503, and all are taken later', async ({
+    receiver,
+  }) => {
+    const senders = 70;
+    const connections = await Promise.all(
+      Array.from({ length: senders }, () => openConnection(receiver)),
+    );
+    const bodies = connections.map(() => paddedTo(bodyBytesMax));
+    // All but the last byte of each, so that all are being received at the same time.
+    const answers = connections.map((connection, i) => {
+      connection.send(requestBytes({ body: bodies[i] ?? '' }).subarray(0, -1));
+      return connection.answer();
+    });
+    const refused = await Promise.race(answers);
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    for (const connection of connections) connection.send(' ');
+    const statuses = (await Promise.all(answers)).map((answer) => answer.status);
+    const stored = statuses.filter((status) => status === 200).length;
+    expect(stored).toBeGreaterThan(0);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(senders - stored);
+    expect((await receiver.store.counts()).notifications).toBe(stored);
+    await expectStillTakesNotifications(receiver);
+  });
+});
+
+it('a body of a million chunks costs no more than a body in one', async ({ skip }) => {
+  const program = await startProgram();
+  const before = await program.residentBytes();
+  if (before === null) return skip('only Linux tells how much memory is resident');
+  const connection = await openConnection(program);
+  const chunks = Buffer.from('1\r\n \r\n'.repeat(1_000_000));
+  connection.send(requestBytes(transferEncoding));
+  const sent = new Promise((resolve) => connection.socket.write(chunks, resolve));
+  // Resident memory while the last chunk is still to come.
+  await sent;
+  let largest = (await program.residentBytes()) ?? 0;
+  connection.send('0\r\n\r\n');
+  expect((await connection.answer()).status).toBe(400);
+  largest = Math.max(largest, (await program.residentBytes()) ?? 0);
+  expect(largest - before).toBeLessThan(200 * 2 ** 20);
+}, 60_000);
+
+it('a body that takes long makes room for others', async ({ receiver }) => {
+  const slow = await Promise.all(Array.from({ length: 64 }, () => openConnection(receiver)));
+  for (const { send } of slow) send(requestBytes({ body: paddedTo(bodyBytesMax) }).subarray(0, -1));
+  let refused = 0;
+  const first = Promise.race(slow.map((connection) => connection.answer()));
+  void first.then(({ status }) => {
+    refused = status;
+  });
+  const { body } = goodNotification();
+  const state = async () => [(await exchange(receiver, { body })).status, refused];
+  // A whole request may take 30 s (408).
+  await expect.poll(state, { timeout: 25_000 }).toEqual([200, 503]);
+}, 30_000);
+
+function send(receiver: TestReceiver, encoding: string, body: Uint8Array) {
+  return exchange(receiver, { body, headers: { 'Content-Encoding': encoding } });
+}
+
+it('are stored in each known encoding, alone or one over the other, and found again', async ({
+  receiver,
+}) => {
+  const { store } = receiver;
+  const encodings: [string, (bytes: Uint8Array) => Uint8Array, string | null][] = [
+    ['gzip', gzipSync, 'gzip'],
+    ['X-GZIP', gzipSync, 'x-gzip'],
+    ['deflate', deflateSync, 'deflate'],
+    ['deflate', deflateRawSync, 'deflate'],
+    ['br', brotliCompressSync, 'br'],
+    ['deflate, gzip', (bytes) => gzipSync(deflateSync(bytes)), 'deflate, gzip'],
+    ['identity , gzip', gzipSync, 'gzip'],
+    ['identity', (bytes) => bytes, null],
+  ];
+  for (const [header, encode, noted] of encodings) {
+    const { ackId, body } = goodNotification({ paddingBytes: 50_000 });
+    const sent = encode(Buffer.from(body));
+    expect(await send(receiver, header, sent)).toMatchObject({
+      status: 200,
+      body: '{"status":"stored"}',
+    });
+    expect((await exchange(receiver, { body })).body).toBe('{"status":"duplicate"}');
+    const [row] = await collect(store.find({ ackId }));
+    const position = row?.position ?? 0;
+    expect(Buffer.from(await store.body(position)).toString()).toBe(body);
+    const { bytes, encoding } = await store.original(position);
+    expect({ header, encoding }).toEqual({ header, encoding: noted });
+    expect(Buffer.from(bytes).equals(sent)).toBe(true);
+  }
+  expect(await store.heldCount()).toBe(0);
+});
+
+it('in an unknown encoding are answered 415 with the known ones, and quarantined', async ({
+  receiver,
+}) => {
+  const { body } = goodNotification();
+  for (const encoding of [
+    'zstd',
+    'constructor',
+    '__proto__',
+    'gzip, compress',
+    'gzip, gzip, gzip, gzip',
+  ]) {
+    const answer = await send(receiver, encoding, Buffer.from(body));
+    expect(answer.status).toBe(415);
+    expect(answer.headers['accept-encoding']).toBe('gzip, deflate, br');
+  }
+  const entries = await collect(receiver.store.quarantined({ released: false }));
+  expect(entries.map(({ reason }) => reason)).toEqual(Array(5).fill('unsupported-encoding'));
+  const entry = await receiver.store.quarantineEntry(entries[0]?.id ?? 0);
+  expect(Buffer.from(entry.body).toString()).toBe(body);
+});
+
+it('that are damaged are answered 400, and quarantined with their bytes', async ({ receiver }) => {
+  const whole = gzipSync(goodNotification().body);
+  for (const [encoding, body] of [
+    ['gzip', whole.subarray(0, -12)],
+    ['br', whole],
+    ['deflate', Buffer.from('no deflate')],
+    ['gzip', Buffer.alloc(0)],
+  ] as const) {
+    expect({ encoding, status: (await send(receiver, encoding, body)).status }).toEqual({
+      encoding,
+      status: 400,
+    });
+  }
+  const entries = await collect(receiver.store.quarantined({ released: false }));
+  expect(entries.map(({ reason }) => reason)).toEqual(Array(4).fill('undecodable-body'));
+  const { body } = await receiver.store.quarantineEntry(entries[3]?.id ?? 0);
+  expect(whole.subarray(0, -12).equals(body)).toBe(true);
+  expect(await receiver.store.retry(entries[3]?.id ?? 0, 1)).toMatchObject({ outcome: 'rejected' });
+});
+
+it('that become larger than the limit are answered 413, and the next is taken', async ({
+  receiver,
+}) => {
+  const spaces = (bytes: number) => Buffer.alloc(bytes, ' ');
+  const bombs: [string, Uint8Array][] = [
+    ['gzip', gzipSync(spaces(bodyBytesMax + 1))],
+    ['br', brotliCompressSync(spaces(50 * bodyBytesMax))],
+    ['gzip, gzip', gzipSync(gzipSync(spaces(50 * bodyBytesMax)))],
+  ];
+  for (const [encoding, body] of bombs) {
+    expect((await send(receiver, encoding, body)).status).toBe(413);
+  }
+  expect((await send(receiver, 'gzip', gzipSync(spaces(bodyBytesMax)))).status).toBe(400);
+  expect(await receiver.store.heldCount()).toBe(1);
+  await expectStillTakesNotifications(receiver);
+});

@@ -1,0 +1,316 @@
+/** Several requests on one connection, and connections that end in the middle of one. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, onTestFinished } from 'vitest';
+import { startListener } from '../../src/http/listener.ts';
+import {
+  answersTo,
+  basic,
+  type Connection,
+  exchange,
+  expectStillTakesNotifications,
+  goodNotification,
+  openConnection,
+  openTcp,
+  type RequestParts,
+  requestBytes,
+} from './raw-client.ts';
+import { it, startReceiver, type TestReceiver } from './running-receiver.ts';
+
+const good = (): RequestParts => ({ body: goodNotification().body });
+
+async function storedCount(receiver: TestReceiver): Promise<number> {
+  return (await receiver.store.counts()).notifications;
+}
+
+function errorsOf(receiver: TestReceiver) {
+  return receiver.log.filter(({ level }) => level === 'error');
+}
+
+describe('requests in a row on one connection, sent without waiting', () => {
+  it.each<[string, RequestParts, number]>([
+    ['an empty array', { body: '[]' }, 400],
+    ['wrong credentials', { ...good(), authorization: basic('x', 'y') }, 401],
+    ['another path', { ...good(), path: '/elsewhere' }, 404],
+    ['another method', { ...good(), method: 'PUT' }, 405],
+    ['a body over the limit', { body: 'x'.repeat(3 * 2 ** 20) }, 413],
+    ['a notification', good(), 200],
+  ])('are answered in order after %s', async (_name, first, status) => {
+    const receiver = await startReceiver();
+    const row = [first, good(), { method: 'GET' }, { ...good(), headers: { Connection: 'close' } }];
+    const answers = await answersTo(receiver, Buffer.concat(row.map(requestBytes)));
+    expect(answers.map((answer) => answer.status)).toEqual([status, 200, 200, 200]);
+    expect(await storedCount(receiver)).toBe(status === 200 ? 3 : 2);
+  });
+
+  it('are answered one by one when there are twenty', async ({ receiver }) => {
+    const connection = await openConnection(receiver);
+    for (let round = 0; round < 5; round += 1) {
+      connection.send(Buffer.concat(Array.from({ length: 20 }, () => requestBytes(good()))));
+      for (let i = 0; i < 20; i += 1) expect((await connection.answer()).status).toBe(200);
+    }
+    expect(await storedCount(receiver)).toBe(100);
+  });
+
+  it('end the connection when there are more, and what was begun is stored or not', async ({
+    receiver,
+  }) => {
+    const connection = await openConnection(receiver);
+    connection.send(Buffer.concat(Array.from({ length: 500 }, () => requestBytes(good()))));
+    await connection.closed;
+    await expectStillTakesNotifications(receiver);
+    expect(await storedCount(receiver)).toBeLessThanOrEqual(21);
+    expect(errorsOf(receiver)).toEqual([]);
+  });
+
+  it('end with the bytes that are too many for the announced length', async ({ receiver }) => {
+    const { body } = goodNotification();
+    const request = requestBytes({ body, headers: { 'Content-Length': `${body.length - 1}` } });
+    const answers = await answersTo(receiver, request);
+    // The lone brace may be refused before the body in front of it, one byte short, has been kept.
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([400]));
+    const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
+    await expect.poll(() => receiver.store.counts()).toEqual(counts);
+  });
+});
+
+describe('a sender that goes away', () => {
+  const goings: Record<string, (connection: Connection, tcp: Socket) => void> = {
+    'closes its half': ({ socket }) => socket.end(),
+    closes: ({ socket }) => socket.destroy(),
+    'pulls the plug': (_connection, tcp) => tcp.resetAndDestroy(),
+  };
+  it.each(Object.entries(goings))(
+    '(%s) half-way through the body leaves nothing behind',
+    async (_name, go) => {
+      const receiver = await startReceiver();
+      const tcp = await openTcp(receiver);
+      const connection = await openConnection(receiver, { socket: tcp });
+      connection.send(requestBytes({ body: 'x' }));
+      expect((await connection.answer()).status).toBe(400);
+      const half = requestBytes(good()).subarray(0, -10);
+      await new Promise((resolve) => connection.socket.write(half, resolve));
+      go(connection, tcp);
+      await connection.closed;
+      await expectStillTakesNotifications(receiver);
+      const counts = { notifications: 1, duplicates: 0, quarantined: 1 };
+      expect(await receiver.store.counts()).toEqual(counts);
+      expect(errorsOf(receiver)).toEqual([]);
+    },
+  );
+
+  it('right after the last byte is stored or not, once at most, and may ask again', async ({
+    receiver,
+  }) => {
+    const notifications = Array.from({ length: 50 }, () => goodNotification());
+    const sendAndGo = async ({ body }: { body: string }) => {
+      const connection = await openConnection(receiver);
+      await new Promise((resolve) => connection.socket.write(requestBytes({ body }), resolve));
+      connection.socket.destroy();
+      await connection.closed;
+    };
+    await Promise.all(notifications.map(sendAndGo));
+    for (const { body } of notifications) {
+      expect((await exchange(receiver, { body })).status).toBe(200);
+    }
+    expect(await storedCount(receiver)).toBe(50);
+    expect(errorsOf(receiver)).toEqual([]);
+  });
+
+  it('without a body at all is answered 400 and no more', async ({ receiver }) => {
+    expect((await exchange(receiver, {})).status).toBe(400);
+    const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
+    expect(await receiver.store.counts()).toEqual(counts);
+  });
+});
+
+describe('a sender that closes its half after its requests', () => {
+  it('gets the answer to each over TLS, and the connection is closed', async ({ receiver }) => {
+    const { socket, answer, closed } = await openConnection(receiver);
+    socket.end(Buffer.concat([requestBytes(good()), requestBytes(good())]));
+    expect([(await answer()).status, (await answer()).status]).toEqual([200, 200]);
+    await closed;
+    expect(await storedCount(receiver)).toBe(2);
+  });
+
+  it('gets the answer over HTTP, however long it takes, and the connection is closed', async () => {
+    const asked = Promise.withResolvers<void>();
+    const ready = Promise.withResolvers<Response>();
+    const listener = await startListener({
+      fetch: () => {
+        asked.resolve();
+        return ready.promise;
+      },
+      listen: { host: '127.0.0.1', port: 0 },
+      listenVariable: 'EARSHOT_LISTEN',
+      answersHalfClosed: true,
+    });
+    onTestFinished(() => listener.close(0));
+    const socket = connect({ port: listener.address.port, allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    socket.end('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+    await asked.promise;
+    // A connection that was opened later has been served: the FIN of the first one was read.
+    await text(connect({ port: listener.address.port }).end());
+    ready.resolve(new Response('here'));
+    expect(await text(socket)).toContain('here');
+  });
+
+  it('and sends nothing else is closed at once, in a handshake too', async ({ receiver }) => {
+    const { socket, closed } = await openConnection(receiver);
+    const beganMs = performance.now();
+    socket.end();
+    await closed;
+    const tcp = await openTcp(receiver);
+    tcp.end(Buffer.from([22, 3, 1])).resume();
+    await once(tcp, 'close');
+    // A handshake times out after ten seconds.
+    expect(performance.now() - beganMs).toBeLessThan(9_000);
+  });
+});
+
+/** The first bytes of a greeting for TLS 1.2, as far as its length field. */
+const helloStart = Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
+
+/** Writes to the bare port and waits until the receiver closes; what it said before that. */
+async function rawTalk(receiver: TestReceiver, bytes: Uint8Array): Promise<Buffer> {
+  const socket = await openTcp(receiver);
+  const received: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => received.push(chunk));
+  socket.write(bytes);
+  await once(socket, 'close');
+  return Buffer.concat(received);
+}
+
+describe('the port', () => {
+  it.each([
+    ['zeroes', Buffer.alloc(5_000)],
+    ['bytes of every kind', Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 197) % 256))],
+    ['a record of a wrong length', Buffer.concat([helloStart, Buffer.alloc(600, 0xff)])],
+    ['a greeting of SSH', Buffer.from('SSH-2.0-OpenSSH_9.7\r\n')],
+    ['an HTTP request without TLS', requestBytes(goodNotification())],
+  ])('hangs up on %s without giving anything away', async (_name, bytes) => {
+    const receiver = await startReceiver();
+    const said = await rawTalk(receiver, bytes);
+    // A TLS alert at most: one record of two bytes. Never an HTTP answer.
+    expect(said.length).toBeLessThanOrEqual(7);
+    expect((await receiver.store.counts()).notifications).toBe(0);
+    expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
+    await expectStillTakesNotifications(receiver);
+  });
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('speaks %s', async (version) => {
+    const receiver = await startReceiver();
+    const only = { minVersion: version, maxVersion: version };
+    const connection = await openConnection(receiver, only);
+    expect(connection.socket.getProtocol()).toBe(version);
+    connection.send(requestBytes(goodNotification()));
+    expect((await connection.answer()).status).toBe(200);
+  });
+
+  it.each(['TLSv1', 'TLSv1.1'] as const)('refuses %s', async (version) => {
+    const receiver = await startReceiver();
+    const only = { minVersion: version, maxVersion: version, ciphers: 'ALL@SECLEVEL=0' };
+    await expect(openConnection(receiver, only)).rejects.toMatchObject({
+      code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+    });
+    await expectStillTakesNotifications(receiver);
+  });
+
+  it('refuses a client that wants HTTP/2 alone', async ({ receiver }) => {
+    const onlyHttp2 = { ALPNProtocols: ['h2'] };
+    await expect(openConnection(receiver, onlyHttp2)).rejects.toThrow(/no application protocol/i);
+    await expectStillTakesNotifications(receiver);
+  });
+
+  it('survives handshakes that are broken off at every stage', async ({ receiver }) => {
+    const going = Array.from({ length: 60 }, async (_, i) => {
+      const socket = await openTcp(receiver);
+      if (i % 3 > 0) socket.write(helloStart.subarray(0, 1 + (i % helloStart.length)));
+      if (i % 2 === 0) socket.resetAndDestroy();
+      else socket.end();
+    });
+    await Promise.all(going);
+    await expectStillTakesNotifications(receiver);
+    expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});
+
+describe('1,500 silent connections', () => {
+  async function openMany(receiver: TestReceiver, count: number): Promise<Socket[]> {
+    const sockets: Socket[] = [];
+    while (sockets.length < count) {
+      const some = Array.from({ length: 100 }, () => openTcp(receiver));
+      sockets.push(...(await Promise.all(some)));
+    }
+    return sockets;
+  }
+
+  it('are cut to a thousand, and keep neither a new sender nor a busy one out', async ({
+    receiver,
+  }) => {
+    const busy = await openConnection(receiver);
+    const sockets: Socket[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const more = await openMany(receiver, 300);
+      for (const socket of more) socket.write(helloStart);
+      sockets.push(...more);
+      busy.send(requestBytes(goodNotification()));
+      expect((await busy.answer()).status).toBe(200);
+      await expectStillTakesNotifications(receiver);
+    }
+    const open = () => sockets.filter((socket) => !socket.closed).length;
+    await expect.poll(open, { timeout: 10_000 }).toBeLessThanOrEqual(1_000);
+    expect(open()).toBeGreaterThan(900);
+    expect((await receiver.store.counts()).notifications).toBe(10);
+  });
+});
+
+/** Well above the ten seconds that heads, handshakes and unwanted bodies may take. */
+const boundMs = 15_000;
+
+async function neverShakesHands(receiver: TestReceiver): Promise<void> {
+  await once(await openTcp(receiver), 'close');
+}
+
+async function saysNothing(receiver: TestReceiver): Promise<void> {
+  await (await openConnection(receiver)).closed;
+}
+
+async function dripsItsHead(receiver: TestReceiver): Promise<void> {
+  const connection = await openConnection(receiver);
+  connection.send('GET /notifications HTTP/1.1\r\nHost: h\r\nX: ');
+  const drip = setInterval(() => connection.send('x'), 200);
+  onTestFinished(() => clearInterval(drip));
+  expect((await connection.answer()).status).toBe(408);
+  await connection.closed;
+}
+
+async function dripsAnUnwantedBody(receiver: TestReceiver): Promise<void> {
+  const connection = await openConnection(receiver);
+  const headers = { 'Content-Length': '100000' };
+  connection.send(requestBytes({ authorization: basic('x', 'y'), headers }));
+  const drip = setInterval(() => connection.send('x'), 200);
+  onTestFinished(() => clearInterval(drip));
+  expect((await connection.answer()).status).toBe(401);
+  await connection.closed;
+}
+
+it('are cut off within fifteen seconds, while notifications are taken as before', {
+  timeout: boundMs + 5_000,
+}, async ({ receiver }) => {
+  const attacks = [neverShakesHands, saysNothing, dripsItsHead, dripsAnUnwantedBody];
+  const startMs = performance.now();
+  let cut = 0;
+  const all = attacks.map(async (attack) => {
+    await attack(receiver);
+    cut += 1;
+  });
+  await expectStillTakesNotifications(receiver);
+  expect(cut).toBe(0);
+  await Promise.all(all);
+  expect(performance.now() - startMs).toBeLessThan(boundMs);
+  await expectStillTakesNotifications(receiver);
+  expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
+});

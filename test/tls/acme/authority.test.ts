@@ -1,0 +1,289 @@
+/** What an authority says when it refuses: its reason reaches the user, and nothing else does. */
+
+import { describe, expect, it } from 'vitest';
+import { errorText, isAppError } from '../../../src/domain/app-error.ts';
+import { createAuthority, createKey } from '../../../src/tls/acme/authority.ts';
+import {
+  failure,
+  failureOf,
+  openOrders,
+  orderAtStub,
+  refusal,
+} from '../../helpers/order-at-stub.ts';
+import type { Fault, Step } from '../../helpers/stub-authority.ts';
+
+const minuteUs = 60_000_000;
+
+/** The message after an order that was refused. */
+async function messageOf(fault: Fault): Promise<string> {
+  const { authority, look } = await orderAtStub();
+  authority.break('newOrder', fault);
+  return errorText(await failureOf(look()));
+}
+
+describe('a refusal', () => {
+  it.each([
+    ['rateLimited', /has had too many requests/],
+    ['caa', /CAA record of earshot\.example\.org forbids/],
+    ['rejectedIdentifier', /Correct the name in EARSHOT_PUBLIC_URL/],
+    ['unsupportedIdentifier', /Correct the name in EARSHOT_PUBLIC_URL/],
+    ['userActionRequired', /wants you to do something first/],
+    ['externalAccountRequired', /Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY/],
+    ['invalidContact', /Correct EARSHOT_ACME_EMAIL/],
+    ['unsupportedContact', /Correct EARSHOT_ACME_EMAIL/],
+    ['serverInternal', /has a fault of its own/],
+    ['dns', /No address was found for earshot\.example\.org/],
+    ['badCSR', /has refused the order for earshot\.example\.org/],
+    ['somethingNew', /has refused the order for earshot\.example\.org/],
+  ])('%s is explained, with the words of the authority', async (type, sentence) => {
+    const message = await messageOf(refusal(type, { detail: 'Ask again in May.' }));
+    expect(message).toMatch(sentence);
+    expect(message).toMatch(new RegExp(`\\(${type}: Ask again in May\\.\\)$`));
+  });
+
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+    'whose type is %s is a refusal like any other',
+    async (type) => {
+      const { authority, look, context } = await orderAtStub();
+      authority.break('newOrder', refusal(type));
+      expect(errorText(await failureOf(look()))).toMatch(/has refused the order/);
+      expect(await context.states.read()).toMatchObject({ failures: 1 });
+    },
+  );
+
+  it('of endless length, with control characters, is cut and cleaned', async () => {
+    const detail = `\u001b[2J\r\n\u202e${'long '.repeat(10_000)}`;
+    const message = await messageOf(refusal('caa', { detail }));
+    expect(message).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(message).toContain('long long');
+    expect(message.length).toBeLessThan(700);
+    expect((await messageOf(refusal('x'.repeat(100_000)))).length).toBeLessThan(700);
+  });
+
+  it('tells the reasons for each name, too', async () => {
+    const subproblems = [{ type: 'urn:ietf:params:acme:error:caa', detail: 'It is the CAA.' }];
+    const body = { type: 'urn:ietf:params:acme:error:compound', detail: 'See below.', subproblems };
+    const message = await messageOf(() => ({ status: 403, headers: {}, body }));
+    expect(message).toMatch(/\(compound: See below\. It is the CAA\.\)$/);
+  });
+
+  it.each([
+    ['a list', []],
+    ['a detail that is no text', { type: 17, detail: {} }],
+    ['null', null],
+  ])('that holds %s is told by its status', async (_title, body) => {
+    const message = await messageOf(() => ({ status: 403, headers: {}, body }));
+    expect(message).toMatch(/answered with status 403\)$/);
+  });
+});
+
+describe('a pause that the authority asks for', () => {
+  const inTwoHours = { 'retry-after': '7200' };
+  const untilDate = {
+    date: 'Fri, 01 May 2020 12:00:00 GMT',
+    'retry-after': 'Fri, 01 May 2020 14:00:00 GMT',
+  };
+
+  it.each([
+    ['429, in seconds', failure(429, inTwoHours), 120],
+    ['503, in seconds', failure(503, inTwoHours), 120],
+    ['429, as a date of its own clock', failure(429, untilDate), 120],
+    ['rateLimited', refusal('rateLimited', { status: 429, headers: inTwoHours }), 120],
+    ['429, shorter than ours', failure(429, { 'retry-after': '1' }), 1],
+    ['429, of a thousand years', failure(429, { 'retry-after': '31557600000' }), 7 * 24 * 60],
+    ['429, in the past', failure(429, { 'retry-after': 'Fri, 01 May 1970 14:00:00 GMT' }), 1],
+    ['429, that is nonsense', failure(429, { 'retry-after': 'soon' }), 1],
+    ['429, negative', failure(429, { 'retry-after': '-5' }), 1],
+  ])('%s, is kept', async (_title, fault, minutes) => {
+    const { authority, look, clock } = await orderAtStub();
+    authority.break('newOrder', fault);
+    const begunUs = clock.us;
+    await failureOf(look());
+    const asked = authority.requests.length;
+    clock.us = begunUs + minutes * minuteUs - 1;
+    expect(await look()).toMatchObject({
+      outcome: 'waiting',
+      untilUs: begunUs + minutes * minuteUs,
+    });
+    expect(authority.requests).toHaveLength(asked);
+    authority.mend('newOrder');
+    clock.us += 1;
+    expect(await look()).toMatchObject({ outcome: 'renewed' });
+  });
+});
+
+describe('an authority that never comes to an end', () => {
+  it('with nonces is left after a while', async () => {
+    const { authority, look } = await orderAtStub();
+    authority.break('newOrder', refusal('badNonce', { detail: 'Not this one.' }));
+    expect(errorText(await failureOf(look()))).toMatch(/has refused .*Not this one\.\)$/);
+    expect(authority.count('newOrder')).toBeLessThan(50);
+  });
+
+  it('with nonces that are refused now and then gets what it wants', async () => {
+    const { authority, look } = await orderAtStub();
+    for (const step of ['newAccount', 'newOrder', 'finalize'] as const) {
+      authority.break(step, refusal('badNonce'), 15);
+    }
+    expect(await look()).toMatchObject({ outcome: 'renewed' });
+  });
+
+  it('with an account that it knows and does not name is left after a while', async () => {
+    const { authority, look } = await orderAtStub();
+    authority.break('newAccount', ({ headers: { location: _, ...headers }, body }) => ({
+      status: 200,
+      headers,
+      body,
+    }));
+    expect(errorText(await failureOf(look()))).toMatch(/has led round in circles/);
+    expect(authority.requests.length).toBeLessThan(150);
+  });
+
+  it('with a silence is left after the time', async () => {
+    const { authority } = await orderAtStub();
+    authority.break('directory', () => 'silence');
+    const asked = createAuthority({
+      directoryUrl: authority.directoryUrl,
+      extraCaPem: authority.caPem,
+      signal: new AbortController().signal,
+      accountKey: await createKey(),
+      accountUrl: null,
+      eab: undefined,
+      requestTimeoutMs: 200,
+    });
+    await expect(asked.readDirectory()).rejects.toMatchObject({
+      type: 'unreachable',
+      detail: `${new URL(authority.directoryUrl).origin}: it did not answer in time`,
+    });
+  });
+});
+
+describe('an authority', () => {
+  it('whose own certificate nobody vouches for is told from one that is down', async () => {
+    const { authority, clock } = await orderAtStub();
+    const { look } = openOrders(authority, clock, { settings: { extraCaPem: undefined } });
+    const { text } = await failureOf(look());
+    expect(text).toMatch(/cannot be asked.*EARSHOT_ACME_CA.*no trusted HTTPS connection/);
+    expect(authority.requests).toEqual([]);
+  });
+
+  it('gets the agreement, the e-mail and the bound account, and never a secret', async () => {
+    const eab = { keyId: 'kid-1', hmacKey: 'c2VjcmV0LXNlY3JldC1zZWNyZXQ' };
+    const settings = { email: 'me@example.org', eab };
+    const { authority, look, context, log } = await orderAtStub({}, { settings });
+    authority.break('newOrder', refusal('caa'));
+    const error = await failureOf(look());
+    const [asked] = authority.requests.filter(({ step }) => step === 'newAccount');
+    expect(asked?.payload).toMatchObject({
+      termsOfServiceAgreed: true,
+      contact: ['mailto:me@example.org'],
+      externalAccountBinding: { signature: expect.any(String) },
+    });
+    const key = (await context.folder.readAccount(authority.directoryUrl))?.key ?? 'none';
+    const keyText = key.split('\n')[1] ?? 'none';
+    expect(keyText).toMatch(/^[\w+/=]{60,}$/);
+    const said = [errorText(error), String(error.cause), JSON.stringify([log, authority.requests])];
+    expect(said.join('\n')).not.toContain(eab.hmacKey);
+    expect(said.join('\n')).not.toContain(keyText);
+  });
+
+  it.each(['../../certificate', 'a/b', '', 'x'.repeat(201), 'tls-alpn-01.json'])(
+    'that gives the token %j is mistaken, and no file is made of it',
+    async (token) => {
+      const { look } = await orderAtStub({ unproved: true, token });
+      const error = await failureOf(look());
+      expect(error).toMatchObject({ code: 'unavailable' });
+      expect(errorText(error)).toMatch(/\(malformedAnswer: /);
+    },
+  );
+});
+
+const body =
+  (text: unknown): Fault =>
+  (answer) => ({ ...answer, body: text });
+
+/** Whatever the step: the answer does not arrive, or is a refusal. */
+const refused: Fault[] = [
+  failure(500),
+  failure(503, { 'retry-after': '60', 'content-type': 'text/html' }),
+  failure(429),
+  failure(404),
+  () => ({ status: 302, headers: {}, body: '' }),
+  () => ({ status: 307, headers: { location: '?again' }, body: '' }),
+  () => 'reset',
+  body('x'.repeat(2 ** 21)),
+];
+
+/** Where the answer's content counts: it is something else. */
+const mistaken: Fault[] = [
+  body('<!doctype html><title>Welcome to the hotel</title>'),
+  body('{"status": "val'),
+  body(''),
+  body(null),
+  body({}),
+  body([]),
+  body(17),
+  body({ status: 1, newOrder: 2, authorizations: 'x', finalize: null, challenges: {} }),
+];
+
+/** These steps are asked for in the same way as `newOrder`. */
+const some = [failure(503), () => 'reset' as const];
+
+const cases: [Step, Fault[]][] = [
+  ['directory', [...refused, ...mistaken]],
+  // An answer to HEAD has no body.
+  ['nonce', [...some, (answer) => ({ ...answer, headers: {} })]],
+  ['newAccount', [...some, (answer) => ({ ...answer, headers: {} })]],
+  ['newOrder', [...refused, ...mistaken, (answer) => ({ ...answer, headers: {} })]],
+  ['order', [...some, ...mistaken]],
+  ['authorization', [...some, ...mistaken]],
+  ['challenge', some],
+  ['finalize', [...some, ...mistaken]],
+  ['certificate', [...some, ...mistaken]],
+];
+
+it.each(cases)(
+  '%s: every fault ends in a sentence and a later try',
+  async (step, faults) => {
+    const unproved = step === 'authorization' || step === 'challenge';
+    const { authority, clock } = await orderAtStub({ unproved });
+    for (const fault of faults) {
+      authority.break(step, fault);
+      const { look, served, context } = openOrders(authority, clock);
+      const error = await failureOf(look());
+      expect(isAppError(error, 'unavailable') || isAppError(error, 'configuration')).toBe(true);
+      expect(errorText(error)).toMatch(
+        /^localhost:\d+ .*\. \(\w+: .+\)$|^what the authority has issued/,
+      );
+      expect(errorText(error)).not.toMatch(
+        /undefined|Cannot |Error:|not a function|\[object|\p{Cc}/u,
+      );
+      expect(errorText(error).length).toBeLessThan(1_000);
+      expect(served).toEqual([]);
+      const state = await context.states.read();
+      expect(state).toMatchObject({ failures: 1, lastFailure: { message: error.message } });
+      expect(state.nextTryAtUs).toBeGreaterThanOrEqual(clock.us + minuteUs);
+    }
+  },
+  60_000,
+);
+
+it.each(cases.map(([step]) => step))('%s that works again: the next try succeeds', async (step) => {
+  const unproved = step === 'authorization' || step === 'challenge';
+  const { authority, clock, look, context } = await orderAtStub({ unproved });
+  authority.break(step, failure(503));
+  await failureOf(look());
+  clock.us = (await context.states.read()).nextTryAtUs ?? 0;
+  // What was placed by now is asked for first.
+  authority.break('order', failure(503));
+  await failureOf(look());
+  const { nextTryAtUs } = await context.states.read();
+  authority.mend(step);
+  authority.mend('order');
+  expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: nextTryAtUs });
+  clock.us = nextTryAtUs ?? 0;
+  expect(await look()).toMatchObject({ outcome: 'renewed' });
+  expect(await context.states.read()).toMatchObject({ failures: 0, nextTryAtUs: null });
+  // What had been placed was taken up.
+  expect(authority.count('newOrder')).toBe(step === 'newOrder' ? 3 : 1);
+});

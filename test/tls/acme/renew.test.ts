@@ -1,0 +1,272 @@
+/** When a certificate is renewed: by its share of life, after changes, and once for all programs. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, vi } from 'vitest';
+import { renew } from '../../../src/tls/acme/renew.ts';
+import { hasPebble, leaveAccount, type Pebble, startPebble } from '../../helpers/pebble.ts';
+import {
+  createClock,
+  dayUs,
+  it,
+  minuteUs,
+  openProgram,
+  savedState,
+  watchRequests,
+} from './pebble-world.ts';
+import { createVerifyingClient, servedSerial, startReceiver } from './receiver-world.ts';
+
+const days = (count: number) => count * 24 * 3600;
+
+/** A program that has its first certificate. */
+async function withCertificate(pebble: Pebble) {
+  const program = openProgram(pebble);
+  expect((await program.look()).outcome).toBe('renewed');
+  const shown = await program.look();
+  if (shown.outcome !== 'current') throw new Error(`It is ${shown.outcome}.`);
+  return { ...program, certificate: shown.certificate, due: shown.due };
+}
+
+describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
+  it.each([
+    ['90 days, with a third left', days(90), 1 / 3],
+    ['six hours, with half of them left', 6 * 3600, 1 / 2],
+  ])('that lives for %s, is renewed once', async (_, validitySeconds, shareLeft) => {
+    const pebble = await startPebble({ validitySeconds });
+    const requests = watchRequests(pebble);
+    const { clock, look, certificate, due, saved } = await withCertificate(pebble);
+    const lifetimeMs = certificate.notAfter.getTime() - certificate.notBefore.getTime();
+    const leftMs = certificate.notAfter.getTime() - due.atUs / 1000;
+    expect(due.because).toBe('share');
+    expect(leftMs / lifetimeMs).toBeGreaterThanOrEqual(shareLeft - 0.0001);
+    expect(leftMs / lifetimeMs).toBeLessThanOrEqual(shareLeft + 0.0201);
+    clock.set(due.atUs - 1);
+    expect((await look()).outcome).toBe('current');
+    expect((await look('asked')).outcome).toBe('current');
+    expect(requests.orders()).toBe(1);
+    clock.set(due.atUs);
+    expect((await look()).outcome).toBe('renewed');
+    expect(saved('certificate.json').chain).not.toBe(certificate.cert);
+    for (let i = 0; i < 5; i += 1) await look();
+    expect(requests.orders()).toBe(2);
+  });
+
+  it('is ordered at once for another name, and by another authority', async () => {
+    const [pebble, other] = [await startPebble(), await startPebble()];
+    const { clock, dataDir, saved } = await withCertificate(pebble);
+    const settings = { host: 'other.example.org' };
+    const renamed = await openProgram(pebble, { clock, dataDir, settings }).look();
+    expect(renamed.outcome === 'renewed' && renamed.certificate.covers(settings.host)).toBe(true);
+    const moved = openProgram(other, { clock, dataDir, settings });
+    expect((await moved.look()).outcome).toBe('renewed');
+    expect(saved('certificate.json').directoryUrl).toBe(other.directoryUrl);
+    expect((await moved.look()).outcome).toBe('current');
+    const names = readdirSync(join(dataDir, 'acme'));
+    expect(names.filter((name) => name.startsWith('account-'))).toHaveLength(2);
+  });
+
+  it('is ordered once by two programs that want it at the same time', async ({
+    pebble,
+    requests,
+  }) => {
+    const one = openProgram(pebble);
+    const { clock, dataDir } = one;
+    const two = openProgram(pebble, { clock, dataDir });
+    const ends = await Promise.allSettled([one.look(), two.look()]);
+    expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(ends.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'conflict' },
+    });
+    expect(requests.orders()).toBe(1);
+    // Who waits for the other takes what the other has got, even when it wants one anyway.
+    const waiting = ({ context, takeLock }: typeof one) =>
+      renew(context, { when: 'anyway', takeLock, lockWaitMs: 10_000, onIssued: () => undefined });
+    const outcomes = await Promise.all([waiting(one), waiting(two)]);
+    expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['current', 'renewed']);
+    expect(requests.orders()).toBe(2);
+  });
+});
+
+/** A program that has its first certificate, and when the one that it has is due: each has its own time. */
+async function withShortLived(pebble: Pebble) {
+  const program = openProgram(pebble);
+  expect((await program.look()).outcome).toBe('renewed');
+  const readDue = async () => {
+    const shown = await program.look();
+    if (shown.outcome !== 'current') throw new Error(`It is ${shown.outcome}.`);
+    return shown.due;
+  };
+  return { ...program, due: await readDue(), readDue };
+}
+
+describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
+  it('is ordered by hand five times in 24 hours, and not once more before they have passed', async ({
+    pebble,
+    requests,
+  }) => {
+    const { clock, dataDir, look, fail } = await withShortLived(pebble);
+    const firstUs = clock.nowUs();
+    for (let i = 0; i < 4; i += 1) {
+      clock.advance(minuteUs);
+      expect((await look('anyway')).outcome).toBe('renewed');
+    }
+    const endsUs = firstUs + dayUs;
+    const until = new Date(endsUs / 1000).toISOString();
+    expect(await fail('anyway')).toContain(`The next one can be ordered after ${until}.`);
+    expect((await look()).outcome).toBe('current');
+    const restarted = openProgram(pebble, { clock, dataDir });
+    clock.set(endsUs - 1);
+    expect(await restarted.fail('anyway')).toContain('So many certificates were issued');
+    expect(requests.orders()).toBe(5);
+    clock.set(endsUs);
+    expect((await restarted.look('anyway')).outcome).toBe('renewed');
+  });
+});
+
+describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
+  it('by a year ahead makes no storm of orders, and set right makes none', async () => {
+    const pebble = await startPebble({ validitySeconds: days(90) });
+    const requests = watchRequests(pebble);
+    const { clock, look, readDue } = await withShortLived(pebble);
+    const rightUs = clock.nowUs();
+    clock.advance(365 * dayUs);
+    expect((await look()).outcome).toBe('renewed');
+    for (let i = 0; i < 20; i += 1) {
+      clock.advance(minuteUs);
+      expect((await look()).outcome).toBe('waiting');
+    }
+    for (let i = 0; i < 12; i += 1) {
+      clock.advance(dayUs / 2);
+      await look();
+    }
+    // Every certificate looks as old; still there are no more than five within a week.
+    expect(requests.orders()).toBe(5);
+    clock.set(rightUs + minuteUs);
+    const due = await readDue();
+    expect(requests.orders()).toBe(5);
+    clock.set(due.atUs - 1);
+    expect((await look()).outcome).toBe('current');
+    clock.set(due.atUs);
+    expect((await look()).outcome).toBe('renewed');
+  });
+
+  it('by a year behind is no reason to order, nor to wait for a year after a failure', async () => {
+    const pebble = await startPebble({ validitySeconds: days(90) });
+    const requests = watchRequests(pebble);
+    const { clock, dataDir, due } = await withShortLived(pebble);
+    const program = openProgram(pebble, { clock, dataDir });
+    clock.advance(-365 * dayUs);
+    for (let i = 0; i < 5; i += 1) expect((await program.look()).outcome).toBe('current');
+    expect(requests.orders()).toBe(1);
+    // It fails a year ahead; then the clock is set right.
+    leaveAccount(dataDir);
+    await pebble.setAddress('127.0.0.2');
+    clock.set(due.atUs + 365 * dayUs);
+    await program.fail();
+    clock.set(due.atUs);
+    await program.fail();
+    expect((await program.look()).outcome).toBe('waiting');
+    expect(program.state().failures).toBe(2);
+    await pebble.setAddress('127.0.0.1');
+    clock.advance(2 * minuteUs);
+    expect((await program.look()).outcome).toBe('renewed');
+  });
+
+  it('makes nobody come back at the same second: pauses are drawn', async ({ pebble }) => {
+    const clock = createClock();
+    const closed = { openListener: () => Promise.reject(new Error('taken')), clock };
+    const pauses: number[] = [];
+    for (const draw of [0, 0.5, 0.999]) {
+      const program = openProgram(pebble, { ...closed, random: () => draw });
+      await program.fail();
+      pauses.push(((program.state().nextTryAtUs ?? 0) - clock.nowUs()) / minuteUs);
+    }
+    expect(pauses[0]).toBe(1);
+    expect(pauses[1]).toBeCloseTo(1.125, 3);
+    expect(pauses[2]).toBeCloseTo(1.25, 3);
+  });
+});
+
+const soon = { timeout: 10_000, interval: 10 };
+
+const hourUs = 60 * minuteUs;
+
+const validitySeconds = 10 * 24 * 3600;
+
+/** Minutes between the tries: then every six hours. */
+const firstPauses = [1, 2, 5, 10, 30, 60, 120, 240];
+
+function triesWithin(minutes: number): number {
+  let tries = 1;
+  let at = 0;
+  for (let failures = 1; ; failures += 1) {
+    at += firstPauses[failures - 1] ?? 360;
+    if (at >= minutes) return tries;
+    tries += 1;
+  }
+}
+
+describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pebble)', () => {
+  it('is tried a handful of times in the first hour, then every six hours', async () => {
+    const pebble = await startPebble({ validitySeconds });
+    const program = openProgram(pebble);
+    expect((await program.look()).outcome).toBe('renewed');
+    await pebble.stop();
+    const requests = watchRequests(pebble);
+    const { clock, look, state } = program;
+    clock.advance(6 * dayUs);
+    const beganUs = clock.nowUs();
+    // Looks at every minute of the first day, then every half hour.
+    const within = async (endUs: number, stepUs: number) => {
+      for (; clock.nowUs() < endUs; clock.advance(stepUs)) await look().catch(() => undefined);
+      expect(state().failures).toBe(requests.directories());
+      return requests.directories();
+    };
+    expect(await within(beganUs + hourUs, minuteUs)).toBe(triesWithin(60));
+    expect(triesWithin(60)).toBe(6);
+    expect(await within(beganUs + dayUs, minuteUs)).toBe(triesWithin(24 * 60));
+    expect(await within(beganUs + 14 * dayUs, 30 * minuteUs)).toBeLessThanOrEqual(65);
+    expect(requests.asked).toHaveLength(requests.directories());
+    await pebble.start();
+    clock.advance(6 * hourUs);
+    expect((await look()).outcome).toBe('renewed');
+    expect(state()).toMatchObject({ failures: 0, nextTryAtUs: null });
+  });
+
+  it('leaves the old certificate served, over restarts, and beyond its end', async () => {
+    const pebble = await startPebble({ validitySeconds });
+    const clock = createClock();
+    let receiver = await startReceiver(pebble, { clock });
+    const { dataDir } = receiver;
+    await vi.waitFor(async () => expect(await servedSerial(receiver.port)).not.toBeNull(), soon);
+    const state = () => savedState(dataDir);
+    await vi.waitFor(() => expect(state().lastSuccessAtUs).toBe(clock.nowUs()), soon);
+    const old = await servedSerial(receiver.port);
+    const root = await pebble.readRoot();
+    await pebble.stop();
+    const requests = watchRequests(pebble);
+    clock.advance(6 * dayUs);
+    let failures = 0;
+    for (let quarter = 0; quarter < 14 * 4; quarter += 1) {
+      failures += 1;
+      await vi.waitFor(() => expect(state().failures).toBe(failures), soon);
+      if (quarter % 14 === 13) {
+        await receiver.close();
+        receiver = await startReceiver(pebble, { clock, dataDir });
+      }
+      expect(await servedSerial(receiver.port)).toBe(old);
+      clock.advance(6 * hourUs);
+    }
+    expect(clock.nowUs()).toBeGreaterThan(Date.now() * 1000 + 19 * dayUs);
+    expect(await createVerifyingClient(receiver.port, root)()).toBe(200);
+    // Tries, and questions for advice, of which there are as few.
+    expect(requests.asked.length).toBeLessThanOrEqual(2 * 14 * 4 + 2);
+    const told = receiver.lines.map(({ message }) => message);
+    expect(told).toContain('the certificate has expired; the catalogue will refuse it');
+    await pebble.start();
+    clock.advance(6 * hourUs);
+    await vi.waitFor(async () => expect(await servedSerial(receiver.port)).not.toBe(old), soon);
+    const ask = createVerifyingClient(receiver.port, await pebble.readRoot());
+    expect(await ask()).toBe(200);
+    await vi.waitFor(() => expect(state()).toMatchObject({ failures: 0, nextTryAtUs: null }), soon);
+  }, 40_000);
+});

@@ -1,0 +1,245 @@
+/** Certificate files: what loads, what is said of those that do not, and what a watch over them takes. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  createCertificateAuthority,
+  createSelfSigned,
+  type KeyedCertificate,
+} from '../../src/sandbox/certificate-authority.ts';
+import {
+  checkCertificateFiles,
+  type LoadedCertificate,
+  loadCertificateFiles,
+  watchCertificateFiles,
+} from '../../src/tls/certificate.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const nowMs = Date.UTC(2026, 4, 1, 12);
+const authority = await createCertificateAuthority({ now: () => nowMs });
+const hosts = ['localhost', '127.0.0.1'];
+const [pair, other] = [await authority.issue({ hosts }), await authority.issue({ hosts })];
+const chain = `${pair.certificatePem}\n${authority.certificatePem}\n`;
+
+/** A folder that holds a pair. */
+function createFolder(held: KeyedCertificate = pair) {
+  const folder = temporaryDirectory();
+  const files = { cert: join(folder, 'fullchain.pem'), key: join(folder, 'privkey.pem') };
+  const writeCert = (pem: string) => writeFileSync(files.cert, pem);
+  const writeKey = (pem: string) => writeFileSync(files.key, pem);
+  const write = ({ certificatePem, keyPem }: KeyedCertificate) => {
+    writeCert(certificatePem);
+    writeKey(keyPem);
+  };
+  write(held);
+  return { files, writeCert, writeKey, write };
+}
+
+describe('a pair of certificate files', () => {
+  it('that belong together is loaded with what its certificate says', async () => {
+    const loaded = await loadCertificateFiles(createFolder().files);
+    expect(loaded).toMatchObject({
+      cert: pair.certificatePem,
+      key: pair.keyPem,
+      notAfter: new X509Certificate(pair.certificatePem).validToDate,
+    });
+    const names = ['localhost', '127.0.0.1', 'example.org', '127.0.0.2'];
+    expect(names.map(loaded.covers)).toEqual([true, true, false, false]);
+    expect(() => createSecureContext(loaded)).not.toThrow();
+  });
+
+  it('keeps the whole chain, and speaks of its first certificate', async () => {
+    const { files } = createFolder({ ...pair, certificatePem: chain });
+    const loaded = await loadCertificateFiles(files);
+    expect(loaded).toMatchObject({ cert: chain });
+    expect(loaded.covers('localhost')).toBe(true);
+  });
+
+  it('loads when it has expired: the one who starts the program is told', async () => {
+    const notAfterMs = nowMs - 1000;
+    const { files } = createFolder(await authority.issue({ hosts: ['localhost'], notAfterMs }));
+    expect((await loadCertificateFiles(files)).notAfter).toEqual(new Date(notAfterMs));
+  });
+
+  it.each([
+    ['cert', 'EARSHOT_TLS_CERT'],
+    ['key', 'EARSHOT_TLS_KEY'],
+  ] as const)('is refused without its %s file, which is named', async (name, variable) => {
+    const { files } = createFolder();
+    rmSync(files[name]);
+    await expect(loadCertificateFiles(files)).rejects.toMatchObject({
+      code: 'configuration',
+      message: `${variable} names ${files[name]}, but there is no such file.`,
+    });
+  });
+
+  it('is refused with the reason when a file cannot be read', async () => {
+    const { files } = createFolder();
+    const unreadable = { ...files, key: `${files.key}/..` };
+    await expect(loadCertificateFiles(unreadable)).rejects.toMatchObject({
+      code: 'configuration',
+      message: expect.stringMatching(/^EARSHOT_TLS_KEY names .* cannot be read \(E[A-Z]+\)\.$/),
+    });
+  });
+
+  const noCertificate = /fullchain\.pem does not hold a PEM certificate\.$/;
+  const noKey = /^\S+privkey\.pem does not hold a PEM private key without passphrase\.$/;
+
+  it.each([
+    ['text for a certificate', { certificatePem: 'nonsense' }, noCertificate],
+    ['nothing for a certificate', { certificatePem: '' }, noCertificate],
+    ['half a block', { certificatePem: '-----BEGIN CERTIFICATE-----\nMIIB' }, noCertificate],
+    ['the two mixed up', { certificatePem: pair.keyPem, keyPem: pair.certificatePem }, /hold/],
+    ['text for a key', { keyPem: 'nonsense' }, noKey],
+    ['nothing for a key', { keyPem: '' }, noKey],
+    ['half a key', { keyPem: pair.keyPem.slice(0, pair.keyPem.length / 2) }, noKey],
+    ['a key with a passphrase', { keyPem: encrypted(pair.keyPem) }, noKey],
+    ['the key of another', { keyPem: other.keyPem }, /does not belong to the certificate/],
+  ])('is refused when it holds %s, and shows none of it', async (_title, changed, message) => {
+    const { files } = createFolder({ ...pair, ...changed });
+    await expect(loadCertificateFiles(files)).rejects.toMatchObject({
+      code: 'configuration',
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+function encrypted(pem: string): string {
+  const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
+  return createPrivateKey(pem).export(options).toString();
+}
+
+describe('the check of certificate files', () => {
+  const nowUs = () => nowMs * 1000;
+
+  it('passes when they fit together and to the name', async () => {
+    const { files } = createFolder();
+    for (const host of ['localhost', '127.0.0.1', undefined]) {
+      expect(await checkCertificateFiles({ files, host, nowUs })).toEqual([
+        {
+          check: 'certificate files',
+          state: 'pass',
+          message: 'They fit together; the certificate ends on 2026-05-31.',
+        },
+      ]);
+    }
+  });
+
+  it('fails with the reason', async () => {
+    const { files, write, writeKey } = createFolder();
+    const find = async (host = 'localhost', now = nowUs) => {
+      const [finding] = await checkCertificateFiles({ files, host, nowUs: now });
+      return finding;
+    };
+    const failed = (text: string) => ({ state: 'fail', message: expect.stringContaining(text) });
+    const inAMonth = () => (nowMs + 31 * 86_400_000) * 1000;
+    expect(await find('earshot.example.org')).toMatchObject(
+      failed('is not for earshot.example.org'),
+    );
+    expect(await find('localhost', inAMonth)).toMatchObject(failed('has expired'));
+    writeKey(other.keyPem);
+    expect(await find()).toMatchObject(failed('does not belong to the certificate'));
+    write(await createSelfSigned({ hosts: ['localhost'], now: () => nowMs }));
+    expect(await find()).toMatchObject(failed('self-signed'));
+    rmSync(files.cert);
+    expect(await find()).toMatchObject({
+      ...failed('there is no such file'),
+      advice: expect.stringContaining('EARSHOT_TLS_CERT'),
+    });
+  });
+});
+
+/** Watches a folder that holds a pair; reads only when told to. */
+async function watchPair() {
+  const folder = createFolder();
+  const taken: LoadedCertificate[] = [];
+  const problems: unknown[] = [];
+  const state: { failWith: Error | undefined } = { failWith: undefined };
+  const watch = watchCertificateFiles({
+    files: folder.files,
+    current: await loadCertificateFiles(folder.files),
+    intervalMs: 2 ** 30,
+    onChange: (loaded) => {
+      if (state.failWith !== undefined) throw state.failWith;
+      taken.push(loaded);
+    },
+    onProblem: (error) => problems.push(error),
+  });
+  onTestFinished(() => watch.stop());
+  const certificates = () => taken.map(({ cert }) => cert);
+  return { ...folder, check: watch.check, certificates, problems, state };
+}
+
+describe('the watch', () => {
+  it('does nothing while the files are the same, rewritten or not', async () => {
+    const { write, check, certificates, problems } = await watchPair();
+    await check();
+    write(pair);
+    await check();
+    expect([certificates(), problems]).toEqual([[], []]);
+  });
+
+  it('takes a new pair, once', async () => {
+    const { write, check, certificates, problems } = await watchPair();
+    write(other);
+    await check();
+    await check();
+    expect([certificates(), problems]).toEqual([[other.certificatePem], []]);
+  });
+
+  it.each(['certificate', 'key'])(
+    'reports a pair of which only the %s is new once, keeps the old one, then takes the whole',
+    async (first) => {
+      const { write, writeKey, writeCert, check, certificates, problems } = await watchPair();
+      if (first === 'key') writeKey(other.keyPem);
+      else writeCert(other.certificatePem);
+      await check();
+      await check();
+      const refused = [expect.objectContaining({ code: 'configuration' })];
+      expect([certificates(), problems]).toEqual([[], refused]);
+      write(other);
+      await check();
+      expect([certificates(), problems]).toEqual([[other.certificatePem], refused]);
+    },
+  );
+
+  it('reports each new problem, and one that comes again after a good look', async () => {
+    const { files, write, writeCert, check, certificates, problems } = await watchPair();
+    writeCert('nonsense');
+    await check();
+    rmSync(files.key);
+    await check();
+    expect(problems).toHaveLength(2);
+    write(pair);
+    await check();
+    rmSync(files.key);
+    await check();
+    await check();
+    expect(problems).toHaveLength(3);
+    expect(certificates()).toEqual([]);
+  });
+
+  it('goes back to an earlier pair, and takes a chain that is completed behind it', async () => {
+    const { write, writeCert, check, certificates } = await watchPair();
+    write(other);
+    await check();
+    write(pair);
+    await check();
+    writeCert(chain);
+    await check();
+    expect(certificates()).toEqual([other.certificatePem, pair.certificatePem, chain]);
+  });
+
+  it('offers a pair again that could not be put into use', async () => {
+    const { write, check, certificates, problems, state } = await watchPair();
+    write(other);
+    state.failWith = new Error('the listener does not like it');
+    await check();
+    expect(problems).toEqual([state.failWith]);
+    state.failWith = undefined;
+    await check();
+    expect(certificates()).toEqual([other.certificatePem]);
+  });
+});

@@ -116,7 +116,7 @@ function createBodies(db: Database.Database) {
   let gathered: Buffer[] = [];
   const flush = () => {
     for (const { encoding, bodies, bytes } of packKept(gathered)) {
-      insert({ id, encoding, bytes, bodies });
+      insert({ id, encoding, packed: bytes, bodies });
       id += bodies;
     }
     gathered = [];

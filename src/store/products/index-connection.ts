@@ -1,8 +1,8 @@
 /** The reading connection to the index: opened anew when another file has become the one that counts. */
 import type { Database } from 'better-sqlite3';
 import { inodeOf } from '../database.ts';
-import { createNameSample, type NameSample } from './name-sample.ts';
 import { currentProductFile, openProductsForReading } from './product-file.ts';
+import { createNameSample, type NameSample } from './search/drivers.ts';
 
 export interface IndexConnection {
   /** Throws `unavailable` while there is no index. */

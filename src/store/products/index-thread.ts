@@ -8,29 +8,28 @@ import { lowerPriority } from '../lower-priority.ts';
 import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
-import { batchRowsMax, createIndexBatches, type IndexBatches } from './index-batch.ts';
+import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
 import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
-import { indexProgress, readLog } from './index-progress.ts';
 import {
   currentProductFile,
   discardBuildingFile,
+  fitsLog,
+  indexProgress,
   installBuildingFile,
   isDamage,
   openBuildingFile,
   openProductFile,
   pageBytes,
+  readLog,
   replaceProductFile,
   shrinkIdleLog,
   usualLogPages,
 } from './product-file.ts';
 
 /** What is being filled, and the connections it is filled with. */
-interface Work {
+interface Work extends IndexFiles {
   target: IndexTarget;
-  log: Database;
-  index: Database;
   inode: number;
-  batches: IndexBatches;
 }
 
 if (parentPort === null) throw new Error('This file runs as a thread of the store.');
@@ -122,9 +121,9 @@ function limitLog(index: Database): number {
   return bytes;
 }
 
-function prune({ index, batches }: Work): number {
-  const isShort = limitLog(index) < 0;
-  return batches.prune(isShort ? pruneEventsShort : pruneEvents);
+function prune(files: Work): number {
+  const isShort = limitLog(files.index) < 0;
+  return pruneIndexed(files, isShort ? pruneEventsShort : pruneEvents);
 }
 
 /** The connections for a target; opened anew when the log or the file that counts is another one. */
@@ -137,7 +136,7 @@ function workOn(target: IndexTarget, log: Database): Work {
   if (work !== undefined && !isStale) return work;
   closeIndex();
   const begun = begin(target, log, openTarget(target));
-  if (begun.batches.fitsLog()) return begun;
+  if (fitsLog(log, begun.index)) return begun;
   // A restored backup, or a log that was begun anew: what the index knows is another story.
   closeIndex();
   return begin(target, log, replaceProductFile(dataDir));
@@ -148,21 +147,16 @@ function openTarget(target: IndexTarget): Database {
 }
 
 function begin(target: IndexTarget, log: Database, index: Database): Work {
-  try {
-    const batches = createIndexBatches(log, index);
-    work = { target, log, index, inode: inodeOf(index.name), batches };
-    return work;
-  } catch (error) {
-    index.close();
-    throw error;
-  }
+  work = { target, log, index, inode: inodeOf(index.name) };
+  return work;
 }
 
-function indexFor(budgetMs: number, { log, index, batches }: Work): WorkDone {
+function indexFor(budgetMs: number, files: Work): WorkDone {
+  const { log, index } = files;
   const endMs = performance.now() + budgetMs;
   let indexed = 0;
   for (;;) {
-    const count = batches.next(rowsAllowed(index));
+    const count = indexBatch(files, rowsAllowed(index));
     indexed += count;
     if (count === 0 || performance.now() >= endMs) break;
   }

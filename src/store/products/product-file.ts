@@ -10,7 +10,8 @@ import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { createOwnerOnly } from '../../domain/owner-only-file.ts';
 import { busyTimeoutMs } from '../database.ts';
-import { sqliteCode } from '../sqlite-error.ts';
+import { prepared } from '../prepared.ts';
+import { sqliteCode, storeError } from '../sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
 
 const filePattern = /^products-(\d{1,9})\.db$/;
@@ -194,4 +195,46 @@ function fileOf(dataDir: string, generation: number): string {
 
 function removeFile(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+}
+
+/** The cursor of the index. */
+interface Progress {
+  position: number;
+  /** Identifies the notification at that position; null where nothing has been indexed. */
+  mark: string | null;
+}
+
+export function indexProgress(index: Database): Progress {
+  const progress = prepared<[], Progress>(index, 'SELECT position, mark FROM progress').get();
+  return progress ?? { position: 0, mark: null };
+}
+
+/** False when another log has taken the place of the one that was indexed, such as a restored backup. */
+export function fitsLog(log: Database, index: Database): boolean {
+  const { position, mark } = indexProgress(index);
+  return mark === null || markAt(log, position) === mark;
+}
+
+/** The last notification of this log that the index has read; 0 where it is that of another one. */
+export function indexedPosition({ index, log }: { index: Database; log: Database }): number {
+  return fitsLog(log, index) ? indexProgress(index).position : 0;
+}
+
+/** Reads the log. A failure is reported as one of the log: the index must not be replaced for it. */
+export function readLog<Value>(read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/**
+ * Distinguishes the notification at a position from those of other logs; null where there is none. Not its dedupe key:
+ * a push that comes late gives its own to the row that had been recovered.
+ */
+export function markAt(log: Database, position: number): string | null {
+  const sql = `SELECT received_at_us || ' ' || event || ' ' || product_id AS mark
+    FROM notification WHERE position = ?`;
+  return readLog(() => prepared<[number], Progress>(log, sql).get(position))?.mark ?? null;
 }

@@ -1,7 +1,8 @@
 /** What the thread of product questions is asked. */
-import type { ProductQuery } from '../../domain/products.ts';
-import type { DelaysQuestion } from './product-delays.ts';
-import type { EventsQuestion } from './pushed-events.ts';
+import type { ProductQuery, Products } from '../../domain/products.ts';
+
+type EventsQuestion = Parameters<Products['pushedEvents']>[0];
+type DelaysQuestion = Parameters<Products['delays']>[0];
 
 type Counted = Pick<ProductQuery, 'entity' | 'filter'>;
 

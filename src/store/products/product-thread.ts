@@ -5,9 +5,8 @@ import type { Settled, ThreadMessage } from '../messages.ts';
 import { createReaderConnection } from '../reader-connection.ts';
 import { sentError } from '../sent-error.ts';
 import { createIndexConnection } from './index-connection.ts';
-import { indexedPosition } from './index-progress.ts';
 import { measureDelays } from './product-delays.ts';
-import { isDamage } from './product-file.ts';
+import { indexedPosition, isDamage } from './product-file.ts';
 import type { ProductRequest } from './product-messages.ts';
 import {
   countProducts,
@@ -15,8 +14,8 @@ import {
   indexState,
   type ProductDatabases,
   productPage,
+  pushedEvents,
 } from './product-questions.ts';
-import { pushedEvents } from './pushed-events.ts';
 
 type Question = Exclude<ProductRequest, { op: 'close' }>;
 
@@ -85,7 +84,7 @@ function perform(databases: ProductDatabases, request: Question): unknown {
     case 'position':
       return indexedPosition(databases);
     case 'events':
-      return pushedEvents(databases.index, request.question);
+      return pushedEvents(databases, request.question);
     case 'delays':
       return measureDelays(databases, request.question, () => giveWay(request.id));
     case 'cancel':

@@ -12,8 +12,8 @@ import type {
 } from '../../domain/products.ts';
 import { StoreThread, threadFile } from '../store-thread.ts';
 import type { ProductRequest } from './product-messages.ts';
-import { keyOf } from './product-order.ts';
 import type { ProductPage } from './product-questions.ts';
+import { keyOf } from './search/order.ts';
 
 /** Rows of one message: records are some 5 kB each, and the main thread has answers to give meanwhile. */
 const pageRowsMax = { withRecords: 64, withoutRecords: 1_000 };

@@ -4,8 +4,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import type { LogHolder } from '../../domain/pruning.ts';
 import { type SinkItem, sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
-import { indexedPosition } from '../products/index-progress.ts';
-import { isDamage, openProductsForReading } from '../products/product-file.ts';
+import { indexedPosition, isDamage, openProductsForReading } from '../products/product-file.ts';
 
 /** A few look-ups and one file that is opened: cheap enough for each step of a prune. */
 export function logHolders(database: Database, dataDir: string): LogHolder[] {

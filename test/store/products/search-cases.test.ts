@@ -4,7 +4,7 @@ import type { FilterTree } from '../../../src/domain/filter-tree.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
 import { productView } from '../../../src/filter/product-view.ts';
-import { windowsBelow } from '../../../src/store/products/candidates.ts';
+import { windowsBelow } from '../../../src/store/products/search/candidates.ts';
 import { oddRecords } from './product-records.ts';
 import { all, openProductWorld, type TestRecord } from './product-world.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import { unpackBodies } from '../../../src/store/bodies/body-codec.ts';
-import { createPackFull } from '../../../src/store/bodies/pack-full.ts';
+import { createPackFull } from '../../../src/store/bodies/compact-step.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
 
 /** All bodies in packs, one after the other. */

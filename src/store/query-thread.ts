@@ -92,6 +92,6 @@ function perform(database: Database, request: Exclude<QueryRequest, { op: 'close
     case 'last-backups':
       return lastBackups(database);
     case 'ask-pruning':
-      return askPruning(database, dataDir, request.question);
+      return askPruning(database, request.question);
   }
 }

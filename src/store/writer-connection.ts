@@ -165,7 +165,7 @@ function openWriters(dataDir: string): OpenWriters {
     completeness: createCompletenessWriter(database),
     alerts: createAlertWriter(database),
     sinks: createSinkWriter(database),
-    pruning: createPruneWriter(database, dataDir),
+    pruning: createPruneWriter(database),
     inodes: inodesOf(database.name),
   };
 }

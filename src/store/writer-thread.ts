@@ -15,7 +15,7 @@ import type {
   WriterRequest,
 } from './messages.ts';
 import type { PruneStepOptions } from './pruning/prune-messages.ts';
-import { shortStepMs, usualStepMs } from './pruning/step-time.ts';
+import { shortStepMs, usualStepMs } from './pruning/prune-writer.ts';
 import { publicationDelay } from './publication-delay.ts';
 import { sentError } from './sent-error.ts';
 import { isEnvironmentFailure, sqliteCode } from './sqlite-error.ts';

@@ -130,7 +130,7 @@ describe('the source tree', () => {
 
   it('keeps files short, says what each is for, and names none of them vaguely', () => {
     const lines = ({ text }: { text: string }) => text.split('\n').length;
-    expect(files.filter((one) => lines(one) > 300).map(({ file }) => file)).toEqual([]);
+    expect(files.filter((one) => lines(one) > 400).map(({ file }) => file)).toEqual([]);
     expect(files.filter(({ text }) => !text.startsWith('/**')).map(({ file }) => file)).toEqual([]);
     const vague = /(^|\/)(utils?|helpers?|common|misc)(\.ts$|\/)/;
     expect(files.filter(({ file }) => vague.test(file))).toEqual([]);

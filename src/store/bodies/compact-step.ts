@@ -1,6 +1,6 @@
 /** Compacts the log's bodies, a stretch at a time: small rows, and bodies as they came, become full packs. */
 import type { Database } from 'better-sqlite3';
-import type { WriterConnection } from '../writer-connection.ts';
+import type { WriterConnection } from '../engine/writer-connection.ts';
 import type { BodyRow, StoredRow } from './body-codec.ts';
 import { idAfter, nextIdOf, readStretch, repack } from './compact-stretch.ts';
 import { createPackFull } from './pack-full.ts';
@@ -41,7 +41,7 @@ export function createCompactStep(connection: WriterConnection): () => CompactSt
     const last = stretch.rows.at(-1);
     if (last === undefined) {
       const nextId = idAfter(first);
-      connection.transact(({ database }) => moveOn(database, nextId));
+      connection.transact((database) => moveOn(database, nextId));
       return { ...nothing, ...ids, nextId, unreadable: 1 };
     }
     const packs = repack(stretch, packFull);
@@ -49,7 +49,7 @@ export function createCompactStep(connection: WriterConnection): () => CompactSt
     const isNew = !isAlike(stretch.rows, packs);
     const isDone = stretch.next === 'nothing';
     if (!isNew && nextId === ids.nextId) return { ...nothing, ...ids, isDone };
-    const isStale = connection.transact(({ database }) => {
+    const isStale = connection.transact((database) => {
       if (isNew && !replace(database, stretch.rows, packs)) return true;
       moveOn(database, nextId);
       return false;

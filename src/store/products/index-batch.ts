@@ -5,7 +5,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import { isTooDeep } from '../../domain/nesting.ts';
 import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
 import { type BodyReader, bodyReader } from '../bodies/body-reader.ts';
-import { isEnvironmentFailure, storeError } from '../sqlite-error.ts';
+import { isEnvironmentFailure, storeError } from '../engine/sqlite-error.ts';
 import { fitsLog, indexProgress, markAt, readLog } from './index-progress.ts';
 import { createIndexPruner } from './index-pruner.ts';
 import { createEventWriter } from './product-event-writer.ts';

@@ -1,6 +1,6 @@
 /** The reading connection to the index: opened anew when another file has become the one that counts. */
 import type { Database } from 'better-sqlite3';
-import { inodeOf } from '../database.ts';
+import { inodeOf } from '../engine/database.ts';
 import { createNameSample, type NameSample } from './name-sample.ts';
 import { currentProductFile, openProductsForReading } from './product-file.ts';
 

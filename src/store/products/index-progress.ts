@@ -1,6 +1,6 @@
 /** How far the index has got, and whether it is that of the log beside it. */
 import type { Database } from 'better-sqlite3';
-import { storeError } from '../sqlite-error.ts';
+import { storeError } from '../engine/sqlite-error.ts';
 
 interface Progress {
   position: number;

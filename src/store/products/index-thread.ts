@@ -1,15 +1,11 @@
 /** The thread that indexes: it has the log for reading, and the index for writing. */
-import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
-import { inodeOf } from '../database.ts';
-import { type DataPlace, diskRoom, lacksRoom, spareBytes } from '../disk-limit.ts';
+import { createReaderConnection, inodeOf } from '../engine/database.ts';
+import { type DataPlace, diskRoom, lacksRoom, spareBytes } from '../engine/disk-limit.ts';
+import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log-queries.ts';
-import { lowerPriority } from '../lower-priority.ts';
-import type { Settled, ThreadMessage } from '../messages.ts';
-import { createReaderConnection } from '../reader-connection.ts';
-import { sentError } from '../sent-error.ts';
 import { batchRowsMax, createIndexBatches, type IndexBatches } from './index-batch.ts';
-import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
+import type { IndexTarget, WorkDone } from './index-messages.ts';
 import { indexProgress, readLog } from './index-progress.ts';
 import {
   currentProductFile,
@@ -33,49 +29,47 @@ interface Work {
   batches: IndexBatches;
 }
 
-if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-const port = parentPort;
-// Given by the store's own code, on the other side of the thread.
-const place = workerData as DataPlace;
-const { dataDir } = place;
-const post = (message: ThreadMessage) => port.postMessage(message);
+let place: DataPlace;
 let work: Work | undefined;
 
-try {
-  lowerPriority();
-  const log = createReaderConnection(dataDir);
-  port.on('message', (request: IndexRequest) => {
-    post({ kind: 'settled', settled: [answer(request, log.database)] });
-    if (request.op !== 'close') return;
-    log.close();
-    port.close();
-  });
-  post({ kind: 'started' });
-} catch (error) {
-  post({ kind: 'failed', error: sentError(error) });
-}
-
-function answer(request: IndexRequest, log: () => Database): Settled {
-  try {
-    return { id: request.id, value: perform(request, log) };
-  } catch (error) {
-    closeIndex();
-    return { id: request.id, error: sentError(error) };
-  }
-}
-
-function perform(request: IndexRequest, log: () => Database): WorkDone | number | undefined {
-  if (request.op === 'prune') return mended(() => prune(workOn('current', log())));
-  if (request.op === 'work') {
-    const { target, budgetMs } = request;
-    const index = () => indexFor(budgetMs, workOn(target, log()));
+const operations = {
+  /** Indexes for about so long; returns what was done. */
+  work: (log: Database, target: IndexTarget, budgetMs: number): WorkDone => {
+    const index = () => indexFor(budgetMs, workOn(target, log));
     return target === 'current' ? mended(index) : index();
-  }
-  closeIndex();
-  if (request.op === 'install') installBuildingFile(dataDir);
-  if (request.op === 'discard') discardBuildingFile(dataDir);
-  return undefined;
-}
+  },
+  /** Takes out some of what the log has no more; returns how many events went, 0 when none is left. */
+  prune: (log: Database): number => mended(() => prune(workOn('current', log))),
+  /** Makes the rebuilt file the one that counts. */
+  install: (): void => {
+    closeIndex();
+    installBuildingFile(place.dataDir);
+  },
+  /** Drops what a rebuild has begun. */
+  discard: (): void => {
+    closeIndex();
+    discardBuildingFile(place.dataDir);
+  },
+};
+export type IndexOperations = typeof operations;
+
+serveThread((given) => {
+  place = given;
+  lowerPriority();
+  const log = createReaderConnection(place.dataDir);
+  return {
+    operations,
+    context: () => log.database(),
+    failure: (error) => {
+      closeIndex();
+      return error;
+    },
+    close: () => {
+      closeIndex();
+      log.close();
+    },
+  };
+});
 
 /** A damaged index is nothing that the log could not make good: it is begun anew, and the work done there. */
 function mended<Result>(work: () => Result): Result {
@@ -84,7 +78,7 @@ function mended<Result>(work: () => Result): Result {
   } catch (error) {
     if (!isDamage(error)) throw error;
     closeIndex();
-    replaceProductFile(dataDir).close();
+    replaceProductFile(place.dataDir).close();
     return work();
   }
 }
@@ -132,7 +126,7 @@ function workOn(target: IndexTarget, log: Database): Work {
   const isStale =
     work?.target !== target ||
     work.log !== log ||
-    (target === 'current' && work.index.name !== currentProductFile(dataDir)) ||
+    (target === 'current' && work.index.name !== currentProductFile(place.dataDir)) ||
     inodeOf(work.index.name) !== work.inode;
   if (work !== undefined && !isStale) return work;
   closeIndex();
@@ -140,11 +134,11 @@ function workOn(target: IndexTarget, log: Database): Work {
   if (begun.batches.fitsLog()) return begun;
   // A restored backup, or a log that was begun anew: what the index knows is another story.
   closeIndex();
-  return begin(target, log, replaceProductFile(dataDir));
+  return begin(target, log, replaceProductFile(place.dataDir));
 }
 
 function openTarget(target: IndexTarget): Database {
-  return target === 'current' ? openProductFile(dataDir) : openBuildingFile(dataDir);
+  return target === 'current' ? openProductFile(place.dataDir) : openBuildingFile(place.dataDir);
 }
 
 function begin(target: IndexTarget, log: Database, index: Database): Work {

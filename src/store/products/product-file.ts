@@ -9,8 +9,8 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { createOwnerOnly } from '../../domain/owner-only-file.ts';
-import { busyTimeoutMs } from '../database.ts';
-import { sqliteCode } from '../sqlite-error.ts';
+import { busyTimeoutMs } from '../engine/database.ts';
+import { sqliteCode } from '../engine/sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
 
 const filePattern = /^products-(\d{1,9})\.db$/;

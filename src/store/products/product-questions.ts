@@ -74,7 +74,7 @@ export function productPage(
 /** Counts, and gives way to other questions now and then. */
 export async function countProducts(
   databases: ProductDatabases,
-  query: Pick<ProductQuery, 'entity' | 'filter'>,
+  query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
   giveWay: () => Promise<void>,
 ): Promise<number> {
   const plan = planSearch(query, databases.names);

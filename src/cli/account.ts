@@ -9,7 +9,7 @@ import { createAccessTokens } from '../admin/session/access-tokens.ts';
 import type { CompleteAccountConfig } from '../config/account-config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
-import { createTakeLock } from '../store/process-lock.ts';
+import { createTakeLock } from '../store/engine/locks.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Io } from './io.ts';
 import { newCredentials } from './new-credentials.ts';

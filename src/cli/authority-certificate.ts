@@ -1,6 +1,6 @@
 /** The certificate that an authority gives, kept up to date by a loop of renewals. */
 import type { AcmeConfig } from '../config/tls-config.ts';
-import { createTakeLock } from '../store/process-lock.ts';
+import { createTakeLock } from '../store/engine/locks.ts';
 import { openAcmeWorld } from '../tls/acme/acme-world.ts';
 import {
   alpnAnswers,

@@ -4,7 +4,7 @@ import type { Delivery } from '../domain/ports.ts';
 import { readNotifications } from '../domain/read-notifications.ts';
 import { tellsOf } from '../domain/tells-of.ts';
 import { createBodyState } from '../store/body-state.ts';
-import type { DataPlace } from '../store/disk-limit.ts';
+import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { catchUpIndex } from '../store/products/index-maintenance.ts';
 import { openProducts } from '../store/products/products.ts';
 

@@ -7,7 +7,7 @@ import { AppError, isAppError } from '../domain/app-error.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../domain/owner-only-file.ts';
 import type { Logger } from '../domain/ports.ts';
 import { hostInUrl, type ListenAddress } from '../http/listen-address.ts';
-import { createTakeLock } from '../store/process-lock.ts';
+import { createTakeLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 const noteSchema = z.object({

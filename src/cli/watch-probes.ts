@@ -2,7 +2,7 @@
 import type { TlsConfig } from '../config/tls-config.ts';
 import type { Intake } from '../domain/ports.ts';
 import type { CertificateStatus } from '../domain/status.ts';
-import { type DataPlace, diskRoom } from '../store/disk-limit.ts';
+import { type DataPlace, diskRoom } from '../store/engine/disk-limit.ts';
 import { certificateFacts } from '../tls/certificate-facts.ts';
 import { loadCertificateFiles } from '../tls/certificate-files.ts';
 import type { Probes } from '../watch/watch-world.ts';

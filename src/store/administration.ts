@@ -7,12 +7,11 @@ import type {
   HistoryEntry,
   Registration,
 } from '../domain/administration.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
-import type { StoreThread } from './store-thread.ts';
+import type { MessageThread, QueryRequest, WriterRequest } from './messages.ts';
 
 /** The questions, asked on the query thread. */
 export function createAdministrationReader(
-  thread: StoreThread<QueryRequest>,
+  thread: MessageThread<QueryRequest>,
 ): AdministrationReader {
   return {
     registrations: () => thread.call<Registration[]>((id) => ({ op: 'registrations', id })),
@@ -25,7 +24,7 @@ export function createAdministrationReader(
 /** The questions of a reader, and the changes, made on the writer thread. */
 export function createAdministration(
   reader: AdministrationReader,
-  thread: StoreThread<WriterRequest>,
+  thread: MessageThread<WriterRequest>,
 ): Administration {
   return {
     ...reader,

@@ -1,11 +1,10 @@
 /** The alerts' side of the store, over its two threads. */
 import type { Alert, AlertDelivery, AlertReader, Alerts } from '../domain/alerts.ts';
 import type { AlertChange, AlertQuestion } from './alert-messages.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
-import type { StoreThread } from './store-thread.ts';
+import type { MessageThread, QueryRequest, WriterRequest } from './messages.ts';
 
 /** The questions, asked on the query thread. */
-export function createAlertReader(thread: StoreThread<QueryRequest>): AlertReader {
+export function createAlertReader(thread: MessageThread<QueryRequest>): AlertReader {
   const ask = <Answer>(question: AlertQuestion) =>
     thread.call<Answer>((id) => ({ op: 'ask-alerts', id, question }));
   return {
@@ -16,7 +15,7 @@ export function createAlertReader(thread: StoreThread<QueryRequest>): AlertReade
 }
 
 /** The questions of a reader, and the changes, made on the writer thread. */
-export function createAlerts(reader: AlertReader, thread: StoreThread<WriterRequest>): Alerts {
+export function createAlerts(reader: AlertReader, thread: MessageThread<WriterRequest>): Alerts {
   const change = <Answer>(asked: AlertChange) =>
     thread.call<Answer>((id) => ({ op: 'change-alerts', id, change: asked }));
   return {

@@ -10,11 +10,10 @@ import type {
   Uptime,
 } from '../domain/completeness.ts';
 import type { CompletenessChange, CompletenessQuestion } from './completeness-messages.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
-import type { StoreThread } from './store-thread.ts';
+import type { MessageThread, QueryRequest, WriterRequest } from './messages.ts';
 
 /** The questions, asked on the query thread. */
-export function createCompletenessReader(thread: StoreThread<QueryRequest>): CompletenessReader {
+export function createCompletenessReader(thread: MessageThread<QueryRequest>): CompletenessReader {
   const ask = <Answer>(question: CompletenessQuestion) =>
     thread.call<Answer>((id) => ({ op: 'ask-completeness', id, question }));
   return {
@@ -30,7 +29,7 @@ export function createCompletenessReader(thread: StoreThread<QueryRequest>): Com
 /** The questions of a reader, and the changes, made on the writer thread. */
 export function createCompleteness(
   reader: CompletenessReader,
-  thread: StoreThread<WriterRequest>,
+  thread: MessageThread<WriterRequest>,
 ): Completeness {
   const change = <Answer>(asked: CompletenessChange) =>
     thread.call<Answer>((id) => ({ op: 'change-completeness', id, change: asked }));

@@ -1,14 +1,14 @@
 /** The bounded queue between the receiver and the writer thread. */
 import { AppError } from '../domain/app-error.ts';
 import type { Delivery, Intake, Receipt } from '../domain/ports.ts';
-import type { PackedDelivery, WriterRequest } from './messages.ts';
-import type { StoreThread } from './store-thread.ts';
+import type { StoreThread } from './engine/thread.ts';
+import type { PackedDelivery } from './messages.ts';
 
 /** A commit this fresh proves that the store can write. */
 const provenUs = 5_000_000;
 
 export interface IntakeQueueOptions {
-  thread: StoreThread<WriterRequest>;
+  thread: StoreThread;
   nowUs: () => number;
   /** Bodies that wait for their commit may take up this much memory. */
   queueBytesMax: number;
@@ -58,7 +58,7 @@ export class IntakeQueue implements Intake {
     const { thread, nowUs } = this.#options;
     if (thread.isRunning && nowUs() - this.#lastCommitUs < provenUs) return;
     this.#check ??= thread
-      .call<void>((id) => ({ op: 'check', id }))
+      .call('check', [{ op: 'check', id: 0 }])
       .then(() => {
         this.#lastCommitUs = nowUs();
       })
@@ -87,6 +87,6 @@ export class IntakeQueue implements Intake {
       offset += body.byteLength;
     }
     const { buffer } = bytes;
-    this.#options.thread.send({ op: 'deliveries', buffer, deliveries }, [buffer]);
+    this.#options.thread.send('deliveries', [buffer, deliveries], [buffer]);
   }
 }

@@ -1,11 +1,10 @@
 /** What the store's threads are asked, and how they answer. */
 import type { AdministrationChange, DeliveryMark } from '../domain/administration.ts';
-import type { ErrorCode } from '../domain/app-error.ts';
 import type { BackupRun } from '../domain/backups.ts';
-import type { CommitFacts } from '../domain/commit-facts.ts';
 import type { Delivery, NotificationQuery } from '../domain/ports.ts';
 import type { AlertChange, AlertQuestion } from './alert-messages.ts';
 import type { CompletenessChange, CompletenessQuestion } from './completeness-messages.ts';
+import type { Caller } from './engine/rpc.ts';
 import type { PruneQuestion, PruneStepOptions } from './pruning/prune-messages.ts';
 import type { SinkChange, SinkQuestion } from './sink-messages.ts';
 import type { SummaryChange, SummaryQuestion } from './summary-messages.ts';
@@ -18,7 +17,6 @@ export interface PackedDelivery extends Omit<Delivery, 'body'> {
 }
 
 export type WriterRequest =
-  | { op: 'deliveries'; buffer: ArrayBuffer; deliveries: PackedDelivery[] }
   | { op: 'check'; id: number }
   | { op: 'move-cursor'; id: number; reader: string; position: number; atUs: number }
   | { op: 'retry'; id: number; quarantineId: number; atUs: number }
@@ -32,8 +30,7 @@ export type WriterRequest =
   | { op: 'record-backup'; id: number; run: BackupRun }
   | { op: 'prune-step'; id: number; options: PruneStepOptions }
   | { op: 'forget-reader'; id: number; key: string }
-  | { op: 'checkpoint'; id: number }
-  | { op: 'close'; id: number };
+  | { op: 'checkpoint'; id: number };
 
 export type QueryRequest =
   | { op: 'find'; id: number; query: NotificationQuery; rowsMax: number }
@@ -56,20 +53,18 @@ export type QueryRequest =
   | { op: 'ask-alerts'; id: number; question: AlertQuestion }
   | { op: 'ask-sinks'; id: number; question: SinkQuestion }
   | { op: 'last-backups'; id: number }
-  | { op: 'ask-pruning'; id: number; question: PruneQuestion }
-  | { op: 'close'; id: number };
+  | { op: 'ask-pruning'; id: number; question: PruneQuestion };
 
-/** An error as it crosses a thread: the words and the code survive, the cause is its text. */
-export interface SentError {
-  code: ErrorCode;
-  message: string;
-  cause: string;
+/** The calls of a thread as these messages, until they are operations. */
+export interface MessageThread<Request> {
+  call<Value>(request: (id: number) => Request): Promise<Value>;
 }
 
-export type Settled = { id: number; value: unknown } | { id: number; error: SentError };
-
-/** The first message of a thread is `started` or `failed`; all others are `settled`. */
-export type ThreadMessage =
-  | { kind: 'started' }
-  | { kind: 'failed'; error: SentError }
-  | { kind: 'settled'; settled: Settled[]; commit?: CommitFacts | undefined };
+export function byMessages<Request extends { op: string }>(thread: Caller): MessageThread<Request> {
+  return {
+    call: async <Value>(request: (id: number) => Request) => {
+      const made = request(0);
+      return (await thread.call(made.op, [made])) as Value;
+    },
+  };
+}

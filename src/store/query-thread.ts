@@ -1,10 +1,11 @@
 /** The query thread: a reading connection off the main thread, so that no query delays an answer. */
-import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { deliveryMarks, gaps, history, registrations } from './administration-queries.ts';
 import { askAlerts } from './alert-queries.ts';
 import { lastBackups } from './backups/backup-runs.ts';
 import { askCompleteness } from './completeness-queries.ts';
+import { createReaderConnection } from './engine/database.ts';
+import { serveThread } from './engine/serve-thread.ts';
 import {
   bodyAt,
   cursorOf,
@@ -15,41 +16,46 @@ import {
   narrowByTime,
   originalAt,
 } from './log-queries.ts';
-import type { QueryRequest, Settled, ThreadMessage } from './messages.ts';
+import type { QueryRequest } from './messages.ts';
 import { askPruning } from './pruning/prune-queries.ts';
 import { heldCount, quarantineEntry, quarantinePage } from './quarantine-queries.ts';
-import { createReaderConnection, type ReaderConnection } from './reader-connection.ts';
-import { sentError } from './sent-error.ts';
 import { askSinks } from './sink-queries.ts';
 import { askSummaries } from './summary-queries.ts';
 
-if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-const port = parentPort;
-// Given by the store's own code, on the other side of the thread.
-const { dataDir } = workerData as { dataDir: string };
-const post = (message: ThreadMessage) => port.postMessage(message);
+const names = [
+  'find',
+  'narrow-by-time',
+  'body',
+  'original',
+  'last-position',
+  'drift',
+  'counts',
+  'cursor',
+  'quarantined',
+  'held-count',
+  'quarantine-entry',
+  'registrations',
+  'history',
+  'gaps',
+  'delivery-marks',
+  'ask-summaries',
+  'ask-completeness',
+  'ask-alerts',
+  'ask-sinks',
+  'last-backups',
+  'ask-pruning',
+] as const;
 
-try {
+serveThread(({ dataDir }) => {
   const connection = createReaderConnection(dataDir);
-  port.on('message', (request: QueryRequest) => {
-    post({ kind: 'settled', settled: [answer(connection, request)] });
-    if (request.op === 'close') port.close();
-  });
-  post({ kind: 'started' });
-} catch (error) {
-  post({ kind: 'failed', error: sentError(error) });
-}
+  return {
+    operations: Object.fromEntries(names.map((name) => [name, perform])),
+    context: () => connection.database(),
+    close: () => connection.close(),
+  };
+});
 
-function answer(connection: ReaderConnection, request: QueryRequest): Settled {
-  try {
-    if (request.op === 'close') return { id: request.id, value: connection.close() };
-    return { id: request.id, value: perform(connection.database(), request) };
-  } catch (error) {
-    return { id: request.id, error: sentError(error) };
-  }
-}
-
-function perform(database: Database, request: Exclude<QueryRequest, { op: 'close' }>): unknown {
+function perform(database: Database, request: QueryRequest): unknown {
   switch (request.op) {
     case 'find':
       return findPage(database, request.query, request.rowsMax);

@@ -8,13 +8,12 @@ import type {
   Sinks,
 } from '../domain/sinks.ts';
 import { changeAll } from './change-all.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
+import type { MessageThread, QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
 import type { SinkChange, SinkQuestion } from './sink-messages.ts';
-import type { StoreThread } from './store-thread.ts';
 
 /** The questions, asked on the query thread. */
-export function createSinkReader(thread: StoreThread<QueryRequest>): SinkReader {
+export function createSinkReader(thread: MessageThread<QueryRequest>): SinkReader {
   const ask = <Answer>(question: SinkQuestion) =>
     thread.call<Answer>((id) => ({ op: 'ask-sinks', id, question }));
   return {
@@ -33,7 +32,7 @@ export function createSinkReader(thread: StoreThread<QueryRequest>): SinkReader 
 }
 
 /** The questions of a reader, and the changes, made on the writer thread. */
-export function createSinks(reader: SinkReader, thread: StoreThread<WriterRequest>): Sinks {
+export function createSinks(reader: SinkReader, thread: MessageThread<WriterRequest>): Sinks {
   const change = <Answer>(asked: SinkChange) =>
     thread.call<Answer>((id) => ({ op: 'change-sinks', id, change: asked }));
   return {

@@ -7,8 +7,8 @@ import { errorCodeOf } from '../domain/error-code.ts';
 import { failedFinding } from '../domain/failed-finding.ts';
 import type { Check, Finding } from '../domain/finding.ts';
 import { sizeText } from '../domain/size-text.ts';
-import { databaseFileName, isOpenToAll } from './database.ts';
-import { type DataPlace, diskRoom } from './disk-limit.ts';
+import { databaseFileName, isOpenToAll } from './engine/database.ts';
+import { type DataPlace, diskRoom } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
 const runAsUser = 'Run this as the user of the receiver (sudo -u earshot …)';

@@ -25,14 +25,19 @@ import { createAdministration, createAdministrationReader } from './administrati
 import { createAlertReader, createAlerts } from './alerts.ts';
 import { createBackupReader, createBackups } from './backups/backups.ts';
 import { createCompleteness, createCompletenessReader } from './completeness.ts';
-import { requireDatabase } from './database.ts';
-import type { DataPlace } from './disk-limit.ts';
+import { requireDatabase } from './engine/database.ts';
+import type { DataPlace } from './engine/disk-limit.ts';
+import { StoreThread, threadFile } from './engine/thread.ts';
 import { IntakeQueue } from './intake-queue.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
+import {
+  byMessages,
+  type MessageThread,
+  type QueryRequest,
+  type WriterRequest,
+} from './messages.ts';
 import { pages } from './pages.ts';
 import { createPruning, createPruningReader } from './pruning/pruning.ts';
 import { createSinkReader, createSinks } from './sinks.ts';
-import { StoreThread, threadFile } from './store-thread.ts';
 import { createSummaries, createSummaryReader } from './summaries.ts';
 
 /** Bodies that wait for their commit may take up 64 MiB: some 13,000 notifications. */
@@ -79,10 +84,11 @@ export type Store = Intake &
 /** Opens an existing store for questions only. The file is opened with the first one. */
 export function openStoreReader(dataDir: string): StoreReader {
   // No time limit: a scan of a very large log may take long, and nobody else waits for it.
-  const thread = new StoreThread<QueryRequest>(threadFile('query-thread'), {
+  const worker = new StoreThread(threadFile('query-thread'), {
     dataDir,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
+  const thread = byMessages<QueryRequest>(worker);
   return {
     find: (query) => findRows(thread, query),
     body: (position) => thread.call<Uint8Array>((id) => ({ op: 'body', id, position })),
@@ -106,12 +112,12 @@ export function openStoreReader(dataDir: string): StoreReader {
     sinks: createSinkReader(thread),
     backups: createBackupReader(thread),
     pruning: createPruningReader(thread),
-    close: () => thread.close((id) => ({ op: 'close', id })),
+    close: () => worker.close(),
   };
 }
 
 async function* findRows(
-  thread: StoreThread<QueryRequest>,
+  thread: MessageThread<QueryRequest>,
   asked: NotificationQuery,
 ): AsyncGenerator<NotificationRow> {
   const query = await thread.call<NotificationQuery>((id) => ({
@@ -143,27 +149,27 @@ export async function openStore(
 ): Promise<Store> {
   const { dataDir, diskReserveBytes, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
   if (options.mustExist) requireDatabase(dataDir);
-  const thread = new StoreThread<WriterRequest>(threadFile('writer-thread'), {
+  const worker = new StoreThread(threadFile('writer-thread'), {
     dataDir,
     diskReserveBytes,
     callTimeoutSeconds,
     onCommit: options.onCommit,
   });
-  const closeWriter = () => thread.close((id) => ({ op: 'close', id }));
+  const thread = byMessages<WriterRequest>(worker);
   try {
-    await thread.start();
+    await worker.start();
   } catch (error) {
-    await closeWriter();
+    await worker.close();
     throw error;
   }
-  const intake = new IntakeQueue({ thread, nowUs, queueBytesMax });
+  const intake = new IntakeQueue({ thread: worker, nowUs, queueBytesMax });
   const reader = openStoreReader(dataDir);
   return {
     ...reader,
     accept: (delivery) => intake.accept(delivery),
     checkWritable: () => intake.checkWritable(),
     queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
-    isWriterRunning: () => thread.isRunning,
+    isWriterRunning: () => worker.isRunning,
     moveCursor: (name, position, atUs) =>
       thread.call<void>((id) => ({ op: 'move-cursor', id, reader: name, position, atUs })),
     retry: (quarantineId, atUs) =>
@@ -190,7 +196,7 @@ export async function openStore(
     close: async () => {
       intake.flush();
       await reader.close();
-      await closeWriter();
+      await worker.close();
     },
   };
 }

@@ -10,13 +10,12 @@ import type {
   SummaryText,
 } from '../domain/summaries.ts';
 import { changeAll } from './change-all.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
+import type { MessageThread, QueryRequest, WriterRequest } from './messages.ts';
 import { pages } from './pages.ts';
-import type { StoreThread } from './store-thread.ts';
 import type { SummaryChange, SummaryQuestion } from './summary-messages.ts';
 
 /** The questions, asked on the query thread. */
-export function createSummaryReader(thread: StoreThread<QueryRequest>): SummaryReader {
+export function createSummaryReader(thread: MessageThread<QueryRequest>): SummaryReader {
   const ask = <Answer>(question: SummaryQuestion) =>
     thread.call<Answer>((id) => ({ op: 'ask-summaries', id, question }));
   return {
@@ -38,7 +37,7 @@ export function createSummaryReader(thread: StoreThread<QueryRequest>): SummaryR
 /** The questions of a reader, and the changes, made on the writer thread. */
 export function createSummaries(
   reader: SummaryReader,
-  thread: StoreThread<WriterRequest>,
+  thread: MessageThread<WriterRequest>,
 ): Summaries {
   const change = <Answer>(asked: SummaryChange) =>
     thread.call<Answer>((id) => ({ op: 'change-summaries', id, change: asked }));

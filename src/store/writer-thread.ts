@@ -1,25 +1,37 @@
 /** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
 import { isAppError } from '../domain/app-error.ts';
 import type { CommitFacts } from '../domain/commit-facts.ts';
 import type { Delivery, Receipt } from '../domain/ports.ts';
 import type { PruneStep } from '../domain/pruning.ts';
+import { type AdministrationWriter, createAdministrationWriter } from './administration-writer.ts';
+import { type AlertWriter, createAlertWriter } from './alert-writer.ts';
 import { recordBackup } from './backups/backup-runs.ts';
-import { ackIdReused } from './delivery-writer.ts';
-import { createDiskLimit, type DataPlace, isGrowing, spareBytes } from './disk-limit.ts';
-import type {
-  PackedDelivery,
-  SentError,
-  Settled,
-  ThreadMessage,
-  WriterRequest,
-} from './messages.ts';
+import { type CompletenessWriter, createCompletenessWriter } from './completeness-writer.ts';
+import { ackIdReused, createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
+import { perConnection } from './engine/database.ts';
+import { createDiskLimit, type DataPlace, spareBytes } from './engine/disk-limit.ts';
+import {
+  type SentError,
+  type Settled,
+  sentError,
+  type ThreadMessage,
+  type ThreadRequest,
+} from './engine/rpc.ts';
+import { serveThread } from './engine/serve-thread.ts';
+import { isEnvironmentFailure, sqliteCode } from './engine/sqlite-error.ts';
+import { createWriterConnection, type WriterConnection } from './engine/writer-connection.ts';
+import type { PackedDelivery, WriterRequest } from './messages.ts';
 import type { PruneStepOptions } from './pruning/prune-messages.ts';
-import { shortStepMs, usualStepMs } from './pruning/prune-writer.ts';
+import {
+  createPruneWriter,
+  type PruneWriter,
+  shortStepMs,
+  usualStepMs,
+} from './pruning/prune-writer.ts';
 import { publicationDelay } from './publication-delay.ts';
-import { sentError } from './sent-error.ts';
-import { isEnvironmentFailure, sqliteCode } from './sqlite-error.ts';
-import { createWriterConnection, type Writers } from './writer-connection.ts';
+import { createSinkWriter, type SinkWriter } from './sink-writer.ts';
+import { createSummaryWriter, type SummaryWriter } from './summary-writer.ts';
 
 /** Bounds of one transaction, so that other programs never wait long for the lock. */
 const transactionDeliveriesMax = 512;
@@ -37,41 +49,77 @@ type Arrived = { id: number; delivery: Delivery };
 const sharedOps = ['change-summaries', 'change-alerts', 'change-sinks'] as const;
 type ChangeRequest = Extract<WriterRequest, { op: (typeof sharedOps)[number] }>;
 
-if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-const port = parentPort;
-// Given by the store's own code, on the other side of the thread.
-const place = workerData as DataPlace;
-const connection = createWriterConnection(place.dataDir);
-const requireRoom = createDiskLimit(place);
-const post = (message: ThreadMessage) => port.postMessage(message);
+const names = [
+  'check',
+  'move-cursor',
+  'retry',
+  'drop-quarantined',
+  'commit-administration',
+  'mark-deliveries',
+  'change-completeness',
+  'prune-step',
+  'forget-reader',
+  'checkpoint',
+  'record-backup',
+  'change-summaries',
+  'change-alerts',
+  'change-sinks',
+] as const;
 
-try {
-  begin();
-  port.on('message', (first: WriterRequest) => handle([first, ...waiting()]));
-  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
-  post({ kind: 'started' });
-} catch (error) {
-  post({ kind: 'failed', error: sentError(error) });
+let place: DataPlace;
+let connection: WriterConnection;
+let requireRoom: () => void;
+let post: (message: ThreadMessage) => void;
+
+/** What a transaction writes with. */
+interface Writers {
+  deliveries: DeliveryWriter;
+  administration: AdministrationWriter;
+  summaries: SummaryWriter;
+  completeness: CompletenessWriter;
+  alerts: AlertWriter;
+  sinks: SinkWriter;
+  pruning: PruneWriter;
+  database: Database;
 }
 
-/** Everything that has been sent meanwhile. */
-function waiting(): WriterRequest[] {
-  const requests: WriterRequest[] = [];
-  for (;;) {
-    const received = receiveMessageOnPort(port);
-    if (received === undefined) return requests;
-    requests.push(received.message);
-  }
+const writersOf = perConnection(
+  (database): Writers => ({
+    database,
+    deliveries: createDeliveryWriter(database),
+    administration: createAdministrationWriter(database),
+    summaries: createSummaryWriter(database),
+    completeness: createCompletenessWriter(database),
+    alerts: createAlertWriter(database),
+    sinks: createSinkWriter(database),
+    pruning: createPruneWriter(database),
+  }),
+);
+
+function transact<T>(work: (writers: Writers) => T): T {
+  return connection.transact((database) => {
+    const writers = writersOf(database);
+    writers.deliveries.begin();
+    const result = work(writers);
+    writers.deliveries.end();
+    return result;
+  });
 }
 
-function handle(requests: readonly WriterRequest[]): void {
-  const arrived = requests.flatMap((request) =>
-    request.op === 'deliveries' ? request.deliveries.map((one) => unpack(request.buffer, one)) : [],
-  );
-  const changes = requests.filter(isChange);
-  let failure = arrived.length > 0 ? lackOfRoom() : undefined;
-  // With deliveries, they share a commit: one of their own would cost intake a turn.
-  const along = arrived.length > 0 && failure === undefined ? changes : [];
+/** With deliveries, changes share a commit: one of their own would cost intake a turn. */
+function take(requests: readonly ThreadRequest[]): readonly ThreadRequest[] {
+  const arrived = requests.flatMap(({ op, args }) => {
+    if (op !== 'deliveries') return [];
+    const [buffer, deliveries] = args as [ArrayBuffer, PackedDelivery[]];
+    return deliveries.map((one) => unpack(buffer, one));
+  });
+  if (arrived.length === 0) return requests;
+  const changes = requests.flatMap(({ id, args }) => {
+    const request = args[0] as WriterRequest;
+    return isChange(request) ? [{ ...request, id }] : [];
+  });
+  let failure = lackOfRoom();
+  const along = failure === undefined ? changes : [];
   for (const [i, group] of [...groups(arrived)].entries()) {
     const mine = i === 0 ? along : [];
     const beganMs = performance.now();
@@ -82,10 +130,25 @@ function handle(requests: readonly WriterRequest[]): void {
     post({ kind: 'settled', settled, commit: facts });
     failure ??= lackOfRoom();
   }
-  for (const request of requests) {
-    if (request.op === 'deliveries' || along.some(({ id }) => id === request.id)) continue;
-    post({ kind: 'settled', settled: [answer(request)] });
-    if (request.op === 'close') port.close();
+  return requests.filter(
+    ({ op, id }) => op !== 'deliveries' && !along.some((change) => change.id === id),
+  );
+}
+
+/** Whether a request adds to the store, or says that it takes what comes. All others end, move or free something. */
+function isGrowing(request: WriterRequest): boolean {
+  switch (request.op) {
+    case 'check':
+    case 'retry':
+      return true;
+    case 'change-completeness':
+      return request.change.kind === 'recover' || request.change.kind === 'mark-up';
+    case 'change-summaries':
+      return request.change.kind === 'enqueue' || request.change.kind === 'claim';
+    case 'change-sinks':
+      return request.change.kind === 'enqueue' || request.change.kind === 'add-replay';
+    default:
+      return false;
   }
 }
 
@@ -104,8 +167,8 @@ function isStored(one: Settled | undefined): boolean {
   return one !== undefined && 'value' in one && (one.value as Receipt).outcome === 'stored';
 }
 
-function isChange(request: WriterRequest): request is ChangeRequest {
-  return sharedOps.some((op) => op === request.op);
+function isChange(request: WriterRequest | undefined): request is ChangeRequest {
+  return sharedOps.some((op) => op === request?.op);
 }
 
 function unpack(buffer: ArrayBuffer, { id, offset, length, ...rest }: PackedDelivery): Arrived {
@@ -131,7 +194,7 @@ function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {
 /** One transaction for the group; when it fails for the sake of one item, each gets its own. */
 function commit(group: readonly Arrived[], changes: readonly ChangeRequest[]): Settled[] {
   try {
-    return connection.transact((writers) => [
+    return transact((writers) => [
       ...group.map(({ id, delivery }) => ({ id, value: writers.deliveries.write(delivery) })),
       ...changes.map((one) => ({ id: one.id, value: writeChange(writers, one) })),
     ]);
@@ -163,9 +226,7 @@ function holdUnstorable({ id, delivery }: Arrived, failure: unknown): Settled {
   const message = 'The notification could not be stored.';
   const faults = [{ code: 'not-storable', index: null, message } as const];
   try {
-    const quarantineId = connection.transact(({ deliveries }) =>
-      deliveries.quarantine.hold(delivery, faults),
-    );
+    const quarantineId = transact(({ deliveries }) => deliveries.quarantine.hold(delivery, faults));
     return {
       id,
       value: { outcome: 'rejected', faults, quarantineId, stored: 0 } satisfies Receipt,
@@ -175,10 +236,10 @@ function holdUnstorable({ id, delivery }: Arrived, failure: unknown): Settled {
   }
 }
 
-function answer(request: Exclude<WriterRequest, { op: 'deliveries' }>): Settled {
+function answer(request: WriterRequest): Settled {
   try {
     if (isGrowing(request)) requireRoom();
-    return { id: request.id, value: perform(request) };
+    return { id: request.id, value: performed(request) };
   } catch (error) {
     return { id: request.id, error: sentError(error) };
   }
@@ -198,7 +259,7 @@ function begin(): void {
   const hasRoom = lackOfRoom() === undefined;
   try {
     if (hasRoom) proveWritable();
-    else connection.transact(() => undefined);
+    else transact(() => undefined);
   } catch (error) {
     const isFull = !hasRoom || sqliteCode(error) === 'SQLITE_FULL';
     if (!isFull || !isEnvironmentFailure(error)) throw error;
@@ -207,7 +268,7 @@ function begin(): void {
 
 function retry(quarantineId: number, atUs: number): Receipt {
   try {
-    return connection.transact(({ deliveries }) => deliveries.retry(quarantineId, atUs));
+    return transact(({ deliveries }) => deliveries.retry(quarantineId, atUs));
   } catch (error) {
     if (!isAppError(error, 'conflict')) throw error;
     return { outcome: 'rejected', faults: [ackIdReused], quarantineId, stored: 0 };
@@ -218,25 +279,23 @@ function retry(quarantineId: number, atUs: number): Receipt {
 function pruneStep(options: PruneStepOptions): PruneStep {
   const isShort = spareBytes(place) < 0;
   if (isShort) connection.checkpoint();
-  return connection.transact(({ pruning }) =>
-    pruning.step(options, isShort ? shortStepMs : usualStepMs),
-  );
+  return transact(({ pruning }) => pruning.step(options, isShort ? shortStepMs : usualStepMs));
 }
 
 function proveWritable(): void {
-  connection.transact(({ database }) => {
+  transact(({ database }) => {
     database
       .prepare('INSERT OR REPLACE INTO write_check VALUES (1, randomblob(?))')
       .run(checkBytes);
   });
 }
 
-function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown {
+function performed(request: WriterRequest): unknown {
   switch (request.op) {
     case 'check':
       return proveWritable();
     case 'move-cursor':
-      return connection.transact(({ database }) => {
+      return transact(({ database }) => {
         database
           .prepare('INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)')
           .run(request.reader, request.position, request.atUs);
@@ -244,26 +303,43 @@ function perform(request: Exclude<WriterRequest, { op: 'deliveries' }>): unknown
     case 'retry':
       return retry(request.quarantineId, request.atUs);
     case 'drop-quarantined':
-      return connection.transact(({ pruning }) => pruning.dropQuarantined(request.quarantineIds));
+      return transact(({ pruning }) => pruning.dropQuarantined(request.quarantineIds));
     case 'commit-administration':
-      return connection.transact(({ administration }) => administration.write(request.change));
+      return transact(({ administration }) => administration.write(request.change));
     case 'mark-deliveries':
-      return connection.transact(({ administration }) => administration.mark(request.marks));
+      return transact(({ administration }) => administration.mark(request.marks));
     case 'change-completeness':
-      return connection.transact(({ completeness }) => completeness.write(request.change));
+      return transact(({ completeness }) => completeness.write(request.change));
     case 'prune-step':
       return pruneStep(request.options);
     case 'forget-reader':
-      return connection.transact(({ pruning }) => pruning.forgetReader(request.key));
+      return transact(({ pruning }) => pruning.forgetReader(request.key));
     case 'checkpoint':
       return connection.checkpoint();
     case 'record-backup':
-      return connection.transact(({ database }) => recordBackup(database, request.run));
+      return transact(({ database }) => recordBackup(database, request.run));
     case 'change-summaries':
     case 'change-alerts':
     case 'change-sinks':
-      return connection.transact((writers) => writeChange(writers, request));
-    case 'close':
-      return connection.close();
+      return transact((writers) => writeChange(writers, request));
   }
 }
+
+serveThread((given, send) => {
+  place = given;
+  post = send;
+  connection = createWriterConnection(place.dataDir);
+  requireRoom = createDiskLimit(place);
+  begin();
+  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
+  const perform = (_: undefined, request: WriterRequest) => {
+    if (isGrowing(request)) requireRoom();
+    return performed(request);
+  };
+  return {
+    operations: Object.fromEntries(names.map((name) => [name, perform])),
+    context: () => undefined,
+    take,
+    close: () => connection.close(),
+  };
+});

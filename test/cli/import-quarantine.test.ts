@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { importLog } from '../../src/cli/import-log.ts';
 import { openPushedHere } from '../../src/cli/pushed-here.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { nowUs } from './fake-io.ts';
 import { createWorld, delivery, numbered, rawDelivery, withStore } from './filled-store.ts';

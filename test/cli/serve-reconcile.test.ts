@@ -5,7 +5,7 @@ import { createReconcileRounds, startReconcile } from '../../src/cli/reconcile/s
 import { readReconcileConfig } from '../../src/config/completeness-config.ts';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/notification-date.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { startCatalogue } from '../admin/reconcile/listing-world.ts';

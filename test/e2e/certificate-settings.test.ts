@@ -1,6 +1,6 @@
 /** Programs with different settings on one data directory: neither harms the other, or the authority. */
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { openAcmeWorld } from '../../src/tls/acme/acme-world.ts';
 import { createChallengeDoor } from '../../src/tls/acme/challenge-door.ts';
 import { renew } from '../../src/tls/acme/renew.ts';

@@ -1,13 +1,17 @@
 /** What orders certificates at the stub authority: everything real, but the clock and the chance. */
 import { expect, onTestFinished, vi } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import type { OwnCertificate } from '../../src/tls/acme/acme-folder.ts';
 import { type AcmeSettings, openAcmeWorld } from '../../src/tls/acme/acme-world.ts';
 import { type RenewOptions, renew } from '../../src/tls/acme/renew.ts';
 import { startRenewalLoop } from '../../src/tls/acme/renewal-loop.ts';
-import type { Fault, StubAuthority } from './stub-authority.ts';
-import { type StubOptions, startStubAuthority } from './stub-authority.ts';
+import {
+  type Fault,
+  type StubAuthority,
+  type StubOptions,
+  startStubAuthority,
+} from './stub-authority.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export const dayUs = 86_400_000_000;

@@ -1,7 +1,7 @@
 /** What a command needs that orders beside a receiver, or without one. */
 import type { AcmeCommandConfig } from '../../config/tls-config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { type AcmeWorld, openAcmeWorld } from '../../tls/acme/acme-world.ts';
 import { createHandshakeDoor, createSharedDoor } from '../../tls/acme/challenge-door.ts';
 import type { Io } from '../io.ts';

@@ -7,7 +7,7 @@ import { readConfigFile, subscriptionsFileName } from '../../config/subscription
 import { type Variable, type VariableKey, variables } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/size-text.ts';
-import { usualReserveBytes } from '../../store/disk-limit.ts';
+import { usualReserveBytes } from '../../store/engine/disk-limit.ts';
 import type { Io } from '../io.ts';
 import { dataDirOf } from '../shared-flags.ts';
 import { type Column, printTable } from '../table.ts';

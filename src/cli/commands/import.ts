@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { databaseFileName, inodeOf } from '../../store/database.ts';
+import { databaseFileName, inodeOf } from '../../store/engine/database.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
 import { importLog } from '../import-log.ts';
 import type { Io } from '../io.ts';

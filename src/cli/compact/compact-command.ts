@@ -3,7 +3,7 @@ import { readDataConfig } from '../../config/read-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { type Compacted, compactLog } from '../../store/bodies/compact-log.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import { createProgress } from '../products/current-index.ts';

@@ -4,7 +4,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import { pause } from '../until-aborted.ts';

@@ -13,7 +13,7 @@ import type { Finding } from '../../domain/finding.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import type { SummaryRule } from '../../domain/summary-rule.ts';
-import { databaseFileName } from '../../store/database.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
 import { openStoreReader } from '../../store/store.ts';
 import type { DoctorSettings } from './doctor-settings.ts';
 import type { Step } from './run-steps.ts';

@@ -8,7 +8,7 @@ import { printable } from '../../domain/printable.ts';
 import type { QueryExplanation } from '../../domain/products.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { printFilter } from '../../filter/print.ts';
-import { databaseFileName } from '../../store/database.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
 import type { Io } from '../io.ts';
 import { withIndex } from '../products/current-index.ts';
 import { explanationLines } from '../products/explanation.ts';

@@ -1,7 +1,7 @@
 /** Opens the product index for one command, with what has arrived until now in it. */
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { Products } from '../../domain/products.ts';
-import type { DataPlace } from '../../store/disk-limit.ts';
+import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { catchUpIndex, type IndexProgress } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import { painter } from '../colour.ts';

@@ -2,9 +2,9 @@
 import { type KeepConfig, readKeepConfig } from '../../config/keep-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Keep, Prunable, PruneWish } from '../../domain/pruning.ts';
-import { requireDatabase } from '../../store/database.ts';
+import { requireDatabase } from '../../store/engine/database.ts';
 import { removeLeftovers } from '../../store/leftovers.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { pruneIndex } from '../../store/products/index-maintenance.ts';
 import { pruneLog } from '../../store/pruning/prune-log.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';

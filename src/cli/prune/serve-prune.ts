@@ -6,7 +6,7 @@ import type { Logger } from '../../domain/ports.ts';
 import type { Keep, LogSize } from '../../domain/pruning.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
 import { sizeText } from '../../domain/size-text.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { Store } from '../../store/store.ts';
 import type { Io } from '../io.ts';

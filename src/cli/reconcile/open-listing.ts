@@ -4,7 +4,7 @@ import type { ListingTrouble } from '../../admin/reconcile/page-requests.ts';
 import type { ProductListing } from '../../admin/reconcile/product-listing.ts';
 import { createAccessTokens } from '../../admin/session/access-tokens.ts';
 import type { ReconcileConfig } from '../../config/completeness-config.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Io } from '../io.ts';
 import { createServiceClock } from '../service-clock.ts';
 import { createStoppableFetch } from '../stoppable-fetch.ts';

@@ -2,7 +2,7 @@
 import type { ReconcileConfig } from '../../config/completeness-config.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import { doRounds } from '../../domain/rounds.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Io } from '../io.ts';
 import { pause } from '../until-aborted.ts';
 import {

@@ -1,6 +1,6 @@
 /** One program compares at a time: two would ask the catalogue twice, at twice the rate that is promised. */
 import { isAppError } from '../../domain/app-error.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Io } from '../io.ts';
 
 const patienceMs = 1_000;

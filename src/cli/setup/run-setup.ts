@@ -13,7 +13,7 @@ import { followLog } from '../../domain/follow-log.ts';
 import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { printable } from '../../domain/printable.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { askReceiver } from '../ask-receiver.ts';
 import { painter } from '../colour.ts';
 import { register } from '../commands/register.ts';

@@ -9,7 +9,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { makeDirectory } from '../../domain/make-directory.ts';
 import { printable } from '../../domain/printable.ts';
 import { startSandbox } from '../../sandbox/sandbox.ts';
-import { databaseFileName } from '../../store/database.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { nameCalledIn } from '../called-as.ts';
 import { painter } from '../colour.ts';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAppError } from '../../domain/app-error.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 
 /** Null where one hands over, or where this user may not look. Never rejects. */
 export async function receiverNote(dataDir: string): Promise<string | null> {

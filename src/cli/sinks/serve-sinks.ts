@@ -4,7 +4,7 @@ import { AppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { RunningSinks } from '../../sinks/start-sinks.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { HandingOver } from '../../watch/watch-world.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from '../serve.ts';

@@ -14,7 +14,7 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { ReceiverStatus, Status } from '../../domain/status.ts';
 import { isWell, toStatusJson } from '../../domain/status-json.ts';
-import { requireDatabase } from '../../store/database.ts';
+import { requireDatabase } from '../../store/engine/database.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
 import type { HandingOver } from '../../watch/watch-world.ts';
 import { askReceiver } from '../ask-receiver.ts';

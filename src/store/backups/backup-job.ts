@@ -1,7 +1,7 @@
 /** One piece of work of the thread for backups: how far it is, and whether it is to go on. */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { AppError } from '../../domain/app-error.ts';
-import { type DataPlace, requireSpareRoom } from '../disk-limit.ts';
+import { type DataPlace, requireSpareRoom } from '../engine/disk-limit.ts';
 import type { BackupProgress } from './backup-messages.ts';
 
 /** So long does it work before it looks whether it is to stop. */

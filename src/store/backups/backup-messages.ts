@@ -1,14 +1,12 @@
 /** What the thread for backups is asked. */
 import type { BackupAbout, KeptFile } from './backup-contents.ts';
 
-export type BackupRequest =
-  /** Copies the store into the file, which is there and empty, and checks the copy. Answers with `Copied`. */
-  | { op: 'copy'; id: number; file: string; about: BackupOrigin; files: readonly KeptFile[] }
-  /** How far the work in hand is; null without one. */
-  | { op: 'progress'; id: number }
-  /** Lets the work in hand fail with `cancelled`, as soon as it can. */
-  | { op: 'stop'; id: number }
-  | { op: 'close'; id: number };
+/** Copies the store into the file, which is there and empty, and checks the copy. */
+export interface CopyRequest {
+  file: string;
+  about: BackupOrigin;
+  files: readonly KeptFile[];
+}
 
 /** What is known of a backup before it is made. */
 export type BackupOrigin = Pick<BackupAbout, 'madeAtUs' | 'version'>;

@@ -14,8 +14,8 @@ import { errorCodeOf } from '../../domain/error-code.ts';
 import { makeDirectory } from '../../domain/make-directory.ts';
 import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { sizeText } from '../../domain/size-text.ts';
-import { databaseFileName } from '../database.ts';
-import { type DataPlace, diskRoom } from '../disk-limit.ts';
+import { databaseFileName } from '../engine/database.ts';
+import { type DataPlace, diskRoom } from '../engine/disk-limit.ts';
 import { freeBytesOf } from './free-bytes.ts';
 
 /** The file itself and those that SQLite creates next to it. */

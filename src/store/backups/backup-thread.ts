@@ -1,16 +1,13 @@
 /** The thread for backups: copies the store beside intake, and checks the copy. */
-import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite, { type Database } from 'better-sqlite3';
-import { openForCopying } from '../database.ts';
-import type { DataPlace } from '../disk-limit.ts';
+import { openForCopying } from '../engine/database.ts';
+import type { DataPlace } from '../engine/disk-limit.ts';
+import { fileVersion } from '../engine/migrate.ts';
+import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log-queries.ts';
-import { lowerPriority } from '../lower-priority.ts';
-import type { Settled, ThreadMessage } from '../messages.ts';
-import { fileVersion } from '../migrate.ts';
-import { sentError } from '../sent-error.ts';
 import { addContents } from './backup-contents.ts';
 import { type BackupJob, createBackupJob } from './backup-job.ts';
-import type { BackupRequest, Copied } from './backup-messages.ts';
+import type { BackupProgress, Copied, CopyRequest } from './backup-messages.ts';
 import { checkCopy } from './check-copy.ts';
 import { copyPages } from './copy-pages.ts';
 import { diskError } from './disk-error.ts';
@@ -20,60 +17,36 @@ import { digestTables, tableNames } from './table-digests.ts';
 /** Pages of the write-ahead log that the writer's own next commit may take over. */
 const leftPagesMax = 1_000;
 
-if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-const port = parentPort;
-// Given by the store's own code, on the other side of the thread.
-const place = workerData as DataPlace;
-const post = (message: ThreadMessage) => port.postMessage(message);
+const operations = {
+  copy: async (place: DataPlace, request: CopyRequest): Promise<Copied> => {
+    const current = createBackupJob(place);
+    job = current;
+    try {
+      return await copy(place, request, current);
+    } catch (error) {
+      throw diskError(error, request.file);
+    } finally {
+      job = undefined;
+    }
+  },
+  progress: (): BackupProgress | null => job?.progress ?? null,
+  stop: (): void => job?.stop(),
+};
+export type BackupOperations = typeof operations;
+
 let job: BackupJob | undefined;
 
-lowerPriority();
-port.on('message', (request: BackupRequest) => {
-  void answer(request).then((settled) => {
-    post({ kind: 'settled', settled: [settled] });
-    if (request.op === 'close') port.close();
-  });
+serveThread((place) => {
+  lowerPriority();
+  return { operations, context: () => place, close: () => undefined };
 });
-post({ kind: 'started' });
-
-async function answer(request: BackupRequest): Promise<Settled> {
-  try {
-    return { id: request.id, value: await perform(request) };
-  } catch (error) {
-    return { id: request.id, error: sentError(error) };
-  }
-}
-
-function perform(request: BackupRequest): unknown {
-  switch (request.op) {
-    case 'copy':
-      return copyInHand(request);
-    case 'progress':
-      return job?.progress ?? null;
-    case 'stop':
-      return job?.stop();
-    case 'close':
-      return undefined;
-  }
-}
-
-async function copyInHand(request: Extract<BackupRequest, { op: 'copy' }>): Promise<Copied> {
-  const current = createBackupJob(place);
-  job = current;
-  try {
-    return await copy(request, current);
-  } catch (error) {
-    throw diskError(error, request.file);
-  } finally {
-    job = undefined;
-  }
-}
 
 async function copy(
-  { file, about, files }: Extract<BackupRequest, { op: 'copy' }>,
+  { dataDir }: DataPlace,
+  { file, about, files }: CopyRequest,
   current: BackupJob,
 ): Promise<Copied> {
-  const { copied, ...figures } = await copyStore(file, current);
+  const { copied, ...figures } = await copyStore(dataDir, file, current);
   complete(file, { about: { ...about, ...copied }, files });
   await checkCopy(file, figures, current);
   await seal(file, current);
@@ -81,8 +54,8 @@ async function copy(
 }
 
 /** Copies, and counts what was copied in the store itself: one transaction, so both see the same. */
-async function copyStore(file: string, current: BackupJob) {
-  const source = openForCopying(place.dataDir);
+async function copyStore(dataDir: string, file: string, current: BackupJob) {
+  const source = openForCopying(dataDir);
   try {
     source.exec('BEGIN');
     const position = lastPosition(source);

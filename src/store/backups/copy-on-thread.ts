@@ -1,10 +1,12 @@
 /** Lets the thread for backups make a copy: shows how far it is, and ends it when asked. */
 import { truncate } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DataPlace } from '../disk-limit.ts';
-import { StoreThread, threadFile } from '../store-thread.ts';
+import type { DataPlace } from '../engine/disk-limit.ts';
+import { type Remote, remote } from '../engine/rpc.ts';
+import { StoreThread, threadFile } from '../engine/thread.ts';
 import { wasEnded } from './backup-job.ts';
-import type { BackupProgress, BackupRequest, Copied } from './backup-messages.ts';
+import type { BackupProgress, Copied, CopyRequest } from './backup-messages.ts';
+import type { BackupOperations } from './backup-thread.ts';
 
 const progressEveryMs = 200;
 
@@ -20,24 +22,25 @@ export interface BackupWatch {
  */
 export async function copyOnThread(
   place: DataPlace,
-  request: Omit<Extract<BackupRequest, { op: 'copy' }>, 'op' | 'id'>,
+  request: CopyRequest,
   { onProgress, signal }: BackupWatch,
 ): Promise<Copied> {
-  const thread = new StoreThread<BackupRequest>(threadFile('backups/backup-thread'), {
+  const thread = new StoreThread(threadFile('backups/backup-thread'), {
     ...place,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
+  const backup = remote<BackupOperations>(thread);
   const ended = new AbortController();
   const stop = () => {
-    void thread.call((id) => ({ op: 'stop', id })).catch(() => undefined);
+    void backup.stop().catch(() => undefined);
     void truncate(request.file).catch(() => undefined);
   };
   try {
     await thread.start();
-    const answer = thread.call<Copied>((id) => ({ op: 'copy', id, ...request }));
+    const answer = backup.copy(request);
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted) stop();
-    const told = tellProgress(thread, ended.signal, onProgress);
+    const told = tellProgress(backup, ended.signal, onProgress);
     await Promise.allSettled([answer]);
     ended.abort();
     await told;
@@ -46,21 +49,19 @@ export async function copyOnThread(
     return await answer;
   } finally {
     signal?.removeEventListener('abort', stop);
-    await thread.close((id) => ({ op: 'close', id }));
+    await thread.close();
   }
 }
 
 async function tellProgress(
-  thread: StoreThread<BackupRequest>,
+  backup: Pick<Remote<BackupOperations>, 'progress'>,
   signal: AbortSignal,
   onProgress: BackupWatch['onProgress'],
 ): Promise<void> {
   while (onProgress !== undefined && !signal.aborted) {
     await delay(progressEveryMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
-    const progress = await thread
-      .call<BackupProgress | null>((id) => ({ op: 'progress', id }))
-      .catch(() => null);
+    const progress = await backup.progress().catch(() => null);
     if (progress !== null) onProgress(progress);
   }
 }

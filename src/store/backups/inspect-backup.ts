@@ -4,8 +4,8 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf, readFaultOf } from '../../domain/error-code.ts';
 import { printable } from '../../domain/printable.ts';
+import { fileVersion, schemaVersion } from '../engine/migrate.ts';
 import { lastPosition } from '../log-queries.ts';
-import { fileVersion, schemaVersion } from '../migrate.ts';
 import {
   type BackupAbout,
   backupFormat,

@@ -2,10 +2,10 @@
 import { renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { syncFolder } from '../../domain/sync-folder.ts';
-import { requireDatabase } from '../database.ts';
-import type { DataPlace } from '../disk-limit.ts';
+import { requireDatabase } from '../engine/database.ts';
+import type { DataPlace } from '../engine/disk-limit.ts';
+import { createTakeLock } from '../engine/locks.ts';
 import { removeLeftovers } from '../leftovers.ts';
-import { createTakeLock } from '../process-lock.ts';
 import type { KeptFile } from './backup-contents.ts';
 import type { BackupOrigin, Copied } from './backup-messages.ts';
 import {

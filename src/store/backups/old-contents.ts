@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, renameSync, type Stats, statSync } from 'node:f
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { databaseFileName } from '../database.ts';
-import { sqliteCode } from '../sqlite-error.ts';
+import { databaseFileName } from '../engine/database.ts';
+import { sqliteCode } from '../engine/sqlite-error.ts';
 
 export interface OldEntry {
   name: string;

@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { contentOf } from '../../domain/delivery-content.ts';
 import { decodeStored } from '../../http/content-encoding.ts';
-import { prepared } from '../prepared.ts';
+import { prepared } from '../engine/database.ts';
 import { type StoredRow, unpackBodies } from './body-codec.ts';
 
 export interface BodyReader {

@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { contentOf } from '../../domain/delivery-content.ts';
 import type { Delivery } from '../../domain/ports.ts';
-import { prepared } from '../prepared.ts';
+import { prepared } from '../engine/database.ts';
 import { type BodyRow, packBodies, packRawBytesMax } from './body-codec.ts';
 
 export interface BodyWriter {

@@ -1,8 +1,8 @@
 /** Compacts the log's bodies, a stretch at a time: small rows, and bodies as they came, become full packs. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
-import { prepared } from '../prepared.ts';
-import type { WriterConnection } from '../writer-connection.ts';
+import { prepared } from '../engine/database.ts';
+import type { WriterConnection } from '../engine/writer-connection.ts';
 import {
   type BodyRow,
   packBodies,
@@ -59,7 +59,7 @@ export function createCompactStep(connection: WriterConnection): () => CompactSt
     const last = stretch.rows.at(-1);
     if (last === undefined) {
       const nextId = idAfter(first);
-      connection.transact(({ database }) => moveOn(database, nextId));
+      connection.transact((database) => moveOn(database, nextId));
       return { ...nothing, ...ids, nextId, unreadable: 1 };
     }
     const packs = repack(stretch.bodies, packFull);
@@ -67,7 +67,7 @@ export function createCompactStep(connection: WriterConnection): () => CompactSt
     const isNew = !isAlike(stretch.rows, packs);
     const isDone = stretch.next === 'nothing';
     if (!isNew && nextId === ids.nextId) return { ...nothing, ...ids, isDone };
-    const isStale = connection.transact(({ database }) => {
+    const isStale = connection.transact((database) => {
       if (isNew && !replace(database, stretch.rows, packs)) return true;
       moveOn(database, nextId);
       return false;

@@ -2,12 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
-import { requireDatabase } from '../database.ts';
-import type { DataPlace } from '../disk-limit.ts';
+import { requireDatabase } from '../engine/database.ts';
+import type { DataPlace } from '../engine/disk-limit.ts';
+import { createTakeLock } from '../engine/locks.ts';
+import { type Remote, remote } from '../engine/rpc.ts';
+import { StoreThread, threadFile } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
-import { createTakeLock } from '../process-lock.ts';
-import { StoreThread, threadFile } from '../store-thread.ts';
-import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
+import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
 import { currentProductFile } from './product-file.ts';
 
 /** How long the thread works before it says how far it is. */
@@ -33,7 +34,7 @@ export interface IndexingOptions extends DataPlace {
   signal?: AbortSignal | undefined;
 }
 
-type IndexThread = StoreThread<IndexRequest>;
+type Index = Remote<IndexOperations>;
 
 /**
  * Indexes what arrives until it is stopped. What fails is logged, once, and tried again. `besideIntake` spares
@@ -46,12 +47,16 @@ export function startIndexing(options: DataPlace & { log: Logger; besideIntake: 
   const perSecondMax = options.besideIntake ? besideIntakeMax : Number.POSITIVE_INFINITY;
   const stopping = new AbortController();
   const thread = openThread(options);
-  const ended = follow(thread, { log, perSecondMax, signal: stopping.signal });
+  const ended = follow(remote<IndexOperations>(thread), {
+    log,
+    perSecondMax,
+    signal: stopping.signal,
+  });
   return {
     stop: async () => {
       stopping.abort();
       await ended;
-      await thread.close((id) => ({ op: 'close', id }));
+      await thread.close();
     },
   };
 }
@@ -62,7 +67,7 @@ export function startIndexing(options: DataPlace & { log: Logger; besideIntake: 
  * index cannot be written.
  */
 export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgress> {
-  return withThread(options, (thread) => fill(thread, 'current', options));
+  return withThread(options, (index) => fill(index, 'current', options));
 }
 
 /**
@@ -75,7 +80,7 @@ export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgr
   await removeLeftovers(options.dataDir);
   const release = await createTakeLock(options.dataDir)('index', { waitMs: 0 });
   try {
-    return await withThread(options, (thread) => rebuild(thread, options));
+    return await withThread(options, (index) => rebuild(index, options));
   } finally {
     release();
   }
@@ -91,10 +96,10 @@ export async function pruneIndex({
   ...place
 }: DataPlace & { signal: AbortSignal; onPruned?: (events: number) => void }): Promise<number> {
   if (currentProductFile(place.dataDir) === null) return 0;
-  return withThread(place, async (thread) => {
+  return withThread(place, async (index) => {
     let pruned = 0;
     for (;;) {
-      const events = await prune(thread);
+      const events = await index.prune();
       pruned += events;
       onPruned?.(pruned);
       if (events === 0 || signal.aborted) return pruned;
@@ -102,32 +107,31 @@ export async function pruneIndex({
   });
 }
 
-async function rebuild(thread: IndexThread, options: IndexingOptions): Promise<IndexProgress> {
+async function rebuild(index: Index, options: IndexingOptions): Promise<IndexProgress> {
   try {
-    const progress = await fill(thread, 'building', options);
-    const op = options.signal?.aborted ? 'discard' : 'install';
-    await thread.call<void>((id) => ({ op, id }));
+    const progress = await fill(index, 'building', options);
+    await (options.signal?.aborted ? index.discard() : index.install());
     return progress;
   } catch (error) {
-    await thread.call<void>((id) => ({ op: 'discard', id })).catch(() => undefined);
+    await index.discard().catch(() => undefined);
     throw error;
   }
 }
 
 async function fill(
-  thread: IndexThread,
+  index: Index,
   target: IndexTarget,
   { onProgress, signal }: IndexingOptions,
 ): Promise<IndexProgress> {
   for (;;) {
-    const done = await work(thread, target);
+    const done = await index.work(target, budgetMs);
     onProgress?.(done);
     if (done.indexed === 0 || signal?.aborted) return done;
   }
 }
 
 async function follow(
-  thread: IndexThread,
+  index: Index,
   { log, perSecondMax, signal }: { log: Logger; perSecondMax: number; signal: AbortSignal },
 ): Promise<void> {
   let failed: string | null = null;
@@ -136,8 +140,8 @@ async function follow(
     let waitMs = pollMs;
     try {
       const beganMs = performance.now();
-      const done = await work(thread, 'current');
-      const changed = done.indexed + (await prune(thread));
+      const done = await index.work('current', budgetMs);
+      const changed = done.indexed + (await index.prune());
       tellLag(done);
       if (failed !== null) log.info({}, 'indexing goes on');
       failed = null;
@@ -169,30 +173,19 @@ function createLagReport(log: Logger): (done: WorkDone) => void {
   };
 }
 
-function prune(thread: IndexThread): Promise<number> {
-  return thread.call<number>((id) => ({ op: 'prune', id }));
-}
-
-function work(thread: IndexThread, target: IndexTarget): Promise<WorkDone> {
-  return thread.call<WorkDone>((id) => ({ op: 'work', id, target, budgetMs }));
-}
-
-async function withThread<T>(
-  place: DataPlace,
-  use: (thread: IndexThread) => Promise<T>,
-): Promise<T> {
+async function withThread<T>(place: DataPlace, use: (index: Index) => Promise<T>): Promise<T> {
   const thread = openThread(place);
   try {
     await thread.start();
-    return await use(thread);
+    return await use(remote<IndexOperations>(thread));
   } finally {
-    await thread.close((id) => ({ op: 'close', id }));
+    await thread.close();
   }
 }
 
-function openThread({ dataDir, diskReserveBytes }: DataPlace): IndexThread {
+function openThread({ dataDir, diskReserveBytes }: DataPlace): StoreThread {
   // A batch waits for the lock of another program that indexes, 5 s at most; the rest takes no time.
-  return new StoreThread<IndexRequest>(threadFile('products/index-thread'), {
+  return new StoreThread(threadFile('products/index-thread'), {
     dataDir,
     diskReserveBytes,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,

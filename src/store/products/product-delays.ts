@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import type { NotificationQuery } from '../../domain/ports.ts';
 import type { DelayPercentiles, Products, SubscriptionDelays } from '../../domain/products.ts';
 import { narrowByTime } from '../log-queries.ts';
-import type { ProductDatabases } from './product-questions.ts';
+import type { LongQuestion } from './product-questions.ts';
 
 /** Rows of one turn, some 20 ms, so that other questions get theirs. */
 const rowsAtOnce = 10_000;
@@ -16,11 +16,10 @@ type DelayRow = [
   notificationToReceiptUs: number | null,
 ];
 
-/** By subscription, null first. Gives way to other questions now and then. */
+/** By subscription, null first. */
 export async function measureDelays(
-  { index, log }: Pick<ProductDatabases, 'index' | 'log'>,
+  { index, log, call }: LongQuestion,
   question: Parameters<Products['delays']>[0],
-  giveWay: () => Promise<void>,
 ): Promise<SubscriptionDelays[]> {
   const samples = new Map<string | null, ReturnType<typeof createSamples>>();
   let examined = 0;
@@ -32,7 +31,7 @@ export async function measureDelays(
       if (delayUs !== null) sample.add(delayUs);
     });
     examined += 1;
-    if (examined % rowsAtOnce === 0) await giveWay();
+    if (examined % rowsAtOnce === 0) await call.pause();
   }
   const delays: SubscriptionDelays[] = [];
   for (const [subscription, three] of [...samples].sort(([a], [b]) => byName(a, b))) {
@@ -43,7 +42,7 @@ export async function measureDelays(
       publicationToNotification: publication.percentiles(),
       notificationToReceipt: notification.percentiles(),
     });
-    await giveWay();
+    await call.pause();
   }
   return delays;
 }

@@ -9,9 +9,8 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { createOwnerOnly } from '../../domain/owner-only-file.ts';
-import { busyTimeoutMs } from '../database.ts';
-import { prepared } from '../prepared.ts';
-import { sqliteCode, storeError } from '../sqlite-error.ts';
+import { busyTimeoutMs, prepared } from '../engine/database.ts';
+import { sqliteCode, storeError } from '../engine/sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
 
 const filePattern = /^products-(\d{1,9})\.db$/;
@@ -210,14 +209,14 @@ export function indexProgress(index: Database): Progress {
 }
 
 /** False when another log has taken the place of the one that was indexed, such as a restored backup. */
-export function fitsLog(log: Database, index: Database): boolean {
+export function fitsLog({ log, index }: { log: Database; index: Database }): boolean {
   const { position, mark } = indexProgress(index);
   return mark === null || markAt(log, position) === mark;
 }
 
 /** The last notification of this log that the index has read; 0 where it is that of another one. */
-export function indexedPosition({ index, log }: { index: Database; log: Database }): number {
-  return fitsLog(log, index) ? indexProgress(index).position : 0;
+export function indexedPosition(files: { log: Database; index: Database }): number {
+  return fitsLog(files) ? indexProgress(files.index).position : 0;
 }
 
 /** Reads the log. A failure is reported as one of the log: the index must not be replaced for it. */

@@ -16,8 +16,9 @@ import { printFilter } from '../../filter/print.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
 import { bodyReader } from '../bodies/body-reader.ts';
+import { prepared } from '../engine/database.ts';
+import type { Call } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log-queries.ts';
-import { prepared } from '../prepared.ts';
 import { indexedPosition } from './product-file.ts';
 import { bodyDocument, completeRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
@@ -48,7 +49,10 @@ export interface ProductDatabases {
   log: Database;
 }
 
-export interface ProductPage {
+/** A question that gives way to others now and then. Rejects with `cancelled` once it is given up. */
+export type LongQuestion = ProductDatabases & { call: Call };
+
+interface ProductPage {
   found: FoundProduct[];
   /** Matches that were skipped. */
   skipped: number;
@@ -82,11 +86,9 @@ export function productPage(
   return page;
 }
 
-/** Counts, and gives way to other questions now and then. */
 export async function countProducts(
-  databases: ProductDatabases,
+  { call, ...databases }: LongQuestion,
   query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
-  giveWay: () => Promise<void>,
 ): Promise<number> {
   const { index } = databases;
   const plan = planSearch(query, databases.names);
@@ -105,7 +107,7 @@ export async function countProducts(
   for (const candidate of index.prepare<unknown[], Candidate>(sql).iterate(...values)) {
     if (matches(databases, plan, candidate)) count += 1;
     examined += 1;
-    if (examined % examinedMax[plan.needs] === 0) await giveWay();
+    if (examined % examinedMax[plan.needs] === 0) await call.pause();
   }
   return count;
 }

@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { boxesOf } from '../../filter/geometry/boxes.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import type { ProductRecord } from '../../filter/record-parts.ts';
-import { prepared } from '../prepared.ts';
+import { prepared } from '../engine/database.ts';
 import { completeRecord, dateUs } from './product-record.ts';
 import {
   cloudUnits,

@@ -12,8 +12,8 @@ import type {
 } from '../../domain/pruning.ts';
 import { type SinkItem, sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
+import { prepared } from '../engine/database.ts';
 import { lastPosition } from '../log-queries.ts';
-import { prepared } from '../prepared.ts';
 import { indexedPosition, isDamage, openProductsForReading } from '../products/product-file.ts';
 import type { PruneQuestion } from './prune-messages.ts';
 

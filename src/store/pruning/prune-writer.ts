@@ -1,8 +1,8 @@
 /** The steps of a prune, each within a transaction of the caller's. */
 import type { Database } from 'better-sqlite3';
 import type { PruneStep, PruneWish, Pruning } from '../../domain/pruning.ts';
+import { prepared } from '../engine/database.ts';
 import { lastPosition } from '../log-queries.ts';
-import { prepared } from '../prepared.ts';
 import {
   keptForDigestsUs,
   keptSinceUs,

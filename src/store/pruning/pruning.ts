@@ -8,12 +8,11 @@ import type {
   Pruning,
   PruningReader,
 } from '../../domain/pruning.ts';
-import type { QueryRequest, WriterRequest } from '../messages.ts';
-import type { StoreThread } from '../store-thread.ts';
+import type { MessageThread, QueryRequest, WriterRequest } from '../messages.ts';
 import type { PruneQuestion } from './prune-messages.ts';
 
 /** The questions, asked on the query thread. */
-export function createPruningReader(thread: StoreThread<QueryRequest>): PruningReader {
+export function createPruningReader(thread: MessageThread<QueryRequest>): PruningReader {
   const ask = <Answer>(question: PruneQuestion) =>
     thread.call<Answer>((id) => ({ op: 'ask-pruning', id, question }));
   return {
@@ -25,7 +24,10 @@ export function createPruningReader(thread: StoreThread<QueryRequest>): PruningR
 }
 
 /** The questions of a reader, and the changes, made on the writer thread. */
-export function createPruning(reader: PruningReader, thread: StoreThread<WriterRequest>): Pruning {
+export function createPruning(
+  reader: PruningReader,
+  thread: MessageThread<WriterRequest>,
+): Pruning {
   return {
     ...reader,
     pruneStep: (options) => thread.call<PruneStep>((id) => ({ op: 'prune-step', id, options })),

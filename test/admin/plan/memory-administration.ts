@@ -8,7 +8,7 @@ import {
   registrations,
 } from '../../../src/store/administration-queries.ts';
 import { createAdministrationWriter } from '../../../src/store/administration-writer.ts';
-import { migrate } from '../../../src/store/migrate.ts';
+import { migrate } from '../../../src/store/engine/migrate.ts';
 
 /** Opens an empty one; `close` gives its memory back. */
 export function openMemoryAdministration(): Administration & { close: () => void } {

@@ -7,8 +7,8 @@ import { createRandom } from '../../../src/sandbox/random.ts';
 import type { BackupProgress } from '../../../src/store/backups/backup-messages.ts';
 import { inspectBackup } from '../../../src/store/backups/inspect-backup.ts';
 import { verifySealed } from '../../../src/store/backups/verify-backup.ts';
-import { databaseFileName } from '../../../src/store/database.ts';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { databaseFileName } from '../../../src/store/engine/database.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {

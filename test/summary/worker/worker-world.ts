@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import type { SummaryBudget } from '../../../src/domain/summaries.ts';
 import type { SummaryRule } from '../../../src/domain/summary-rule.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import { openStore } from '../../../src/store/store.ts';

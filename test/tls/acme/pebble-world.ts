@@ -3,7 +3,7 @@ import diagnosticsChannel from 'node:diagnostics_channel';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { type AcmeSettings, openAcmeWorld } from '../../../src/tls/acme/acme-world.ts';
 import type { ChallengeFolder } from '../../../src/tls/acme/challenge-folder.ts';
 import { startChallengeListener } from '../../../src/tls/acme/challenge-listener.ts';

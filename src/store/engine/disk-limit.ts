@@ -1,13 +1,13 @@
 /** Keeps room on the disk: what makes the store grow is refused in time, and what ends things still has room. */
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { AppError } from '../domain/app-error.ts';
-import type { DiskRoom } from '../domain/disk-room.ts';
-import { sizeText } from '../domain/size-text.ts';
-import type { WriterRequest } from './messages.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { DiskRoom } from '../../domain/disk-room.ts';
+import { sizeText } from '../../domain/size-text.ts';
 
 /** Kept unless told otherwise: so much, and of a small disk no more than this share. */
 const reserveBytesUsual = 256 * 2 ** 20;
+
 const reserveShareMax = 1 / 20;
 
 /** While there is plenty; less is looked at each time. */
@@ -116,25 +116,4 @@ export function lacksRoom(what: string, freeBytes: number, neededBytes: number):
     'unavailable',
     `${what} leaves the last ${needed} of the disk to intake, and ${free} are free. Free some space: it resumes automatically.`,
   );
-}
-
-/**
- * Whether a request adds to the store, or says that it takes what comes. All others end, move or free something, and
- * must not wait for room.
- */
-export function isGrowing(request: WriterRequest): boolean {
-  switch (request.op) {
-    case 'deliveries':
-    case 'check':
-    case 'retry':
-      return true;
-    case 'change-completeness':
-      return request.change.kind === 'recover' || request.change.kind === 'mark-up';
-    case 'change-summaries':
-      return request.change.kind === 'enqueue' || request.change.kind === 'claim';
-    case 'change-sinks':
-      return request.change.kind === 'enqueue' || request.change.kind === 'add-replay';
-    default:
-      return false;
-  }
 }

@@ -1,32 +1,7 @@
 /** Brings a database file to this program's version, and refuses a file from a newer one. */
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../domain/app-error.ts';
-import { notificationLog } from './migrations/0001-notification-log.ts';
-import { administration } from './migrations/0002-administration.ts';
-import { summaries } from './migrations/0003-summaries.ts';
-import { completeness } from './migrations/0004-completeness.ts';
-import { alerts } from './migrations/0005-alerts.ts';
-import { sinks } from './migrations/0006-sinks.ts';
-import { packedBodies } from './migrations/0007-packed-bodies.ts';
-import { keeping } from './migrations/0008-keeping.ts';
-import { sinkDeliveries } from './migrations/0009-sink-deliveries.ts';
-import { receivedAsSent } from './migrations/0010-received-as-sent.ts';
-import { alertChannelsKept } from './migrations/0011-alert-channels.ts';
-
-/** In order; the file's `user_version` is the number of the last one applied. */
-const migrations = [
-  notificationLog,
-  administration,
-  summaries,
-  completeness,
-  alerts,
-  sinks,
-  packedBodies,
-  keeping,
-  sinkDeliveries,
-  receivedAsSent,
-  alertChannelsKept,
-] as const;
+import { AppError } from '../../domain/app-error.ts';
+import { migrations } from './migrations.ts';
 
 /** The version of the file's schema that this program reads and writes. */
 export const schemaVersion = migrations.length;
@@ -35,21 +10,26 @@ export const schemaVersion = migrations.length;
 const applicationId = 0x65617273;
 
 /**
- * Applies what is missing, one transaction each. The lock is taken before the version is looked at
- * again, so that two programs that start together do the work once.
+ * Applies what is missing, one transaction each; a fresh file gets all in one, which syncs the disk once. The lock is
+ * taken before the version is read again, so that two programs that start together do the work once.
  */
 export function migrate(database: Database): void {
-  for (const migration of migrations) {
-    if (fileVersion(database) >= migration.number) continue;
+  const version = fileVersion(database);
+  const missing = migrations.slice(version).map((sql, i) => ({ number: version + i + 1, sql }));
+  for (const steps of version === 0 ? [missing] : missing.map((one) => [one])) {
     database
       .transaction(() => {
-        if (fileVersion(database) >= migration.number) return;
-        database.exec(migration.sql);
-        database.pragma(`application_id = ${applicationId}`);
-        database.pragma(`user_version = ${migration.number}`);
+        for (const step of steps) apply(database, step);
       })
       .immediate();
   }
+}
+
+function apply(database: Database, { number, sql }: { number: number; sql: string }): void {
+  if (fileVersion(database) >= number) return;
+  database.exec(sql);
+  database.pragma(`application_id = ${applicationId}`);
+  database.pragma(`user_version = ${number}`);
 }
 
 /** Rejects a file that is another program's, or a newer earshot's. An empty file passes. */

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
-import type { LockName, TakeLock } from '../domain/administration.ts';
-import { AppError } from '../domain/app-error.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
-import { createOwnerOnly } from '../domain/owner-only-file.ts';
+import type { LockName, TakeLock } from '../../domain/administration.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
+import { createOwnerOnly } from '../../domain/owner-only-file.ts';
 import { createDirectory } from './database.ts';
 import { sqliteCode } from './sqlite-error.ts';
 

@@ -1,31 +1,12 @@
 /** The writing connection: opened when needed, closed and opened anew after a failure of the file. */
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../domain/app-error.ts';
-import { type AdministrationWriter, createAdministrationWriter } from './administration-writer.ts';
-import { type AlertWriter, createAlertWriter } from './alert-writer.ts';
-import { type CompletenessWriter, createCompletenessWriter } from './completeness-writer.ts';
+import { AppError } from '../../domain/app-error.ts';
 import { busyTimeoutMs, inodesOf, openForWriting } from './database.ts';
-import { createDeliveryWriter, type DeliveryWriter } from './delivery-writer.ts';
-import { createPruneWriter, type PruneWriter } from './pruning/prune-writer.ts';
-import { createSinkWriter, type SinkWriter } from './sink-writer.ts';
 import { needsReopening } from './sqlite-error.ts';
-import { createSummaryWriter, type SummaryWriter } from './summary-writer.ts';
-
-/** What a transaction writes with. */
-export interface Writers {
-  deliveries: DeliveryWriter;
-  administration: AdministrationWriter;
-  summaries: SummaryWriter;
-  completeness: CompletenessWriter;
-  alerts: AlertWriter;
-  sinks: SinkWriter;
-  pruning: PruneWriter;
-  database: Database;
-}
 
 export interface WriterConnection {
   /** Runs one transaction; it is on disk when this returns. Any failure leaves the file as it was. */
-  transact<T>(work: (writers: Writers) => T): T;
+  transact<T>(work: (database: Database) => T): T;
   /** Looks at the file without holding anybody up. */
   read<T>(work: (database: Database) => T): T;
   /** Takes the write-ahead log into the file, and cuts both, without waiting for anybody who reads. */
@@ -38,13 +19,19 @@ export interface WriterConnection {
   close(): void;
 }
 
+interface OpenFile {
+  database: Database;
+  inodes: ReturnType<typeof inodesOf>;
+}
+
 export function createWriterConnection(dataDir: string): WriterConnection {
-  let open: OpenWriters | undefined;
+  let open: OpenFile | undefined;
 
   function ensureOpen() {
     requireOwnFiles();
     if (open === undefined) {
-      open = openWriters(dataDir);
+      const database = openForWriting(dataDir);
+      open = { database, inodes: inodesOf(database.name) };
       // Readers of this process share the memory of the log with us, also one that was removed: they reopen soon.
       if (open.inodes.shm === -1) {
         close();
@@ -91,18 +78,8 @@ export function createWriterConnection(dataDir: string): WriterConnection {
 
   return {
     transact: (work) => {
-      const writers = ensureOpen();
-      const { database, deliveries } = writers;
-      const result = closingOnFailure(() =>
-        database
-          .transaction(() => {
-            deliveries.begin();
-            const result = work(writers);
-            deliveries.end();
-            return result;
-          })
-          .immediate(),
-      );
+      const { database } = ensureOpen();
+      const result = closingOnFailure(() => database.transaction(() => work(database)).immediate());
       // Before anybody is answered: the files may have gone during the commit.
       requireOwnFiles();
       return result;
@@ -118,7 +95,7 @@ export function createWriterConnection(dataDir: string): WriterConnection {
 }
 
 /** What was moved or deleted since the files were opened; null when nothing was. */
-function lostFile({ database, inodes }: OpenWriters): 'database' | 'log' | null {
+function lostFile({ database, inodes }: OpenFile): 'database' | 'log' | null {
   const now = inodesOf(database.name);
   if (now.database !== inodes.database) return 'database';
   return now.wal === inodes.wal && now.shm === inodes.shm ? null : 'log';
@@ -144,28 +121,13 @@ function checkpoint(database: Database): void {
 /** Why a commit is refused after a file was moved or deleted under us. */
 const databaseGone =
   'The database file was moved or deleted while earshot ran. Put it back and restart, or a new one is started.';
+
 const logGone =
   'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot ran. What was committed is in earshot.db. Intake resumes when the files are open again; leave them to earshot.';
+
 const memoryInUse =
   'The file earshot.db-shm was removed, and is still open elsewhere in earshot. Intake resumes when it is closed.';
 
 function unavailable(message: string): AppError {
   return new AppError('unavailable', message);
-}
-
-type OpenWriters = Writers & { inodes: ReturnType<typeof inodesOf> };
-
-function openWriters(dataDir: string): OpenWriters {
-  const database = openForWriting(dataDir);
-  return {
-    database,
-    deliveries: createDeliveryWriter(database),
-    administration: createAdministrationWriter(database),
-    summaries: createSummaryWriter(database),
-    completeness: createCompletenessWriter(database),
-    alerts: createAlertWriter(database),
-    sinks: createSinkWriter(database),
-    pruning: createPruneWriter(database),
-    inodes: inodesOf(database.name),
-  };
 }

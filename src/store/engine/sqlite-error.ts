@@ -1,6 +1,6 @@
 /** Turns SQLite's and the file system's failures into errors that say what to do. */
-import { AppError, isAppError } from '../domain/app-error.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
 
 /** What each primary result code of SQLite means for the one who runs earshot. */
 const advice: Record<string, string> = {

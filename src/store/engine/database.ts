@@ -1,11 +1,11 @@
 /** The one place where the database file is opened; each setting has its reason. */
 import { existsSync, type Stats, statSync } from 'node:fs';
-import { join } from 'node:path';
-import Sqlite, { type Database, type Options } from 'better-sqlite3';
-import { AppError } from '../domain/app-error.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
-import { makeDirectory } from '../domain/make-directory.ts';
-import { createOwnerOnly } from '../domain/owner-only-file.ts';
+import { dirname, join } from 'node:path';
+import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
+import { AppError } from '../../domain/app-error.ts';
+import { errorCodeOf } from '../../domain/error-code.ts';
+import { makeDirectory } from '../../domain/make-directory.ts';
+import { createOwnerOnly } from '../../domain/owner-only-file.ts';
 import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
 
@@ -75,7 +75,7 @@ function refuseHalfRestored(dataDir: string): void {
 }
 
 /** Opens an existing file for reading only. Rejects with `configuration` when there is none. */
-export function openForReading(dataDir: string): Database {
+function openForReading(dataDir: string): Database {
   requireDatabase(dataDir);
   const file = join(dataDir, databaseFileName);
   return opened(file, { readonly: true, timeout: busyTimeoutMs }, (database) => {
@@ -127,6 +127,47 @@ function opened(file: string, options: Options, prepare: (database: Database) =>
     database?.close();
     throw openingError(error, file);
   }
+}
+
+/** A value of each connection, made when it is first needed. */
+export function perConnection<Value>(
+  make: (database: Database) => Value,
+): (database: Database) => Value {
+  const values = new WeakMap<Database, { value: Value }>();
+  return (database) => {
+    let found = values.get(database);
+    if (found === undefined) {
+      found = { value: make(database) };
+      values.set(database, found);
+    }
+    return found.value;
+  };
+}
+
+/** Statements that a connection keeps; conditions are put together, so that there may be more in time. */
+const statementsMax = 256;
+const statements = perConnection(() => new Map<string, Statement>());
+
+/** The statement of this text, prepared once for each connection. */
+export function prepared<Bound extends unknown[] | object = unknown[], Row = unknown>(
+  database: Database,
+  sql: string,
+) {
+  const known = statements(database);
+  let statement = known.get(sql);
+  if (statement === undefined) {
+    const [oldest] = known.keys();
+    if (known.size >= statementsMax && oldest !== undefined) known.delete(oldest);
+    statement = database.prepare(sql);
+    known.set(sql, statement);
+  }
+  // The rows of a statement are what its caller selects.
+  return statement as ReturnType<typeof database.prepare<Bound, Row>>;
+}
+
+/** The data directory of an open database. */
+export function dataDirOf(database: Database): string {
+  return dirname(database.name);
 }
 
 /** Throws `configuration` when there is no database, so that a mistyped path does not make one. */
@@ -191,4 +232,39 @@ export function createDirectory(dataDir: string): void {
 /** Whether every user may put files into a folder. */
 export function isOpenToAll({ mode }: Pick<Stats, 'mode'>): boolean {
   return (mode & 0o002) !== 0;
+}
+
+export interface ReaderConnection {
+  database(): Database;
+  close(): void;
+}
+
+/** A connection that nobody asks keeps removed files open too, and with them the writer from starting over. */
+const checkEveryMs = 250;
+
+/** Opens the file at once. Throws as `openForReading` does, then and at each later opening. */
+export function createReaderConnection(dataDir: string): ReaderConnection {
+  let database = openForReading(dataDir);
+  let inodes = inodesOf(database.name);
+  const isStale = () => {
+    const now = inodesOf(database.name);
+    return now.database !== inodes.database || now.wal !== inodes.wal || now.shm !== inodes.shm;
+  };
+  const timer = setInterval(() => {
+    if (database.open && isStale()) database.close();
+  }, checkEveryMs).unref();
+  return {
+    database: () => {
+      if (!database.open || isStale()) {
+        database.close();
+        database = openForReading(dataDir);
+        inodes = inodesOf(database.name);
+      }
+      return database;
+    },
+    close: () => {
+      clearInterval(timer);
+      database.close();
+    },
+  };
 }

@@ -1,11 +1,15 @@
 /** The main thread's end of one of the store's threads: it starts, is asked, fails, starts again. */
 import { Worker } from 'node:worker_threads';
-import { AppError } from '../domain/app-error.ts';
-import type { CommitFacts } from '../domain/commit-facts.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { CommitFacts } from '../../domain/commit-facts.ts';
 import type { DataPlace } from './disk-limit.ts';
-import type { ThreadMessage } from './messages.ts';
-import { PendingCalls } from './pending-calls.ts';
-import { receivedError } from './sent-error.ts';
+import {
+  type Caller,
+  receivedError,
+  type Settled,
+  type ThreadMessage,
+  type ThreadRequest,
+} from './rpc.ts';
 
 /**
  * More room for short-lived objects makes a thread no faster, but its memory larger. None comes near the
@@ -15,16 +19,17 @@ const resourceLimits = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 2
 
 /** How long a thread may take to finish what it has when it is closed. */
 const closeTimeoutMs = 10_000;
+
 /** A thread that failed is not started anew more often than this. */
 const restartPauseMs = 1_000;
 
-export interface StoreThreadOptions extends DataPlace {
+interface StoreThreadOptions extends DataPlace {
   callTimeoutSeconds: number;
   /** Called after each commit of deliveries; must not throw. */
   onCommit?: ((commit: CommitFacts) => void) | undefined;
 }
 
-export class StoreThread<Request> {
+export class StoreThread implements Caller {
   readonly #file: URL;
   readonly #place: DataPlace;
   readonly #calls: PendingCalls;
@@ -52,12 +57,22 @@ export class StoreThread<Request> {
     await answer;
   }
 
-  /** Makes a request for a new id, sends it, and promises the answer. */
-  async call<Value>(request: (id: number) => Request): Promise<Value> {
+  /**
+   * Sends a call and promises its answer. Rejects with `cancelled` when the signal is aborted; the thread gives up
+   * at its next pause.
+   */
+  async call(op: string, args: readonly unknown[], signal?: AbortSignal): Promise<unknown> {
+    if (signal?.aborted) throw givenUp();
     const worker = this.#running();
-    const { id, answer } = this.#calls.add<Value>();
-    worker.postMessage(request(id));
-    return answer;
+    const { id, answer } = this.#calls.add<unknown>();
+    worker.postMessage({ id, op, args } satisfies ThreadRequest);
+    if (signal === undefined) return answer;
+    const giveUp = () => {
+      this.#calls.giveUp(id, givenUp());
+      worker.postMessage({ id, op: 'cancel', args: [] } satisfies ThreadRequest);
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    return answer.finally(() => signal.removeEventListener('abort', giveUp));
   }
 
   /** A new id and the promise of its answer, for a request that carries several ids. */
@@ -66,9 +81,9 @@ export class StoreThread<Request> {
     return this.#calls.add<Value>(onDone);
   }
 
-  /** Sends a request with ids from `expect`; when it cannot, all that is expected fails. */
-  send(request: Request, transfer: ArrayBuffer[]): void {
-    this.#worker?.postMessage(request, transfer);
+  /** Sends a request that is answered with ids from `expect`; when it cannot be sent, those calls have failed. */
+  send(op: string, args: readonly unknown[], transfer: ArrayBuffer[]): void {
+    this.#worker?.postMessage({ id: 0, op, args } satisfies ThreadRequest, transfer);
   }
 
   /** False after the thread has ended or failed, until it is started anew. */
@@ -76,13 +91,14 @@ export class StoreThread<Request> {
     return this.#worker !== undefined;
   }
 
-  async close(request: (id: number) => Request): Promise<void> {
+  /** Lets the thread finish what it has, and ends it. */
+  async close(): Promise<void> {
     if (this.#closed) return;
     const worker = this.#worker;
     if (worker !== undefined) {
       const ended = new Promise((resolve) => worker.once('exit', resolve));
       const timer = setTimeout(() => void worker.terminate(), closeTimeoutMs);
-      await this.call<void>(request).catch(() => worker.terminate());
+      await this.call('close', []).catch(() => worker.terminate());
       await ended;
       clearTimeout(timer);
     }
@@ -135,7 +151,92 @@ export class StoreThread<Request> {
   }
 }
 
-/** The file beside this module that a thread runs: `.ts` from the sources, `.js` from a build. */
+/** The file that a thread runs, by its path in the store: `.ts` from the sources, `.js` from a build. */
 export function threadFile(name: string): URL {
-  return new URL(`./${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+  return new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+}
+
+function givenUp(): AppError {
+  return new AppError('cancelled', 'The question was given up before it was answered.');
+}
+
+interface PendingCall {
+  sentAtSecond: number;
+  resolve(value: unknown): void;
+  reject(error: AppError): void;
+  /** Called when the thread has done with the request, also after the call was given up. */
+  onDone(): void;
+  givenUp: boolean;
+}
+
+class PendingCalls {
+  readonly #calls = new Map<number, PendingCall>();
+  #lastId = 0;
+  // Seconds are counted instead of read from a clock: all that matters is that time goes by.
+  #second = 0;
+  readonly #ticker: NodeJS.Timeout;
+  readonly #timeoutSeconds: number;
+
+  /** A call without an answer after the time is given up; what it asked for may still happen. */
+  constructor(timeoutSeconds: number) {
+    this.#timeoutSeconds = timeoutSeconds;
+    this.#ticker = setInterval(() => this.#giveUpOld(), 1000);
+    this.#ticker.unref();
+  }
+
+  /** A new id, and the promise of its answer. */
+  add<Value>(onDone: () => void = () => undefined): { id: number; answer: Promise<Value> } {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const answer = new Promise<Value>((resolve, reject) => {
+      // The thread answers each request with the value that its message type promises.
+      this.#calls.set(id, {
+        sentAtSecond: this.#second,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+        onDone,
+        givenUp: false,
+      });
+    });
+    return { id, answer };
+  }
+
+  settle(settled: readonly Settled[]): void {
+    for (const one of settled) {
+      const call = this.#calls.get(one.id);
+      this.#calls.delete(one.id);
+      call?.onDone();
+      if ('error' in one) call?.reject(receivedError(one.error));
+      else call?.resolve(one.value);
+    }
+  }
+
+  /** The answer, which may still come, is ignored. */
+  giveUp(id: number, error: AppError): void {
+    this.#calls.get(id)?.reject(error);
+  }
+
+  failAll(error: AppError): void {
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    for (const call of calls) {
+      call.onDone();
+      call.reject(error);
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#ticker);
+    this.failAll(new AppError('unavailable', 'The store is closed.'));
+  }
+
+  #giveUpOld(): void {
+    this.#second += 1;
+    for (const call of this.#calls.values()) {
+      if (this.#second - call.sentAtSecond < this.#timeoutSeconds) return;
+      if (call.givenUp) continue;
+      call.givenUp = true;
+      call.reject(new AppError('unavailable', 'The store did not answer in time.'));
+    }
+  }
 }

@@ -1,5 +1,5 @@
 /** Shows on a terminal how far a backup, or its restoring, is: one line, written over and over. */
-import type { BackupProgress } from '../../store/backups/backup-messages.ts';
+import type { BackupProgress } from '../../store/backups/backup-target.ts';
 import type { Io } from '../io.ts';
 
 const rowsText = new Intl.NumberFormat('en');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { readOwnerOnly } from '../../domain/owner-only-file.ts';
-import type { KeptFile } from '../../store/backups/backup-contents.ts';
+import type { KeptFile } from '../../store/backups/backup-format.ts';
 import { acmeFolderName } from '../../tls/acme/acme-folder.ts';
 
 const inAcmeFolder = new RegExp(`^${acmeFolderName}/[a-z0-9][a-z0-9-]*\\.json$`);

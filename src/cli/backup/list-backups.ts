@@ -6,7 +6,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { sizeText } from '../../domain/size-text.ts';
-import { inspectBackup } from '../../store/backups/inspect-backup.ts';
+import { inspectBackup } from '../../store/backups/backup-format.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable } from '../table.ts';
 import { writeOut } from '../write-out.ts';

@@ -5,10 +5,13 @@ import { readDataConfig } from '../../config/read-config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { sizeText } from '../../domain/size-text.ts';
-import { type InspectedBackup, inspectBackup } from '../../store/backups/inspect-backup.ts';
-import { oldContents, refuseInUse } from '../../store/backups/old-contents.ts';
-import { restoreBackup } from '../../store/backups/restore-backup.ts';
-import { verifySealed } from '../../store/backups/verify-backup.ts';
+import { type InspectedBackup, inspectBackup } from '../../store/backups/backup-format.ts';
+import {
+  oldContents,
+  refuseInUse,
+  restoreBackup,
+  verifySealed,
+} from '../../store/backups/restore-backup.ts';
 import { confirm } from '../confirm.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../write-out.ts';

@@ -1,6 +1,6 @@
 /** The library's products look at the log before each answer. */
 import { expect, it, onTestFinished } from 'vitest';
-import { openStoredProducts } from '../../../src/store/products/stored-products.ts';
+import { openStoredProducts } from '../../../src/store/products/products.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { samples, told } from '../../cli/product-samples.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

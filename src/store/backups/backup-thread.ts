@@ -4,7 +4,7 @@ import { openForCopying } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { fileVersion } from '../engine/migrate.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
-import { lastPosition } from '../log-queries.ts';
+import { lastPosition } from '../log/queries.ts';
 import { addContents } from './backup-contents.ts';
 import { type BackupJob, createBackupJob } from './backup-job.ts';
 import type { BackupProgress, Copied, CopyRequest } from './backup-messages.ts';

@@ -31,7 +31,7 @@ import {
   usualStepMs,
 } from '../pruning/prune-writer.ts';
 import { sinkWrites } from '../sinks.ts';
-import { summaryWrites } from '../summaries.ts';
+import { summaryWrites } from '../summary-jobs.ts';
 import type { PackedDelivery } from './intake-queue.ts';
 import { logWrites } from './queries.ts';
 

@@ -3,8 +3,8 @@ import type { CatalogueEvent } from '../domain/completeness.ts';
 import type { Delivery } from '../domain/ports.ts';
 import { readNotifications } from '../domain/read-notifications.ts';
 import { tellsOf } from '../domain/tells-of.ts';
-import { createBodyState } from '../store/body-state.ts';
 import type { DataPlace } from '../store/engine/disk-limit.ts';
+import { createBodyDates } from '../store/log/body-dates.ts';
 import { catchUpIndex } from '../store/products/index-maintenance.ts';
 import { openProducts } from '../store/products/products.ts';
 
@@ -19,7 +19,7 @@ export interface PushedHere {
  * `among` rejects with `unavailable` where that cannot be done, and early when the signal is aborted.
  */
 export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHere {
-  const state = createBodyState();
+  const state = createBodyDates();
   let opened: ReturnType<typeof openProducts> | undefined;
 
   const openIndex = async () => {

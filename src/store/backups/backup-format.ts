@@ -6,7 +6,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf, readFaultOf } from '../../domain/error-code.ts';
 import { printable } from '../../domain/printable.ts';
 import { fileVersion, schemaVersion } from '../engine/migrate.ts';
-import { lastPosition } from '../log-queries.ts';
+import { lastPosition } from '../log/queries.ts';
 
 /** Raised with each change of the form; a newer one is refused. */
 const backupFormat = 1;

@@ -15,7 +15,7 @@ import { openForCopying } from '../engine/database.ts';
 import { type DataPlace, requireSpareRoom } from '../engine/disk-limit.ts';
 import { fileVersion } from '../engine/migrate.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
-import { lastPosition } from '../log-queries.ts';
+import { lastPosition } from '../log/queries.ts';
 import {
   addContents,
   type BackupAbout,

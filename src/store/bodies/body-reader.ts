@@ -1,6 +1,6 @@
 /** Reads request bodies, however they are kept. */
 import type { Database } from 'better-sqlite3';
-import { contentOf } from '../../domain/delivery-content.ts';
+import { contentOf } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/content-encoding.ts';
 import { prepared } from '../engine/database.ts';
 import { type StoredRow, unpackBodies } from './body-codec.ts';

@@ -1,7 +1,7 @@
 /** Keeps request bodies, each once, byte by byte: those of one transaction are packed together at its end. */
 import type { Database } from 'better-sqlite3';
-import { contentOf } from '../../domain/delivery-content.ts';
 import type { Delivery } from '../../domain/ports.ts';
+import { contentOf } from '../../domain/ports.ts';
 import { prepared } from '../engine/database.ts';
 import { type BodyRow, packBodies, packRawBytesMax } from './body-codec.ts';
 

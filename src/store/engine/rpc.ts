@@ -10,7 +10,7 @@ import { storeError } from './sqlite-error.ts';
 export type Operations<Context = never> = Readonly<
   Record<string, Operation<Context> | Readonly<Record<string, Operation<Context>>>>
 >;
-type Operation<Context> = (context: Context, ...args: never[]) => unknown;
+export type Operation<Context> = (context: Context, ...args: never[]) => unknown;
 
 /** Operations as the main thread calls them. */
 export type Remote<Ops> = {
@@ -25,6 +25,18 @@ export type OperationName<Ops> = {
     ? Name
     : `${Name}.${keyof Ops[Name] & string}`;
 }[keyof Ops & string];
+
+/** Operations by the names under which they are sent. */
+export function operationsByName<Context>(
+  operations: Operations<Context>,
+): Map<string, Operation<Context>> {
+  const entries = Object.entries(operations).flatMap(([group, one]) =>
+    typeof one === 'function'
+      ? ([[group, one]] as const)
+      : Object.entries(one).map(([name, operation]) => [`${group}.${name}`, operation] as const),
+  );
+  return new Map(entries);
+}
 
 /** Sends one call, such as a `StoreThread`. */
 export interface Caller {
@@ -51,12 +63,16 @@ function member(caller: Caller, signal: AbortSignal | undefined, path: string): 
   });
 }
 
-/** The functions of these names as an object that can be spread and checked against a port. */
+/** The calls of these names as plain functions in an object, which can be spread and checked against a port. */
 export function pick<Source extends object, const Name extends keyof Source>(
   source: Source,
   names: readonly Name[],
 ): Pick<Source, Name> {
-  return Object.fromEntries(names.map((name) => [name, source[name]])) as Pick<Source, Name>;
+  const calls = names.map((name) => {
+    const call = source[name] as (...args: unknown[]) => unknown;
+    return [name, (...args: unknown[]) => call(...args)];
+  });
+  return Object.fromEntries(calls) as Pick<Source, Name>;
 }
 
 /** One call. The operations `close` and `cancel`, with the id of a call, are the engine's own. */

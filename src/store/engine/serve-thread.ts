@@ -8,7 +8,13 @@ import {
 } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
 import type { DataPlace } from './disk-limit.ts';
-import { type Operations, sentError, type ThreadMessage, type ThreadRequest } from './rpc.ts';
+import {
+  type Operations,
+  operationsByName,
+  sentError,
+  type ThreadMessage,
+  type ThreadRequest,
+} from './rpc.ts';
 
 /** One call while it is answered. */
 export interface Call {
@@ -20,6 +26,8 @@ export interface Service<Context> {
   operations: Operations<Context>;
   /** Called for each call; what it throws is the call's failure. */
   context(call: Call): Context;
+  /** Called before requests are answered; they wait for the promise, if there is one. */
+  prepare?(requests: readonly ThreadRequest[]): Promise<void> | undefined;
   /** Answers some of the requests that have arrived together, in its own way; returns the others. */
   take?(requests: readonly ThreadRequest[]): readonly ThreadRequest[];
   /** Called with each error; returns what the caller gets. */
@@ -58,7 +66,7 @@ function answerCalls<Context>(
   service: Service<Context>,
   post: (message: ThreadMessage) => void,
 ): void {
-  const operations = byName(service.operations);
+  const operations = operationsByName(service.operations);
   const { failure = (error: unknown) => error } = service;
   /** Calls that are being answered, and were not given up. */
   const open = new Set<number>();
@@ -113,31 +121,46 @@ function answerCalls<Context>(
     port.close();
   }
 
-  port.on('message', (first: ThreadRequest) => {
-    const requests = [first, ...waiting(port)];
+  function answerAll(requests: readonly ThreadRequest[]): void {
     for (const request of service.take?.(requests) ?? requests) {
       if (request.op === 'close') void close(request.id);
       else if (request.op === 'cancel') open.delete(request.id);
       else answer(request);
     }
-  });
+  }
+
+  port.on('message', inOrder(port, service, answerAll));
+}
+
+/** Requests wait, in their order, while something is prepared. */
+function inOrder(
+  port: MessagePort,
+  { prepare }: Pick<Service<never>, 'prepare'>,
+  answerAll: (requests: readonly ThreadRequest[]) => void,
+): (first: ThreadRequest) => void {
+  let waiting: ThreadRequest[] | undefined;
+  return (first) => {
+    const requests = [first, ...arrived(port)];
+    if (waiting !== undefined) return void waiting.push(...requests);
+    const preparing = prepare?.(requests);
+    if (preparing === undefined) return answerAll(requests);
+    waiting = requests;
+    const resume = () => {
+      const all = waiting ?? [];
+      waiting = undefined;
+      answerAll(all);
+    };
+    // What could not be prepared fails when it is used.
+    void preparing.then(resume, resume);
+  };
 }
 
 /** Everything that has been sent meanwhile. */
-function waiting(port: MessagePort): ThreadRequest[] {
+function arrived(port: MessagePort): ThreadRequest[] {
   const requests: ThreadRequest[] = [];
   for (;;) {
     const received = receiveMessageOnPort(port);
     if (received === undefined) return requests;
     requests.push(received.message);
   }
-}
-
-function byName<Context>(operations: Operations<Context>) {
-  const entries = Object.entries(operations).flatMap(([group, one]) =>
-    typeof one === 'function'
-      ? ([[group, one]] as const)
-      : Object.entries(one).map(([name, operation]) => [`${group}.${name}`, operation] as const),
-  );
-  return new Map(entries);
 }

@@ -67,7 +67,12 @@ export class StoreThread implements Caller {
     if (signal?.aborted) throw givenUp();
     const worker = this.#running();
     const { id, answer } = this.#calls.add<unknown>();
-    worker.postMessage({ id, op, args } satisfies ThreadRequest);
+    try {
+      worker.postMessage({ id, op, args } satisfies ThreadRequest);
+    } catch (error) {
+      this.#calls.forget(id);
+      throw error;
+    }
     if (signal === undefined) return answer;
     const giveUp = () => {
       this.#calls.giveUp(id, givenUp());
@@ -228,6 +233,10 @@ class PendingCalls {
       if ('error' in one) call?.reject(receivedError(one.error));
       else call?.resolve(one.value);
     }
+  }
+
+  forget(id: number): void {
+    this.#calls.delete(id);
   }
 
   /** The answer, which may still come, is ignored. */

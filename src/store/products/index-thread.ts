@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
 import { type DataPlace, diskRoom, lacksRoom, spareBytes } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
-import { lastPosition } from '../log-queries.ts';
+import { lastPosition } from '../log/queries.ts';
 import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
 import {
   currentProductFile,

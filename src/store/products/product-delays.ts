@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import type { NotificationQuery } from '../../domain/ports.ts';
 import type { DelayPercentiles, Products, SubscriptionDelays } from '../../domain/products.ts';
-import { narrowByTime } from '../log-queries.ts';
+import { narrowByTime } from '../log/queries.ts';
 import type { LongQuestion } from './product-questions.ts';
 
 /** Rows of one turn, some 20 ms, so that other questions get theirs. */

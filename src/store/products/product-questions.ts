@@ -18,7 +18,7 @@ import { type ProductRecord, recordIn } from '../../filter/record-parts.ts';
 import { bodyReader } from '../bodies/body-reader.ts';
 import { prepared } from '../engine/database.ts';
 import type { Call } from '../engine/serve-thread.ts';
-import { lastPosition } from '../log-queries.ts';
+import { lastPosition } from '../log/queries.ts';
 import { indexedPosition } from './product-file.ts';
 import { bodyDocument, completeRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';

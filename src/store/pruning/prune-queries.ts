@@ -13,9 +13,8 @@ import type {
 import { type SinkItem, sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
 import { prepared } from '../engine/database.ts';
-import { lastPosition } from '../log-queries.ts';
+import { lastPosition } from '../log/queries.ts';
 import { indexedPosition, isDamage, openProductsForReading } from '../products/product-file.ts';
-import type { PruneQuestion } from './prune-messages.ts';
 
 export function pruneHorizon(database: Database): PruneHorizon | null {
   const row = prepared<[], PruneHorizon>(
@@ -231,18 +230,4 @@ export function prunable(database: Database, wish: PruneWish): Prunable {
       .filter(({ position }) => position < wantedPosition)
       .toSorted((a, b) => a.position - b.position),
   };
-}
-
-/** Answers one question; the answer is what the port's call of that name resolves with. */
-export function askPruning(database: Database, question: PruneQuestion): unknown {
-  switch (question.kind) {
-    case 'horizon':
-      return pruneHorizon(database);
-    case 'holders':
-      return logHolders(database);
-    case 'size':
-      return logSize(database);
-    case 'prunable':
-      return prunable(database, question.wish);
-  }
 }

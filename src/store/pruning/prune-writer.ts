@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import type { PruneStep, PruneWish, Pruning } from '../../domain/pruning.ts';
 import { prepared } from '../engine/database.ts';
-import { lastPosition } from '../log-queries.ts';
+import { lastPosition } from '../log/queries.ts';
 import {
   keptForDigestsUs,
   keptSinceUs,
@@ -290,18 +290,4 @@ export function forgetReader(database: Database, key: string): boolean {
   return (
     prepared<[string]>(database, 'DELETE FROM reader_cursor WHERE reader = ?').run(key).changes > 0
   );
-}
-
-export interface PruneWriter {
-  step(options: Parameters<Pruning['pruneStep']>[0], stepMs: number): PruneStep;
-  forgetReader(key: string): boolean;
-  dropQuarantined(ids: readonly number[]): number;
-}
-
-export function createPruneWriter(database: Database): PruneWriter {
-  return {
-    step: (options, stepMs) => pruneStep(database, options, stepMs),
-    forgetReader: (key) => forgetReader(database, key),
-    dropQuarantined: (ids) => dropQuarantined(database, ids),
-  };
 }

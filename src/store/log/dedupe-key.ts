@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 
 const headBytes = 12;
+
 const digestBytes = 12;
 
 /**

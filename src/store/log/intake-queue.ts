@@ -1,13 +1,19 @@
 /** The bounded queue between the receiver and the writer thread. */
-import { AppError } from '../domain/app-error.ts';
-import type { Delivery, Intake, Receipt } from '../domain/ports.ts';
-import type { StoreThread } from './engine/thread.ts';
-import type { PackedDelivery } from './messages.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { Delivery, Intake, Receipt } from '../../domain/ports.ts';
+import type { StoreThread } from '../engine/thread.ts';
 
 /** A commit this fresh proves that the store can write. */
 const provenUs = 5_000_000;
 
-export interface IntakeQueueOptions {
+/** A delivery on its way to the writer thread: its body is a slice of the message's one buffer. */
+export interface PackedDelivery extends Omit<Delivery, 'body'> {
+  id: number;
+  offset: number;
+  length: number;
+}
+
+interface IntakeQueueOptions {
   thread: StoreThread;
   nowUs: () => number;
   /** Bodies that wait for their commit may take up this much memory. */
@@ -58,7 +64,7 @@ export class IntakeQueue implements Intake {
     const { thread, nowUs } = this.#options;
     if (thread.isRunning && nowUs() - this.#lastCommitUs < provenUs) return;
     this.#check ??= thread
-      .call('check', [{ op: 'check', id: 0 }])
+      .call('check', [])
       .then(() => {
         this.#lastCommitUs = nowUs();
       })

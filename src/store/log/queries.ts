@@ -1,37 +1,54 @@
-/** The log's questions as SQL, for one reading connection. */
+/** Queries of the log, and the cursors of its readers. */
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../domain/app-error.ts';
+import { AppError } from '../../domain/app-error.ts';
 import {
-  type DriftCount,
   type LogCounts,
   type NotificationQuery,
   type NotificationRow,
   namePatternMax,
   type OriginalBody,
-} from '../domain/ports.ts';
-import { bodyReader } from './bodies/body-reader.ts';
+} from '../../domain/ports.ts';
+import { bodyReader } from '../bodies/body-reader.ts';
+import { prepared } from '../engine/database.ts';
 import { dedupeKey, lastKeyOf } from './dedupe-key.ts';
+import { driftCounts } from './drift.ts';
 
 const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
   event, subscription, subscription_id AS subscriptionId,
   notification_date_us AS notificationDateUs, received_at_us AS receivedAtUs, source,
   times_seen AS timesSeen, last_seen_at_us AS lastSeenAtUs, body_index AS bodyIndex`;
 
+export const logReads = {
+  page,
+  narrowByTime,
+  body,
+  original,
+  lastPosition,
+  drift: driftCounts,
+  counts,
+  cursor,
+};
+
+export const logWrites = {
+  moveCursor(database: Database, reader: string, position: number, atUs: number): void {
+    prepared(database, 'INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)').run(
+      reader,
+      position,
+      atUs,
+    );
+  },
+};
+
 /** One page of rows in the order of their positions; fewer than `rowsMax` means the end. */
-export function findPage(
-  database: Database,
-  query: NotificationQuery,
-  rowsMax: number,
-): NotificationRow[] {
+function page(database: Database, query: NotificationQuery, rowsMax: number): NotificationRow[] {
   const { where, values } = conditions(query);
   const direction = query.order === 'oldest' ? 'ASC' : 'DESC';
   // NOT INDEXED: pages must come in the order of positions, and only the table itself has it.
   const source = query.ackId === undefined ? 'notification NOT INDEXED' : 'notification';
-  return database
-    .prepare<unknown[], NotificationRow>(
-      `SELECT ${columns} FROM ${source} WHERE ${where} ORDER BY position ${direction} LIMIT ?`,
-    )
-    .all(...values, rowsMax);
+  return prepared<unknown[], NotificationRow>(
+    database,
+    `SELECT ${columns} FROM ${source} WHERE ${where} ORDER BY position ${direction} LIMIT ?`,
+  ).all(...values, rowsMax);
 }
 
 /**
@@ -42,12 +59,11 @@ export function findPage(
 export function narrowByTime(database: Database, query: NotificationQuery): NotificationQuery {
   const { sinceUs, untilUs, afterPosition = 0, beforePosition = Number.MAX_SAFE_INTEGER } = query;
   if (query.time === 'notification' || (sinceUs ?? untilUs) === undefined) return query;
-  const row = database
-    .prepare<[number, number], { first: number | null; last: number | null }>(
-      `SELECT min(+position) AS first, max(+position) AS last FROM notification
+  const row = prepared<[number, number], { first: number | null; last: number | null }>(
+    database,
+    `SELECT min(+position) AS first, max(+position) AS last FROM notification
        WHERE received_at_us >= ? AND received_at_us < ?`,
-    )
-    .get(sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER);
+  ).get(sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER);
   const { first = null, last = null } = row ?? {};
   if (first === null || last === null) return { ...query, limit: 0 };
   return {
@@ -57,18 +73,17 @@ export function narrowByTime(database: Database, query: NotificationQuery): Noti
   };
 }
 
-export function bodyAt(database: Database, position: number): Uint8Array {
-  const { bodyId, bytes, encoding } = originalAt(database, position);
+function body(database: Database, position: number): Uint8Array {
+  const { bodyId, bytes, encoding } = original(database, position);
   // A copy that another thread can be sent.
   return encoding === null ? bytes : new Uint8Array(bodyReader(database).content(bodyId) ?? bytes);
 }
 
-export function originalAt(database: Database, position: number): OriginalBody {
-  const row = database
-    .prepare<[number], { bodyId: number }>(
-      'SELECT body_id AS bodyId FROM notification WHERE position = ?',
-    )
-    .get(position);
+function original(database: Database, position: number): OriginalBody {
+  const row = prepared<[number], { bodyId: number }>(
+    database,
+    'SELECT body_id AS bodyId FROM notification WHERE position = ?',
+  ).get(position);
   if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
   const { bodyId } = row;
   const reader = bodyReader(database);
@@ -77,34 +92,25 @@ export function originalAt(database: Database, position: number): OriginalBody {
 
 export function lastPosition(database: Database): number {
   return Number(
-    database.prepare('SELECT coalesce(max(position), 0) FROM notification').pluck().get(),
+    prepared(database, 'SELECT coalesce(max(position), 0) FROM notification').pluck().get(),
   );
 }
 
-export function driftCounts(database: Database): DriftCount[] {
-  return database
-    .prepare<[], DriftCount>(
-      `SELECT shape, count, first_seen_at_us AS firstSeenAtUs, last_seen_at_us AS lastSeenAtUs
-       FROM drift ORDER BY count DESC, shape`,
-    )
-    .all();
-}
-
-export function logCounts(database: Database): LogCounts {
-  const row = database
-    .prepare<[], LogCounts>(
-      `SELECT count(*) AS notifications, coalesce(sum(times_seen - 1), 0) AS duplicates,
+function counts(database: Database): LogCounts {
+  const row = prepared<[], LogCounts>(
+    database,
+    `SELECT count(*) AS notifications, coalesce(sum(times_seen - 1), 0) AS duplicates,
          (SELECT count(*) FROM quarantine WHERE released_at_us IS NULL) AS quarantined
        FROM notification`,
-    )
-    .get();
+  ).get();
   return row ?? { notifications: 0, duplicates: 0, quarantined: 0 };
 }
 
-export function cursorOf(database: Database, reader: string): number | null {
-  const row = database
-    .prepare<[string], { position: number }>('SELECT position FROM reader_cursor WHERE reader = ?')
-    .get(reader);
+function cursor(database: Database, reader: string): number | null {
+  const row = prepared<[string], { position: number }>(
+    database,
+    'SELECT position FROM reader_cursor WHERE reader = ?',
+  ).get(reader);
   return row?.position ?? null;
 }
 

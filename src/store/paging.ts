@@ -1,7 +1,10 @@
-/** Streams a long answer as short reads. */
+/** Long reads and large changes in many short steps, so that none holds intake up. */
 
 /** Rows of one read; what a page costs stays small against what a commit costs. */
 const pageRowsMax = 1000;
+
+/** Rows that one transaction changes at the most, some 20 ms; more than these wait for the next one. */
+export const changedMax = 5_000;
 
 /**
  * Asks for page after page, each from where the one before ended, until a page is not full or the
@@ -20,5 +23,15 @@ export async function* pages<Row>(
     if (page.length < rowsMax) return;
     last = page.at(-1);
     left -= page.length;
+  }
+}
+
+/** Repeats a change of at most `changedMax` rows until none is left. Resolves with how many they were. */
+export async function changeAll(changeSome: () => Promise<number>): Promise<number> {
+  let changed = 0;
+  for (;;) {
+    const count = await changeSome();
+    changed += count;
+    if (count < changedMax) return changed;
   }
 }

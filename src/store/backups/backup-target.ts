@@ -117,7 +117,7 @@ export function requireRoomFor(place: DataPlace, file: string): void {
   );
 }
 
-/** Throws `configuration` where there can be no file that is ours alone. SQLite gives the same rights to what it puts beside it. */
+/** Throws `configuration` where no owner-only file can be created. SQLite gives the same rights to the files it adds. */
 export function createPart(part: string, holdsSecrets: boolean): void {
   let descriptor: number | undefined;
   try {

@@ -46,7 +46,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<InspectedB
   createDirectory(dataDir);
   refuseInUse(dataDir);
   const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
-  // One that was left over is begun anew.
+  // An interrupted one is begun again.
   const staging = join(dataDir, restoringFolderName);
   try {
     rmSync(staging, { recursive: true, force: true });
@@ -122,7 +122,7 @@ interface OldEntry {
   stats: Stats;
 }
 
-/** The log and the index with what SQLite puts beside them. */
+/** The log and the index with the files that SQLite adds. */
 const databases = /^(earshot|products-\d+|products\.building)\.db(-wal|-shm|-journal)?$/;
 
 /** What a backup with these files takes the place of, by name; a backup without secrets leaves those that are there. */

@@ -1,4 +1,4 @@
-/** Compacts the log step by step, on a thread of its own, beside everything else that reads and writes it. */
+/** Compacts the log step by step, on a thread of its own, while others read and write it. */
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import type { Remote } from '../engine/rpc.ts';

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { compactLog } from '../src/store/bodies/compact-log.ts';
-import { databaseFileName } from '../src/store/database.ts';
+import { databaseFileName } from '../src/store/engine/database.ts';
 import { openStore } from '../src/store/store.ts';
 import { type BodyKind, bodiesOf } from './body-kinds.ts';
 import type { Cleanup } from './cleanup.ts';

@@ -4,7 +4,7 @@ import { setImmediate as otherWork } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { identityOf } from '../src/domain/identity.ts';
 import { packKept } from '../src/store/bodies/body-writer.ts';
-import { dedupeKey } from '../src/store/dedupe-key.ts';
+import { dedupeKey } from '../src/store/log/dedupe-key.ts';
 
 /** A notification as the log keeps it; times in µs since 1970. */
 export interface LogEntry {
@@ -116,7 +116,7 @@ function createBodies(db: Database.Database) {
   let gathered: Buffer[] = [];
   const flush = () => {
     for (const { encoding, bodies, bytes } of packKept(gathered)) {
-      insert({ id, encoding, bytes, bodies });
+      insert({ id, encoding, packed: bytes, bodies });
       id += bodies;
     }
     gathered = [];

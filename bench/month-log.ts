@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { parseDate } from '../src/domain/dates.ts';
 import type { SubscriptionEvent } from '../src/domain/subscription.ts';
 import { bodyReader } from '../src/store/bodies/body-reader.ts';
-import { databaseFileName } from '../src/store/database.ts';
+import { databaseFileName } from '../src/store/engine/database.ts';
 
 /** An entry of the log. */
 export interface LoggedEvent {

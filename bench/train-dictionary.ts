@@ -1,4 +1,4 @@
-/** Trains a dictionary for the bodies of the log, and writes it as a module of the store. */
+/** Trains a dictionary for the bodies of the log, and writes it as a data file of the store. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,8 +11,7 @@ const version = 1;
 /** Measured: with less, packs are larger; with more, loading it takes longer than it saves (decision 28). */
 const dictionaryBytes = 16 * 2 ** 10;
 
-const base64Columns = 96;
-const name = `src/store/bodies/dictionary-${version}.ts`;
+const name = `src/store/bodies/dictionary-${version}.json`;
 const target = new URL(`../${name}`, import.meta.url);
 
 /** Returns the exit code. A dictionary that is there is never replaced: bodies were compressed with it. */
@@ -24,7 +23,7 @@ export function trainDictionary({ stdout, stderr }: Pick<NodeJS.Process, 'stdout
       stderr.write(`zstd cannot train: ${trained}. Debian has it: apt install zstd\n`);
       return 1;
     }
-    const text = moduleOf(trained);
+    const text = fileOf(trained);
     if (!existsSync(target)) writeFileSync(target, text);
     else if (readFileSync(target, 'utf8') !== text) {
       stderr.write(
@@ -51,13 +50,7 @@ function train(folder: string): Buffer | string {
   return status === 0 ? readFileSync(output) : stderr.toString().trim();
 }
 
-function moduleOf(dictionary: Buffer): string {
-  const lines = dictionary.toString('base64').match(new RegExp(`.{1,${base64Columns}}`, 'g')) ?? [];
-  return `/** Dictionary ${version} for bodies, by \`npm run train:dictionary\`. Frozen: it is needed to read what was written. */
-
-/** Base64, in lines. */
-export const dictionary${version} = \`
-${lines.join('\n')}
-\`;
-`;
+function fileOf(dictionary: Buffer): string {
+  const about = `Dictionary ${version} for bodies, by npm run train:dictionary. Frozen: it is needed to read what was written.`;
+  return `${JSON.stringify({ about, base64: dictionary.toString('base64') }, null, 2)}\n`;
 }

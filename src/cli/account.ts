@@ -10,7 +10,7 @@ import {
 import { type CompleteAccountConfig, loadAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
-import { createTakeLock } from '../store/process-lock.ts';
+import { createTakeLock } from '../store/engine/locks.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
 

@@ -2,7 +2,7 @@
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import type { Products, QueryExplanation } from '../domain/products.ts';
 import { printable } from '../domain/text.ts';
-import type { DataPlace } from '../store/disk-limit.ts';
+import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { catchUpIndex, type IndexProgress } from '../store/products/index-maintenance.ts';
 import { openProducts } from '../store/products/products.ts';
 import type { Io } from './io.ts';

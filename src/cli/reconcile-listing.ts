@@ -6,7 +6,7 @@ import { AppError } from '../domain/app-error.ts';
 import { createCatalogueListing } from '../reconcile/catalogue-listing.ts';
 import type { ListingTrouble } from '../reconcile/page-requests.ts';
 import type { ProductListing } from '../reconcile/tasks.ts';
-import { createTakeLock } from '../store/process-lock.ts';
+import { createTakeLock } from '../store/engine/locks.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from './io.ts';
 
 export interface OpenedListing {

@@ -10,7 +10,7 @@ import { errorCodeOf } from '../domain/error-code.ts';
 import type { Logger } from '../domain/ports.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { hostInUrl, type ListenAddress, loopbackOf } from '../http/network-address.ts';
-import { createTakeLock } from '../store/process-lock.ts';
+import { createTakeLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 const noteSchema = z.object({

@@ -7,7 +7,7 @@ import { AppError, isAppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/coverage.ts';
 import type { SinkDefinition, SinkReader } from '../domain/sinks.ts';
 import { nearestName } from '../filter/nearest-name.ts';
-import { createTakeLock } from '../store/process-lock.ts';
+import { createTakeLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 type Folder = Pick<Io, 'workingDir'>;

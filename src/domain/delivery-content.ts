@@ -10,8 +10,3 @@ export function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded
   if (content instanceof Uint8Array) return readNotifications(content);
   return { notifications: [], faults: [content], drift: [] };
 }
-
-/** The bytes that hold the JSON of a delivery. */
-export function contentOf({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Uint8Array {
-  return encoded?.content instanceof Uint8Array ? encoded.content : body;
-}

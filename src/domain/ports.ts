@@ -22,6 +22,11 @@ export interface Delivery {
   headers: readonly string[];
 }
 
+/** The bytes that hold the JSON of a delivery. */
+export function contentOf({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Uint8Array {
+  return encoded?.content instanceof Uint8Array ? encoded.content : body;
+}
+
 /** How a body was encoded, and what it holds; the fault of one that cannot be decoded. */
 export interface EncodedBody {
   /** Names in lower case, in the order in which they were applied: `gzip`. */

@@ -1,28 +1,211 @@
-/** The alerts' side of the store, over its two threads. */
-import type { Alert, AlertDelivery, AlertReader, Alerts } from '../domain/alerts.ts';
-import type { AlertChange, AlertQuestion } from './alert-messages.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
-import type { StoreThread } from './store-thread.ts';
+/** Alerts in the store: which are active, and the messages about them that are still to be sent. */
+import type { Database } from 'better-sqlite3';
+import {
+  type Alert,
+  type AlertChannel,
+  type AlertDelivery,
+  type AlertFinding,
+  type Alerts,
+  alertWaitMaxUs,
+} from '../domain/alerts.ts';
+import { prepared } from './engine/database.ts';
 
-/** The questions, asked on the query thread. */
-export function createAlertReader(thread: StoreThread<QueryRequest>): AlertReader {
-  const ask = <Answer>(question: AlertQuestion) =>
-    thread.call<Answer>((id) => ({ op: 'ask-alerts', id, question }));
-  return {
-    alerts: (options) => ask<Alert[]>({ kind: 'alerts', options }),
-    dueDeliveries: (options) => ask<AlertDelivery[]>({ kind: 'due-deliveries', options }),
-    untold: (nowUs) => ask<(AlertDelivery & { isGivenUp: boolean })[]>({ kind: 'untold', nowUs }),
-  };
+type Options<Name extends keyof Alerts> = Parameters<Alerts[Name]>[0];
+
+/** As stored: `evidence` is JSON written by this module, from the same type. */
+type StoredAlert = Omit<Alert, 'evidence'> & { evidence: string };
+
+type StoredDelivery = Omit<AlertDelivery, 'id' | 'alert'> & {
+  deliveryId: number;
+  endedAtUs: number | null;
+};
+
+const alertColumns = `alert.id, alert.kind, alert.subject, alert.severity, alert.cause,
+  alert.evidence, alert.next_step AS nextStep, alert.raised_at_us AS raisedAtUs,
+  alert.resolved_at_us AS resolvedAtUs`;
+
+/** How long a delivery that was given up is shown. */
+const givenUpShownUs = 7 * 86_400_000_000;
+
+export const alertReads = {
+  /** In the order of raising, which a clock that is set back does not change. */
+  alerts(database: Database, { all, limit }: Options<'alerts'>): Alert[] {
+    const source = all
+      ? 'alert'
+      : 'alert INDEXED BY alert_lasting WHERE alert.resolved_at_us IS NULL';
+    return prepared<[number], StoredAlert>(
+      database,
+      `SELECT ${alertColumns} FROM ${source} ORDER BY alert.id DESC LIMIT ?`,
+    )
+      .all(limit)
+      .map(alertIn);
+  },
+
+  dueDeliveries(database: Database, options: Options<'dueDeliveries'>): AlertDelivery[] {
+    const isDue = `(due_at_us <= @nowUs OR due_at_us > @nowUs + ${alertWaitMaxUs})`;
+    const isNext = `NOT EXISTS (
+      SELECT 1 FROM alert_delivery AS earlier JOIN alert AS other ON other.id = earlier.alert_id
+      WHERE earlier.ended_at_us IS NULL AND earlier.channel = delivery.channel
+        AND earlier.id < delivery.id AND other.kind = alert.kind AND other.subject = alert.subject)`;
+    const ofChannel = options.channel === undefined ? '' : 'AND delivery.channel = @channel';
+    return deliveries(
+      database,
+      `WHERE delivery.ended_at_us IS NULL ${ofChannel} AND ${isDue} AND ${isNext}
+       ORDER BY delivery.id LIMIT @limit`,
+      options,
+    ).map(({ delivery }) => delivery);
+  },
+
+  untold(database: Database, nowUs: number): (AlertDelivery & { isGivenUp: boolean })[] {
+    return deliveries(
+      database,
+      `WHERE delivery.ended_at_us IS NULL OR delivery.ended_at_us >= @sinceUs ORDER BY delivery.id`,
+      { sinceUs: nowUs - givenUpShownUs },
+    ).map(({ delivery, endedAtUs }) => ({ ...delivery, isGivenUp: endedAtUs !== null }));
+  },
+};
+
+export const alertWrites = {
+  /** Checks what was evaluated alone, each by its key. */
+  settleFindings(
+    database: Database,
+    { judged, findings, channels, atUs }: Options<'settleFindings'>,
+  ): { raised: Alert[]; resolved: Alert[] } {
+    const found = new Map(findings.map((finding) => [keyOf(finding), finding]));
+    const raised: Alert[] = [];
+    const resolved: Alert[] = [];
+    for (const finding of found.values()) {
+      const before = activeAlert(database, finding);
+      const alert =
+        before === null ? raise(database, finding, atUs) : update(database, before.id, finding);
+      const isWorse = alert.severity === 'critical' && before?.severity !== 'critical';
+      if (before !== null && !isWorse) continue;
+      raised.push(alert);
+      queueDeliveries(database, alert, 'raised', { channels, atUs });
+    }
+    for (const one of judged) {
+      const before = found.has(keyOf(one)) ? null : activeAlert(database, one);
+      if (before === null) continue;
+      resolved.push(resolve(database, before.id, atUs));
+      queueDeliveries(database, before, 'resolved', { channels, atUs });
+    }
+    return { raised, resolved };
+  },
+
+  /** Only a delivery that waits is changed: one that has ended stays as it is. */
+  settleDelivery(database: Database, options: Options<'settleDelivery'>): void {
+    const { id, atUs, outcome } = options;
+    if (outcome === 'told') {
+      prepared(database, 'DELETE FROM alert_delivery WHERE id = ? AND ended_at_us IS NULL').run(id);
+      return;
+    }
+    const isGivenUp = outcome === 'given-up';
+    prepared(
+      database,
+      `UPDATE alert_delivery SET attempts = attempts + 1, error = @error,
+         due_at_us = coalesce(@nextTryAtUs, due_at_us), ended_at_us = @endedAtUs
+       WHERE id = @id AND ended_at_us IS NULL`,
+    ).run({
+      id,
+      error: options.error,
+      nextTryAtUs: isGivenUp ? null : options.nextTryAtUs,
+      endedAtUs: isGivenUp ? atUs : null,
+    });
+    if (!isGivenUp) return;
+    prepared(database, 'DELETE FROM alert_delivery WHERE ended_at_us < ?').run(
+      atUs - givenUpShownUs,
+    );
+  },
+};
+
+type Subject = Pick<AlertFinding, 'kind' | 'subject'>;
+
+const keyOf = ({ kind, subject }: Subject) => `${kind} ${subject}`;
+
+function activeAlert(database: Database, { kind, subject }: Subject): Alert | null {
+  const row = prepared<[object], StoredAlert>(
+    database,
+    `SELECT ${alertColumns} FROM alert
+     WHERE kind = @kind AND subject = @subject AND resolved_at_us IS NULL`,
+  ).get({ kind, subject });
+  return row === undefined ? null : alertIn(row);
 }
 
-/** The questions of a reader, and the changes, made on the writer thread. */
-export function createAlerts(reader: AlertReader, thread: StoreThread<WriterRequest>): Alerts {
-  const change = <Answer>(asked: AlertChange) =>
-    thread.call<Answer>((id) => ({ op: 'change-alerts', id, change: asked }));
-  return {
-    ...reader,
-    settleFindings: (options) =>
-      change<{ raised: Alert[]; resolved: Alert[] }>({ kind: 'settle-findings', options }),
-    settleDelivery: (options) => change<void>({ kind: 'settle-delivery', options }),
-  };
+function raise(database: Database, finding: AlertFinding, atUs: number): Alert {
+  return written(
+    database,
+    `INSERT INTO alert (kind, subject, severity, cause, evidence, next_step, raised_at_us)
+     VALUES (@kind, @subject, @severity, @cause, @evidence, @nextStep, @atUs)`,
+    { ...finding, evidence: JSON.stringify(finding.evidence), atUs },
+  );
+}
+
+function update(database: Database, id: number, finding: AlertFinding): Alert {
+  return written(
+    database,
+    `UPDATE alert SET severity = @severity, cause = @cause, evidence = @evidence,
+       next_step = @nextStep WHERE id = @id`,
+    { ...finding, evidence: JSON.stringify(finding.evidence), id },
+  );
+}
+
+/** It may have been raised by a clock that was ahead. */
+function resolve(database: Database, id: number, atUs: number): Alert {
+  const sql = 'UPDATE alert SET resolved_at_us = max(raised_at_us, @atUs) WHERE id = @id';
+  return written(database, sql, { id, atUs });
+}
+
+function written(database: Database, sql: string, values: object): Alert {
+  const statement = prepared<[object], StoredAlert>(database, `${sql} RETURNING ${alertColumns}`);
+  const row = statement.get(values);
+  if (row === undefined) throw new Error('An alert vanished within its transaction.');
+  return alertIn(row);
+}
+
+/**
+ * Queues a change for each of the channels, and for those that an earlier change of the alert went to: a command that
+ * ends an alert may run without the receiver's settings.
+ */
+function queueDeliveries(
+  database: Database,
+  { id }: Pick<Alert, 'id'>,
+  change: AlertDelivery['change'],
+  { channels, atUs }: { channels: readonly AlertChannel[]; atUs: number },
+): void {
+  const kept =
+    prepared<[object], string>(
+      database,
+      `UPDATE alert SET channels = (SELECT json_group_array(value) FROM
+         (SELECT value FROM json_each(coalesce(channels, '[]')) UNION SELECT value FROM json_each(@channels)))
+       WHERE id = @id RETURNING channels`,
+    )
+      .pluck()
+      .get({ id, channels: JSON.stringify(channels) }) ?? '[]';
+  for (const channel of new Set<AlertChannel>([...channels, ...JSON.parse(kept)])) {
+    prepared(
+      database,
+      `INSERT INTO alert_delivery (alert_id, change, channel, attempts, due_at_us)
+       VALUES (@id, @change, @channel, 0, @atUs)`,
+    ).run({ id, change, channel, atUs });
+  }
+}
+
+/** Deliveries with their alerts as they are now. */
+function deliveries(database: Database, which: string, values: object) {
+  return prepared<[object], StoredAlert & StoredDelivery>(
+    database,
+    `SELECT ${alertColumns}, delivery.id AS deliveryId, delivery.change, delivery.channel,
+       delivery.attempts, delivery.due_at_us AS dueAtUs, delivery.error,
+       delivery.ended_at_us AS endedAtUs
+     FROM alert_delivery AS delivery JOIN alert ON alert.id = delivery.alert_id ${which}`,
+  )
+    .all(values)
+    .map(({ deliveryId: id, change, channel, attempts, dueAtUs, error, endedAtUs, ...alert }) => {
+      const rest = { change, channel, attempts, dueAtUs, error };
+      return { delivery: { id, alert: alertIn(alert), ...rest }, endedAtUs };
+    });
+}
+
+function alertIn({ evidence, ...row }: StoredAlert): Alert {
+  return { ...row, evidence: JSON.parse(evidence) as string[] };
 }

@@ -2,7 +2,7 @@
 import type { LockName } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { removeUnfinished, unfinishedBackup } from './backups/backup-target.ts';
-import { createTakeLock } from './process-lock.ts';
+import { createTakeLock } from './engine/locks.ts';
 import { removeStaleProductFiles, staleProductFiles } from './products/product-file.ts';
 
 const kinds: readonly {

@@ -1,47 +1,259 @@
-/** The sinks' side of the store, over its two threads. */
-import type {
-  Replay,
-  SinkCounts,
-  SinkDeliveries,
-  SinkItem,
-  SinkReader,
-  Sinks,
-} from '../domain/sinks.ts';
-import { changeAll } from './change-all.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
-import { pages } from './pages.ts';
-import type { SinkChange, SinkQuestion } from './sink-messages.ts';
-import type { StoreThread } from './store-thread.ts';
+/** Sinks in the store: items that wait for delivery, dead letters, deliveries, and replays. */
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../domain/app-error.ts';
+import { type Replay, type ReplayWish, type SinkCounts, type SinkDeliveries, type SinkItem, type Sinks, sinkReader, sinkWaitMaxUs, unfinishedReplay } from '../domain/sinks.ts';
+import { prepared } from './engine/database.ts';
+import { changedMax } from './paging.ts';
 
-/** The questions, asked on the query thread. */
-export function createSinkReader(thread: StoreThread<QueryRequest>): SinkReader {
-  const ask = <Answer>(question: SinkQuestion) =>
-    thread.call<Answer>((id) => ({ op: 'ask-sinks', id, question }));
-  return {
-    due: (options) => ask<SinkItem[]>({ kind: 'due', options }),
-    nextDueAtUs: (sink) => ask<number | null>({ kind: 'next-due', sink }),
-    items: ({ sink, state, limit }) =>
-      pages<SinkItem>(limit, (rowsMax, last) => {
-        const beforeId = last?.id ?? Number.MAX_SAFE_INTEGER;
-        return ask({ kind: 'items', sink, state, beforeId, rowsMax });
-      }),
-    deliveries: () => ask<SinkDeliveries[]>({ kind: 'deliveries' }),
-    counts: () => ask<SinkCounts[]>({ kind: 'counts' }),
-    sameReplay: (wish) => ask<Replay | null>({ kind: 'same-replay', wish }),
-    replays: (options) => ask<Replay[]>({ kind: 'replays', options }),
-  };
+type Options<Name extends keyof Sinks> = Parameters<Sinks[Name]>[0];
+type Result = Options<'settle'>[number];
+
+/** A page of items, newest first. */
+export interface ItemsPage extends Omit<Options<'items'>, 'limit'> {
+  beforeId: number;
+  rowsMax: number;
 }
 
-/** The questions of a reader, and the changes, made on the writer thread. */
-export function createSinks(reader: SinkReader, thread: StoreThread<WriterRequest>): Sinks {
-  const change = <Answer>(asked: SinkChange) =>
-    thread.call<Answer>((id) => ({ op: 'change-sinks', id, change: asked }));
-  return {
-    ...reader,
-    enqueue: (options) => change<boolean>({ kind: 'enqueue', options }),
-    settle: (options) => change<void>({ kind: 'settle', options }),
-    retry: (options) => changeAll(() => change<number>({ kind: 'retry', options })),
-    drop: (options) => changeAll(() => change<number>({ kind: 'drop', options })),
-    addReplay: (options) => change<Replay>({ kind: 'add-replay', options }),
-  };
+const itemColumns = `id, sink, position, product_id AS productId, nullif(stream, 0) AS replayId,
+  state, attempts, due_at_us AS dueAtUs, error, queued_at_us AS queuedAtUs`;
+
+const replayColumns = `id, sink, filter, since_us AS sinceUs, until_us AS untilUs, position,
+  last_position AS lastPosition, requested_at_us AS requestedAtUs, ended_at_us AS endedAtUs`;
+
+/**
+ * Waiting items of `@sink` that no other one must come before, of whatever stream: for each item one look-up in
+ * each stream of which something waits. These are few, as replays are read one after the other.
+ */
+const nextItems = `sink_item AS item INDEXED BY sink_item_queue
+  WHERE item.state = 'waiting' AND item.sink = @sink AND NOT EXISTS (
+    SELECT 1 FROM sink_item AS earlier INDEXED BY sink_item_product
+    WHERE earlier.state = 'waiting' AND earlier.sink = item.sink AND earlier.stream IN (
+        SELECT DISTINCT stream FROM sink_item INDEXED BY sink_item_queue
+        WHERE state = 'waiting' AND sink = @sink)
+      AND earlier.product_id = item.product_id AND earlier.id < item.id)`;
+
+/** True of a replayed item that a live one waits for. */
+const holdsUpLive = `EXISTS (
+  SELECT 1 FROM sink_item AS live INDEXED BY sink_item_product
+  WHERE live.state = 'waiting' AND live.sink = item.sink AND live.stream = 0
+    AND live.product_id = item.product_id)`;
+
+/** What is handed over first, and so on: each is in the order of the queue. */
+const turns = [`stream > 0 AND ${holdsUpLive}`, 'stream = 0', `stream > 0 AND NOT ${holdsUpLive}`];
+
+/** What a sink has now, by the partial indexes; `name` is its row. */
+const ofSink = (what: string, where: string) =>
+  `(SELECT ${what} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
+
+export const sinkReads = {
+  /** Waiting items that may be delivered now: the first of each product, and its turn has come. */
+  due(database: Database, { sink, nowUs, limit }: Options<'due'>): SinkItem[] {
+    const found: SinkItem[] = [];
+    for (const isOfTurn of turns) {
+      const rows = prepared<[object], SinkItem>(
+        database,
+        `SELECT ${itemColumns} FROM ${nextItems} AND ${isOfTurn}
+           AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${sinkWaitMaxUs})
+         ORDER BY id LIMIT @left`,
+      ).all({ sink, nowUs, left: limit - found.length });
+      found.push(...rows);
+    }
+    return found;
+  },
+
+  nextDueAtUs(database: Database, sink: string): number | null {
+    const row = prepared<[object], { atUs: number | null }>(
+      database,
+      `SELECT min(due_at_us) AS atUs FROM ${nextItems}`,
+    ).get({ sink });
+    return row?.atUs ?? null;
+  },
+
+  /** Fewer than `rowsMax` means the end. The state is part of the text, where the partial indexes see it. */
+  itemsPage(database: Database, { sink, state, beforeId, rowsMax }: ItemsPage): SinkItem[] {
+    return prepared<[object], SinkItem>(
+      database,
+      `SELECT ${itemColumns} FROM sink_item
+       WHERE state = '${state === 'dead' ? 'dead' : 'waiting'}' AND id < @beforeId
+         ${sink === undefined ? '' : 'AND sink = @sink'}
+       ORDER BY id DESC LIMIT @rowsMax`,
+    ).all({ sink, beforeId, rowsMax });
+  },
+
+  deliveries(database: Database): SinkDeliveries[] {
+    return prepared<[], SinkDeliveries>(
+      database,
+      'SELECT sink, delivered, last_at_us AS lastAtUs FROM sink_delivery ORDER BY sink',
+    ).all();
+  },
+
+  /** Whatever was queued was read with a cursor or a replay: they name the sinks, and are few. */
+  counts(database: Database): SinkCounts[] {
+    return prepared<[string], SinkCounts>(
+      database,
+      `WITH name AS (
+         SELECT sink FROM sink_replay
+         UNION SELECT substr(reader, 1 + length(prefix)) FROM reader_cursor, (SELECT ? AS prefix)
+           WHERE substr(reader, 1, length(prefix)) = prefix)
+       SELECT sink, ${ofSink('count(*)', "state = 'waiting'")} AS waiting,
+         ${ofSink('count(*)', "state = 'dead'")} AS dead,
+         ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestQueuedAtUs,
+         ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveQueuedAtUs,
+         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS error
+       FROM name ORDER BY sink`,
+    ).all(sinkReader(''));
+  },
+
+  /** One without an end delivers what there was when it was requested. */
+  sameReplay(database: Database, wish: ReplayWish): Replay | null {
+    const same = prepared<[object], Replay>(
+      database,
+      `SELECT ${replayColumns} FROM sink_replay AS replay
+       WHERE sink = @sink AND filter = @filter AND last_position >= @lastPosition
+         AND (since_us IS NULL OR since_us <= @sinceUs) AND (until_us IS NULL OR until_us >= @untilUs)
+         AND (ended_at_us IS NULL OR EXISTS (SELECT 1 FROM sink_item INDEXED BY sink_item_queue
+           WHERE state = 'waiting' AND sink = @sink AND stream = replay.id))
+       ORDER BY id DESC LIMIT 1`,
+    ).get(wish);
+    return same ?? null;
+  },
+
+  replays(database: Database, { sink, all }: Options<'replays'>): Replay[] {
+    return prepared<[object], Replay>(
+      database,
+      `SELECT ${replayColumns} FROM sink_replay WHERE (@all OR ended_at_us IS NULL)
+         ${sink === undefined ? '' : 'AND sink = @sink'} ORDER BY id DESC`,
+    ).all({ sink, all: Number(all) });
+  },
+};
+
+export const sinkWrites = {
+  /** The items and the move share the transaction: a part of the log is queued once. */
+  enqueue(database: Database, options: Options<'enqueue'>): boolean {
+    const { sink, replayId, after, upTo, items, atUs } = options;
+    if (upTo < after || items.some(({ position }) => position <= after || position > upTo)) {
+      throw new AppError('invalid', 'Items were to be queued from outside the part that was read.');
+    }
+    const move = prepared(database, replayId === null ? moveCursor : moveReplay);
+    const moved = move.run({ reader: sinkReader(sink), sink, replayId, after, upTo, atUs });
+    if (moved.changes === 0) return false;
+    const insert = prepared(
+      database,
+      `INSERT INTO sink_item (sink, stream, position, product_id, state, attempts, due_at_us,
+         queued_at_us)
+       VALUES (@sink, @stream, @position, @productId, 'waiting', 0, @atUs, @atUs)`,
+    );
+    const stream = replayId ?? 0;
+    for (const { position, productId } of items) {
+      insert.run({ sink, stream, position, productId, atUs });
+    }
+    return true;
+  },
+
+  /** Each item is found by its id; one that is gone, or no longer waits, stays as it is. */
+  settle(database: Database, results: readonly Result[]): void {
+    for (const result of results) {
+      if (result.outcome === 'taken') remove(database, result);
+      else leaveUndone(database, result);
+    }
+  },
+
+  /**
+   * They count as queued at this moment, so that a sink does not pass for stuck; their place in the order stays.
+   * Returns how many they were: with `changedMax` there may be more.
+   */
+  retrySome(database: Database, { sink, ids, nowUs }: Options<'retry'>): number {
+    return prepared(
+      database,
+      `UPDATE sink_item SET state = 'waiting', attempts = 0, due_at_us = @nowUs,
+         queued_at_us = @nowUs, error = NULL, failure = NULL WHERE ${some('dead', ids)}`,
+    ).run({ sink, nowUs, ids: JSON.stringify(ids) }).changes;
+  },
+
+  /** Returns how many items they were: with `changedMax` there may be more. */
+  dropSome(database: Database, { sink, state, ids, nowUs }: Options<'drop'>): number {
+    if (ids === 'all' && state === 'waiting') {
+      // A replay may have been requested by a clock that was ahead.
+      prepared(
+        database,
+        `UPDATE sink_replay SET ended_at_us = max(requested_at_us, @nowUs)
+         WHERE sink = @sink AND ended_at_us IS NULL`,
+      ).run({ sink, nowUs });
+    }
+    return prepared(database, `DELETE FROM sink_item WHERE ${some(state, ids)}`).run({
+      sink,
+      ids: JSON.stringify(ids),
+    }).changes;
+  },
+
+  addReplay(database: Database, replay: Options<'addReplay'>): Replay {
+    const same = sinkReads.sameReplay(database, replay);
+    if (same !== null) throw unfinishedReplay(same);
+    const added = prepared<[object], Replay>(
+      database,
+      `INSERT INTO sink_replay (sink, filter, since_us, until_us, position, last_position,
+         requested_at_us, ended_at_us)
+       VALUES (@sink, @filter, @sinceUs, @untilUs, @afterPosition, @lastPosition, @requestedAtUs,
+         iif(@afterPosition >= @lastPosition, @requestedAtUs, NULL))
+       RETURNING ${replayColumns}`,
+    ).get(replay);
+    if (added === undefined) throw new Error('A replay vanished within its transaction.');
+    return added;
+  },
+};
+
+/** A sink without a cursor stands at 0. */
+const moveCursor = `INSERT INTO reader_cursor (reader, position, moved_at_us)
+  SELECT @reader, @upTo, @atUs
+  WHERE @after = coalesce((SELECT position FROM reader_cursor WHERE reader = @reader), 0)
+  ON CONFLICT (reader) DO UPDATE SET
+    position = excluded.position, moved_at_us = excluded.moved_at_us`;
+
+const moveReplay = `UPDATE sink_replay
+  SET position = @upTo, ended_at_us = iif(@upTo >= last_position, @atUs, NULL)
+  WHERE id = @replayId AND sink = @sink AND position = @after AND ended_at_us IS NULL`;
+
+/** At most `changedMax` of them, as queued. */
+function some(state: SinkItem['state'], ids: readonly number[] | 'all'): string {
+  const among = ids === 'all' ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
+  return `id IN (SELECT id FROM sink_item
+    WHERE sink = @sink AND state = '${state === 'dead' ? 'dead' : 'waiting'}' ${among}
+    ORDER BY id LIMIT ${changedMax})`;
+}
+
+/** A dead letter, too, is removed when it turns out to have been acknowledged. */
+function remove(
+  database: Database,
+  { id, deliveredAtUs: atUs }: Extract<Result, { outcome: 'taken' }>,
+): void {
+  const sink = prepared<[number], string>(
+    database,
+    'DELETE FROM sink_item WHERE id = ? RETURNING sink',
+  )
+    .pluck()
+    .get(id);
+  if (sink === undefined || atUs === undefined) return;
+  prepared(
+    database,
+    `INSERT INTO sink_delivery (sink, delivered, last_at_us) VALUES (@sink, 1, @atUs)
+     ON CONFLICT (sink) DO UPDATE SET delivered = delivered + 1, last_at_us = excluded.last_at_us`,
+  ).run({ sink, atUs });
+}
+
+function leaveUndone(database: Database, result: Exclude<Result, { outcome: 'taken' }>): void {
+  const isDead = result.outcome === 'dead';
+  prepared(
+    database,
+    `UPDATE sink_item AS item SET state = @state, attempts = attempts + @refusals, error = @error,
+       due_at_us = coalesce(@nextTryAtUs, due_at_us),
+       failure = 1 + coalesce((SELECT max(failure) FROM sink_item AS other
+         WHERE other.sink = item.sink AND other.failure IS NOT NULL), 0)
+     WHERE id = @id AND state = 'waiting'`,
+  ).run({
+    id: result.id,
+    error: result.error,
+    state: isDead ? 'dead' : 'waiting',
+    refusals: Number(isDead || result.counts),
+    nextTryAtUs: isDead ? null : result.nextTryAtUs,
+  });
 }

@@ -4,10 +4,10 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type DiskRoom, diskLevels } from '../domain/disk-room.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
-import { type Check, type Finding, failedFinding } from '../domain/finding.ts';
+import { failedFinding, type Check, type Finding } from '../domain/finding.ts';
 import { sizeText } from '../domain/text.ts';
-import { databaseFileName, isOpenToAll } from './database.ts';
-import { type DataPlace, diskRoom } from './disk-limit.ts';
+import { databaseFileName, isOpenToAll } from './engine/database.ts';
+import { type DataPlace, diskRoom } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
 const runAsUser = 'Run this as the user of the receiver (sudo -u earshot …)';

@@ -2,38 +2,19 @@
 import type { Administration, AdministrationReader } from '../domain/account.ts';
 import type { AlertReader, Alerts } from '../domain/alerts.ts';
 import type { BackupReader, Backups } from '../domain/backups.ts';
+import type { CommitFacts, Cursors, Intake, NotificationLog, NotificationQuery, NotificationRow, Quarantine } from '../domain/ports.ts';
 import type { Completeness, CompletenessReader } from '../domain/coverage.ts';
-import type {
-  CommitFacts,
-  Cursors,
-  DriftCount,
-  Intake,
-  LogCounts,
-  NotificationLog,
-  NotificationQuery,
-  NotificationRow,
-  OriginalBody,
-  Quarantine,
-  QuarantineEntry,
-  QuarantineRow,
-  Receipt,
-} from '../domain/ports.ts';
 import type { Pruning, PruningReader } from '../domain/pruning.ts';
 import type { SinkReader, Sinks } from '../domain/sinks.ts';
 import type { Summaries, SummaryReader } from '../domain/summaries.ts';
-import { createAdministration, createAdministrationReader } from './administration.ts';
-import { createAlertReader, createAlerts } from './alerts.ts';
-import { createBackupReader, createBackups } from './backups/backups.ts';
-import { createCompleteness, createCompletenessReader } from './completeness.ts';
-import { requireDatabase } from './database.ts';
-import type { DataPlace } from './disk-limit.ts';
-import { IntakeQueue } from './intake-queue.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
-import { pages } from './pages.ts';
-import { createPruning, createPruningReader } from './pruning/pruning.ts';
-import { createSinkReader, createSinks } from './sinks.ts';
-import { StoreThread, threadFile } from './store-thread.ts';
-import { createSummaries, createSummaryReader } from './summaries.ts';
+import { requireDatabase } from './engine/database.ts';
+import type { DataPlace } from './engine/disk-limit.ts';
+import { pick, type Remote, remote } from './engine/rpc.ts';
+import { StoreThread, threadFile } from './engine/thread.ts';
+import { IntakeQueue } from './log/intake-queue.ts';
+import type { Writes } from './log/writer-thread.ts';
+import { changeAll, pages } from './paging.ts';
+import type { Reads } from './query-thread.ts';
 
 /** Bodies that wait for their commit may take up 64 MiB: some 13,000 notifications. */
 const queueBytesMaxDefault = 64 * 2 ** 20;
@@ -76,53 +57,63 @@ export type Store = Intake &
     close(): Promise<void>;
   };
 
-/** Opens an existing store for questions only. The file is opened with the first one. */
+/** Opens an existing store for queries only. The file is opened with the first one. */
 export function openStoreReader(dataDir: string): StoreReader {
   // No time limit: a scan of a very large log may take long, and nobody else waits for it.
-  const thread = new StoreThread<QueryRequest>(threadFile('query-thread'), {
+  const thread = new StoreThread(threadFile('query-thread'), {
     dataDir,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
+  const { log, quarantine, account, alerts, coverage, sinks, summaries, backups, pruning } =
+    remote<Reads>(thread);
   return {
-    find: (query) => findRows(thread, query),
-    body: (position) => thread.call<Uint8Array>((id) => ({ op: 'body', id, position })),
-    original: (position) => thread.call<OriginalBody>((id) => ({ op: 'original', id, position })),
-    lastPosition: () => thread.call<number>((id) => ({ op: 'last-position', id })),
-    drift: () => thread.call<DriftCount[]>((id) => ({ op: 'drift', id })),
-    counts: () => thread.call<LogCounts>((id) => ({ op: 'counts', id })),
-    cursor: (reader) => thread.call<number | null>((id) => ({ op: 'cursor', id, reader })),
+    ...pick(log, ['body', 'original', 'lastPosition', 'drift', 'counts', 'cursor']),
+    find: (query) => findRows(log, query),
+    ...pick(quarantine, ['heldCount', 'quarantineEntry']),
     quarantined: ({ released, limit }) =>
-      pages<QuarantineRow>(limit, (rowsMax, last) => {
-        const beforeId = last?.id ?? Number.MAX_SAFE_INTEGER;
-        return thread.call((id) => ({ op: 'quarantined', id, released, beforeId, rowsMax }));
-      }),
-    heldCount: () => thread.call<number>((id) => ({ op: 'held-count', id })),
-    quarantineEntry: (quarantineId) =>
-      thread.call<QuarantineEntry>((id) => ({ op: 'quarantine-entry', id, quarantineId })),
-    administration: createAdministrationReader(thread),
-    summaries: createSummaryReader(thread),
-    completeness: createCompletenessReader(thread),
-    alerts: createAlertReader(thread),
-    sinks: createSinkReader(thread),
-    backups: createBackupReader(thread),
-    pruning: createPruningReader(thread),
-    close: () => thread.close((id) => ({ op: 'close', id })),
+      pages(limit, (rowsMax, last) =>
+        quarantine.page({ released, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),
+      ),
+    administration: pick(account, ['registrations', 'history', 'gaps', 'deliveryMarks']),
+    summaries: {
+      ...pick(summaries, ['textsOf', 'due', 'nextDueAtUs', 'known']),
+      ...pick(summaries, ['spending', 'counts', 'backlog']),
+      find: (query) =>
+        pages(query.limit, (rowsMax, last) =>
+          summaries.page({ ...query, beforeId: last?.id ?? query.beforeId }, rowsMax),
+        ),
+    },
+    completeness: pick(coverage, [
+      'recoveredEvents',
+      'definitions',
+      'uptimes',
+      'coverage',
+      'arrivals',
+      'wholeSinceUs',
+    ]),
+    alerts: pick(alerts, ['alerts', 'dueDeliveries', 'untold']),
+    sinks: {
+      ...pick(sinks, ['due', 'nextDueAtUs', 'deliveries', 'counts', 'sameReplay', 'replays']),
+      items: ({ sink, state, limit }) =>
+        pages(limit, (rowsMax, last) =>
+          sinks.itemsPage({ sink, state, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),
+        ),
+    },
+    backups: pick(backups, ['lastBackups']),
+    pruning: pick(pruning, ['pruneHorizon', 'logHolders', 'logSize', 'prunable']),
+    close: () => thread.close(),
   };
 }
 
 async function* findRows(
-  thread: StoreThread<QueryRequest>,
+  log: Remote<Reads['log']>,
   asked: NotificationQuery,
 ): AsyncGenerator<NotificationRow> {
-  const query = await thread.call<NotificationQuery>((id) => ({
-    op: 'narrow-by-time',
-    id,
-    query: asked,
-  }));
-  yield* pages<NotificationRow>(query.limit, (rowsMax, last) => {
+  const query = await log.narrowByTime(asked);
+  yield* pages(query.limit, (rowsMax, last: NotificationRow | undefined) => {
     const after = query.order === 'oldest' ? 'afterPosition' : 'beforePosition';
     const bounds = last === undefined ? {} : { [after]: last.position };
-    return thread.call((id) => ({ op: 'find', id, rowsMax, query: { ...query, ...bounds } }));
+    return log.page({ ...query, ...bounds }, rowsMax);
   });
 }
 
@@ -143,19 +134,19 @@ export async function openStore(
 ): Promise<Store> {
   const { dataDir, diskReserveBytes, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
   if (options.mustExist) requireDatabase(dataDir);
-  const thread = new StoreThread<WriterRequest>(threadFile('writer-thread'), {
+  const thread = new StoreThread(threadFile('log/writer-thread'), {
     dataDir,
     diskReserveBytes,
     callTimeoutSeconds,
     onCommit: options.onCommit,
   });
-  const closeWriter = () => thread.close((id) => ({ op: 'close', id }));
   try {
     await thread.start();
   } catch (error) {
-    await closeWriter();
+    await thread.close();
     throw error;
   }
+  const writer = remote<Writes>(thread);
   const intake = new IntakeQueue({ thread, nowUs, queueBytesMax });
   const reader = openStoreReader(dataDir);
   return {
@@ -164,33 +155,57 @@ export async function openStore(
     checkWritable: () => intake.checkWritable(),
     queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
     isWriterRunning: () => thread.isRunning,
-    moveCursor: (name, position, atUs) =>
-      thread.call<void>((id) => ({ op: 'move-cursor', id, reader: name, position, atUs })),
-    retry: (quarantineId, atUs) =>
-      thread.call<Receipt>((id) => ({ op: 'retry', id, quarantineId, atUs })),
-    drop: async (quarantineIds) => {
+    ...pick(writer.log, ['moveCursor']),
+    ...pick(writer, ['retry']),
+    drop: async (ids) => {
       let dropped = 0;
-      for (let from = 0; from < quarantineIds.length; from += dropMax) {
-        const some = quarantineIds.slice(from, from + dropMax);
-        dropped += await thread.call<number>((id) => ({
-          op: 'drop-quarantined',
-          id,
-          quarantineIds: some,
-        }));
+      for (let from = 0; from < ids.length; from += dropMax) {
+        dropped += await writer.quarantine.drop(ids.slice(from, from + dropMax));
       }
       return dropped;
     },
-    administration: createAdministration(reader.administration, thread),
-    summaries: createSummaries(reader.summaries, thread),
-    completeness: createCompleteness(reader.completeness, thread),
-    alerts: createAlerts(reader.alerts, thread),
-    sinks: createSinks(reader.sinks, thread),
-    backups: createBackups(reader.backups, thread),
-    pruning: createPruning(reader.pruning, thread),
+    ...portsOf(reader, writer),
     close: async () => {
       intake.flush();
       await reader.close();
-      await closeWriter();
+      await thread.close();
+    },
+  };
+}
+
+/** The ports that the program changes: the queries of the reader, and the changes. */
+function portsOf(
+  reader: StoreReader,
+  writer: Remote<Writes>,
+): Pick<
+  Store,
+  'administration' | 'summaries' | 'completeness' | 'alerts' | 'sinks' | 'backups' | 'pruning'
+> {
+  const { account, summaries, coverage, alerts, sinks, backups, pruning } = writer;
+  return {
+    administration: { ...reader.administration, ...pick(account, ['commit', 'markDeliveries']) },
+    summaries: {
+      ...reader.summaries,
+      ...pick(summaries, ['enqueue', 'claim', 'settle']),
+      retry: (options) => changeAll(() => summaries.retrySome(options)),
+      drop: (options) => changeAll(() => summaries.dropSome(options)),
+    },
+    completeness: {
+      ...reader.completeness,
+      ...pick(coverage, ['recover', 'saveCoverage', 'markUp', 'beginRun', 'endRun']),
+    },
+    alerts: { ...reader.alerts, ...pick(alerts, ['settleFindings', 'settleDelivery']) },
+    sinks: {
+      ...reader.sinks,
+      ...pick(sinks, ['enqueue', 'settle', 'addReplay']),
+      retry: (options) => changeAll(() => sinks.retrySome(options)),
+      drop: (options) => changeAll(() => sinks.dropSome(options)),
+    },
+    backups: { ...reader.backups, ...pick(backups, ['recordBackup']) },
+    pruning: {
+      ...reader.pruning,
+      ...pick(writer, ['pruneStep', 'checkpoint']),
+      ...pick(pruning, ['forgetReader']),
     },
   };
 }

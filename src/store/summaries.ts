@@ -1,53 +1,206 @@
-/** The summaries' side of the store, over its two threads. */
-import type {
-  Summaries,
-  SummaryClaim,
-  SummaryJob,
-  SummaryReader,
-  SummaryRow,
-  SummarySpending,
-  SummaryState,
-  SummaryText,
+/** Summaries in the store, as they are read: the texts, the jobs that are due, and what was spent. */
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../domain/app-error.ts';
+import {
+  type DigestScope,
+  type Summaries,
+  type SummaryJob,
+  type SummaryQuery,
+  type SummaryRow,
+  type SummarySpending,
+  type SummaryState,
+  type SummaryText,
+  summaryWaitMaxUs,
 } from '../domain/summaries.ts';
-import { changeAll } from './change-all.ts';
-import type { QueryRequest, WriterRequest } from './messages.ts';
-import { pages } from './pages.ts';
-import type { StoreThread } from './store-thread.ts';
-import type { SummaryChange, SummaryQuestion } from './summary-messages.ts';
+import { prepared } from './engine/database.ts';
 
-/** The questions, asked on the query thread. */
-export function createSummaryReader(thread: StoreThread<QueryRequest>): SummaryReader {
-  const ask = <Answer>(question: SummaryQuestion) =>
-    thread.call<Answer>((id) => ({ op: 'ask-summaries', id, question }));
+type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
+
+/** A text as it lies in its table, or the template as it lies in its job. JSON is written by this module alone. */
+interface StoredText {
+  text: string | null;
+  model: string | null;
+  verified: number | null;
+  doubts: string | null;
+  createdAtUs: number | null;
+}
+
+type StoredRow = Omit<SummaryRow, 'scope' | 'text'> & StoredText & { scope: string | null };
+
+type StoredJob = Omit<SummaryJob, 'scope' | 'doubted'> & {
+  scope: string | null;
+  doubted: string | null;
+};
+
+/** For a query that calls the text's table `text` and the job's `job`. */
+const storedTextColumns = `coalesce(text.text, job.template) AS text, text.model,
+  text.verified, text.doubts, coalesce(text.created_at_us, job.template_at_us) AS createdAtUs`;
+
+/** By default, SQLite takes an index with more to read. */
+const jobsOfProducts = 'summary_job AS job INDEXED BY summary_job_product_id';
+
+/** By default, SQLite takes the index on states and sorts all that wait. */
+const openJobs = `summary_job INDEXED BY summary_job_due WHERE state IN ('waiting', 'asking')`;
+
+/** Open jobs that were dated by a clock that ran ahead, each by an index in which there are hardly any. */
+const strandedIds = `
+  SELECT id FROM ${openJobs} AND kind = 'product' AND due_at_us > @nowUs + ${summaryWaitMaxUs.product}
+  UNION SELECT id FROM ${openJobs} AND kind = 'digest' AND due_at_us > @nowUs + ${summaryWaitMaxUs.digest}
+  UNION SELECT id FROM summary_job INDEXED BY summary_job_state
+    WHERE state = 'asking' AND due_at_us > @nowUs + ${summaryWaitMaxUs.asking}`;
+
+/** Digests first: there are few, and a backlog of products may be hours long. */
+const dueJobs = [
+  `${openJobs} AND kind = 'digest' AND due_at_us <= @nowUs`,
+  `${openJobs} AND kind = 'product' AND due_at_us <= @nowUs`,
+  `summary_job WHERE id IN (${strandedIds})`,
+];
+
+const productIdsMax = 1_000;
+export const hourUs = 3_600_000_000;
+export const dayUs = 24 * hourUs;
+
+export const summaryReads = {
+  /** One page of rows, newest first; fewer than `rowsMax` means the end. */
+  page(database: Database, query: SummaryQuery, rowsMax: number): SummaryRow[] {
+    const { where, values } = conditions(query);
+    const source = query.productId === undefined ? 'summary_job AS job' : jobsOfProducts;
+    return prepared<unknown[], StoredRow>(
+      database,
+      `SELECT job.id, job.kind, job.product_id AS productId, job.product_name AS productName,
+         job.subscription, job.scope, job.state, job.attempts,
+         job.requested_at_us AS requestedAtUs,
+         iif(job.state IN ('waiting', 'asking'), job.due_at_us, NULL) AS nextTryAtUs, job.error,
+         ${storedTextColumns}
+       FROM ${source} LEFT JOIN summary_text AS text ON text.key = job.text_key
+       WHERE ${where} ORDER BY job.id DESC LIMIT ?`,
+    )
+      .all(...values, rowsMax)
+      .map(({ text, model, verified, doubts, createdAtUs, scope, ...row }) => ({
+        ...row,
+        scope: scopeIn(scope),
+        text: textIn({ text, model, verified, doubts, createdAtUs }),
+      }));
+  },
+
+  textsOf(database: Database, productIds: readonly string[]): Map<string, SummaryText> {
+    if (productIds.length > productIdsMax) {
+      throw new AppError('invalid', `Texts of at most ${productIdsMax} products can be asked for.`);
+    }
+    const rows = prepared<[string], StoredText & { productId: string }>(
+      database,
+      `SELECT job.product_id AS productId, ${storedTextColumns}
+       FROM ${jobsOfProducts} LEFT JOIN summary_text AS text ON text.key = job.text_key
+       WHERE job.kind = 'product' AND job.product_id IN (SELECT value FROM json_each(?))
+       ORDER BY coalesce(text.created_at_us, job.template_at_us), job.id`,
+    ).all(JSON.stringify(productIds));
+    const texts = new Map<string, SummaryText>();
+    for (const row of rows) {
+      const text = textIn(row);
+      if (text !== null) texts.set(row.productId, text);
+    }
+    return texts;
+  },
+
+  due(database: Database, { nowUs, limit, ids }: Options<'due'>): SummaryJob[] {
+    const among = ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
+    const found: StoredJob[] = [];
+    for (const source of dueJobs) {
+      const rows = prepared<[object], StoredJob>(
+        database,
+        `SELECT id, kind, subject, revision, product_id AS productId, product_name AS productName,
+           subscription, position, scope, attempts, doubted, due_at_us AS dueAtUs,
+           requested_at_us AS requestedAtUs
+         FROM ${source} ${among} ORDER BY due_at_us, id LIMIT @left`,
+      ).all({ nowUs, ids: JSON.stringify(ids ?? null), left: limit - found.length });
+      found.push(...rows);
+    }
+    return found.map(({ scope, doubted, ...job }) => ({
+      ...job,
+      scope: scopeIn(scope),
+      doubted: doubted === null ? null : (JSON.parse(doubted) as string[]),
+    }));
+  },
+
+  nextDueAtUs(database: Database): number | null {
+    const row = prepared<[], { atUs: number | null }>(
+      database,
+      `SELECT min(due_at_us) AS atUs FROM ${openJobs}`,
+    ).get();
+    return row?.atUs ?? null;
+  },
+
+  known(database: Database, key: Uint8Array): SummaryText | null {
+    const row = prepared<[Uint8Array], StoredText>(
+      database,
+      `SELECT ${storedTextColumns} FROM summary_text AS text
+       LEFT JOIN (SELECT NULL AS template, NULL AS template_at_us) AS job WHERE text.key = ?`,
+    ).get(key);
+    return row === undefined ? null : textIn(row);
+  },
+
+  /** A request that a clock dates into the future, because it was set back since, counts as one of now. */
+  spending(database: Database, nowUs: number): SummarySpending {
+    const row = prepared<[number, number], SummarySpending>(
+      database,
+      `SELECT count(*) FILTER (WHERE asked_at_us > ?) AS requestsLastHour,
+         count(*) AS requestsLastDay, coalesce(sum(tokens), 0) AS tokensLastDay
+       FROM summary_request WHERE asked_at_us > ?`,
+    ).get(nowUs - hourUs, nowUs - dayUs);
+    return row ?? { requestsLastHour: 0, requestsLastDay: 0, tokensLastDay: 0 };
+  },
+
+  counts(database: Database): Record<SummaryState, number> {
+    const rows = prepared<[], { state: SummaryState; count: number }>(
+      database,
+      'SELECT state, count(*) AS count FROM summary_job GROUP BY state',
+    ).all();
+    const none = { waiting: 0, asking: 0, done: 0, failed: 0, dropped: 0 };
+    return { ...none, ...Object.fromEntries(rows.map(({ state, count }) => [state, count])) };
+  },
+
+  backlog(database: Database): { waiting: number; failed: number } {
+    const count = (where: string) =>
+      Number(prepared(database, `SELECT count(*) FROM summary_job WHERE ${where}`).pluck().get());
+    return { waiting: count("state IN ('waiting', 'asking')"), failed: count("state = 'failed'") };
+  },
+};
+
+/** A stored text, or null where there is none. */
+function textIn(row: StoredText): SummaryText | null {
+  const { text, model, verified, doubts, createdAtUs } = row;
+  if (text === null || createdAtUs === null) return null;
   return {
-    find: (query) =>
-      pages<SummaryRow>(query.limit, (rowsMax, last) => {
-        const bounds = last === undefined ? {} : { beforeId: last.id };
-        return ask({ kind: 'find', query: { ...query, ...bounds }, rowsMax });
-      }),
-    textsOf: (productIds) => ask<Map<string, SummaryText>>({ kind: 'texts-of', productIds }),
-    due: (options) => ask<SummaryJob[]>({ kind: 'due', options }),
-    nextDueAtUs: () => ask<number | null>({ kind: 'next-due' }),
-    known: (key) => ask<SummaryText | null>({ kind: 'known', key }),
-    spending: (nowUs) => ask<SummarySpending>({ kind: 'spending', nowUs }),
-    counts: () => ask<Record<SummaryState, number>>({ kind: 'counts' }),
-    backlog: () => ask<{ waiting: number; failed: number }>({ kind: 'backlog' }),
+    text,
+    model,
+    verified: verified !== 0,
+    // A template has none.
+    doubts: doubts === null ? [] : (JSON.parse(doubts) as string[]),
+    createdAtUs,
   };
 }
 
-/** The questions of a reader, and the changes, made on the writer thread. */
-export function createSummaries(
-  reader: SummaryReader,
-  thread: StoreThread<WriterRequest>,
-): Summaries {
-  const change = <Answer>(asked: SummaryChange) =>
-    thread.call<Answer>((id) => ({ op: 'change-summaries', id, change: asked }));
+function scopeIn(text: string | null): DigestScope | null {
+  return text === null ? null : (JSON.parse(text) as DigestScope);
+}
+
+function conditions(query: SummaryQuery) {
+  const verified = query.verified === undefined ? undefined : Number(query.verified);
+  const parts: [string, unknown][] = [
+    // `+`: by the index on kind, all that match would be sorted for each page.
+    ['+job.kind = ?', query.kind],
+    ['job.state = ?', query.state],
+    ['job.product_id = ?', query.productId],
+    ['job.subscription = ?', query.subscription],
+    // A template is verified; where there is no text at all, this is NULL and matches neither.
+    ['coalesce(text.verified, job.template IS NOT NULL OR NULL) = ?', verified],
+    ['job.requested_at_us >= ?', query.sinceUs],
+    ['job.requested_at_us < ?', query.untilUs],
+    ['job.id < ?', query.beforeId],
+  ];
+  const used = parts.filter(([, value]) => value !== undefined);
   return {
-    ...reader,
-    enqueue: (options) => change<{ ids: number[]; dropped: number }>({ kind: 'enqueue', options }),
-    claim: (options) => change<SummaryClaim>({ kind: 'claim', options }),
-    settle: (options) => change<void>({ kind: 'settle', options }),
-    retry: (options) => changeAll(() => change<number>({ kind: 'retry', options })),
-    drop: (options) => changeAll(() => change<number>({ kind: 'drop', options })),
+    where: used.length === 0 ? 'true' : used.map(([text]) => text).join(' AND '),
+    values: used.map(([, value]) => value),
   };
 }

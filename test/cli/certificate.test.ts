@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

@@ -1,7 +1,7 @@
 /** `earshot compact`, and the receiver that compacts by itself. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startCompacting } from '../../src/cli/start/storage-jobs.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { countOthers, keptRows, openOldStore } from '../store/bodies/bodies-in-file.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
-import { StoreThread } from '../../src/store/store-thread.ts';
+import { StoreThread } from '../../src/store/engine/thread.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { createProductWorld, recordOf, samples, told } from './product-samples.ts';
 
@@ -81,10 +81,10 @@ it('shows on every page of the private listener', async () => {
 });
 
 it('a call whose answer cannot be read fails at once', async () => {
-  const thread = new StoreThread<{ id: number }>(
-    new URL('../store/unreadable-answer-child.ts', import.meta.url),
-    { dataDir: '', callTimeoutSeconds: Number.POSITIVE_INFINITY },
-  );
-  onTestFinished(() => thread.close((id) => ({ id })));
-  await expect(thread.call((id) => ({ id }))).rejects.toMatchObject({ code: 'unavailable' });
+  const thread = new StoreThread(new URL('../store/unreadable-answer-child.ts', import.meta.url), {
+    dataDir: '',
+    callTimeoutSeconds: Number.POSITIVE_INFINITY,
+  });
+  onTestFinished(() => thread.close());
+  await expect(thread.call('answer', [])).rejects.toMatchObject({ code: 'unavailable' });
 });

@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { importLog, openPushedHere } from '../../src/cli/commands/import.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { nowUs } from './fake-io.ts';
 import { createWorld, delivery, numbered, rawDelivery, withStore } from './filled-store.ts';

@@ -10,7 +10,7 @@ import {
   writeCredentialsFile,
 } from '../../src/config/endpoint-credentials.ts';
 import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { endpointPair, openAccountWorld } from './account-world.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { maintenanceRound } from '../../src/cli/start/maintenance.ts';
 import { loadAccountConfig } from '../../src/config/config.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { type AccountWorld, openAccountWorld } from './account-world.ts';
 import { startCommand } from './fake-io.ts';
 

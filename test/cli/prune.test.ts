@@ -1,6 +1,6 @@
 /** `earshot prune`: what it tells, asks, does, and refuses. */
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';

@@ -1,6 +1,6 @@
 /** `earshot reconcile` where something is in the way: words, windows, the catalogue, another program, Ctrl-C. */
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { nowUs, openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startBackups } from '../../src/cli/start/storage-jobs.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { openFilled } from '../store/backups/backup-world.ts';
 import { nowUs as beginUs } from './fake-io.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { startPruning } from '../../src/cli/start/storage-jobs.ts';
 import { formatDateUs, shortDateUs } from '../../src/domain/dates.ts';
 import type { Keep } from '../../src/domain/pruning.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

@@ -1,14 +1,10 @@
 /** The comparison inside a receiver: one kind's trouble holds up no other, and clocks may differ. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  createReconcileRounds,
-  type RoundOutcome,
-  startReconcile,
-} from '../../src/cli/start/reconcile.ts';
+import { createReconcileRounds, type RoundOutcome, startReconcile } from '../../src/cli/start/reconcile.ts';
 import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { notificationDelayUs } from '../../src/domain/coverage.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { startCatalogue } from '../admin/reconcile/listing-world.ts';

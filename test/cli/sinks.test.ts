@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { sinkReader } from '../../src/domain/sinks.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { nowUs } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
 import { createSinkCommandWorld, openRefusedWorld, refusal } from './sink-world.ts';

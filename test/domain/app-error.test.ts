@@ -1,7 +1,7 @@
 /** The texts and the data of our errors. */
 import { describe, expect, it } from 'vitest';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import { receivedError, sentError } from '../../src/store/sent-error.ts';
+import { receivedError, sentError } from '../../src/store/engine/rpc.ts';
 
 const advice = 'Free some space.';
 const details = ['a: no', 'b: no'];

@@ -1,7 +1,7 @@
 /** First issue and renewal at a second ACME server, which is not Pebble and is as strict as a public one. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';

@@ -1,16 +1,11 @@
 /** Programs with different settings on one data directory: neither harms the other, or the authority. */
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';
 import { hasPebble } from '../helpers/pebble.ts';
-import {
-  type CertificateWorld,
-  openCertificateWorld,
-  savedSerial,
-  shownSerial,
-} from './certificate-world.ts';
+import { type CertificateWorld, openCertificateWorld, savedSerial, shownSerial } from './certificate-world.ts';
 
 const issued = { timeout: 20_000 };
 

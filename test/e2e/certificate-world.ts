@@ -5,7 +5,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import Sqlite from 'better-sqlite3';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { type Pebble, startPebble } from '../helpers/pebble.ts';
 import { type SpawnedCommand, spawnCommand } from '../helpers/spawned-command.ts';

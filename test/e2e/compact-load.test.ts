@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { bodyReader } from '../../src/store/bodies/body-reader.ts';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';

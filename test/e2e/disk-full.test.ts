@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'vitest';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordOf } from '../cli/product-samples.ts';

@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/random.ts';
 import { bodyReader } from '../../src/store/bodies/body-reader.ts';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

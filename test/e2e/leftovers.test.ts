@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
 import { fill, openFilled } from '../store/backups/backup-world.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { bodyReader } from '../../src/store/bodies/body-reader.ts';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 

@@ -1,6 +1,6 @@
 /** An account with a subscription, and `earshot start` in this process: what it does by itself, it does soon. */
 import { expect, onTestFinished, vi } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { openAccountWorld } from '../cli/account-world.ts';
 import { type Running, startCommand } from '../cli/fake-io.ts';

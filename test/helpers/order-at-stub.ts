@@ -2,17 +2,12 @@
 
 import { expect, onTestFinished, vi } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import type { AcmeSettings } from '../../src/tls/acme/authority.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { type RenewOptions, renew, startRenewalLoop } from '../../src/tls/acme/renew.ts';
 import type { OwnCertificate } from '../../src/tls/acme/state.ts';
-import {
-  type Fault,
-  type StubAuthority,
-  type StubOptions,
-  startStubAuthority,
-} from './stub-authority.ts';
+import { type Fault, type StubAuthority, type StubOptions, startStubAuthority } from './stub-authority.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export const dayUs = 86_400_000_000;

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { bodyReader } from '../../src/store/bodies/body-reader.ts';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 
 /** The body alone: those that were packed with it become rows of their own, as they came. */
 export function replaceBody(dataDir: string, bodyId: number, bytes: Uint8Array): void {

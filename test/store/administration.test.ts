@@ -1,14 +1,14 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { NewGap } from '../../src/domain/account.ts';
-import { databaseFileName } from '../../src/store/database.ts';
-import { notificationLog } from '../../src/store/migrations/0001-notification-log.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { migrations } from '../../src/store/engine/migrations.ts';
 import { openStore, openStoreReader, type StoreReader } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from './sqlite-store.ts';
+import Sqlite from 'better-sqlite3';
 
 function openReader(dataDir: string): StoreReader {
   const reader = openStoreReader(dataDir);
@@ -29,7 +29,7 @@ describe('a file of version 1', () => {
   function writeFirstVersion(): string {
     const dataDir = temporaryDirectory();
     const database = new Sqlite(join(dataDir, databaseFileName));
-    database.exec(notificationLog.sql);
+    database.exec(migrations.slice(0, 1).join(''));
     database.exec(`
       INSERT INTO body VALUES (1, 'identity', CAST('the body' AS BLOB));
       INSERT INTO notification VALUES

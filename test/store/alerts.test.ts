@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { describeAlerts, finding, settle } from '../contract/alerts-contract.ts';
 import { openSqliteStore } from './sqlite-store.ts';

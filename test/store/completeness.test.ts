@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { databaseFileName } from '../../src/store/database.ts';
-import { notificationLog } from '../../src/store/migrations/0001-notification-log.ts';
-import { administration } from '../../src/store/migrations/0002-administration.ts';
-import { summaries } from '../../src/store/migrations/0003-summaries.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { migrations } from '../../src/store/engine/migrations.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { atUs, hour, missing, push, pushed, subscription } from '../contract/catalogue-events.ts';
 import { describeCompleteness } from '../contract/completeness-contract.ts';
@@ -28,7 +26,7 @@ describe('a file of version 3', () => {
   it('is brought up to date, with what is registered as the first definitions', async () => {
     const dataDir = temporaryDirectory();
     const database = openFile(dataDir);
-    for (const { sql } of [notificationLog, administration, summaries]) database.exec(sql);
+    database.exec(migrations.slice(0, 3).join(''));
     database.exec(`
       INSERT INTO body VALUES (1, 'identity', CAST('{}' AS BLOB));
       INSERT INTO notification VALUES

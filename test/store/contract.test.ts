@@ -1,4 +1,4 @@
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { describeAdministration } from '../contract/administration-contract.ts';
 import { describeBackups } from '../contract/backups-contract.ts';
 import { describeCursors } from '../contract/cursors-contract.ts';

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { mountSmallDisk } from '../e2e/disk-small.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';

@@ -6,7 +6,7 @@ import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 
 const [, , mode = '', dataDir = ''] = process.argv;
 const takeLock = createTakeLock(dataDir);

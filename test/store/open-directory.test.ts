@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/process-lock.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createStoreChecks } from '../../src/store/store-checks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

@@ -1,6 +1,6 @@
 /** Opens the fresh database in each folder that a line of standard input names, and answers each with a line. */
 import { createInterface } from 'node:readline';
-import { openForWriting } from '../../src/store/database.ts';
+import { openForWriting } from '../../src/store/engine/database.ts';
 
 for await (const dataDir of createInterface({ input: process.stdin })) {
   try {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { databaseFileName } from '../../src/store/database.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { finding, settle } from '../contract/alerts-contract.ts';
 import { atUs, dead, dueProducts, postponed, queued, replayOf } from '../contract/sink-items.ts';

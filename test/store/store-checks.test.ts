@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { databaseFileName } from '../../src/store/database.ts';
-import { notificationLog } from '../../src/store/migrations/0001-notification-log.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { migrations } from '../../src/store/engine/migrations.ts';
 import { createStoreChecks, type StoreCheckOptions } from '../../src/store/store-checks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -156,7 +156,7 @@ describe('the database', () => {
     const dataDir = temporaryDirectory();
     const file = join(dataDir, databaseFileName);
     const database = new Sqlite(file);
-    database.exec(notificationLog.sql);
+    database.exec(migrations.slice(0, 1).join(''));
     database.pragma(`application_id = ${0x65617273}`);
     database.pragma('user_version = 1');
     database.close();

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { NewSummaryJob } from '../../src/domain/summaries.ts';
-import { databaseFileName } from '../../src/store/database.ts';
-import { notificationLog } from '../../src/store/migrations/0001-notification-log.ts';
-import { administration } from '../../src/store/migrations/0002-administration.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { migrations } from '../../src/store/engine/migrations.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import {
   atUs,
@@ -71,8 +70,7 @@ describe('a file of version 2', () => {
   it('is brought up to date with its cursors and registrations kept', async () => {
     const dataDir = temporaryDirectory();
     const database = openFile(dataDir);
-    database.exec(notificationLog.sql);
-    database.exec(administration.sql);
+    database.exec(migrations.slice(0, 2).join(''));
     database.exec("INSERT INTO reader_cursor VALUES ('index', 7, 1)");
     database.exec("INSERT INTO delivery_mark VALUES ('alps', 'catalogue', 9)");
     database.pragma(`application_id = ${0x65617273}`);

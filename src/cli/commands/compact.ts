@@ -3,7 +3,7 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { type Compacted, compactLog } from '../../store/bodies/compact-log.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, type Parts } from '../command.ts';
 import { type Io, pause } from '../io.ts';

@@ -6,15 +6,10 @@ import { Command } from 'commander';
 import { checkConfig, startSections } from '../../config/config.ts';
 import { problemsOf } from '../../config/load.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
-import {
-  type Variable,
-  type VariableName,
-  variableRows,
-  variables,
-} from '../../config/variables.ts';
+import { type Variable, type VariableName, variableRows, variables } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
-import { usualReserveBytes } from '../../store/disk-limit.ts';
+import { usualReserveBytes } from '../../store/engine/disk-limit.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeForeign, writeOut } from '../output.ts';

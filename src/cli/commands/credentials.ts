@@ -49,7 +49,7 @@ Example:
 
 async function create(io: Io, flags: { fromVariables?: true }): Promise<void> {
   const config = loadConfig(io, accountSections);
-  const { createTakeLock } = await import('../../store/process-lock.ts');
+  const { createTakeLock } = await import('../../store/engine/locks.ts');
   // Two first runs at the same moment must not overwrite each other's pair.
   const release = await createTakeLock(config.dataDir)('subscriptions', { waitMs: lockWaitMs });
   try {

@@ -41,7 +41,7 @@ Examples:
       // Only a folder that was named: before the first start there is none.
       const dataDir = dataDirOf(command);
       if (dataDir !== undefined) {
-        const { requireDatabase } = await import('../../store/database.ts');
+        const { requireDatabase } = await import('../../store/engine/database.ts');
         requireDatabase(dataDir);
       }
       // Loaded when it is asked for: it touches every part of the program.

@@ -15,7 +15,7 @@ import { checkFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { type FilterFinding, isKnownRefusal } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
-import { databaseFileName } from '../../store/database.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
 import { findingText, readFilter } from '../filter-text.ts';
 import { readTime, sinceOption, untilOption } from '../flags.ts';
 import type { Io } from '../io.ts';

@@ -9,9 +9,9 @@ import { type CatalogueEvent, tellsOf } from '../../domain/coverage.ts';
 import { readNotifications } from '../../domain/notification.ts';
 import type { Delivery, Quarantine, Receipt } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
-import { createBodyState } from '../../store/body-state.ts';
-import { databaseFileName, inodeOf } from '../../store/database.ts';
-import type { DataPlace } from '../../store/disk-limit.ts';
+import { createBodyDates } from '../../store/log/body-dates.ts';
+import { databaseFileName, inodeOf } from '../../store/engine/database.ts';
+import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { catchUpIndex } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
@@ -238,7 +238,7 @@ interface PushedHere {
  * `among` rejects with `unavailable` where that cannot be done, and early when the signal is aborted.
  */
 export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHere {
-  const state = createBodyState();
+  const state = createBodyDates();
   let opened: ReturnType<typeof openProducts> | undefined;
 
   const openIndex = async () => {

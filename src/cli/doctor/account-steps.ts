@@ -2,23 +2,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAccessTokens } from '../../admin/access-tokens.ts';
-import {
-  checkCatalogue,
-  checkLimits,
-  checkSubscriptions,
-  checkToken,
-} from '../../admin/account-checks.ts';
+import { checkCatalogue, checkLimits, checkSubscriptions, checkToken } from '../../admin/account-checks.ts';
 import { checkSubscriptionFilter } from '../../admin/fit-plan.ts';
-import {
-  type CatalogueSubscription,
-  createSubscriptionClient,
-} from '../../admin/subscription-client.ts';
+import { type CatalogueSubscription, createSubscriptionClient } from '../../admin/subscription-client.ts';
 import type { AccountConfig } from '../../config/config.ts';
-import {
-  type PlacedFinding,
-  sinkFilterFindings,
-  unknownSubscriptions,
-} from '../../config/sinks.ts';
+import { type PlacedFinding, sinkFilterFindings, unknownSubscriptions } from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { ruleFilterFindings } from '../../config/summary-rules.ts';
 import type { Account } from '../../domain/account.ts';
@@ -26,8 +14,8 @@ import type { Finding } from '../../domain/finding.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import type { SummaryRule } from '../../domain/summaries.ts';
-import { databaseFileName } from '../../store/database.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import type { Io } from '../io.ts';
 import type { DoctorSettings, Step } from './steps.ts';

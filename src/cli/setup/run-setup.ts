@@ -11,7 +11,7 @@ import { followLog } from '../../domain/streams.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import { writeOwnerOnly } from '../../host/files.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { newCredentials } from '../account.ts';
 import { runDoctor } from '../commands/doctor.ts';
 import { register } from '../commands/register.ts';

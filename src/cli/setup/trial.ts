@@ -12,7 +12,7 @@ import { makeDirectory } from '../../host/files.ts';
 import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
 import { demoProject } from '../../sandbox/inference/inference-settings.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
-import { databaseFileName } from '../../store/database.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { nameCalledIn } from '../called-as.ts';
 import type { Io } from '../io.ts';

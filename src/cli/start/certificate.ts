@@ -5,16 +5,11 @@ import type { AcmeConfig, TlsConfig } from '../../config/tls.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../http/listener.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import { alpnAnswers, createChallengeListener, noListener } from '../../tls/acme/challenge.ts';
 import { openAcmeContext } from '../../tls/acme/order.ts';
 import { startRenewalLoop } from '../../tls/acme/renew.ts';
-import {
-  type LoadedCertificate,
-  loadCertificateFiles,
-  watchCertificateFiles,
-  watchIntervalMs,
-} from '../../tls/certificate.ts';
+import { type LoadedCertificate, loadCertificateFiles, watchCertificateFiles, watchIntervalMs } from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
 
 /** Rejects with `configuration` when files that are named cannot be used. */

@@ -66,7 +66,7 @@ export async function maintenanceRound(
   const [{ accountWorld }, { maintain }, { createTakeLock }] = await Promise.all([
     import('../account.ts'),
     import('../../admin/maintain.ts'),
-    import('../../store/process-lock.ts'),
+    import('../../store/engine/locks.ts'),
   ]);
   const { dataDir, endpoint } = config;
   const inFile = await loadSubscriptionsFile(io.workingDir);

@@ -8,7 +8,7 @@ import type { Products } from '../../domain/products.ts';
 import { doRounds } from '../../domain/rounds.ts';
 import { type DueTasks, dueTasks } from '../../reconcile/due-windows.ts';
 import { type ReconcileTask, reconcile, type TaskReport } from '../../reconcile/reconcile.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { type OpenedListing, openListing } from '../reconcile-listing.ts';

@@ -4,7 +4,7 @@ import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { HandingOver } from '../../watch/situation.ts';
 import { type Io, pause } from '../io.ts';
 import { unknownWanted } from '../sink-names.ts';

@@ -3,7 +3,7 @@ import { lifetimeOf } from '../../admin/review.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
 import type { AlertChannel } from '../../domain/alerts.ts';
 import type { Logger } from '../../domain/ports.ts';
-import type { DataPlace } from '../../store/disk-limit.ts';
+import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
 import type { HandingOver, Tell } from '../../watch/situation.ts';
 import { startWatchdog, type Watchdog } from '../../watch/watchdog.ts';

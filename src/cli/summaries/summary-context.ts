@@ -4,7 +4,7 @@ import { loadSummaryRules } from '../../config/summary-rules.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import type { SummaryRuleKind } from '../../domain/summaries.ts';
-import { createTakeLock } from '../../store/process-lock.ts';
+import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { lazyPlaces } from '../../summary/places/places.ts';

@@ -1,9 +1,9 @@
 /** How bodies lie in the log: several in one compressed frame, made with a dictionary that has a version. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { AppError } from '../../domain/app-error.ts';
-import { dictionary1 } from './dictionary-1.ts';
+import dictionary1 from './dictionary-1.json' with { type: 'json' };
 
-/** What a row of the table `body` holds: `bodies` of them, with the ids from its own on. */
+/** A row of the table `body`: `bodies` of them, with the ids from its own on. */
 export interface BodyRow {
   encoding: string;
   bodies: number;
@@ -16,11 +16,11 @@ export interface StoredRow extends BodyRow {
   bytes: Buffer;
 }
 
-/** Bodies that are packed together are not more, nor larger in all, so that reading one stays cheap. */
+/** Limits of one pack, so that reading a body stays cheap. */
 export const packBodiesMax = 64;
 export const packRawBytesMax = 128 * 2 ** 10;
 
-/** The receiver takes no larger ones; one that came another way stays as it is. */
+/** The receiver accepts no larger bodies; one that came another way stays as it is. */
 const packedBodyBytesMax = 2 ** 20;
 
 /** A frame begins with the lengths of the bodies, four bytes each, the lowest first. */
@@ -28,7 +28,9 @@ const lengthBytes = 4;
 const frameBytesMax = packBodiesMax * lengthBytes + packedBodyBytesMax;
 
 /** Every encoding there ever was but `identity`, with its dictionary: none may be changed, or taken away. */
-const dictionaries: Record<string, Buffer> = { 'zstd-1': Buffer.from(dictionary1, 'base64') };
+const dictionaries: Record<string, Buffer> = {
+  'zstd-1': Buffer.from(dictionary1.base64, 'base64'),
+};
 const encoding = 'zstd-1';
 
 /**

@@ -1,19 +1,23 @@
 /** Reads request bodies, however they are kept. */
-import type { Database, Statement } from 'better-sqlite3';
-import { contentOf } from '../../domain/delivery-content.ts';
+import type { Database } from 'better-sqlite3';
+import { contentOf } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
+import { prepared } from '../engine/database.ts';
 import { type StoredRow, unpackBodies } from './body-codec.ts';
 
 export interface BodyReader {
   /** The body, byte by byte as it came; undefined where there is none. Throws as `unpackBodies` does. */
   body(id: number): Buffer | undefined;
-  /** The same of a body that something refers to, as a copy that another thread can be sent. */
+  /** The same of a body that something refers to, as a copy that can be sent to another thread. */
   keptBody(id: number): Uint8Array;
   /** The Content-Encoding that a body came with; null for one without. */
   encoding(id: number): string | null;
-  /** The body, decoded where it had a Content-Encoding: what all read who want its JSON. */
+  /** The body, decoded where it had a Content-Encoding: for its JSON. */
   content(id: number): Uint8Array | undefined;
 }
+
+const rowSql =
+  'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1';
 
 const readers = new WeakMap<Database, BodyReader>();
 
@@ -26,12 +30,9 @@ export function bodyReader(database: Database): BodyReader {
 
 /** Keeps the pack that it read last: bodies are mostly read in their order. */
 function createBodyReader(database: Database): BodyReader {
-  const rowOf = database.prepare<[number], StoredRow>(
-    'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1',
-  );
   let last: { row: StoredRow; bodies: Buffer[] } | undefined;
   const body = (id: number): Buffer | undefined => {
-    const row = rowOf.get(id);
+    const row = prepared<[number], StoredRow>(database, rowSql).get(id);
     if (row === undefined || id >= row.id + row.bodies) return undefined;
     // Compared by content: an id may have become another pack's, by `earshot compact` or a restored file.
     if (last?.row.id !== row.id || !last.row.bytes.equals(row.bytes)) {
@@ -39,14 +40,10 @@ function createBodyReader(database: Database): BodyReader {
     }
     return last.bodies[id - row.id];
   };
-  // Prepared when it is first needed: a file of an older version is only copied, and lacks the table.
-  let encodingOf: Statement<[number], string> | undefined;
-  const encoding = (id: number): string | null => {
-    encodingOf ??= database
-      .prepare<[number], string>('SELECT encoding FROM body_encoding WHERE body_id = ?')
-      .pluck();
-    return encodingOf.get(id) ?? null;
-  };
+  const encoding = (id: number): string | null =>
+    prepared<[number], string>(database, 'SELECT encoding FROM body_encoding WHERE body_id = ?')
+      .pluck()
+      .get(id) ?? null;
   return {
     body,
     encoding,

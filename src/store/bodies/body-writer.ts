@@ -1,7 +1,7 @@
 /** Keeps request bodies, each once, byte by byte: those of one transaction are packed together at its end. */
 import type { Database } from 'better-sqlite3';
-import { contentOf } from '../../domain/delivery-content.ts';
-import type { Delivery } from '../../domain/ports.ts';
+import { type Delivery, contentOf } from '../../domain/ports.ts';
+import { prepared } from '../engine/database.ts';
 import { type BodyRow, packBodies, packRawBytesMax } from './body-codec.ts';
 
 export interface BodyWriter {
@@ -26,27 +26,25 @@ const bodiesMax = 8;
 /** The fastest of zstd's levels that is worth it: `earshot compact` gets what this leaves. */
 const level = 1;
 
+const nextFreeIdSql = 'SELECT coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1)';
+
 export function createBodyWriter(database: Database): BodyWriter {
-  const insert = database.prepare(
-    'INSERT INTO body (id, encoding, packed, bodies) VALUES (?, ?, ?, ?)',
-  );
-  const nextFreeId = database
-    .prepare('SELECT coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1)')
-    .pluck();
   let firstId = 1;
-  const insertEncoding = database.prepare('INSERT OR REPLACE INTO body_encoding VALUES (?, ?)');
   let kept: Pick<Delivery, 'body' | 'encoded'>[] = [];
   const nextId = () => firstId + kept.length;
   return {
     begin: () => {
-      firstId = Number(nextFreeId.get());
+      firstId = Number(prepared(database, nextFreeIdSql).pluck().get());
       kept = [];
     },
     nextId,
     keep: (delivery) => {
       const id = nextId();
       kept.push(delivery);
-      if (delivery.encoded !== undefined) insertEncoding.run(id, delivery.encoded.encoding);
+      if (delivery.encoded !== undefined) {
+        const insert = prepared(database, 'INSERT OR REPLACE INTO body_encoding VALUES (?, ?)');
+        insert.run(id, delivery.encoded.encoding);
+      }
       return id;
     },
     kept: (id) => {
@@ -54,12 +52,7 @@ export function createBodyWriter(database: Database): BodyWriter {
       return delivery && contentOf(delivery);
     },
     end: () => {
-      let id = firstId;
-      for (const { encoding, bodies, bytes } of packKept(kept.map(({ body }) => body))) {
-        insert.run(id, encoding, bytes, bodies);
-        id += bodies;
-      }
-      firstId = id;
+      firstId = insertBodies(database, firstId, packKept(kept.map(({ body }) => body)));
       kept = [];
     },
   };
@@ -82,4 +75,22 @@ export function packKept(bodies: readonly Uint8Array[]): BodyRow[] {
     rawBytes += body.length;
   }
   return packs.flatMap((one) => packBodies(one, level));
+}
+
+/** Writes rows that follow each other, the first with this id; returns the id after the last. */
+export function insertBodies(
+  database: Database,
+  firstId: number,
+  rows: readonly BodyRow[],
+): number {
+  const insert = prepared(
+    database,
+    'INSERT INTO body (id, encoding, packed, bodies) VALUES (?, ?, ?, ?)',
+  );
+  let id = firstId;
+  for (const { encoding, bytes, bodies } of rows) {
+    insert.run(id, encoding, bytes, bodies);
+    id += bodies;
+  }
+  return id;
 }

@@ -1,10 +1,10 @@
-/** Compacts the log step by step, on a thread of its own, beside everything else that reads and writes it. */
-import type { PruneStep } from '../../domain/pruning.ts';
-import { requireDatabase } from '../database.ts';
-import type { DataPlace } from '../disk-limit.ts';
-import { StoreThread, threadFile } from '../store-thread.ts';
-import type { CompactRequest } from './compact-messages.ts';
+/** Compacts the log step by step, on a thread of its own, while others read and write it. */
+import { requireDatabase } from '../engine/database.ts';
+import type { DataPlace } from '../engine/disk-limit.ts';
+import type { Remote } from '../engine/rpc.ts';
+import { withThread } from '../engine/thread.ts';
 import type { CompactStep } from './compact-step.ts';
+import type { CompactOperations } from './compact-thread.ts';
 
 /** Of all steps of a run. */
 export interface Compacted extends Omit<CompactStep, 'isDone'> {
@@ -29,22 +29,14 @@ export interface CompactOptions extends DataPlace {
  * with `configuration` where there is no log, `unavailable` when it cannot be written.
  */
 export async function compactLog(options: CompactOptions): Promise<Compacted> {
-  const { dataDir, diskReserveBytes } = options;
-  requireDatabase(dataDir);
-  const thread = new StoreThread<CompactRequest>(threadFile('bodies/compact-thread'), {
-    dataDir,
-    diskReserveBytes,
-    callTimeoutSeconds: Number.POSITIVE_INFINITY,
-  });
-  try {
-    return await compactOn(thread, options);
-  } finally {
-    await thread.close((id) => ({ op: 'close', id }));
-  }
+  requireDatabase(options.dataDir);
+  return withThread<CompactOperations, Compacted>('bodies/compact-thread', options, (compact) =>
+    compactOn(compact, options),
+  );
 }
 
 async function compactOn(
-  thread: StoreThread<CompactRequest>,
+  compact: Remote<CompactOperations>,
   { besideIntake = false, freeShare, rest, signal, onStep }: CompactOptions,
 ): Promise<Compacted> {
   const compacted = { bodies: 0, unreadable: 0, nextId: 0, lastId: 0, givenBackBytes: 0 };
@@ -60,7 +52,7 @@ async function compactOn(
   };
   await repeat(
     async () => {
-      const step = await thread.call<CompactStep>((id) => ({ op: 'step', id, besideIntake }));
+      const step = await compact.step(besideIntake);
       compacted.bodies += step.bodies;
       compacted.unreadable += step.unreadable;
       compacted.nextId = step.nextId;
@@ -71,12 +63,12 @@ async function compactOn(
   );
   await repeat(
     async () => {
-      const step = await thread.call<PruneStep>((id) => ({ op: 'give-back', id, freeShare }));
+      const step = await compact.giveBack(freeShare);
       compacted.givenBackBytes += step.removed;
       return step;
     },
     ({ next }) => next === null,
   );
-  await thread.call<void>((id) => ({ op: 'checkpoint', id }));
+  await compact.checkpoint();
   return compacted;
 }

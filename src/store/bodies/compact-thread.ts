@@ -1,51 +1,31 @@
 /** The thread that compacts: it has a writing connection of its own, and whoever takes notifications in comes first. */
-import { parentPort, workerData } from 'node:worker_threads';
-import { type DataPlace, requireSpareRoom } from '../disk-limit.ts';
-import { lowerPriority } from '../lower-priority.ts';
-import type { Settled, ThreadMessage } from '../messages.ts';
-import { giveBack } from '../pruning/give-back.ts';
-import { usualStepMs } from '../pruning/step-time.ts';
-import { sentError } from '../sent-error.ts';
-import { createWriterConnection } from '../writer-connection.ts';
-import type { CompactRequest } from './compact-messages.ts';
-import { createCompactStep } from './compact-step.ts';
+import { type DataPlace, requireSpareRoom } from '../engine/disk-limit.ts';
+import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
+import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
+import { giveBack, usualStepMs } from '../pruning/prune-writer.ts';
+import { type CompactStep, createCompactStep } from './compact-step.ts';
 
-if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-const port = parentPort;
-// Given by the store's own code, on the other side of the thread.
-const place = workerData as DataPlace;
-const post = (message: ThreadMessage) => port.postMessage(message);
-const connection = createWriterConnection(place.dataDir);
-const step = createCompactStep(connection);
+interface Context {
+  place: DataPlace;
+  connection: WriterConnection;
+  doStep: () => CompactStep;
+}
 
-lowerPriority();
-port.on('message', (request: CompactRequest) => {
-  post({ kind: 'settled', settled: [answer(request)] });
-  if (request.op === 'close') port.close();
+const operations = {
+  step: ({ place, doStep }: Context, besideIntake: boolean): CompactStep => {
+    // A person who asks for it on a disk that is nearly full gets it: it frees more than it takes.
+    if (besideIntake) requireSpareRoom(place, 'Compacting');
+    return doStep();
+  },
+  giveBack: ({ connection }: Context, freeShare: number) =>
+    connection.transact((database) => giveBack(database, freeShare, usualStepMs)),
+  checkpoint: ({ connection }: Context): void => connection.checkpoint(),
+};
+export type CompactOperations = typeof operations;
+
+serveThread((place) => {
+  lowerPriority();
+  const connection = createWriterConnection(place.dataDir);
+  const context = { place, connection, doStep: createCompactStep(connection) };
+  return { operations, context: () => context, close: () => connection.close() };
 });
-post({ kind: 'started' });
-
-function answer(request: CompactRequest): Settled {
-  try {
-    return { id: request.id, value: perform(request) };
-  } catch (error) {
-    return { id: request.id, error: sentError(error) };
-  }
-}
-
-function perform(request: CompactRequest): unknown {
-  switch (request.op) {
-    case 'step':
-      // A person who asks for it on a disk that is nearly full gets it: it frees more than it takes.
-      if (request.besideIntake) requireSpareRoom(place, 'Compacting');
-      return step();
-    case 'give-back':
-      return connection.transact(({ database }) =>
-        giveBack(database, request.freeShare, usualStepMs),
-      );
-    case 'checkpoint':
-      return connection.checkpoint();
-    case 'close':
-      return connection.close();
-  }
-}

@@ -1,95 +1,98 @@
 /** The thread that indexes: it has the log for reading, and the index for writing. */
-import { parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
-import { inodeOf } from '../database.ts';
-import { type DataPlace, diskRoom, lacksRoom, spareBytes } from '../disk-limit.ts';
-import { lastPosition } from '../log-queries.ts';
-import { lowerPriority } from '../lower-priority.ts';
-import type { Settled, ThreadMessage } from '../messages.ts';
-import { createReaderConnection } from '../reader-connection.ts';
-import { sentError } from '../sent-error.ts';
-import { batchRowsMax, createIndexBatches, type IndexBatches } from './index-batch.ts';
-import type { IndexRequest, IndexTarget, WorkDone } from './index-messages.ts';
-import { indexProgress, readLog } from './index-progress.ts';
+import { createReaderConnection, inodeOf } from '../engine/database.ts';
+import { type DataPlace, diskRoom, lacksRoom, spareBytes } from '../engine/disk-limit.ts';
+import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
+import { lastPosition } from '../log/queries.ts';
+import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
 import {
   currentProductFile,
   discardBuildingFile,
+  fitsLog,
+  indexProgress,
   installBuildingFile,
   isDamage,
   openBuildingFile,
   openProductFile,
   pageBytes,
+  readLog,
   replaceProductFile,
   shrinkIdleLog,
   usualLogPages,
 } from './product-file.ts';
 
-/** What is being filled, and the connections it is filled with. */
-interface Work {
-  target: IndexTarget;
-  log: Database;
-  index: Database;
-  inode: number;
-  batches: IndexBatches;
+/** The file in use, or the one that a rebuild fills. */
+export type IndexTarget = 'current' | 'building';
+
+export interface WorkDone {
+  /** Notifications that were indexed; 0 at the end of the log. */
+  indexed: number;
+  /** Positions of the log. */
+  indexedPosition: number;
+  lastPosition: number;
 }
 
-if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-const port = parentPort;
-// Given by the store's own code, on the other side of the thread.
-const place = workerData as DataPlace;
-const { dataDir } = place;
-const post = (message: ThreadMessage) => port.postMessage(message);
+/** The open index. */
+interface Work extends IndexFiles {
+  target: IndexTarget;
+  inode: number;
+}
+
+let place: DataPlace;
 let work: Work | undefined;
 
-try {
-  lowerPriority();
-  const log = createReaderConnection(dataDir);
-  port.on('message', (request: IndexRequest) => {
-    post({ kind: 'settled', settled: [answer(request, log.database)] });
-    if (request.op !== 'close') return;
-    log.close();
-    port.close();
-  });
-  post({ kind: 'started' });
-} catch (error) {
-  post({ kind: 'failed', error: sentError(error) });
-}
-
-function answer(request: IndexRequest, log: () => Database): Settled {
-  try {
-    return { id: request.id, value: perform(request, log) };
-  } catch (error) {
+const operations = {
+  /** Indexes for about `budgetMs`. */
+  work: (log: Database, target: IndexTarget, budgetMs: number): WorkDone => {
+    const index = () => indexFor(budgetMs, workOn(target, log));
+    return target === 'current' ? repaired(index) : index();
+  },
+  /** Removes some of what is no longer in the log; returns how many events, 0 when none is left. */
+  prune: (log: Database): number => repaired(() => prune(workOn('current', log))),
+  /** Replaces the current file by the rebuilt one. */
+  install: (): void => {
     closeIndex();
-    return { id: request.id, error: sentError(error) };
-  }
-}
+    installBuildingFile(place.dataDir);
+  },
+  /** Drops an unfinished rebuild. */
+  discard: (): void => {
+    closeIndex();
+    discardBuildingFile(place.dataDir);
+  },
+};
+export type IndexOperations = typeof operations;
 
-function perform(request: IndexRequest, log: () => Database): WorkDone | number | undefined {
-  if (request.op === 'prune') return mended(() => prune(workOn('current', log())));
-  if (request.op === 'work') {
-    const { target, budgetMs } = request;
-    const index = () => indexFor(budgetMs, workOn(target, log()));
-    return target === 'current' ? mended(index) : index();
-  }
-  closeIndex();
-  if (request.op === 'install') installBuildingFile(dataDir);
-  if (request.op === 'discard') discardBuildingFile(dataDir);
-  return undefined;
-}
+serveThread((given) => {
+  place = given;
+  lowerPriority();
+  const log = createReaderConnection(place.dataDir);
+  return {
+    operations,
+    context: () => log.database(),
+    failure: (error) => {
+      closeIndex();
+      return error;
+    },
+    close: () => {
+      closeIndex();
+      log.close();
+    },
+  };
+});
 
-/** A damaged index is nothing that the log could not make good: it is begun anew, and the work done there. */
-function mended<Result>(work: () => Result): Result {
+/** Does the work again on an empty index when the file is damaged: the log has everything. */
+function repaired<Result>(work: () => Result): Result {
   try {
     return work();
   } catch (error) {
     if (!isDamage(error)) throw error;
     closeIndex();
-    replaceProductFile(dataDir).close();
+    replaceProductFile(place.dataDir).close();
     return work();
   }
 }
 
-/** What one notification of a transaction adds to the write-ahead log, with a margin: 4 pages; measured at 1 to 2 kB in a small index. */
+/** Growth of the write-ahead log by one notification, with a margin: 4 pages; measured at 1 to 2 kB in a small index. */
 const rowBytesMax = 4 * 4_096;
 const logPagesMin = 250;
 /** Smaller transactions are not worth the work: indexing waits for space. */
@@ -122,53 +125,44 @@ function limitLog(index: Database): number {
   return bytes;
 }
 
-function prune({ index, batches }: Work): number {
-  const isShort = limitLog(index) < 0;
-  return batches.prune(isShort ? pruneEventsShort : pruneEvents);
+function prune(files: Work): number {
+  const isShort = limitLog(files.index) < 0;
+  return pruneIndexed(files, isShort ? pruneEventsShort : pruneEvents);
 }
 
-/** The connections for a target; opened anew when the log or the file that counts is another one. */
+/** The connections for a target; opened again when the log or the current file is another one. */
 function workOn(target: IndexTarget, log: Database): Work {
   const isStale =
     work?.target !== target ||
     work.log !== log ||
-    (target === 'current' && work.index.name !== currentProductFile(dataDir)) ||
+    (target === 'current' && work.index.name !== currentProductFile(place.dataDir)) ||
     inodeOf(work.index.name) !== work.inode;
   if (work !== undefined && !isStale) return work;
   closeIndex();
-  const begun = begin(target, log, openTarget(target));
-  if (begun.batches.fitsLog()) return begun;
-  // A restored backup, or a log that was begun anew: what the index knows is another story.
+  const open = target === 'current' ? openProductFile : openBuildingFile;
+  const begun = begin(target, log, open(place.dataDir));
+  if (fitsLog(begun)) return begun;
+  // A restored backup, or a new log: the index describes another one.
   closeIndex();
-  return begin(target, log, replaceProductFile(dataDir));
-}
-
-function openTarget(target: IndexTarget): Database {
-  return target === 'current' ? openProductFile(dataDir) : openBuildingFile(dataDir);
+  return begin(target, log, replaceProductFile(place.dataDir));
 }
 
 function begin(target: IndexTarget, log: Database, index: Database): Work {
-  try {
-    const batches = createIndexBatches(log, index);
-    work = { target, log, index, inode: inodeOf(index.name), batches };
-    return work;
-  } catch (error) {
-    index.close();
-    throw error;
-  }
+  work = { target, log, index, inode: inodeOf(index.name) };
+  return work;
 }
 
-function indexFor(budgetMs: number, { log, index, batches }: Work): WorkDone {
+function indexFor(budgetMs: number, files: Work): WorkDone {
   const endMs = performance.now() + budgetMs;
   let indexed = 0;
   for (;;) {
-    const count = batches.next(rowsAllowed(index));
+    const count = indexBatch(files, rowsAllowed(files.index));
     indexed += count;
     if (count === 0 || performance.now() >= endMs) break;
   }
-  if (indexed === 0) shrinkIdleLog(index);
-  const { position: indexedPosition } = indexProgress(index);
-  return { indexed, indexedPosition, lastPosition: readLog(() => lastPosition(log)) };
+  if (indexed === 0) shrinkIdleLog(files.index);
+  const { position: indexedPosition } = indexProgress(files.index);
+  return { indexed, indexedPosition, lastPosition: readLog(() => lastPosition(files.log)) };
 }
 
 function closeIndex(): void {

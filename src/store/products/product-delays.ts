@@ -1,20 +1,11 @@
-/** Answers how late products and the news of them are. */
+/** Measures the delays of products and of the notifications about them. */
 import type { Database } from 'better-sqlite3';
 import type { NotificationQuery } from '../../domain/ports.ts';
-import type { SubscriptionDelays } from '../../domain/products.ts';
-import { narrowByTime } from '../log-queries.ts';
-import { createDelaySample } from './delay-sample.ts';
-import type { ProductDatabases } from './product-questions.ts';
+import type { DelayPercentiles, Products, SubscriptionDelays } from '../../domain/products.ts';
+import { narrowByTime } from '../log/queries.ts';
+import type { LongQuestion } from './product-questions.ts';
 
-/** What is asked, by the time of receipt: since (included), until (excluded). */
-export interface DelaysQuestion {
-  sinceUs: number;
-  untilUs: number;
-  /** All of them where none is named. */
-  subscription?: string | undefined;
-}
-
-/** Rows in one go, some 20 ms, so that other questions get their turn. */
+/** Rows of one turn, some 20 ms, so that other questions get theirs. */
 const rowsAtOnce = 10_000;
 
 /** The three delays of one notification, in microseconds; null where a date is not known. */
@@ -25,11 +16,10 @@ type DelayRow = [
   notificationToReceiptUs: number | null,
 ];
 
-/** By subscription, null first. Gives way to other questions now and then. */
+/** By subscription, null first. */
 export async function measureDelays(
-  { index, log }: Pick<ProductDatabases, 'index' | 'log'>,
-  question: DelaysQuestion,
-  giveWay: () => Promise<void>,
+  { index, log, call }: LongQuestion,
+  question: Parameters<Products['delays']>[0],
 ): Promise<SubscriptionDelays[]> {
   const samples = new Map<string | null, ReturnType<typeof createSamples>>();
   let examined = 0;
@@ -41,29 +31,55 @@ export async function measureDelays(
       if (delayUs !== null) sample.add(delayUs);
     });
     examined += 1;
-    if (examined % rowsAtOnce === 0) await giveWay();
+    if (examined % rowsAtOnce === 0) await call.pause();
   }
   const delays: SubscriptionDelays[] = [];
-  for (const subscription of [...samples.keys()].sort(byName)) {
-    const [sensing, publication, notification] = samples.get(subscription) ?? createSamples();
+  for (const [subscription, three] of [...samples].sort(([a], [b]) => byName(a, b))) {
+    const [sensing, publication, notification] = three;
     delays.push({
       subscription,
       sensingToPublication: sensing.percentiles(),
       publicationToNotification: publication.percentiles(),
       notificationToReceipt: notification.percentiles(),
     });
-    await giveWay();
+    await call.pause();
   }
   return delays;
 }
 
-const createSamples = () =>
-  [createDelaySample(), createDelaySample(), createDelaySample()] as const;
+const createSamples = () => [createSample(), createSample(), createSample()] as const;
+
+/** Collects delays. Takes eight bytes for each, and at most as many again. */
+function createSample() {
+  let delaysUs = new Float64Array(1_024);
+  let count = 0;
+  return {
+    add: (delayUs: number): void => {
+      if (count === delaysUs.length) {
+        const larger = new Float64Array(2 * count);
+        larger.set(delaysUs);
+        delaysUs = larger;
+      }
+      delaysUs[count] = delayUs;
+      count += 1;
+    },
+    /** By the nearest rank: the smallest delay that a percentage of all do not exceed. Null without any. */
+    percentiles: (): DelayPercentiles | null => {
+      const sortedUs = delaysUs.subarray(0, count).sort();
+      const atMs = (percent: number) => {
+        const rank = Math.ceil((percent * count) / 100);
+        return (sortedUs[rank - 1] ?? Number.NaN) / 1000;
+      };
+      if (count === 0) return null;
+      return { count, p50Ms: atMs(50), p90Ms: atMs(90), p99Ms: atMs(99), maxMs: atMs(100) };
+    },
+  };
+}
 
 /**
  * The notifications between two positions that were received in time. PublicationDate is that of the
  * notification's own record, where it has one: the product's may be that of a deletion, which says nothing.
- * What was recovered has no NotificationDate (index-batch.ts).
+ * What was recovered has no NotificationDate (index-batches.ts).
  */
 function delayRows(
   index: Database,

@@ -1,32 +1,25 @@
 /** Answers questions about products on the connections of one thread. */
-
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
-import type {
-  FoundProduct,
-  IndexState,
-  ProductKey,
-  ProductQuery,
-  QueryExplanation,
-} from '../../domain/products.ts';
+import type { Geometry } from '../../domain/geometry.ts';
+import type { FoundProduct, IndexState, ProductKey, ProductQuery, Products, PushedEvent, QueryExplanation } from '../../domain/products.ts';
+import { toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
+import { type ProductView, productView } from '../../filter/product-view.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
-import { productView } from '../../filter/product-view.ts';
 import { bodyReader } from '../bodies/body-reader.ts';
-import { lastPosition } from '../log-queries.ts';
-import { type Candidate, candidatesOf, everyCandidate, statementsOf } from './candidates.ts';
-import { type Choice, chooseForAll, chooseForPage, fewCandidatesMax } from './choose-driver.ts';
-import type { Driver } from './drivers.ts';
-import { footprintView } from './footprint-view.ts';
-import { indexedPosition } from './index-progress.ts';
-import type { NameSample } from './name-sample.ts';
-import { keyOf, orderOf } from './product-order.ts';
+import { prepared } from '../engine/database.ts';
+import type { Call } from '../engine/serve-thread.ts';
+import { lastPosition } from '../log/queries.ts';
+import { indexedPosition } from './product-file.ts';
 import { bodyDocument, completeRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
-import { planSearch, type SearchPlan } from './search-plan.ts';
+import { type Candidate, candidatesOf, everyCandidate, planSearch, type SearchPlan, statementsOf } from './search/candidates.ts';
+import { chooseForAll, chooseForPage, fewCandidatesMax, type NameSample } from './search/drivers.ts';
+import { keyOf } from './search/order.ts';
 
-/** So many candidates are looked at in one go, some 100 ms, so that other questions get their turn. */
-const examinedMax = { footprint: 10_000, record: 1_000 };
+/** Candidates that are checked at a time, some 100 ms, so that other questions get their turn. */
+const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
 
 /** Two connections, since products and the log are two files. */
 export interface ProductDatabases {
@@ -36,15 +29,18 @@ export interface ProductDatabases {
   log: Database;
 }
 
-export interface ProductPage {
+/** A question that gives way to others now and then. Rejects with `cancelled` once it is given up. */
+export type LongQuestion = ProductDatabases & { call: Call };
+
+interface ProductPage {
   found: FoundProduct[];
-  /** How many matches were passed over, of those that were to be. */
+  /** Matches that were skipped. */
   skipped: number;
-  /** Where to go on; null at the end. */
+  /** Where to resume; null at the end. */
   next: ProductKey | null;
 }
 
-/** A page of at most so many rows; it may be shorter, even empty, before the end. */
+/** A page of at most `rowsMax` rows; it may be shorter, even empty, before the end. */
 export function productPage(
   databases: ProductDatabases,
   query: ProductQuery,
@@ -53,40 +49,45 @@ export function productPage(
   const plan = planSearch(query, databases.names);
   const page: ProductPage = { found: [], skipped: 0, next: null };
   let examined = 0;
-  for (const candidate of candidatesOf(databases.index, plan, orderOf(query), query.after)) {
+  for (const candidate of candidatesOf(databases.index, plan, query)) {
     const row = toProductRow(candidate);
     examined += 1;
     if (matches(databases, plan, candidate)) {
       if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
-      else
-        page.found.push({
-          row,
-          record: query.records === false ? {} : recordOf(databases, candidate),
-        });
+      else {
+        const record = query.records === false ? {} : recordOf(databases, candidate);
+        page.found.push({ row, record });
+      }
     }
-    if (page.found.length >= rowsMax || examined >= examinedAtOnce(plan)) {
+    if (page.found.length >= rowsMax || examined >= examinedMax[plan.needs]) {
       return { ...page, next: keyOf(row, query) };
     }
   }
   return page;
 }
 
-/** Counts, and gives way to other questions now and then. */
 export async function countProducts(
-  databases: ProductDatabases,
-  query: Pick<ProductQuery, 'entity' | 'filter'>,
-  giveWay: () => Promise<void>,
+  { call, ...databases }: LongQuestion,
+  query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
 ): Promise<number> {
+  const { index } = databases;
   const plan = planSearch(query, databases.names);
-  const driver = chooseForAll(databases.index, plan.drivers);
-  if (plan.needs === 'nothing') return countRows(databases.index, plan, driver);
-  const { sql, values } = everyCandidate(plan, driver, 'rows');
+  const driver = chooseForAll(index, plan.drivers);
+  const isCounted = plan.needs === 'nothing';
+  const { sql, values } = everyCandidate(plan, driver, isCounted ? 'count' : 'rows');
+  if (isCounted)
+    return Number(
+      index
+        .prepare(sql)
+        .pluck()
+        .get(...values),
+    );
   let count = 0;
   let examined = 0;
-  for (const candidate of databases.index.prepare<unknown[], Candidate>(sql).iterate(...values)) {
+  for (const candidate of index.prepare<unknown[], Candidate>(sql).iterate(...values)) {
     if (matches(databases, plan, candidate)) count += 1;
     examined += 1;
-    if (examined % examinedAtOnce(plan) === 0) await giveWay();
+    if (examined % examinedMax[plan.needs] === 0) await call.pause();
   }
   return count;
 }
@@ -96,14 +97,15 @@ export function explainSearch(
   query: ProductQuery,
 ): QueryExplanation {
   const plan = planSearch(query, names);
-  const order = orderOf(query);
   const choice = chooseForPage(index, plan.drivers);
-  const statements = [...statementsOf(index, plan, order, query.after, choice)];
+  const statements = [...statementsOf(index, plan, query, choice)];
   const steps = statements.map(({ sql, values }) =>
     index.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values),
   );
+  const terms = choice?.driver.terms.map(printFilter).join(' and ');
+  const candidates = choice?.ids?.length ?? `more than ${fewCandidatesMax}`;
   return {
-    narrowedBy: choice === null ? null : describeChoice(choice),
+    narrowedBy: choice && `${choice.driver.name} (${terms}): ${candidates} candidates`,
     byColumns: plan.byColumns.map(printFilter),
     byRecords: plan.byRecords.map(printFilter),
     plan: [...new Set(steps.flat().map(({ detail }) => detail))],
@@ -111,39 +113,45 @@ export function explainSearch(
 }
 
 export function indexState({ index, log }: ProductDatabases): IndexState {
-  const state = index
-    .prepare<[], Omit<IndexState, 'indexedPosition' | 'lastPosition'>>(
-      `SELECT skipped,
-         (SELECT count(*) FROM product) - (SELECT count(*) FROM product WHERE deleted = 1) AS products,
-         (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones FROM progress`,
-    )
-    .get();
-  if (state === undefined) throw new Error('The index has no progress.');
-  return {
-    ...state,
-    indexedPosition: indexedPosition({ index, log }),
-    lastPosition: lastPosition(log),
-  };
+  const sql = `SELECT skipped,
+      (SELECT count(*) FROM product) - (SELECT count(*) FROM product WHERE deleted = 1) AS products,
+      (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones FROM progress`;
+  const counts = index.prepare<[], Omit<IndexState, 'indexedPosition' | 'lastPosition'>>(sql).get();
+  if (counts === undefined) throw new Error('The index has no progress.');
+  const position = indexedPosition({ index, log });
+  return { ...counts, indexedPosition: position, lastPosition: lastPosition(log) };
 }
 
-function countRows(index: Database, plan: SearchPlan, driver: Driver | null): number {
-  const { sql, values } = everyCandidate(plan, driver, 'count');
-  return Number(
-    index
-      .prepare(sql)
-      .pluck()
-      .get(...values),
+/** By the ids as they were asked for, in any case, each with its events in the order of the log. */
+export function pushedEvents(
+  { index }: ProductDatabases,
+  { subscription, productIds }: Parameters<Products['pushedEvents']>[0],
+): PushedEvent[] {
+  const events = prepared<[string, string], Omit<PushedEvent, 'productId'>>(
+    index,
+    `SELECT e.position, e.event, e.event_us AS eventUs, e.state_us AS stateUs,
+       e.notification_us AS notificationUs, e.received_us AS receivedUs
+     FROM product p CROSS JOIN product_event e ON e.product = p.id
+     WHERE p.product_id = ? AND e.subscription = ? AND e.source = 'push' ORDER BY e.position`,
   );
-}
-
-function examinedAtOnce({ needs }: SearchPlan): number {
-  return needs === 'nothing' ? Number.POSITIVE_INFINITY : examinedMax[needs];
+  return [...new Set(productIds)].flatMap((productId) =>
+    events.all(productId, subscription).map((event) => ({ productId, ...event })),
+  );
 }
 
 function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candidate): boolean {
   if (plan.needs === 'nothing') return true;
   if (plan.needs === 'footprint') return plan.matches(footprintView(candidate.footprint ?? null));
   return plan.matches(productView(recordOf(databases, candidate)));
+}
+
+const emptyView = productView({});
+
+/** A product of which only the footprint is known, as the index stores it: enough for a question about its place. */
+function footprintView(stored: string | null): ProductView {
+  const geometry = stored === null ? null : (JSON.parse(stored) as Geometry);
+  const shape = geometry === null ? null : toShape(geometry);
+  return { ...emptyView, geometry: () => geometry, footprint: () => shape };
 }
 
 /** The record of a row, read from the log. */
@@ -154,28 +162,17 @@ function recordOf({ log }: ProductDatabases, candidate: Candidate): ProductRecor
 }
 
 function loggedRecord(log: Database, position: number): ProductRecord | null {
-  const place = log
-    .prepare<[number], { bodyId: number; bodyIndex: number }>(
-      'SELECT body_id AS bodyId, body_index AS bodyIndex FROM notification WHERE position = ?',
-    )
-    .get(position);
+  const place = prepared<[number], { bodyId: number; bodyIndex: number }>(
+    log,
+    'SELECT body_id AS bodyId, body_index AS bodyIndex FROM notification WHERE position = ?',
+  ).get(position);
   if (place === undefined) return null;
-  const body = readableBody(log, place.bodyId);
-  return body === undefined ? null : recordIn(bodyDocument(body), place.bodyIndex);
-}
-
-/** Undefined for a damaged one too; a log that cannot be read at all is another matter. */
-function readableBody(log: Database, bodyId: number): Uint8Array | undefined {
   try {
-    return bodyReader(log).content(bodyId);
+    const body = bodyReader(log).content(place.bodyId);
+    return body === undefined ? null : recordIn(bodyDocument(body), place.bodyIndex);
   } catch (error) {
-    if (isAppError(error)) return undefined;
+    // A damaged body is read as absent; a log that cannot be read at all fails the question.
+    if (isAppError(error)) return null;
     throw error;
   }
-}
-
-function describeChoice({ driver, ids }: Choice): string {
-  const terms = driver.terms.map(printFilter).join(' and ');
-  const count = ids === null ? `more than ${fewCandidatesMax}` : String(ids.length);
-  return `${driver.name} (${terms}): ${count} candidates`;
 }

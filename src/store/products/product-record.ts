@@ -1,7 +1,6 @@
-/** Finds a product's record in the body of a notification, and completes it with what the index knows. */
-
-import { formatDateUs, parseDate } from '../../domain/dates.ts';
+/** Reads the record in the body of a notification, and completes it with what the index knows. */
 import { isTooDeep } from '../../domain/notification.ts';
+import { formatDateUs, parseDate } from '../../domain/dates.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
 
 const lenientUtf8 = new TextDecoder('utf-8');
@@ -19,8 +18,7 @@ export function bodyDocument(body: Uint8Array): unknown {
   }
 }
 
-/** What the index knows of a product, beside its record. */
-export interface Identity {
+interface Identity {
   productId: string;
   name: string | null;
   /** Null while it is alive. */
@@ -29,11 +27,13 @@ export interface Identity {
 }
 
 /**
- * The record as the query language sees it and as it is handed out: as received, with Id and Name where
+ * The record as the query language sees it and as it is delivered: as received, with Id and Name where
  * it has none, and for a tombstone with the date of deletion.
  */
-export function completeRecord(record: ProductRecord | null, identity: Identity): ProductRecord {
-  const { productId, name, deletionUs, deletionCause } = identity;
+export function completeRecord(
+  record: ProductRecord | null,
+  { productId, name, deletionUs, deletionCause }: Identity,
+): ProductRecord {
   const known = record ?? {};
   const missing: Record<string, unknown> = {};
   if (known.Id !== productId) missing.Id = productId;
@@ -43,12 +43,6 @@ export function completeRecord(record: ProductRecord | null, identity: Identity)
     missing.DeletionCause = deletionCause;
   }
   return Object.keys(missing).length === 0 ? known : { ...known, ...missing };
-}
-
-/** The moment that a record describes: its deletion, or its last modification. Null when it does not say. */
-export function stateUsOf(record: ProductRecord, deleted: boolean): number | null {
-  if (deleted) return dateUs(record.DeletionDate);
-  return dateUs(record.ModificationDate) ?? dateUs(record.PublicationDate);
 }
 
 /** A date of a record in microseconds; null for what is none. */

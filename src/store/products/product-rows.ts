@@ -2,9 +2,9 @@
 import type { NamedProduct } from '../../domain/naming/product-name.ts';
 import { readName } from '../../domain/naming/read-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
-import type { ProductRecord } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';
-import { deriveColumns } from './product-columns.ts';
+import type { ProductRecord } from '../../filter/product-record.ts';
+import { deriveColumns } from './product-schema.ts';
 
 /** The columns that a search selects. */
 export const rowColumns = `p.id AS position, p.product_id AS productId, p.name AS productName,
@@ -30,10 +30,9 @@ export function toProductRow(selected: SelectedRow): ProductRow {
   const { platformName, platformSerial, online, recordPosition: _, collection, ...rest } = selected;
   const platform = platformOf(platformName, platformSerial);
   const { position, productId, productName, ...others } = rest;
-  const boolean = online === null ? null : online === 1;
   return withNamedFacts({
     ...{ position, productId, productName, collection, platform, ...others },
-    online: boolean,
+    online: online === null ? null : online === 1,
   });
 }
 
@@ -54,28 +53,23 @@ export type ProductFacts = Pick<
 /** The facts that a row would have once the record is indexed; `name` is the notification's own. */
 export function factsOfRecord(record: ProductRecord, name: string | null): ProductFacts {
   const columns = deriveColumns(productView(record), record, name);
-  const text = (value: unknown) => (typeof value === 'string' ? value : null);
-  const number = (value: unknown) => (typeof value === 'number' ? value : null);
   return withNamedFacts({
     productName: columns.name,
-    platform: platformOf(text(columns.platform_name), text(columns.platform_serial)),
-    productType: text(columns.product_type),
-    processingLevel: text(columns.processing_level),
-    sensingStartUs: number(columns.sensing_start_us),
+    platform: platformOf(columns.platform_name, columns.platform_serial),
+    productType: columns.product_type,
+    processingLevel: columns.processing_level,
+    sensingStartUs: columns.sensing_start_us,
     cloudCoverPercent: columns.cloud_cover,
-    orbitNumber: number(columns.orbit_number),
-    relativeOrbitNumber: number(columns.relative_orbit_number),
-    tile: text(columns.tile),
+    orbitNumber: columns.orbit_number,
+    relativeOrbitNumber: columns.relative_orbit_number,
+    tile: columns.tile,
   });
 }
 
+/** The satellite. Auxiliary files of all satellites carry the serial `_`. */
 function platformOf(name: string | null, serial: string | null): string | null {
-  return name === null ? null : `${name}${serialOf(serial)}`;
-}
-
-/** Auxiliary files of all satellites carry `_`. */
-function serialOf(serial: string | null): string {
-  return serial === null || !/^[A-Z0-9]+$/i.test(serial) ? '' : serial;
+  if (name === null) return null;
+  return serial !== null && /^[A-Z0-9]+$/i.test(serial) ? `${name}${serial}` : name;
 }
 
 /**

@@ -1,27 +1,159 @@
-/** The tables of the product index. Another version of them means a new file, built from the log. */
+/** The tables of the product index, what their columns hold of a record, and the units of the box index. */
+import { asNumber } from '../../filter/values.ts';
+import type { ProductView } from '../../filter/product-view.ts';
+import { type ProductRecord, textOrNull } from '../../filter/product-record.ts';
 
-/** Raised with each change of the tables, or of what is derived from a record. */
+/** Raised with each change of the tables, or of what is derived from a record: the index is then rebuilt. */
 export const productSchemaVersion = 3;
 
+const sqlTypes = {
+  text: 'TEXT',
+  guid: 'TEXT',
+  number: 'REAL',
+  date: 'INTEGER',
+  boolean: 'INTEGER',
+  integer: 'INTEGER',
+} as const;
+
+/** How values compare: as texts, GUIDs, numbers, dates (µs), or booleans (0 or 1). */
+export interface Column {
+  name: string;
+  type: keyof typeof sqlTypes;
+  /** The field or attribute of the filter language that the column answers: it holds what evaluation would read. */
+  field?: string;
+  attribute?: string;
+}
+
+/**
+ * The columns that are derived from a record, in the order of the table. Attributes are REAL, since nothing makes an
+ * Integer attribute whole; a value of another type, such as a number in quotes, leaves the column empty.
+ */
+const derived = [
+  { name: 'name', type: 'text', field: 'Name' },
+  { name: 'collection', type: 'text', field: 'Collection/Name' },
+  { name: 'platform_name', type: 'text', attribute: 'platformShortName' },
+  { name: 'platform_serial', type: 'text', attribute: 'platformSerialIdentifier' },
+  { name: 'product_type', type: 'text', attribute: 'productType' },
+  { name: 'processing_level', type: 'text', attribute: 'processingLevel' },
+  { name: 'sensing_start_us', type: 'date', field: 'ContentDate/Start' },
+  { name: 'sensing_end_us', type: 'date', field: 'ContentDate/End' },
+  { name: 'publication_us', type: 'date', field: 'PublicationDate' },
+  { name: 'modification_us', type: 'date', field: 'ModificationDate' },
+  { name: 'size_bytes', type: 'integer' },
+  { name: 'online', type: 'boolean', field: 'Online' },
+  { name: 'cloud_cover', type: 'number', attribute: 'cloudCover' },
+  { name: 'orbit_number', type: 'number', attribute: 'orbitNumber' },
+  { name: 'relative_orbit_number', type: 'number', attribute: 'relativeOrbitNumber' },
+  { name: 'orbit_direction', type: 'text', attribute: 'orbitDirection' },
+  { name: 'tile', type: 'text', attribute: 'tileId' },
+  { name: 'processing_baseline', type: 'text' },
+] as const satisfies readonly Column[];
+
+export type DerivedColumns = {
+  -readonly [One in (typeof derived)[number] as One['name']]: One['type'] extends 'text'
+    ? string | null
+    : number | null;
+};
+
+export const derivedColumns = derived.map(({ name }) => name);
+
+const columns: readonly Column[] = [
+  ...derived,
+  { name: 'product_id', type: 'guid', field: 'Id' },
+  { name: 'deletion_us', type: 'date', field: 'DeletionDate' },
+  { name: 'deletion_cause', type: 'text', field: 'DeletionCause' },
+];
+const byField = new Map(columns.map((column) => [column.field, column]));
+const byAttribute = new Map(columns.map((column) => [column.attribute, column]));
+
+/** The column that answers questions about a field; undefined where there is none. */
+export function columnOfField(field: string): Column | undefined {
+  return byField.get(field);
+}
+
+/** The column that answers questions about an attribute; undefined where there is none. */
+export function columnOfAttribute(name: string): Column | undefined {
+  return byAttribute.get(name);
+}
+
+/** Derives the columns from a record. `name` is the notification's own, for a record without one. */
+export function deriveColumns(
+  view: ProductView,
+  record: ProductRecord,
+  name: string | null,
+): DerivedColumns {
+  const fullName = view.text('Name') ?? name;
+  const { ContentLength: size } = record;
+  const values = derived.map((column) => [column.name, recordValue(view, column)]);
+  return {
+    // Each value is of the type that its column has.
+    ...(Object.fromEntries(values) as DerivedColumns),
+    // SQLite's functions would end it at a NUL.
+    name: fullName?.replaceAll('\0', '\ufffd') ?? null,
+    size_bytes: Number.isSafeInteger(size) ? Number(size) : null,
+    processing_baseline:
+      textOrNull(view.attribute('processingBaseline')?.value) ?? baselineInName(fullName),
+  };
+}
+
+function recordValue(
+  view: ProductView,
+  { type, field, attribute }: Column,
+): string | number | null {
+  if (attribute !== undefined) {
+    const value = view.attribute(attribute)?.value;
+    return type === 'number' ? asNumber(value) : textOrNull(value);
+  }
+  if (field === undefined) return null;
+  if (type === 'boolean') return view.online === null ? null : Number(view.online);
+  return type === 'date' ? view.dateUs(field) : view.text(field);
+}
+
+/** `_N0511_` in a Sentinel-2 name stands for baseline 05.11 (facts, lessons 2, row 35). */
+function baselineInName(name: string | null): string | null {
+  const [, major, minor] = /_N(\d\d)(\d\d)_/.exec(name ?? '') ?? [];
+  return major === undefined ? null : `${major}.${minor}`;
+}
+
 /*
- * `progress` is the cursor, with a mark of the notification there: should another log take the place of
- * the one that was indexed, such as a restored backup, that tells.
+ * The box index splits its nodes along the longest side, so times and positions must be of the size of degrees: then a
+ * node covers a few degrees, a few days, some tens of percent of cloud. SQLite keeps 32 bits of each and widens what
+ * they cannot hold, by some seconds or positions; the columns decide.
+ */
+
+const epochUs = Date.UTC(2000, 0, 1) * 1000;
+
+/** A moment as days since 2000. */
+export const sensingDays = (us: number): number => (us - epochUs) / 86_400_000_000;
+
+/** A position of the log, which is a product's id, in about what a catalogue publishes in a day (facts, catalogue 7). */
+export const receivedUnits = (position: number): number => position / 32_768;
+
+/** Limit of the scale, for values and bounds beyond it: 32 bits do not reach everywhere. */
+const cloudUnitsMax = 1_000;
+
+/** Cloud cover in tens of percent. A product without one is far from all that have one. */
+export function cloudUnits(percent: number | null): number {
+  if (percent === null) return cloudUnitsMax;
+  return Math.min(cloudUnitsMax, Math.max(-cloudUnitsMax, percent / 10));
+}
+
+/*
+ * `progress` is the cursor, with a mark of the notification there: it shows when another log has taken the place of
+ * the one that was indexed, such as a restored backup.
  *
- * `product` holds one narrow row for each product, in the order in which they were first heard of: its id
- * is the position of the first notification. What filters rarely ask for, and footprints, lie elsewhere.
+ * `product` holds one narrow row for each product, in the order in which they were first received: its id is the
+ * position of the first notification. What filters rarely ask for, and footprints, lie elsewhere. `life_*` and `gone_*`
+ * decide the state (product-writer.ts); the columns after them are derived from the record at `record_position`. Ids
+ * are GUIDs, in which case does not matter.
  *
- * `life_*` and `gone_*` are what decides the state (see product-state.ts); the columns after them are
- * derived from the record at `record_position`. Attributes are REAL, since nothing makes an Integer
- * attribute whole. Ids are GUIDs, in which case does not matter.
+ * `product_event` holds what each notification reported of which product, with the dates as its own record had them: a
+ * later record changes the product's row, not these. Times of receipt have no index, which would cost indexing 4% and
+ * 19 bytes each: the log's own leads to the positions.
  *
- * `product_event` holds what each notification told of which product, with the dates as its own record
- * had them: a later record changes the product's row, not these. Times of receipt have no index, which
- * would cost indexing 4% and 19 bytes each: the log's own leads to the positions.
- *
- * `product_name` finds any three letters of a name, without positions (detail=none), as names are compared
- * anyway. `product_box` finds boxes on the globe, sensed at a time, among a range of ids, under so many
- * clouds, all in units of alike size (box-units.ts): two boxes for a footprint that crosses the
- * antimeridian, with ids 2n and 2n+1.
+ * `product_name` finds any three letters of a name, without positions (detail=none), as names are compared anyway.
+ * `product_box` finds boxes on the globe, sensed at a time, among a range of ids, under a cloud cover, in the units
+ * above: two boxes for a footprint that crosses the antimeridian, with ids 2n and 2n+1.
  */
 export const productSchema = `
   CREATE TABLE progress (
@@ -45,24 +177,7 @@ export const productSchema = `
     deleted INTEGER NOT NULL,
     deletion_us INTEGER,
     deletion_cause TEXT,
-    name TEXT,
-    collection TEXT,
-    platform_name TEXT,
-    platform_serial TEXT,
-    product_type TEXT,
-    processing_level TEXT,
-    sensing_start_us INTEGER,
-    sensing_end_us INTEGER,
-    publication_us INTEGER,
-    modification_us INTEGER,
-    size_bytes INTEGER,
-    online INTEGER,
-    cloud_cover REAL,
-    orbit_number REAL,
-    relative_orbit_number REAL,
-    orbit_direction TEXT,
-    tile TEXT,
-    processing_baseline TEXT
+    ${derived.map(({ name, type }) => `${name} ${sqlTypes[type]}`).join(',\n    ')}
   ) STRICT;
   CREATE UNIQUE INDEX product_by_id ON product (product_id);
   CREATE INDEX product_by_name ON product (name);

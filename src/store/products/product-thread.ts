@@ -1,95 +1,68 @@
 /** The thread that answers questions about products, so that no search delays an answer of the receiver. */
-import { parentPort, workerData } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import type { Settled, ThreadMessage } from '../messages.ts';
-import { createReaderConnection } from '../reader-connection.ts';
-import { sentError } from '../sent-error.ts';
-import { createIndexConnection } from './index-connection.ts';
-import { indexedPosition } from './index-progress.ts';
+import { createReaderConnection, inodeOf } from '../engine/database.ts';
+import { serveThread } from '../engine/serve-thread.ts';
 import { measureDelays } from './product-delays.ts';
-import { isDamage } from './product-file.ts';
-import type { ProductRequest } from './product-messages.ts';
+import {
+  currentProductFile,
+  indexedPosition,
+  isDamage,
+  openProductsForReading,
+} from './product-file.ts';
 import {
   countProducts,
   explainSearch,
   indexState,
-  type ProductDatabases,
+  type LongQuestion,
   productPage,
+  pushedEvents,
 } from './product-questions.ts';
-import { pushedEvents } from './pushed-events.ts';
+import { createNameSample, type NameSample } from './search/drivers.ts';
 
-type Question = Exclude<ProductRequest, { op: 'close' }>;
+const operations = {
+  page: productPage,
+  count: countProducts,
+  explain: explainSearch,
+  indexState,
+  indexedPosition,
+  pushedEvents,
+  delays: measureDelays,
+};
+export type ProductOperations = typeof operations;
 
-if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-const port = parentPort;
-// Given by the store's own code, on the other side of the thread.
-const { dataDir } = workerData as { dataDir: string };
-const post = (message: ThreadMessage) => port.postMessage(message);
-/** The questions that are being answered. */
-const underWay = new Set<number>();
-
-/** Lets other questions be answered; ends the one that was given up meanwhile. */
-async function giveWay(question: number): Promise<void> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
-  if (!underWay.has(question)) throw new AppError('cancelled', 'The question was given up.');
-}
-
-try {
+serveThread<LongQuestion>(({ dataDir }) => {
   const log = createReaderConnection(dataDir);
-  const index = createIndexConnection(dataDir);
-  const answer = async (request: Question): Promise<Settled> => {
-    const { id } = request;
-    underWay.add(id);
-    try {
-      const databases = { ...index.open(), log: log.database() };
-      return { id, value: await perform(databases, request) };
-    } catch (error) {
-      return { id, error: sentError(isDamage(error) ? damaged(error) : error) };
-    } finally {
-      underWay.delete(id);
-    }
+  let opened: { index: Database; names: NameSample; inode: number } | undefined;
+  /** Opened again when another file is the current one. Throws `unavailable` while there is no index. */
+  const openIndex = () => {
+    const isCurrent =
+      opened?.index.name === currentProductFile(dataDir) &&
+      inodeOf(opened.index.name) === opened.inode;
+    if (opened !== undefined && isCurrent) return opened;
+    closeUnlessRead(opened?.index);
+    opened = undefined;
+    const index = openProductsForReading(dataDir);
+    opened = { index, names: createNameSample(index), inode: inodeOf(index.name) };
+    return opened;
   };
-  const answers = new Set<Promise<void>>();
-  const close = async (id: number) => {
-    underWay.clear();
-    // No connection is closed while a statement of it still runs.
-    await Promise.all(answers);
-    index.close();
-    log.close();
-    post({ kind: 'settled', settled: [{ id, value: undefined }] });
-    port.close();
+  return {
+    operations,
+    context: (call) => ({ ...openIndex(), log: log.database(), call }),
+    failure: (error) => (isDamage(error) ? damaged(error) : error),
+    close: () => {
+      closeUnlessRead(opened?.index);
+      log.close();
+    },
   };
-  port.on('message', (request: ProductRequest) => {
-    if (request.op === 'close') return void close(request.id);
-    const answered = answer(request).then((settled) => {
-      answers.delete(answered);
-      post({ kind: 'settled', settled: [settled] });
-    });
-    answers.add(answered);
-  });
-  post({ kind: 'started' });
-} catch (error) {
-  post({ kind: 'failed', error: sentError(error) });
-}
+});
 
-function perform(databases: ProductDatabases, request: Question): unknown {
-  switch (request.op) {
-    case 'page':
-      return productPage(databases, request.query, request.rowsMax);
-    case 'count':
-      return countProducts(databases, request.query, () => giveWay(request.id));
-    case 'explain':
-      return explainSearch(databases, request.query);
-    case 'state':
-      return indexState(databases);
-    case 'position':
-      return indexedPosition(databases);
-    case 'events':
-      return pushedEvents(databases.index, request.question);
-    case 'delays':
-      return measureDelays(databases, request.question, () => giveWay(request.id));
-    case 'cancel':
-      return void underWay.delete(request.givenUp);
+/** A file that a long count still reads from is closed with the thread. */
+function closeUnlessRead(database: Database | undefined): void {
+  try {
+    database?.close();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
   }
 }
 

@@ -1,54 +1,46 @@
-/** The products of a data directory, to be asked from the main thread. */
-import { AppError } from '../../domain/app-error.ts';
+/** The products of a data directory, asked from the main thread; and as the library offers them. */
+import type { Entity } from '../../domain/filter-tree.ts';
+import type { NotificationLog } from '../../domain/ports.ts';
 import type {
   FoundProduct,
-  IndexState,
   ProductKey,
   ProductQuery,
+  ProductRow,
   Products,
-  PushedEvent,
-  QueryExplanation,
-  SubscriptionDelays,
 } from '../../domain/products.ts';
-import { StoreThread, threadFile } from '../store-thread.ts';
-import type { ProductRequest } from './product-messages.ts';
-import { keyOf } from './product-order.ts';
-import type { ProductPage } from './product-questions.ts';
+import type { Expression } from '../../filter/builder.ts';
+import { requireFilter } from '../../filter/check.ts';
+import { pick, type Remote, remote } from '../engine/rpc.ts';
+import { StoreThread, threadFile } from '../engine/thread.ts';
+import { catchUpIndex } from './index-maintenance.ts';
+import type { ProductOperations } from './product-thread.ts';
+import { keyOf } from './search/order.ts';
 
 /** Rows of one message: records are some 5 kB each, and the main thread has answers to give meanwhile. */
 const pageRowsMax = { withRecords: 64, withoutRecords: 1_000 };
 
 /** Opens the index for questions; nothing is opened before the first. */
 export function openProducts(dataDir: string): Products & { close(): Promise<void> } {
-  const thread = new StoreThread<ProductRequest>(threadFile('products/product-thread'), {
+  const thread = new StoreThread(threadFile('products/product-thread'), {
     dataDir,
     // A count over a very large index may take long, and nobody else waits for it.
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
+  const ask = (signal?: AbortSignal) => remote<ProductOperations>(thread, signal);
   return {
-    find: (query, signal) => find(thread, query, signal),
+    find: (query, signal) => find(ask(signal), query),
     count: ({ entity, filter, received }, signal) =>
-      ask<number>(thread, signal, (id) => ({
-        op: 'count',
-        id,
-        query: { entity, filter, received },
-      })),
+      ask(signal).count({ entity, filter, received }),
     keyOf,
-    explain: (query) => thread.call<QueryExplanation>((id) => ({ op: 'explain', id, query })),
-    indexState: () => thread.call<IndexState>((id) => ({ op: 'state', id })),
-    indexedPosition: () => thread.call<number>((id) => ({ op: 'position', id })),
-    pushedEvents: (question) =>
-      thread.call<PushedEvent[]>((id) => ({ op: 'events', id, question })),
-    delays: (question, signal) =>
-      ask<SubscriptionDelays[]>(thread, signal, (id) => ({ op: 'delays', id, question })),
-    close: () => thread.close((id) => ({ op: 'close', id })),
+    ...pick(ask(), ['explain', 'indexState', 'indexedPosition', 'pushedEvents']),
+    delays: (question, signal) => ask(signal).delays(question),
+    close: () => thread.close(),
   };
 }
 
 async function* find(
-  thread: StoreThread<ProductRequest>,
+  products: Pick<Remote<ProductOperations>, 'page'>,
   query: ProductQuery,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<FoundProduct> {
   const { withRecords, withoutRecords } = pageRowsMax;
   const pageMax = query.records === false ? withoutRecords : withRecords;
@@ -57,13 +49,7 @@ async function* find(
   let after: ProductKey | undefined = query.after;
   while (left > 0) {
     const rowsMax = Math.min(left, pageMax);
-    const question = { ...query, skip, after };
-    const page = await ask<ProductPage>(thread, signal, (id) => ({
-      op: 'page',
-      id,
-      query: question,
-      rowsMax,
-    }));
+    const page = await products.page({ ...query, skip, after }, rowsMax);
     yield* page.found;
     if (page.next === null) return;
     left -= page.found.length;
@@ -72,32 +58,54 @@ async function* find(
   }
 }
 
-/** Asks, and gives up when the signal is aborted: a count under way ends at its next pause. */
-async function ask<Value>(
-  thread: StoreThread<ProductRequest>,
-  signal: AbortSignal | undefined,
-  request: (id: number) => ProductRequest,
-): Promise<Value> {
-  if (signal === undefined) return thread.call<Value>(request);
-  if (signal.aborted) throw cancelled();
-  const gaveUp = Promise.withResolvers<never>();
-  let givenUp = 0;
-  const giveUp = () => {
-    gaveUp.reject(cancelled());
-    thread.call<void>((id) => ({ op: 'cancel', id, givenUp })).catch(() => undefined);
-  };
-  signal.addEventListener('abort', giveUp, { once: true });
-  try {
-    const answer = thread.call<Value>((id) => {
-      givenUp = id;
-      return request(id);
-    });
-    return await Promise.race([answer, gaveUp.promise]);
-  } finally {
-    signal.removeEventListener('abort', giveUp);
-  }
+/** A question about products. Without a field of it, all of them, newest first. */
+export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
+  /** `Products`, unless `DeletedProducts` are asked for. */
+  entity?: Entity | undefined;
+  /** A `$filter` expression, as a text or built with `and`, `collection`, … */
+  filter?: string | Expression | undefined;
 }
 
-function cancelled(): AppError {
-  return new AppError('cancelled', 'The question was given up before it was answered.');
+/**
+ * The products that notifications reported. Each call brings the index up to date first. Rejects with
+ * `invalid` for a filter with a fault, `unavailable` when the index cannot be read or written.
+ */
+export interface StoredProducts {
+  /** Streams what matches, each with its record. */
+  find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
+  count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
+  /** The key of a row that `find` gave, to continue after it with `after`. */
+  keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
+}
+
+/** Opens the products of a data directory; `close` ends what is in progress. */
+export function openStoredProducts(
+  dataDir: string,
+  log: Pick<NotificationLog, 'lastPosition'>,
+): { products: StoredProducts; close(): Promise<void> } {
+  const index = openProducts(dataDir);
+  const closing = new AbortController();
+  let indexedPosition = -1;
+  const upToDate = async (question: Pick<ProductsQuestion, 'entity' | 'filter'>) => {
+    const { entity = 'Products', filter = '' } = question;
+    const query = { ...question, entity, filter: requireFilter(String(filter), entity) };
+    // A log that was restored from a copy may end before what is indexed.
+    if ((await log.lastPosition()) !== indexedPosition) {
+      ({ indexedPosition } = await catchUpIndex({ dataDir, signal: closing.signal }));
+    }
+    return query;
+  };
+  return {
+    products: {
+      find: async function* (question = {}) {
+        yield* index.find(await upToDate(question));
+      },
+      count: async (question = {}) => index.count(await upToDate(question)),
+      keyOf: (row, { entity = 'Products', order } = {}) => index.keyOf(row, { entity, order }),
+    },
+    close: async () => {
+      closing.abort();
+      await index.close();
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TakeLock } from '../../../src/domain/account.ts';
 import { AppError, errorText } from '../../../src/domain/app-error.ts';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { failureOf, fileOf, savedBy, startAccount, type TestAccount } from './account.ts';
 

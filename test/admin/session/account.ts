@@ -8,7 +8,7 @@ import type { AccessTokens, PasswordAccount } from '../../../src/domain/account.
 import { AppError } from '../../../src/domain/app-error.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../../src/sandbox/services/service-settings.ts';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 /** 2026-05-01T12:00:00Z, at the beginning of a one-time code's window. */

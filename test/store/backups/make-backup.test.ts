@@ -4,11 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import type { BackupProgress } from '../../../src/store/backups/backup-messages.ts';
-import { inspectBackup } from '../../../src/store/backups/inspect-backup.ts';
-import { verifySealed } from '../../../src/store/backups/verify-backup.ts';
-import { databaseFileName } from '../../../src/store/database.ts';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { inspectBackup } from '../../../src/store/backups/backup-format.ts';
+import type { BackupProgress } from '../../../src/store/backups/backup-target.ts';
+import { verifySealed } from '../../../src/store/backups/restore-backup.ts';
+import { databaseFileName } from '../../../src/store/engine/database.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {

@@ -10,12 +10,9 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import { databaseFileName } from '../../../src/store/database.ts';
-import { schemaVersion } from '../../../src/store/migrate.ts';
-import { keeping } from '../../../src/store/migrations/0008-keeping.ts';
-import { sinkDeliveries } from '../../../src/store/migrations/0009-sink-deliveries.ts';
-import { receivedAsSent } from '../../../src/store/migrations/0010-received-as-sent.ts';
-import { alertChannelsKept } from '../../../src/store/migrations/0011-alert-channels.ts';
+import { databaseFileName } from '../../../src/store/engine/database.ts';
+import { schemaVersion } from '../../../src/store/engine/migrate.ts';
+import { migrations } from '../../../src/store/engine/migrations.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {
@@ -247,7 +244,7 @@ it('a backup of an older earshot is restored as it is, and brought up to date by
   writeSecrets(dataDir);
   const old = new Sqlite(join(dataDir, databaseFileName));
   // As version 7 left it: without what the later steps added.
-  const added = `${keeping.sql}${sinkDeliveries.sql}${receivedAsSent.sql}${alertChannelsKept.sql}`;
+  const added = migrations.slice(7).join('');
   for (const [, kind, name] of added.matchAll(/CREATE (TABLE|INDEX) (\w+)/g))
     old.exec(`DROP ${kind} ${name}`);
   for (const [, table, column] of added.matchAll(/ALTER TABLE (\w+) ADD COLUMN (\w+)/g))

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { NotificationLog } from '../../../src/domain/ports.ts';
-import { databaseFileName } from '../../../src/store/database.ts';
+import { databaseFileName } from '../../../src/store/engine/database.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { type OpenedStore, openSqliteStore } from '../sqlite-store.ts';
 

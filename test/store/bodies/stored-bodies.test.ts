@@ -1,11 +1,6 @@
 /** Bodies as they lie in the file, and as every reader gets them. */
 import { describe, expect, it } from 'vitest';
-import { notificationLog } from '../../../src/store/migrations/0001-notification-log.ts';
-import { administration } from '../../../src/store/migrations/0002-administration.ts';
-import { summaries } from '../../../src/store/migrations/0003-summaries.ts';
-import { completeness } from '../../../src/store/migrations/0004-completeness.ts';
-import { alerts } from '../../../src/store/migrations/0005-alerts.ts';
-import { sinks } from '../../../src/store/migrations/0006-sinks.ts';
+import { migrations } from '../../../src/store/engine/migrations.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -117,16 +112,7 @@ function writeOldFile(dataDir: string, bodies: readonly Buffer[]): void {
   inFile(dataDir, (database) => {
     database.pragma('page_size = 16384');
     database.pragma('auto_vacuum = INCREMENTAL');
-    for (const { sql } of [
-      notificationLog,
-      administration,
-      summaries,
-      completeness,
-      alerts,
-      sinks,
-    ]) {
-      database.exec(sql);
-    }
+    database.exec(migrations.slice(0, 6).join(''));
     database.pragma('application_id = 0x65617273');
     database.pragma('user_version = 6');
     const insertBody = database.prepare("INSERT INTO body VALUES (?, 'identity', ?)");

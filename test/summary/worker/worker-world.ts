@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest';
 import type { SummaryBudget, SummaryRule } from '../../../src/domain/summaries.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import { openStore } from '../../../src/store/store.ts';

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
 import { errorText } from '../../../src/domain/app-error.ts';
-import { createTakeLock } from '../../../src/store/process-lock.ts';
+import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import type { AcmeSettings } from '../../../src/tls/acme/authority.ts';
 import { type ChallengeFolder, startChallengeListener } from '../../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../../src/tls/acme/order.ts';

@@ -1,0 +1,170 @@
+/** The catalogue account in the store: registrations, their history, gaps, delivery marks, and definitions. */
+import type { Database } from 'better-sqlite3';
+import type { AdministrationChange, DeliveryMark, Gap, HistoryEntry, NewGap, Registration } from '../domain/account.ts';
+import { notificationDelayUs } from '../domain/coverage.ts';
+import { type SubscriptionEvent, sortedEvents } from '../domain/subscription.ts';
+import { prepared } from './engine/database.ts';
+
+/** As stored: `events` is JSON written by this module, from the same type. */
+type Stored<Row> = Omit<Row, 'events' | 'unfinished'> & { events: string };
+
+export const accountReads = {
+  registrations(database: Database): Registration[] {
+    return prepared<[], Stored<Registration> & { unfinished: number }>(
+      database,
+      `SELECT name, events, filter, status, subscription_id AS subscriptionId, unfinished,
+         credentials_digest AS credentialsDigest,
+         activity_at_us AS activityAtUs, notified_at_us AS notifiedAtUs,
+         running_seen_at_us AS runningSeenAtUs, paused_seen_at_us AS pausedSeenAtUs,
+         held_by AS heldBy, reported
+       FROM registration ORDER BY name`,
+    )
+      .all()
+      .map(({ events, unfinished, ...row }) => ({
+        ...row,
+        events: JSON.parse(events) as SubscriptionEvent[],
+        unfinished: unfinished === 1,
+      }));
+  },
+
+  /** In the order of writing, which a clock that is set back does not change; newest first. */
+  history(
+    database: Database,
+    { subscription, limit }: { subscription?: string; limit: number },
+  ): HistoryEntry[] {
+    return prepared<[object], HistoryEntry>(
+      database,
+      `SELECT at_us AS atUs, subscription, subscription_id AS subscriptionId, action, actor, reason
+       FROM history ${subscription === undefined ? '' : 'WHERE subscription = @subscription'}
+       ORDER BY id DESC LIMIT @limit`,
+    ).all({ subscription, limit });
+  },
+
+  gaps(database: Database): Gap[] {
+    return prepared<[], Stored<Gap>>(
+      database,
+      `SELECT id, subscription, events, filter, from_us AS fromUs, to_us AS toUs, reason
+       FROM gap ORDER BY from_us, id`,
+    )
+      .all()
+      .map(({ events, ...row }) => ({ ...row, events: JSON.parse(events) as Gap['events'] }));
+  },
+
+  deliveryMarks(database: Database): DeliveryMark[] {
+    return prepared<[], DeliveryMark>(
+      database,
+      `SELECT nullif(subscription, '') AS subscription, username, last_at_us AS lastAtUs
+       FROM delivery_mark ORDER BY delivery_mark.subscription, username`,
+    ).all();
+  },
+};
+
+export const accountWrites = {
+  /**
+   * In the order of the fields of `AdministrationChange`, so that one change may forget a registration and save its
+   * successor, or record a gap that has ended. What this makes of the definition of a subscription is kept, too.
+   */
+  commit(database: Database, change: AdministrationChange): void {
+    const { forget, save, history = [], openGap: gap, closeGaps } = change;
+    saveDefinitions(database, change);
+    if (forget !== undefined) {
+      prepared(database, 'DELETE FROM registration WHERE name = ?').run(forget);
+    }
+    if (save !== undefined) saveRegistration(database, save);
+    for (const entry of history) {
+      prepared(
+        database,
+        `INSERT INTO history (at_us, subscription, subscription_id, action, actor, reason)
+         VALUES (@atUs, @subscription, @subscriptionId, @action, @actor, @reason)`,
+      ).run(entry);
+    }
+    if (gap !== undefined) openGap(database, gap);
+    if (closeGaps !== undefined) {
+      // The gap may have been opened by a clock that was ahead.
+      prepared(
+        database,
+        'UPDATE gap SET to_us = max(from_us, @toUs) WHERE subscription = @subscription AND to_us IS NULL',
+      ).run(closeGaps);
+    }
+  },
+
+  /** A mark that is older than the one kept changes nothing. */
+  markDeliveries(database: Database, marks: readonly DeliveryMark[]): void {
+    for (const { subscription, username, lastAtUs } of marks) {
+      prepared(
+        database,
+        `INSERT INTO delivery_mark VALUES (?, ?, ?)
+         ON CONFLICT (subscription, username) DO UPDATE SET
+           last_at_us = max(last_at_us, excluded.last_at_us)`,
+      ).run(subscription ?? '', username, lastAtUs);
+    }
+  },
+};
+
+function saveRegistration(database: Database, one: Registration): void {
+  prepared(
+    database,
+    `INSERT OR REPLACE INTO registration (name, events, filter, status, subscription_id, unfinished,
+       credentials_digest, activity_at_us, notified_at_us,
+       running_seen_at_us, paused_seen_at_us, held_by, reported)
+     VALUES (@name, @events, @filter, @status, @subscriptionId, @unfinished,
+       @credentialsDigest, @activityAtUs, @notifiedAtUs,
+       @runningSeenAtUs, @pausedSeenAtUs, @heldBy, @reported)`,
+  ).run({ ...one, events: JSON.stringify(one.events), unfinished: Number(one.unfinished) });
+}
+
+function openGap(database: Database, gap: NewGap): void {
+  prepared(
+    database,
+    `INSERT INTO gap (subscription, events, filter, from_us, reason)
+     VALUES (@subscription, @events, @filter, @fromUs, @reason)
+     ON CONFLICT (subscription) WHERE to_us IS NULL DO NOTHING`,
+  ).run({ ...gap, events: JSON.stringify(gap.events) });
+}
+
+/** Records since when a subscription has which events and filter. Called before the change is made. */
+function saveDefinitions(database: Database, change: AdministrationChange): void {
+  const { forget, save, history = [], closeGaps } = change;
+  const times = history.map(({ atUs }) => atUs);
+  const notedAtUs = times.length > 0 ? Math.max(...times) : undefined;
+  if (forget !== undefined && forget !== save?.name) {
+    const atUs = notedAtUs ?? closeGaps?.toUs ?? activityAtUs(database, forget);
+    if (atUs !== undefined) saveDefinition(database, forget, givenUp, atUs);
+  }
+  // Until it is finished, the catalogue may have the old one, or none.
+  if (save === undefined || save.unfinished) return;
+  const definition = { events: JSON.stringify(sortedEvents(save.events)), filter: save.filter };
+  saveDefinition(database, save.name, definition, notedAtUs ?? save.activityAtUs);
+}
+
+const givenUp = { events: '[]', filter: '' };
+
+function saveDefinition(
+  database: Database,
+  name: string,
+  { events, filter }: typeof givenUp,
+  atUs: number,
+): void {
+  const newest = prepared<[string], typeof givenUp & { fromUs: number }>(
+    database,
+    `SELECT from_us AS fromUs, events, filter FROM subscription_definition
+     WHERE subscription = ? ORDER BY from_us DESC, id DESC LIMIT 1`,
+  ).get(name) ?? { fromUs: 0, ...givenUp };
+  if (newest.events === events && newest.filter === filter) return;
+  const fromUs = newest.events === givenUp.events ? atUs - notificationDelayUs : atUs;
+  // A clock that was set back does not make a definition older than the one it follows.
+  prepared(
+    database,
+    `INSERT INTO subscription_definition (subscription, from_us, events, filter)
+     VALUES (?, ?, ?, ?)`,
+  ).run(name, Math.max(fromUs, newest.fromUs), events, filter);
+}
+
+function activityAtUs(database: Database, name: string): number | undefined {
+  return prepared<[string], number>(
+    database,
+    'SELECT activity_at_us FROM registration WHERE name = ?',
+  )
+    .pluck()
+    .get(name);
+}

@@ -1,0 +1,98 @@
+/** The bounded queue between the receiver and the writer thread. */
+import { AppError } from '../../domain/app-error.ts';
+import type { Delivery, Intake, Receipt } from '../../domain/ports.ts';
+import type { StoreThread } from '../engine/thread.ts';
+
+/** A commit this fresh proves that the store can write. */
+const provenUs = 5_000_000;
+
+/** A delivery on its way to the writer thread: its body is a slice of the message's one buffer. */
+export interface PackedDelivery extends Omit<Delivery, 'body'> {
+  id: number;
+  offset: number;
+  length: number;
+}
+
+interface IntakeQueueOptions {
+  thread: StoreThread;
+  nowUs: () => number;
+  /** Bodies that wait for their commit may take up this much memory. */
+  queueBytesMax: number;
+}
+
+export class IntakeQueue implements Intake {
+  readonly #options: IntakeQueueOptions;
+  /** Collected during one turn of the event loop, then sent together. */
+  #collected: { id: number; delivery: Delivery }[] = [];
+  #queuedBytes = 0;
+  #lastCommitUs = Number.NEGATIVE_INFINITY;
+  #check: Promise<void> | undefined;
+
+  constructor(options: IntakeQueueOptions) {
+    this.#options = options;
+  }
+
+  /** Bodies that wait for their commit. */
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  async accept(delivery: Delivery): Promise<Receipt> {
+    const { body, encoded } = delivery;
+    const content = encoded?.content;
+    const bytes = body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
+    if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
+      throw new AppError('unavailable', 'More notifications are waiting than the queue can hold.');
+    }
+    // Counted until the thread lets go of the body, which may be after its sender was told to wait.
+    const { id, answer } = this.#options.thread.expect<Receipt>(() => {
+      this.#queuedBytes -= bytes;
+    });
+    this.#queuedBytes += bytes;
+    if (this.#collected.push({ id, delivery }) === 1) setImmediate(() => this.flush());
+    try {
+      const receipt = await answer;
+      this.#lastCommitUs = this.#options.nowUs();
+      return receipt;
+    } catch (error) {
+      this.#lastCommitUs = Number.NEGATIVE_INFINITY;
+      throw error;
+    }
+  }
+
+  async checkWritable(): Promise<void> {
+    const { thread, nowUs } = this.#options;
+    if (thread.isRunning && nowUs() - this.#lastCommitUs < provenUs) return;
+    this.#check ??= thread
+      .call('check', [])
+      .then(() => {
+        this.#lastCommitUs = nowUs();
+      })
+      .finally(() => {
+        this.#check = undefined;
+      });
+    await this.#check;
+  }
+
+  /**
+   * Sends what has been collected. The bodies are copied into one buffer: one transfer costs less
+   * than a copy for each.
+   */
+  flush(): void {
+    const collected = this.#collected;
+    if (collected.length === 0) return;
+    this.#collected = [];
+    const total = collected.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
+    const bytes = new Uint8Array(total);
+    const deliveries: PackedDelivery[] = [];
+    let offset = 0;
+    for (const { id, delivery } of collected) {
+      const { body, ...rest } = delivery;
+      bytes.set(body, offset);
+      deliveries.push({ ...rest, id, offset, length: body.byteLength });
+      offset += body.byteLength;
+    }
+    const { buffer } = bytes;
+    this.#options.thread.send('deliveries', [buffer, deliveries], [buffer]);
+  }
+}

@@ -1,0 +1,152 @@
+/** The quarantine: bodies that are not notifications, or hold an item that is not. */
+import { hash } from 'node:crypto';
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../../domain/app-error.ts';
+import type { Delivery, QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
+import type { Fault } from '../../domain/notification.ts';
+import { decodeStored } from '../../http/request-body.ts';
+import { bodyReader } from '../bodies/body-reader.ts';
+import type { BodyWriter } from '../bodies/body-writer.ts';
+import { prepared } from '../engine/database.ts';
+
+const columns = `id, received_at_us AS receivedAtUs, subscription, faults, body_id AS bodyId,
+  released_at_us AS releasedAtUs`;
+
+/** As stored: `faults` and `headers` are JSON written by this module. */
+type StoredRow = Omit<QuarantineRow, 'reason' | 'faults' | 'bodyBytes'> & {
+  faults: string;
+  bodyId: number;
+};
+
+export const quarantineReads = {
+  /** One page, newest first, of the entries below an id. */
+  page(
+    database: Database,
+    options: { released: boolean; beforeId: number; rowsMax: number },
+  ): QuarantineRow[] {
+    return prepared<[number, number], StoredRow>(
+      database,
+      `SELECT ${columns} FROM quarantine
+       WHERE id < ? ${options.released ? '' : 'AND released_at_us IS NULL'}
+       ORDER BY id DESC LIMIT ?`,
+    )
+      .all(options.beforeId, options.rowsMax)
+      .map((row) => toRow(row, bodyReader(database).keptBody(row.bodyId).length));
+  },
+
+  heldCount(database: Database): number {
+    const held = 'SELECT count(*) FROM quarantine WHERE released_at_us IS NULL';
+    return Number(prepared(database, held).pluck().get());
+  },
+
+  quarantineEntry(database: Database, id: number): QuarantineEntry {
+    const row = prepared<[number], StoredRow & { headers: string }>(
+      database,
+      `SELECT ${columns}, headers FROM quarantine WHERE id = ?`,
+    ).get(id);
+    if (row === undefined) {
+      throw new AppError(
+        'not_found',
+        `There is no quarantine entry ${id}. \`earshot quarantine list\` shows those that are held.`,
+      );
+    }
+    const { headers, ...rest } = row;
+    const reader = bodyReader(database);
+    const body = reader.keptBody(row.bodyId);
+    const encoding = reader.encoding(row.bodyId);
+    const pairs = JSON.parse(headers) as [string, string][];
+    return { ...toRow(rest, body.length), headers: pairs.flat(), body, encoding };
+  },
+};
+
+function toRow({ bodyId: _, ...row }: StoredRow, bodyBytes: number): QuarantineRow {
+  const faults = JSON.parse(row.faults) as Fault[];
+  return { ...row, faults, bodyBytes, reason: faults[0]?.code ?? 'unknown' };
+}
+
+/** What is held: a delivery and its faults, with the body that is kept already, if any. */
+interface Held {
+  delivery: Delivery;
+  faults: readonly Fault[];
+  bodyId: number | undefined;
+}
+
+/** Keeps a delivery; its body too, unless it is kept already. Returns the entry's id. */
+export function hold(
+  database: Database,
+  bodies: BodyWriter,
+  { delivery, faults, bodyId }: Held,
+  digest: Buffer | null = null,
+): number {
+  const { receivedAtUs, subscription, source } = delivery;
+  const { lastInsertRowid } = prepared(
+    database,
+    `INSERT INTO quarantine (received_at_us, subscription, source, faults, headers, body_id, body_digest)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  ).run(
+    receivedAtUs,
+    subscription,
+    source,
+    JSON.stringify(faults),
+    JSON.stringify(withoutCredentials(delivery.headers)),
+    bodyId ?? bodies.keep(delivery),
+    digest,
+  );
+  return Number(lastInsertRowid);
+}
+
+/**
+ * Does the same, unless the same body of the same subscription is held already, as its sender may repeat it: then
+ * undefined.
+ */
+export function holdOnce(database: Database, bodies: BodyWriter, held: Held): number | undefined {
+  const { body, subscription } = held.delivery;
+  const digest = hash('sha256', body, 'buffer');
+  const known = prepared(
+    database,
+    `SELECT id FROM quarantine WHERE body_digest = ? AND subscription IS ? AND released_at_us IS NULL`,
+  ).get(digest, subscription);
+  return known === undefined ? hold(database, bodies, held, digest) : undefined;
+}
+
+/** A held entry as a delivery, to be written again. Throws `not_found`. */
+export function heldDelivery(
+  database: Database,
+  id: number,
+): { delivery: Delivery; bodyId: number } {
+  const row = prepared<
+    [number],
+    Pick<Delivery, 'receivedAtUs' | 'subscription' | 'source'> & { bodyId: number }
+  >(
+    database,
+    `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId
+     FROM quarantine WHERE id = ? AND released_at_us IS NULL`,
+  ).get(id);
+  if (row === undefined) {
+    throw new AppError(
+      'not_found',
+      `No body with id ${id} is held in quarantine. \`earshot quarantine list\` shows those that are.`,
+    );
+  }
+  const { bodyId, ...rest } = row;
+  const reader = bodyReader(database);
+  const body = reader.keptBody(bodyId);
+  const encoding = reader.encoding(bodyId);
+  const encoded = encoding === null ? undefined : decodeStored(body, encoding);
+  return { delivery: { ...rest, headers: [], body, encoded }, bodyId };
+}
+
+export function release(database: Database, id: number, atUs: number): void {
+  prepared(database, 'UPDATE quarantine SET released_at_us = ? WHERE id = ?').run(atUs, id);
+}
+
+/** Header pairs without those that carry credentials. */
+function withoutCredentials(headers: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    if (/^(authorization|proxy-authorization|cookie)$/i.test(name)) continue;
+    pairs.push([name, headers[i + 1] ?? '']);
+  }
+  return pairs;
+}

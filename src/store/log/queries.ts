@@ -1,0 +1,167 @@
+/** Queries of the log, and the cursors of its readers. */
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../../domain/app-error.ts';
+import {
+  type LogCounts,
+  type NotificationQuery,
+  type NotificationRow,
+  namePatternMax,
+  type OriginalBody,
+} from '../../domain/ports.ts';
+import { bodyReader } from '../bodies/body-reader.ts';
+import { prepared } from '../engine/database.ts';
+import { dedupeKey, lastKeyOf } from './dedupe-key.ts';
+import { driftCounts } from './drift.ts';
+
+const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
+  event, subscription, subscription_id AS subscriptionId,
+  notification_date_us AS notificationDateUs, received_at_us AS receivedAtUs, source,
+  times_seen AS timesSeen, last_seen_at_us AS lastSeenAtUs, body_index AS bodyIndex`;
+
+export const logReads = {
+  page,
+  narrowByTime,
+  body,
+  original,
+  lastPosition,
+  drift: driftCounts,
+  counts,
+  cursor,
+};
+
+export const logWrites = {
+  moveCursor(database: Database, reader: string, position: number, atUs: number): void {
+    prepared(database, 'INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)').run(
+      reader,
+      position,
+      atUs,
+    );
+  },
+};
+
+/** One page of rows in the order of their positions; fewer than `rowsMax` means the end. */
+function page(database: Database, query: NotificationQuery, rowsMax: number): NotificationRow[] {
+  const { where, values } = conditions(query);
+  const direction = query.order === 'oldest' ? 'ASC' : 'DESC';
+  // NOT INDEXED: pages must come in the order of positions, and only the table itself has it.
+  const source = query.ackId === undefined ? 'notification NOT INDEXED' : 'notification';
+  return prepared<unknown[], NotificationRow>(
+    database,
+    `SELECT ${columns} FROM ${source} WHERE ${where} ORDER BY position ${direction} LIMIT ?`,
+  ).all(...values, rowsMax);
+}
+
+/**
+ * Narrows a query by time of receipt to the positions that can match, so that no page scans beyond
+ * them. Times of receipt rise with the positions but for a clock that was set back, so the bounds are
+ * the exact minimum and maximum; `+` keeps SQLite from walking the table instead of the index.
+ */
+export function narrowByTime(database: Database, query: NotificationQuery): NotificationQuery {
+  const { sinceUs, untilUs, afterPosition = 0, beforePosition = Number.MAX_SAFE_INTEGER } = query;
+  if (query.time === 'notification' || (sinceUs ?? untilUs) === undefined) return query;
+  const row = prepared<[number, number], { first: number | null; last: number | null }>(
+    database,
+    `SELECT min(+position) AS first, max(+position) AS last FROM notification
+       WHERE received_at_us >= ? AND received_at_us < ?`,
+  ).get(sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER);
+  const { first = null, last = null } = row ?? {};
+  if (first === null || last === null) return { ...query, limit: 0 };
+  return {
+    ...query,
+    afterPosition: Math.max(afterPosition, first - 1),
+    beforePosition: Math.min(beforePosition, last + 1),
+  };
+}
+
+function body(database: Database, position: number): Uint8Array {
+  const { bodyId, bytes, encoding } = original(database, position);
+  // A copy that another thread can be sent.
+  return encoding === null ? bytes : new Uint8Array(bodyReader(database).content(bodyId) ?? bytes);
+}
+
+function original(database: Database, position: number): OriginalBody {
+  const row = prepared<[number], { bodyId: number }>(
+    database,
+    'SELECT body_id AS bodyId FROM notification WHERE position = ?',
+  ).get(position);
+  if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
+  const { bodyId } = row;
+  const reader = bodyReader(database);
+  return { bodyId, bytes: reader.keptBody(bodyId), encoding: reader.encoding(bodyId) };
+}
+
+export function lastPosition(database: Database): number {
+  return Number(
+    prepared(database, 'SELECT coalesce(max(position), 0) FROM notification').pluck().get(),
+  );
+}
+
+function counts(database: Database): LogCounts {
+  const row = prepared<[], LogCounts>(
+    database,
+    `SELECT count(*) AS notifications, coalesce(sum(times_seen - 1), 0) AS duplicates,
+         (SELECT count(*) FROM quarantine WHERE released_at_us IS NULL) AS quarantined
+       FROM notification`,
+  ).get();
+  return row ?? { notifications: 0, duplicates: 0, quarantined: 0 };
+}
+
+function cursor(database: Database, reader: string): number | null {
+  const row = prepared<[string], { position: number }>(
+    database,
+    'SELECT position FROM reader_cursor WHERE reader = ?',
+  ).get(reader);
+  return row?.position ?? null;
+}
+
+function conditions(query: NotificationQuery) {
+  const ackKey = query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`);
+  const parts: [string, unknown][] = [
+    // One AckId may have come in several subscriptions.
+    ['dedupe_key >= ?', ackKey],
+    ['dedupe_key <= ?', ackKey && lastKeyOf(ackKey)],
+    ['product_id = ?', query.productId],
+    nameCondition(query.name),
+    ['subscription = ?', query.subscription],
+    ['source = ?', query.source],
+    ['position > ?', query.afterPosition],
+    ['position < ?', query.beforePosition],
+    ...timeConditions(query),
+  ];
+  const used = parts.filter(([, value]) => value !== undefined);
+  const where = used.map(([text]) => text);
+  const values = used.map(([, value]) => value);
+  if (query.events !== undefined) {
+    where.push(`event IN (${query.events.map(() => '?').join(', ')})`);
+    values.push(...query.events);
+  }
+  return { where: where.length === 0 ? 'true' : where.join(' AND '), values };
+}
+
+function timeConditions(query: NotificationQuery): [string, unknown][] {
+  const { sinceUs, untilUs } = query;
+  if (query.time === 'notification') {
+    return [
+      ['notification_date_us >= ?', sinceUs],
+      ['notification_date_us < ?', untilUs],
+    ];
+  }
+  return [
+    ['received_at_us >= ?', sinceUs],
+    ['received_at_us < ?', untilUs],
+  ];
+}
+
+/** A longer name matches no pattern, so that a row costs a few microseconds whatever both look like. */
+function nameCondition(name: string | undefined): [string, string | undefined] {
+  if (name === undefined || !/[*?]/.test(name)) return ['product_name = ?', name];
+  if (name.length > namePatternMax) {
+    throw new AppError(
+      'invalid',
+      `A name pattern has at most ${namePatternMax} characters, and this one has ${name.length}.`,
+    );
+  }
+  // GLOB knows `[…]` too, which the user's pattern does not.
+  const glob = name.replaceAll('[', '[[]');
+  return [`octet_length(product_name) <= ${namePatternMax} AND product_name GLOB ?`, glob];
+}

@@ -1,0 +1,287 @@
+/** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
+import type { Database } from 'better-sqlite3';
+import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
+import type { Completeness } from '../../domain/coverage.ts';
+import type { PruneStep, Pruning } from '../../domain/pruning.ts';
+import { accountWrites } from '../account.ts';
+import { alertWrites } from '../alerts.ts';
+import { recordBackup } from '../backups/backup-runs.ts';
+import { coverageWrites } from '../coverage.ts';
+import { prepared } from '../engine/database.ts';
+import { createDiskLimit, type DataPlace, spareBytes } from '../engine/disk-limit.ts';
+import { type OperationName, type Operations, operationsByName, type SentError, type Settled, sentError, type ThreadMessage, type ThreadRequest } from '../engine/rpc.ts';
+import { serveThread } from '../engine/serve-thread.ts';
+import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
+import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
+import { dropQuarantined, forgetReader, pruneStep, shortStepMs, usualStepMs } from '../pruning/prune-writer.ts';
+import { sinkWrites } from '../sinks.ts';
+import { summaryWrites } from '../summary-jobs.ts';
+import type { PackedDelivery } from './intake-queue.ts';
+import { logWrites } from './queries.ts';
+
+/** Bounds of one transaction, so that other programs never wait long for the lock. */
+const transactionDeliveriesMax = 512;
+const transactionBytesMax = 4 * 2 ** 20;
+
+/** Removed files are noticed so soon while nothing is written. */
+const removedFilesCheckMs = 250;
+
+/** A check writes this much: a disk without space for it has none for notifications. */
+const checkBytes = 128 * 2 ** 10;
+
+/** Changes, each in one transaction. */
+const changes = {
+  log: logWrites,
+  account: accountWrites,
+  alerts: alertWrites,
+  coverage: {
+    ...coverageWrites,
+    recover: (database: Database, options: Parameters<Completeness['recover']>[0]) =>
+      loadedIntake().recover(database, options),
+  },
+  sinks: sinkWrites,
+  summaries: summaryWrites,
+  quarantine: { drop: dropQuarantined },
+  backups: { recordBackup },
+  pruning: { forgetReader },
+};
+
+/** Operations that are more, or less, than one transaction. */
+const tasks = {
+  check(writer: Writer): void {
+    writer.requireSpace();
+    proveWritable(writer);
+  },
+  retry({ connection, requireSpace }: Writer, id: number, atUs: number): Receipt {
+    requireSpace();
+    return loadedIntake().retryQuarantined((work) => connection.transact(work), id, atUs);
+  },
+  checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
+  /** Pruning may use the reserve: it is what frees space. On a nearly full disk the write-ahead log must stay small for that. */
+  pruneStep(
+    { connection, place }: Writer,
+    options: Parameters<Pruning['pruneStep']>[0],
+  ): PruneStep {
+    const isShort = spareBytes(place) < 0;
+    if (isShort) connection.checkpoint();
+    const stepMs = isShort ? shortStepMs : usualStepMs;
+    return connection.transact((database) => pruneStep(database, options, stepMs));
+  },
+};
+
+export type Writes = typeof changes & typeof tasks;
+
+/** Groups whose changes readers of the log make all the time: small ones, which may share a commit. */
+const sharedGroups = ['summaries.', 'alerts.', 'sinks.'];
+
+/** Changes that add to the store, or say that it takes what comes. All others end, move or free something, also on a full disk. */
+const growing = new Set<string>([
+  'coverage.recover',
+  'coverage.markUp',
+  'summaries.enqueue',
+  'summaries.claim',
+  'sinks.enqueue',
+  'sinks.addReplay',
+] satisfies OperationName<typeof changes>[]);
+
+/** What reads notifications: the code for that takes most of the time to load. */
+const readsNotifications = new Set(['deliveries', 'check', 'retry', 'coverage.recover']);
+
+interface Writer {
+  place: DataPlace;
+  connection: WriterConnection;
+  requireSpace: () => void;
+  post: (message: ThreadMessage) => void;
+}
+
+type Arrived = { id: number; delivery: Delivery };
+
+/** What notifications are read and written with: loaded when it is first needed. */
+let intake: Awaited<ReturnType<typeof loadIntake>> | undefined;
+
+async function loadIntake() {
+  const [delivery, recovered, dates] = await Promise.all([
+    import('./write-delivery.ts'),
+    import('./recovered-events.ts'),
+    import('./body-dates.ts'),
+  ]);
+  return { ...delivery, ...recovered, ...dates };
+}
+
+function loadedIntake() {
+  if (intake === undefined) throw new Error('The code of intake is not loaded.');
+  return intake;
+}
+
+const changesByName = operationsByName<Database>(changes);
+
+/** Every operation with what it must have first: space on the disk, a transaction. */
+function operationsOf(): Operations<Writer> {
+  const performed = [...changesByName].map(([name, change]) => [
+    name,
+    ({ connection, requireSpace }: Writer, ...args: never[]) => {
+      if (growing.has(name)) requireSpace();
+      return connection.transact((database) => change(database, ...args));
+    },
+  ]);
+  return { ...tasks, ...Object.fromEntries(performed) };
+}
+
+/** Commits deliveries in groups. Changes share a commit with them: one of their own would cost intake a turn. */
+function take(writer: Writer, requests: readonly ThreadRequest[]): readonly ThreadRequest[] {
+  const arrived = requests.flatMap(arrivedIn);
+  if (arrived.length === 0) return requests;
+  let failure = lackOfSpace(writer);
+  const shared =
+    failure === undefined
+      ? requests.filter(({ op }) => sharedGroups.some((group) => op.startsWith(group)))
+      : [];
+  const answered = new Set<number>();
+  for (const [i, group] of [...groups(arrived)].entries()) {
+    const mine = i === 0 ? shared : [];
+    const beganMs = performance.now();
+    // What one group has waited for in vain, the next one need not wait for again.
+    const settled = failure === undefined ? commit(writer, group, mine) : refuse(group, failure);
+    for (const { id } of settled) answered.add(id);
+    failure = settled.slice(0, group.length).find((one) => 'error' in one)?.error;
+    const facts = failure === undefined ? factsOf(group, settled, beganMs) : undefined;
+    writer.post({ kind: 'settled', settled, commit: facts });
+    failure ??= lackOfSpace(writer);
+  }
+  return requests.filter(({ op, id }) => op !== 'deliveries' && !answered.has(id));
+}
+
+function arrivedIn({ op, args }: ThreadRequest): Arrived[] {
+  if (op !== 'deliveries') return [];
+  const [buffer, deliveries] = args as [ArrayBuffer, PackedDelivery[]];
+  return deliveries.map(({ id, offset, length, ...rest }) => ({
+    id,
+    delivery: { ...rest, body: new Uint8Array(buffer, offset, length) },
+  }));
+}
+
+function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {
+  let group: Arrived[] = [];
+  let bytes = 0;
+  for (const one of arrived) {
+    const length = one.delivery.body.byteLength;
+    if (group.length === transactionDeliveriesMax || bytes + length > transactionBytesMax) {
+      if (group.length > 0) yield group;
+      group = [];
+      bytes = 0;
+    }
+    group.push(one);
+    bytes += length;
+  }
+  if (group.length > 0) yield group;
+}
+
+/**
+ * One transaction for the group and the changes. When it fails for the sake of one of them, the group is written without
+ * the changes, which are left to be made one by one, and then each delivery alone.
+ */
+function commit(
+  writer: Writer,
+  group: readonly Arrived[],
+  shared: readonly ThreadRequest[],
+): Settled[] {
+  const { writeDeliveries } = loadedIntake();
+  const deliveries = group.map(({ delivery }) => delivery);
+  try {
+    return writer.connection.transact((database) => {
+      const receipts = writeDeliveries(database, deliveries);
+      return [
+        ...group.map(({ id }, i) => ({ id, value: receipts[i] })),
+        ...shared.map(({ id, op, args }) => ({
+          id,
+          value: changesByName.get(op)?.(database, ...(args as never[])),
+        })),
+      ];
+    });
+  } catch (error) {
+    if (isEnvironmentFailure(error)) return refuse([...group, ...shared], sentError(error));
+    if (shared.length > 0) return commit(writer, group, []);
+    if (group.length > 1) return group.flatMap((one) => commit(writer, [one], []));
+    return group.map((one) => holdUnstorable(writer, one, error));
+  }
+}
+
+function refuse(refused: readonly { id: number }[], error: SentError): Settled[] {
+  return refused.map(({ id }) => ({ id, error }));
+}
+
+function holdUnstorable(
+  { connection }: Writer,
+  { id, delivery }: Arrived,
+  failure: unknown,
+): Settled {
+  try {
+    const { holdUnstorable: hold } = loadedIntake();
+    return { id, value: connection.transact((database) => hold(database, delivery)) };
+  } catch {
+    return { id, error: sentError(failure) };
+  }
+}
+
+function factsOf(
+  group: readonly Arrived[],
+  settled: readonly Settled[],
+  beganMs: number,
+): CommitFacts {
+  const durationSeconds = (performance.now() - beganMs) / 1_000;
+  const first = group.find((_, i) => isStored(settled[i]));
+  const delay = first === undefined ? null : loadedIntake().publicationDelay(first.delivery);
+  return { durationSeconds, deliveries: group.length, publicationDelay: delay };
+}
+
+function isStored(one: Settled | undefined): boolean {
+  return one !== undefined && 'value' in one && (one.value as Receipt).outcome === 'stored';
+}
+
+function lackOfSpace({ requireSpace }: Writer): SentError | undefined {
+  try {
+    requireSpace();
+    return undefined;
+  } catch (error) {
+    return sentError(error);
+  }
+}
+
+/** Skips the write probe when the disk is full: the probe would fail, or lack the space to open the file, and prevent the start. */
+function begin(writer: Writer): void {
+  const hasSpace = lackOfSpace(writer) === undefined;
+  try {
+    if (hasSpace) proveWritable(writer);
+    else writer.connection.transact(() => undefined);
+  } catch (error) {
+    const isFull = !hasSpace || sqliteCode(error) === 'SQLITE_FULL';
+    if (!isFull || !isEnvironmentFailure(error)) throw error;
+  }
+}
+
+function proveWritable({ connection }: Writer): void {
+  connection.transact((database) => {
+    prepared(database, 'INSERT OR REPLACE INTO write_check VALUES (1, randomblob(?))').run(
+      checkBytes,
+    );
+  });
+}
+
+serveThread<Writer>((place, post) => {
+  const connection = createWriterConnection(place.dataDir);
+  const writer = { place, connection, requireSpace: createDiskLimit(place), post };
+  begin(writer);
+  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
+  return {
+    operations: operationsOf(),
+    context: () => writer,
+    prepare: (requests) =>
+      intake === undefined && requests.some(({ op }) => readsNotifications.has(op))
+        ? loadIntake().then((loaded) => {
+            intake = loaded;
+          })
+        : undefined,
+    take: (requests) => take(writer, requests),
+    close: () => connection.close(),
+  };
+});

@@ -1,0 +1,157 @@
+/** A filter as SQL over the columns of `product p`: a condition that no matching product fails. */
+import type { ComparisonOperator, FilterTree, IntersectsNode, Literal, TextNode } from '../../../domain/filter-tree.ts';
+import { attributeReading, literalDate } from '../../../filter/values.ts';
+import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
+import { type Column, columnOfAttribute, columnOfField } from '../product-schema.ts';
+
+/** A piece of SQL, or a whole statement, with the values of its parameters. */
+export interface SqlCondition {
+  sql: string;
+  values: readonly (string | number | bigint)[];
+}
+
+/** An exact one decides the filter: no record needs to be read. */
+interface Bound extends SqlCondition {
+  exact: boolean;
+}
+
+/**
+ * Joins conditions as a balanced tree: SQLite bounds the depth of an expression, and a filter may have
+ * thousands of terms. At least one.
+ */
+export function joined(operator: 'AND' | 'OR', conditions: readonly SqlCondition[]): SqlCondition {
+  const [first, ...others] = conditions;
+  if (first === undefined) throw new Error('There is nothing to join.');
+  if (others.length === 0) return first;
+  const middle = Math.ceil(conditions.length / 2);
+  const left = joined(operator, conditions.slice(0, middle));
+  const right = joined(operator, conditions.slice(middle));
+  return {
+    sql: `(${left.sql} ${operator} ${right.sql})`,
+    values: [...left.values, ...right.values],
+  };
+}
+
+/** Null where the columns cannot answer anything of a filter. */
+export function boundOf(tree: FilterTree): Bound | null {
+  switch (tree.node) {
+    case 'and':
+    case 'or': {
+      const bounds = tree.terms.map(boundOf);
+      const known = bounds.filter((bound) => bound !== null);
+      const isWhole = known.length === bounds.length;
+      if (known.length === 0 || (tree.node === 'or' && !isWhole)) return null;
+      const exact = isWhole && known.every((bound) => bound.exact);
+      return { ...joined(tree.node === 'and' ? 'AND' : 'OR', known), exact };
+    }
+    case 'not': {
+      const bound = boundOf(tree.term);
+      if (bound === null || !bound.exact) return null;
+      // NULL is false, and its negation true.
+      return { ...bound, sql: `(${bound.sql}) IS NOT TRUE` };
+    }
+    case 'intersects':
+      return { ...boxCondition(tree), exact: false };
+    default: {
+      const condition = columnCondition(tree);
+      return condition === null ? null : { ...condition, exact: true };
+    }
+  }
+}
+
+/** The footprint's boxes, found by the ids that a product's boxes have. */
+function boxCondition({ geometry }: IntersectsNode): SqlCondition {
+  const conditions = boxesOf(toShape(geometry)).map(({ west, south, east, north }) => ({
+    sql: 'b.west <= ? AND b.east >= ? AND b.south <= ? AND b.north >= ?',
+    values: [east, west, north, south],
+  }));
+  if (conditions.length === 0) return { sql: 'FALSE', values: [] };
+  const { sql, values } = joined('OR', conditions);
+  return {
+    sql: `EXISTS (SELECT 1 FROM product_box b WHERE b.id IN (2 * p.id, 2 * p.id + 1) AND (${sql}))`,
+    values,
+  };
+}
+
+/** The condition, exact but for NULL where evaluation says false; null where records must be read. */
+function columnCondition(tree: FilterTree): SqlCondition | null {
+  if (tree.node === 'text') return nameCondition(tree);
+  const column = columnOfCondition(tree);
+  if (column === undefined) return null;
+  switch (tree.node) {
+    case 'comparison':
+      // A field that is absent is unlike any value.
+      return compared(column, tree.operator, tree.literal, 'IS NOT');
+    case 'attribute':
+      // An attribute that is absent has no value that could be unlike.
+      return compared(column, tree.operator, tree.literal, '<>');
+    case 'in': {
+      const values = sqlValues(column, tree.literals);
+      return values === null ? null : oneOf(`p.${column.name}`, values);
+    }
+    default:
+      return null;
+  }
+}
+
+/** The column that holds what a condition compares; undefined where records must be read. */
+export function columnOfCondition(tree: FilterTree): Column | undefined {
+  if (tree.node === 'comparison' || tree.node === 'in') return columnOfField(tree.field);
+  if (tree.node !== 'attribute') return undefined;
+  const column = columnOfAttribute(tree.name);
+  return column?.type === attributeReading(tree.valueKind, tree.literal).type ? column : undefined;
+}
+
+/** The value of a literal in a column; undefined where evaluation compares in another way. */
+export function sqlValue({ type }: Column, literal: Literal): string | number | undefined {
+  if (type === 'date') return literalDate(literal) ?? undefined;
+  if (literal.type !== (type === 'guid' ? 'text' : type)) return undefined;
+  if (literal.type === 'boolean') return Number(literal.value);
+  if (literal.type === 'number') return literal.value;
+  return literal.type === 'text' && isWholeInSql(literal.value) ? literal.value : undefined;
+}
+
+/** The values of a list; null where one of them cannot be compared in SQL. */
+export function sqlValues(
+  column: Column,
+  literals: readonly Literal[],
+): (string | number)[] | null {
+  const values = literals.map((literal) => sqlValue(column, literal));
+  return values.every((value) => value !== undefined) ? values : null;
+}
+
+export function oneOf(column: string, values: readonly (string | number)[]): SqlCondition {
+  return { sql: `${column} IN (${values.map(() => '?').join(', ')})`, values };
+}
+
+/** SQLite's functions end a text at a NUL, and half a surrogate pair becomes another character. */
+export function isWholeInSql(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** False for GUIDs and booleans: nobody asks for their order. */
+export function isOrdered({ type }: Column): boolean {
+  return type !== 'guid' && type !== 'boolean';
+}
+
+function compared(
+  column: Column,
+  operator: ComparisonOperator,
+  literal: Literal,
+  unlike: 'IS NOT' | '<>',
+): SqlCondition | null {
+  const value = sqlValue(column, literal);
+  const isEquality = operator === 'eq' || operator === 'ne';
+  if (value === undefined || !(isEquality || isOrdered(column))) return null;
+  const sqlOperators = { eq: '=', ne: unlike, lt: '<', le: '<=', gt: '>', ge: '>=' };
+  return { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value] };
+}
+
+function nameCondition({ field, function: operation, text }: TextNode): SqlCondition | null {
+  if (field !== 'Name' || !isWholeInSql(text)) return null;
+  if (text === '') return { sql: 'p.name IS NOT NULL', values: [] };
+  if (operation === 'contains') return { sql: 'instr(p.name, ?) > 0', values: [text] };
+  const characters = Array.from(text).length;
+  const part = operation === 'startswith' ? `1, ${characters}` : `-${characters}`;
+  return { sql: `substr(p.name, ${part}) = ?`, values: [text] };
+}

@@ -1,0 +1,75 @@
+/** The orders in which products are walked, and where a walk resumes. */
+import { AppError } from '../../../domain/app-error.ts';
+import type { Direction } from '../../../domain/filter-tree.ts';
+import {
+  defaultOrderOf,
+  type ProductKey,
+  type ProductOrder,
+  type ProductQuery,
+  type ProductRow,
+} from '../../../domain/products.ts';
+import type { SqlCondition } from './conditions.ts';
+
+/** The column of each order, its index (null for the table itself), and its value in a row. */
+const orders = {
+  received: ['id', null, 'position'],
+  'ContentDate/Start': ['sensing_start_us', 'product_by_sensing', 'sensingStartUs'],
+  'ContentDate/End': ['sensing_end_us', 'product_by_sensing_end', 'sensingEndUs'],
+  PublicationDate: ['publication_us', 'product_by_publication', 'publicationUs'],
+  ModificationDate: ['modification_us', 'product_by_modification', 'modificationUs'],
+  DeletionDate: ['deletion_us', 'product_by_deletion', 'deletionUs'],
+} as const satisfies Record<ProductOrder, readonly [string, string | null, keyof ProductRow]>;
+
+export interface Order {
+  column: string;
+  index: string | null;
+  value: (typeof orders)[ProductOrder][2];
+  direction: Direction;
+}
+
+/** The order of a query, or the one for its entity. Throws `invalid` for one that the entity lacks. */
+export function orderOf({ entity, order }: Pick<ProductQuery, 'entity' | 'order'>): Order {
+  const { by, direction } = order ?? defaultOrderOf(entity);
+  if (by === 'DeletionDate' && entity === 'Products') {
+    throw new AppError('invalid', 'Products that are not deleted have no order by DeletionDate.');
+  }
+  const [column, index, value] = orders[by];
+  return { column, index, value, direction };
+}
+
+export function keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey {
+  return { value: row[orderOf(query).value], position: row.position };
+}
+
+/** A part of the order: rows with a value, or those without, which count as the smallest. */
+export interface OrderPart {
+  condition: SqlCondition;
+  orderBy: string;
+}
+
+/** The parts that follow a key, in their order. Each can be walked along the order's index. */
+export function partsAfter(
+  { column, direction }: Order,
+  after: ProductKey | undefined,
+): OrderPart[] {
+  const sign = direction === 'desc' ? '<' : '>';
+  const name = `p.${column}`;
+  const part = (columns: string[], sql: string, values: number[]): OrderPart => ({
+    condition: { sql, values },
+    orderBy: columns.map((one) => `${one} ${direction}`).join(', '),
+  });
+  const byId = (sql: string, ...values: number[]) => part(['p.id'], sql, values);
+  const byValue = (sql: string, ...values: number[]) => part([name, 'p.id'], sql, values);
+  if (column === 'id') {
+    return [after === undefined ? byId('TRUE') : byId(`p.id ${sign} ?`, after.position)];
+  }
+  const all = byValue(`${name} IS NOT NULL`);
+  const allEmpty = byId(`${name} IS NULL`);
+  if (after === undefined) return direction === 'desc' ? [all, allEmpty] : [allEmpty, all];
+  if (after.value === null) {
+    const rest = byId(`${name} IS NULL AND p.id ${sign} ?`, after.position);
+    return direction === 'desc' ? [rest] : [rest, all];
+  }
+  const rest = byValue(`(${name}, p.id) ${sign} (?, ?)`, after.value, after.position);
+  return direction === 'desc' ? [rest, allEmpty] : [rest];
+}

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { startSandbox } from '../src/sandbox/sandbox.ts';
-import type { Cleanup } from './cleanup.ts';
+import type { Cleanup } from './harness.ts';
 
 /** What the past is made of. */
 export interface CataloguePast {

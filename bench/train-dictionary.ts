@@ -3,7 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dictionarySamples } from './dictionary-samples.ts';
+import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
+import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
+import { createRandom } from '../src/sandbox/random.ts';
+import { usualShape } from './bodies.ts';
+import type { BenchIo } from './harness.ts';
 
 /** The version that is trained. To make another one, raise it, and add what is written to `body-codec.ts`. */
 const version = 1;
@@ -16,7 +20,7 @@ const name = `src/store/bodies/dictionary-${version}.ts`;
 const target = new URL(`../${name}`, import.meta.url);
 
 /** Returns the exit code. A dictionary that is there is never replaced: bodies were compressed with it. */
-export function trainDictionary({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' | 'stderr'>) {
+export function run(_argv: readonly string[], { stdout, stderr }: BenchIo): number {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-dictionary-'));
   try {
     const trained = train(folder);
@@ -41,7 +45,7 @@ export function trainDictionary({ stdout, stderr }: Pick<NodeJS.Process, 'stdout
 
 /** The dictionary, or why there is none. */
 function train(folder: string): Buffer | string {
-  for (const [index, body] of [...dictionarySamples()].entries()) {
+  for (const [index, body] of [...samples()].entries()) {
     writeFileSync(join(folder, String(index)), body);
   }
   const output = join(folder, 'dictionary');
@@ -49,6 +53,43 @@ function train(folder: string): Buffer | string {
   const { error, status, stderr } = spawnSync('zstd', [...words, '-r', folder, '-o', output]);
   if (error !== undefined) return error.message;
   return status === 0 ? readFileSync(output) : stderr.toString().trim();
+}
+
+const sampleCount = 6_000;
+const seed = 11;
+
+/** So many follow each other under one subscription, so that its id is nothing that bodies have in common. */
+const perSubscription = 20;
+
+const firstMs = Date.UTC(2024, 0, 1);
+const intervalMs = (2 * 365 * 86_400_000) / sampleCount;
+const noticeMs = 60_000;
+
+/** Most are told of once, as they were published. */
+const eventShares = { modified: 0.1, deleted: 0.1 };
+
+/** Generated notifications of all missions and events, always the same ones. */
+function* samples(): Generator<Buffer> {
+  const random = createRandom(seed);
+  const generator = createProductGenerator({ seed });
+  let builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
+  for (let index = 0; index < sampleCount; index += 1) {
+    if (index % perSubscription === 0) {
+      builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
+    }
+    const publishedMs = Math.floor(firstMs + index * intervalMs);
+    const atMs = publishedMs + noticeMs;
+    const created = generator.next(publishedMs);
+    const about = { atMs, shape: usualShape };
+    const drawn = random.next();
+    if (drawn < eventShares.modified) {
+      const product = generator.modified(created, atMs);
+      yield builder.build({ event: 'modified', product, ...about }).body;
+    } else if (drawn < eventShares.modified + eventShares.deleted) {
+      const product = generator.deleted(created, atMs);
+      yield builder.build({ event: 'deleted', product, ...about }).body;
+    } else yield builder.build({ event: 'created', product: created, ...about }).body;
+  }
 }
 
 function moduleOf(dictionary: Buffer): string {

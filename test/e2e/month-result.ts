@@ -1,12 +1,15 @@
 /** What a simulated month left behind, for a test to look at. */
 import { expect } from 'vitest';
-import { coverageFaults } from '../../bench/month-coverage.ts';
-import { readLog } from '../../bench/month-log.ts';
-import { type Asked, owedEvents } from '../../bench/month-truth.ts';
-import { judgeMonth } from '../../bench/month-verdict.ts';
-import type { WalkedMonth } from '../../bench/month-walk.ts';
-import type { MonthWorld } from '../../bench/month-world.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
+import {
+  type Asked,
+  coverageFaults,
+  judgeMonth,
+  owedEvents,
+  readLog,
+} from '../simulation/month-truth.ts';
+import type { WalkedMonth } from '../simulation/month-walk.ts';
+import type { MonthWorld } from '../simulation/month-world.ts';
 
 /** The log against the truth. */
 export function resultOf(world: MonthWorld, { asked, idsOf }: WalkedMonth) {

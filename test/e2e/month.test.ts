@@ -1,13 +1,11 @@
 /** A simulated month with all that goes wrong: afterwards the log equals the truth, event by event. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createMonthAccount } from '../../bench/month-account.ts';
-import { createMonthHours } from '../../bench/month-hours.ts';
-import { totalOf } from '../../bench/month-verdict.ts';
-import { walkMonth } from '../../bench/month-walk.ts';
-import { openMonthWorld } from '../../bench/month-world.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
+import { totalOf } from '../simulation/month-truth.ts';
+import { createMonthAccount, createMonthHours, walkMonth } from '../simulation/month-walk.ts';
+import { openMonthWorld } from '../simulation/month-world.ts';
 import {
   definitionsOf,
   expectNothingLeft,

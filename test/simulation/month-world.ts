@@ -1,0 +1,239 @@
+/** A sandbox and a receiver on one simulated clock: real sockets, real files, commands, and outages of ours. */
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Io } from '../../src/cli/io.ts';
+import { maintenanceRound } from '../../src/cli/maintenance-loop.ts';
+import { createReconcileRounds } from '../../src/cli/reconcile/serve-reconcile.ts';
+import { run } from '../../src/cli/run.ts';
+import { type RunningReceiver, serve } from '../../src/cli/serve.ts';
+import { readCompleteAccountConfig } from '../../src/config/account-config.ts';
+import { readReconcileConfig } from '../../src/config/completeness-config.ts';
+import { readServeConfig } from '../../src/config/read-config.ts';
+import type { Logger } from '../../src/domain/ports.ts';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+
+const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
+
+export interface MonthWorld {
+  dataDir: string;
+  /** Holds `earshot.config.ts`. */
+  folder: string;
+  sandbox: Sandbox;
+  nowMs(): number;
+  /** Null while the receiver is closed. */
+  receiver(): RunningReceiver | null;
+  /** Serves on the same port each time. */
+  open(): Promise<void>;
+  /** An outage of ours begins. */
+  shut(): Promise<void>;
+  /** The sign of life that `start` gives each minute. */
+  markUp(): Promise<void>;
+  /** A round of comparing, as `start` makes them; false when it failed. */
+  compare(): Promise<boolean>;
+  /** When rounds were made, ms since 1970. */
+  rounds: readonly number[];
+  /** A round of maintenance, as `start` makes them. */
+  maintain(): Promise<void>;
+  /** Runs a command; `send` stands between it and the network. */
+  command(argv: readonly string[], send?: typeof fetch): Promise<Ended>;
+  /** Warnings and errors of the receiver. */
+  troubles: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Starts the sandbox and opens the receiver; the time stands still unless the sandbox is told to let it pass. */
+export async function openMonthWorld(options: {
+  folder: string;
+  seed: number;
+  startMs: number;
+  sandbox?: Partial<SandboxOptions>;
+}): Promise<MonthWorld> {
+  const { folder, seed, startMs } = options;
+  const dataDir = join(folder, 'data');
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const sandbox = await startSandbox({
+    ...{ account, seed, now: () => startMs, count: 0 },
+    trustedCaPems: [authority.certificatePem],
+    ...options.sandbox,
+  });
+  const env: Record<string, string> = {
+    ...(await writeCertificate(folder, authority)),
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
+    EARSHOT_ACCOUNT_USERNAME: account.username,
+    EARSHOT_ACCOUNT_PASSWORD: account.password,
+    // How politely the catalogue is asked is measured elsewhere.
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '600000',
+  };
+  const io = createMonthIo({
+    env,
+    folder,
+    seed,
+    nowUs: () => Math.trunc(sandbox.clock.now()) * 1_000,
+  });
+  const world = createWorld({ sandbox, env, io, dataDir, folder });
+  try {
+    const created = await world.command(['credentials', 'create']);
+    if (created.code !== 0) throw new Error(created.err);
+    await world.open();
+  } catch (error) {
+    await world.close();
+    throw error;
+  }
+  return world;
+}
+
+interface Means {
+  sandbox: Sandbox;
+  env: Record<string, string>;
+  io: Io;
+  dataDir: string;
+  folder: string;
+}
+
+/** What is open while the receiver is up. */
+interface Served {
+  receiver: RunningReceiver;
+  compare: ReturnType<typeof createReconcileRounds>;
+  sinceUs: number;
+  stopping: AbortController;
+}
+
+function createWorld({ sandbox, env, io, dataDir, folder }: Means): MonthWorld {
+  const troubles: string[] = [];
+  const rounds: number[] = [];
+  const log = troubleLog(troubles);
+  let served: Served | null = null;
+  const up = () => {
+    if (served === null) throw new Error('The receiver is closed.');
+    return served;
+  };
+  const markUp = () => {
+    const { receiver, sinceUs: fromUs } = up();
+    return receiver.store.completeness.markUp({ fromUs, toUs: io.nowUs() });
+  };
+  const shut = async () => {
+    await markUp();
+    const { receiver, stopping } = up();
+    served = null;
+    stopping.abort();
+    await receiver.close();
+  };
+  return {
+    ...{ dataDir, folder, sandbox, troubles, rounds, markUp, shut },
+    nowMs: sandbox.clock.now,
+    receiver: () => served?.receiver ?? null,
+    open: async () => {
+      const receiver = await serve(readServeConfig({ ...io, env }), log, io);
+      const { port } = new URL(receiver.url);
+      env.EARSHOT_LISTEN = `127.0.0.1:${port}`;
+      env.EARSHOT_PUBLIC_URL = `https://localhost:${port}`;
+      const { store, products } = receiver;
+      const stopping = new AbortController();
+      const config = readReconcileConfig({ ...io, env });
+      const compare = createReconcileRounds({ store, products, log }, config, io, stopping.signal);
+      served = { receiver, compare, sinceUs: io.nowUs(), stopping };
+      await markUp();
+    },
+    compare: async () => {
+      const { receiver, compare } = up();
+      await indexed(receiver);
+      const isDone = (await compare()) === 'all';
+      if (isDone) rounds.push(Math.trunc(sandbox.clock.now()));
+      return isDone;
+    },
+    maintain: async () => {
+      const config = readCompleteAccountConfig({ ...io, env });
+      await maintenanceRound(config, up().receiver.store, io);
+    },
+    command: (argv, send = io.fetch) => runCommand(argv, { ...io, env, fetch: send }),
+    close: async () => {
+      if (served !== null) await shut();
+      await sandbox.close();
+    },
+  };
+}
+
+/** The index has had half an hour of simulated time to follow; without waiting, it has had none. */
+async function indexed({ store, products }: RunningReceiver): Promise<void> {
+  const lastPosition = await store.lastPosition();
+  while ((await products.indexedPosition()) < lastPosition) await delay(5);
+}
+
+function troubleLog(troubles: string[]): Logger {
+  const keep = (fields: object, message: string) =>
+    void troubles.push(`${message} ${JSON.stringify(fields)}`);
+  const drop = () => undefined;
+  return { debug: drop, info: drop, warn: keep, error: keep };
+}
+
+/** How a command ended, and what it printed. */
+interface Ended {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs a command line to its end, with what it prints kept. */
+async function runCommand(argv: readonly string[], io: Io): Promise<Ended> {
+  const texts = { out: '', err: '' };
+  const into = (name: 'out' | 'err') => ({
+    write: (chunk: string | Uint8Array) => {
+      texts[name] += Buffer.from(chunk).toString();
+      return true;
+    },
+    once: () => undefined,
+  });
+  const code = await run(argv, { ...io, stdout: into('out'), stderr: into('err') }, '0.0.0');
+  return { code, ...texts };
+}
+
+/** What commands and receiver may touch: the real network, and a clock of the world's own. */
+function createMonthIo(own: {
+  env: Record<string, string>;
+  folder: string;
+  seed: number;
+  nowUs: () => number;
+}): Io {
+  const nowhere = { write: () => true, once: () => undefined };
+  return {
+    ...{ stdout: nowhere, stderr: nowhere, env: own.env, nowUs: own.nowUs },
+    readFile: (path) => readFileSync(path, 'utf8'),
+    newId: randomUUID,
+    newSecret: () => randomBytes(32).toString('base64url'),
+    random: createRandom(own.seed).next,
+    fetch,
+    localAddresses: () => ['127.0.0.1', '::1'],
+    pid: process.pid,
+    workingDir: own.folder,
+    ask: async () => null,
+    signal: new AbortController().signal,
+    exit: () => undefined,
+  };
+}
+
+/** Writes a certificate for the receiver; returns the variables that name its files. */
+async function writeCertificate(
+  folder: string,
+  authority: Awaited<ReturnType<typeof createCertificateAuthority>>,
+) {
+  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  const file = (name: string) => join(folder, name);
+  writeFileSync(file('cert.pem'), certificate.certificatePem);
+  writeFileSync(file('key.pem'), certificate.keyPem, { mode: 0o600 });
+  writeFileSync(file('authority.pem'), authority.certificatePem);
+  return {
+    EARSHOT_TLS_CERT: file('cert.pem'),
+    EARSHOT_TLS_KEY: file('key.pem'),
+    EARSHOT_PROBE_CA: file('authority.pem'),
+  };
+}

@@ -1,9 +1,12 @@
 /** The benchmark of a long outage: what was missed is fetched by `earshot reconcile`, and its time and memory measured. */
 import { spawn } from 'node:child_process';
+import { subscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { startSandbox } from '../src/sandbox/sandbox.ts';
 import { openStore } from '../src/store/store.ts';
 import {
   alignTable,
@@ -29,7 +32,6 @@ import {
   wholeList,
 } from './harness.ts';
 import { readCpuMs, watchMemory } from './processes.ts';
-import { type AskedList, type Catalogue, startCatalogue } from './reconcile-catalogue.ts';
 import { databaseFile, earshotProgram, projectFolder } from './servers.ts';
 
 /** Products are modified within a minute of publication (facts, catalogue 2): not all of them, it seems. */
@@ -66,17 +68,18 @@ Examples:
   npm run bench:reconcile                          a quarter of an hour
   npm run bench:reconcile -- --days 1 --requests-per-minute 6000`,
   async measure({ days, 'per-day': productsPerDay, check, ...chosen }, context) {
-    const { cleanup, progress, about } = context;
+    const { progress, about } = context;
     progress.show(`publishing ${Math.round(days * productsPerDay)} products`);
     const past = { days, productsPerDay, modifiedShare, deletedShare };
-    const catalogue = await startCatalogue(past, cleanup);
+    const startMs = performance.now();
+    const catalogue = await startCatalogue(past);
+    const generatedSeconds = (performance.now() - startMs) / 1_000;
     const runs: Figures[] = [];
     for (const requestsPerMinute of chosen['requests-per-minute']) {
       runs.push(await reconcile({ ...context, catalogue, requestsPerMinute }));
     }
-    catalogue.stop();
+    await catalogue.close();
     const { products, deletedProducts } = catalogue.holdings;
-    const generatedSeconds = catalogue.generatedMs / 1_000;
     const targets = runs.flatMap(judge);
     const published = `${days} days at ${productsPerDay} products a day: ${products} products and ${deletedProducts} deleted ones at the catalogue, published in ${figure(generatedSeconds)} s`;
     return {
@@ -97,6 +100,53 @@ Examples:
     };
   },
 };
+
+/** One request for a list; times in ms of one clock. */
+interface AskedList {
+  readonly startMs: number;
+  /** Null when no answer left. */
+  endMs: number | null;
+}
+
+type Catalogue = Awaited<ReturnType<typeof startCatalogue>>;
+
+/** The sandbox with a past, and when it was asked for lists. Resolves when the past is there. */
+async function startCatalogue(past: {
+  days: number;
+  productsPerDay: number;
+  modifiedShare: number;
+  deletedShare: number;
+}) {
+  const { days, productsPerDay, ...shares } = past;
+  const durationMs = days * 86_400_000;
+  const sinceMs = Date.now() - durationMs;
+  const sandbox = await startSandbox({
+    ...{ now: Date.now, count: 0, ...shares, past: { durationMs, productsPerDay } },
+  });
+  const asked: AskedList[] = [];
+  const open = new WeakMap<object, AskedList>();
+  // Node tells of every request that any server of this process takes: the sandbox itself is left alone.
+  subscribe('http.server.request.start', (message) => {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    if (!/^\/odata\/v1\/(Deleted)?Products\?/.test(request.url ?? '')) return;
+    const entry = { startMs: performance.now(), endMs: null };
+    asked.push(entry);
+    open.set(response, entry);
+  });
+  subscribe('http.server.response.finish', (message) => {
+    const entry = open.get((message as { response: ServerResponse }).response);
+    if (entry !== undefined) entry.endMs = performance.now();
+  });
+  return {
+    url: sandbox.catalogueUrl,
+    /** When the past began, ms since 1970. */
+    sinceMs,
+    holdings: sandbox.holdings(),
+    /** What was asked since this was called last. */
+    takeAsked: () => asked.splice(0),
+    close: sandbox.close,
+  };
+}
 
 /** Of one run. Times in seconds, sizes in bytes; null where /proc does not tell. */
 interface Figures {
@@ -139,13 +189,13 @@ async function reconcile(setting: RunSetting): Promise<Figures> {
   const fromMs = catalogue.sinceMs - publishedBeforeMs;
   const toMs = Date.now();
   await register(dataFolder, fromMs);
-  await catalogue.asked();
+  catalogue.takeAsked();
   const window = [
     ...['--since', new Date(fromMs).toISOString()],
     ...['--until', new Date(toMs).toISOString()],
   ];
   const { document, cpuMs, memory } = await runCommand(window, dataFolder, setting);
-  const asked = await catalogue.asked();
+  const asked = catalogue.takeAsked();
   requireAll(document.counts, catalogue.holdings);
   const again = await runCommand([...window, '--check'], dataFolder, {
     ...setting,

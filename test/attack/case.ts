@@ -43,6 +43,17 @@ export const holderStatuses: readonly number[] = [200, ...strangerStatuses];
 /** No credentials, or wrong ones. */
 export const refusedLogin: readonly number[] = [401, 429];
 
+/** A stranger's case: answered once, and served as ever afterwards, unless told otherwise. */
+export function stranger(
+  name: string,
+  pieces: readonly Buffer[],
+  statuses: readonly number[],
+  further: Partial<Case> = {},
+): Case {
+  const usual = { sender: 'stranger', answersMax: 1, connection: 'stays' } as const;
+  return { name, pieces, statuses, ...usual, ...further };
+}
+
 interface RequestParts {
   method?: string;
   target?: string;
@@ -126,6 +137,8 @@ export function validPush(world: CaseWorld): ValidPush {
   const ackId = String(JSON.parse(body).AckId);
   const login = `Authorization: ${right}`;
   const push = (name: string, ...pieces: Buffer[]) => ({ name, pieces, ackId });
+  const to = (target?: string) =>
+    request({ headers: [login], body, ...(target === undefined ? {} : { target }) });
   const chunk = (text: string, more = '') => `${text.length.toString(16)}${more}\r\n${text}\r\n`;
   const coded = (text: string) =>
     Buffer.concat([
@@ -134,33 +147,24 @@ export function validPush(world: CaseWorld): ValidPush {
     ]);
   const middle = random.integer(1, body.length - 1);
   const forms: readonly (() => ValidPush)[] = [
-    () => push('plain', request({ headers: [login], body })),
+    () => push('plain', to()),
     () => push('chunked', coded(`${chunk(body)}0\r\n\r\n`)),
     () => {
       const chunks = chunk(body.slice(0, middle), ';x=y') + chunk(body.slice(middle));
       return push('chunks with extensions and trailers', coded(`${chunks}000\r\nX: y\r\n\r\n`));
     },
     () => {
-      const whole = request({ headers: [login], body });
+      const whole = to();
       const cut = random.integer(1, whole.length - 1);
       return push('in two pieces', whole.subarray(0, cut), whole.subarray(cut));
     },
     () => {
-      const headers = [right].map((value) => `aUTHORIZATION:${value}`);
-      return push('odd case', request({ headers: [...headers, 'Content-Type: text/plain'], body }));
+      const headers = [`aUTHORIZATION:${right}`, 'Content-Type: text/plain'];
+      return push('odd case', request({ headers, body }));
     },
-    () =>
-      push(
-        'by its whole address',
-        request({ target: 'http://x/notifications/fuzz', headers: [login], body }),
-      ),
-    () =>
-      push('with a query', request({ target: '/notifications/fuzz/?a=b', headers: [login], body })),
-    () =>
-      push(
-        'blank line first',
-        Buffer.concat([Buffer.from('\r\n'), request({ headers: [login], body })]),
-      ),
+    () => push('by its whole address', to('http://x/notifications/fuzz')),
+    () => push('with a query', to('/notifications/fuzz/?a=b')),
+    () => push('blank line first', Buffer.concat([Buffer.from('\r\n'), to()])),
     () => push('expecting', request({ headers: [login, 'Expect: 100-continue'], body })),
   ];
   return oneOf(random, forms)();

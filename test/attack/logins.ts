@@ -1,7 +1,7 @@
 /** `npm run attack -- logins`: failed logins of thousands of addresses, spellings of one, and lies about them. */
 import { alignTable, figure, megabytes } from '../../bench/figures.ts';
 import { type Benchmark, dirOption, whole } from '../../bench/harness.ts';
-import { basicLogin, request } from './case.ts';
+import { basicLogin, request, stranger } from './case.ts';
 import { openWire, playCase, type Wire } from './play-case.ts';
 import { startTarget, type Target, takeEvidence, watchUse } from './target.ts';
 import { judgePublicAnswer } from './verdicts.ts';
@@ -152,18 +152,8 @@ async function runLoginPhase(
   async function ask(wire: Wire, n: number, login: string): Promise<number> {
     const headers = [`Authorization: ${login}`, `X-Forwarded-For: ${from(n)}`];
     const pieces = [request({ method: 'GET', target: '/notifications', headers })];
-    const played = await playCase(
-      wire,
-      {
-        name,
-        pieces,
-        sender: 'stranger',
-        answersMax: 1,
-        statuses: [200, 401, 429],
-        connection: 'stays',
-      },
-      judgePublicAnswer,
-    );
+    const asked = stranger(name, pieces, [200, 401, 429]);
+    const played = await playCase(wire, asked, judgePublicAnswer);
     if (played.harm !== null) faults.push(played.harm);
     return played.answers[0]?.status ?? 0;
   }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import type { Case, ValidPush } from './case.ts';
+import { type Case, stranger, type ValidPush } from './case.ts';
 
 export interface Played {
   readonly answers: readonly Answer[];
@@ -59,9 +59,7 @@ export async function playPush(
   judge: (answer: Answer) => string | null,
 ): Promise<Played> {
   const { name, pieces } = push;
-  const asCase: Case = {
-    ...{ name, pieces, sender: 'holder', answersMax: 1, statuses: [200], connection: 'stays' },
-  };
+  const asCase = stranger(name, pieces, [200], { sender: 'holder' });
   if (wire.received.length > 0) {
     const harm = `bytes that nobody asked for: ${wire.received.toString('latin1').slice(0, 200)}`;
     return { answers: [], harm, isOpen: false };

@@ -8,6 +8,8 @@ import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { bodyReader } from '../../src/store/bodies/body-reader.ts';
 import { databaseFileName } from '../../src/store/database.ts';
+import type { WalkedMonth } from './month-walk.ts';
+import type { MonthWorld } from './month-world.ts';
 
 /** What a subscription asked for, until it asked for something else; µs since 1970. */
 export interface Asked {
@@ -50,7 +52,7 @@ function hourKey(one: Pick<OwedEvent, 'subscription' | 'event' | 'dateUs'>): str
 }
 
 /** Every event that was owed; `idsOf` gives the ids that a subscription has had at the catalogue. */
-export function owedEvents(
+function owedEvents(
   sandbox: Pick<Sandbox, 'events'>,
   asked: readonly Asked[],
   idsOf: (subscription: string) => ReadonlySet<string>,
@@ -87,10 +89,9 @@ function changesOf(sandbox: Pick<Sandbox, 'events'>): Map<string, Change[]> {
   const changes = new Map<string, Change[]>();
   for (const { event, productId, sequence, at } of sandbox.events()) {
     if (event === 'created') continue;
-    const change = { sequence, event, atMs: Date.parse(at) };
-    const known = changes.get(productId);
-    if (known === undefined) changes.set(productId, [change]);
-    else known.push(change);
+    const known = changes.get(productId) ?? [];
+    known.push({ sequence, event, atMs: Date.parse(at) });
+    changes.set(productId, known);
   }
   return changes;
 }
@@ -108,14 +109,8 @@ interface LoggedEvent {
   pushedAtUs: number | null;
 }
 
-interface Row {
-  position: number;
-  subscription: string;
-  event: SubscriptionEvent;
-  productId: string;
-  source: 'push' | 'reconcile';
+interface Row extends Omit<LoggedEvent, 'dateUs'> {
   receivedAtUs: number;
-  pushedAtUs: number | null;
   bodyId: number;
   bodyIndex: number;
 }
@@ -158,14 +153,9 @@ function toLogged(
   return { ...row, dateUs: date.us, pushedAtUs };
 }
 
-const minuteMs = 60_000;
-
-const hourMs = 60 * minuteMs;
-
 /** How long after its end an hour is compared first, and once more (decision 24). */
-const settlingMs = 30 * minuteMs;
-
-const secondLookMs = 24 * hourMs;
+const settlingMs = 30 * 60_000;
+const secondLookMs = 24 * 3_600_000;
 
 /** Each event that was owed counts once. */
 export interface MonthCounts {
@@ -188,8 +178,18 @@ interface MonthVerdict {
   faults: string[];
 }
 
+/** What a walked month left behind: the log against the truth. */
+export function resultOf(
+  { sandbox, dataDir, rounds }: Pick<MonthWorld, 'sandbox' | 'dataDir' | 'rounds'>,
+  { asked, idsOf }: Pick<WalkedMonth, 'asked' | 'idsOf'>,
+) {
+  const owed = owedEvents(sandbox, asked, idsOf);
+  const logged = readLog(dataDir);
+  return { owed, logged, ...judgeMonth(owed, logged, rounds) };
+}
+
 /** `rounds` are the times at which all that was due was compared, oldest first; ms since 1970. */
-export function judgeMonth(
+function judgeMonth(
   owed: readonly OwedEvent[],
   logged: readonly LoggedEvent[],
   rounds: readonly number[],
@@ -260,21 +260,15 @@ export function totalOf(counts: MonthVerdict['counts']): MonthCounts {
   return total;
 }
 
-/** Whole hours; µs since 1970. */
-interface CoveredWindow {
-  fromUs: number;
-  toUs: number;
-}
-
 /**
- * Compares the counts of every hour of a window, looked at last when nothing changed any more, with what the
+ * Compares the counts of every hour of a window of whole hours, looked at last when nothing changed any more, with what the
  * lists show of what was owed. Returns what differs, in words.
  */
 export function coverageFaults(
   owed: readonly OwedEvent[],
   logged: readonly LoggedEvent[],
   coverage: readonly HourCoverage[],
-  { fromUs, toUs }: CoveredWindow,
+  { fromUs, toUs }: { fromUs: number; toUs: number },
 ): string[] {
   const entries = new Map(logged.map((entry) => [eventKey(entry), entry]));
   const counts = new Map<string, { pushed: number; late: number; recovered: number }>();

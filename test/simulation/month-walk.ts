@@ -79,37 +79,32 @@ function actsOf(world: MonthWorld, account: MonthAccount, options: MonthOptions)
   const { seed, days, filters = someCollections } = options;
   const random = createRandom(seed);
   const day = (share: number) => Math.floor(share * days) * 24 + random.integer(3, 9);
+  const away = async (during: () => Promise<unknown>) => {
+    await world.shut();
+    await during();
+    await world.open();
+    await compared(world);
+  };
   const outage =
     (hours: number): Act =>
     async (walk) => {
-      await world.shut();
-      await walk.pass(hours);
-      await world.open();
-      await compared(world);
+      await away(() => walk.pass(hours));
       return hours;
     };
   const minutes: Act = async (walk) => {
-    await world.shut();
-    await walk.publish(7 * minuteMs, Math.ceil((walk.perHour * 7) / 60));
-    await world.open();
-    await compared(world);
+    await away(() => walk.publish(7 * minuteMs, Math.ceil((walk.perHour * 7) / 60)));
     return 0;
   };
   return new Map<number, Act>([
     [day(0.06), minutes],
     // The day after that on which the catalogue pauses it.
-    [(Math.floor(days / 10) + 1) * 24, () => maintained(world)],
+    [(Math.floor(days / 10) + 1) * 24, () => world.maintain().then(() => 0)],
     [day(0.24), outage(3)],
     [day(0.34), pauseOf(world, 20)],
     [day(0.48), replacementOf(world, account, filters.after)],
     [day(0.6), outage(Math.round(Math.min(2.5, days / 8) * 24))],
     [day(0.83), minutes],
   ]);
-}
-
-async function maintained({ maintain }: MonthWorld): Promise<number> {
-  await maintain();
-  return 0;
 }
 
 /** A person pauses it with our command, and resumes it. */
@@ -133,10 +128,11 @@ function replacementOf(world: MonthWorld, account: MonthAccount, changed: string
       .subscriptions()
       .some(({ status, endpoint }) => status === 'running' && endpoint?.endsWith('/acquisitions'));
   return async (walk) => {
-    const { events = [] } =
-      account.asked().findLast(({ subscription }) => subscription === 'acquisitions') ?? {};
-    const deletions = account.asked().find(({ subscription }) => subscription === 'deletions');
-    if (deletions === undefined) throw new Error('There is no subscription to deletions.');
+    const asked = (name: string) =>
+      account.asked().findLast(({ subscription }) => subscription === name);
+    const [acquisitions, deletions] = [asked('acquisitions'), asked('deletions')];
+    if (acquisitions === undefined || deletions === undefined)
+      throw new Error('Nothing was asked.');
     let isPast = false;
     const send: typeof fetch = async (...request) => {
       if (!isPast && !isRunning()) {
@@ -145,14 +141,10 @@ function replacementOf(world: MonthWorld, account: MonthAccount, changed: string
       }
       return fetch(...request);
     };
-    const { filter } = deletions;
-    await account.want(
-      {
-        acquisitions: { events, filter: changed },
-        deletions: { events: ['deleted'], filter },
-      },
-      send,
-    );
+    const { events } = acquisitions;
+    const { events: deleted, filter } = deletions;
+    const wanted = { acquisitions: { events, filter: changed } };
+    await account.want({ ...wanted, deletions: { events: deleted, filter } }, send);
     if (!isPast) throw new Error('The replacement left no gap.');
     return 0;
   };
@@ -202,8 +194,6 @@ export function createMonthAccount({ folder, sandbox, command, nowMs }: MonthWor
   };
 }
 
-const hourMsOfMonthHours = 3_600_000;
-
 /** Without products, the sandbox takes a step for each change that is planned, and plans so many ahead at most. */
 const plannedStepsMax = 60;
 
@@ -248,19 +238,19 @@ export function createMonthHours(
     pass: async (hours) => {
       for (let i = 0; i < hours; i += 1) {
         const isNight = new Date(world.nowMs()).getUTCHours() < 3;
-        await publish(hourMsOfMonthHours, isNight ? 0 : perHour);
+        await publish(hourMs, isNight ? 0 : perHour);
         await afterHour();
       }
     },
     calm: async (hours) => {
       await world.sandbox.pass({
-        durationMs: hourMsOfMonthHours,
+        durationMs: hourMs,
         products: 0,
         steps: plannedStepsMax,
       });
       await afterHour();
       for (let i = 0; i < hours; i += 1) {
-        await publish(hourMsOfMonthHours, 0);
+        await publish(hourMs, 0);
         await afterHour();
       }
       await compared(world);

@@ -4,19 +4,19 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createEndpoint } from '../../bench/servers.ts';
 import type { Io } from '../../src/cli/io.ts';
 import { maintenanceRound } from '../../src/cli/maintenance-loop.ts';
 import { createReconcileRounds } from '../../src/cli/reconcile/serve-reconcile.ts';
-import { run } from '../../src/cli/run.ts';
 import { type RunningReceiver, serve } from '../../src/cli/serve.ts';
 import { readCompleteAccountConfig } from '../../src/config/account-config.ts';
 import { readReconcileConfig } from '../../src/config/completeness-config.ts';
 import { readServeConfig } from '../../src/config/read-config.ts';
 import type { Logger } from '../../src/domain/ports.ts';
-import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import { type Ended, runCommand } from '../cli/fake-io.ts';
 
 const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 
@@ -56,14 +56,18 @@ export async function openMonthWorld(options: {
 }): Promise<MonthWorld> {
   const { folder, seed, startMs } = options;
   const dataDir = join(folder, 'data');
-  const authority = await createCertificateAuthority({ now: Date.now });
+  const { authorityPem, certificateFile, keyFile } = await createEndpoint(folder);
+  const authorityFile = join(folder, 'authority.pem');
+  writeFileSync(authorityFile, authorityPem);
   const sandbox = await startSandbox({
     ...{ account, seed, now: () => startMs, count: 0 },
-    trustedCaPems: [authority.certificatePem],
+    trustedCaPems: [authorityPem],
     ...options.sandbox,
   });
   const env: Record<string, string> = {
-    ...(await writeCertificate(folder, authority)),
+    EARSHOT_TLS_CERT: certificateFile,
+    EARSHOT_TLS_KEY: keyFile,
+    EARSHOT_PROBE_CA: authorityFile,
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_LISTEN: '127.0.0.1:0',
     EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
@@ -74,12 +78,8 @@ export async function openMonthWorld(options: {
     // How politely the catalogue is asked is measured elsewhere.
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '600000',
   };
-  const io = createMonthIo({
-    env,
-    folder,
-    seed,
-    nowUs: () => Math.trunc(sandbox.clock.now()) * 1_000,
-  });
+  const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
+  const io = createIo({ env, folder, seed, nowUs });
   const world = createWorld({ sandbox, env, io, dataDir, folder });
   try {
     const created = await world.command(['credentials', 'create']);
@@ -92,12 +92,9 @@ export async function openMonthWorld(options: {
   return world;
 }
 
-interface Means {
-  sandbox: Sandbox;
+interface Means extends Pick<MonthWorld, 'sandbox' | 'dataDir' | 'folder'> {
   env: Record<string, string>;
   io: Io;
-  dataDir: string;
-  folder: string;
 }
 
 /** What is open while the receiver is up. */
@@ -155,7 +152,8 @@ function createWorld({ sandbox, env, io, dataDir, folder }: Means): MonthWorld {
       const config = readCompleteAccountConfig({ ...io, env });
       await maintenanceRound(config, up().receiver.store, io);
     },
-    command: (argv, send = io.fetch) => runCommand(argv, { ...io, env, fetch: send }),
+    command: (argv, send = fetch) =>
+      runCommand(argv, { env, fetch: send, nowUs: io.nowUs, workingDir: folder }),
     close: async () => {
       if (served !== null) await shut();
       await sandbox.close();
@@ -176,29 +174,8 @@ function troubleLog(troubles: string[]): Logger {
   return { debug: drop, info: drop, warn: keep, error: keep };
 }
 
-/** How a command ended, and what it printed. */
-interface Ended {
-  code: number;
-  out: string;
-  err: string;
-}
-
-/** Runs a command line to its end, with what it prints kept. */
-async function runCommand(argv: readonly string[], io: Io): Promise<Ended> {
-  const texts = { out: '', err: '' };
-  const into = (name: 'out' | 'err') => ({
-    write: (chunk: string | Uint8Array) => {
-      texts[name] += Buffer.from(chunk).toString();
-      return true;
-    },
-    once: () => undefined,
-  });
-  const code = await run(argv, { ...io, stdout: into('out'), stderr: into('err') }, '0.0.0');
-  return { code, ...texts };
-}
-
-/** What commands and receiver may touch: the real network, and a clock of the world's own. */
-function createMonthIo(own: {
+/** What the receiver may touch: the real network, and a clock of the world's own. */
+function createIo(own: {
   env: Record<string, string>;
   folder: string;
   seed: number;
@@ -218,22 +195,5 @@ function createMonthIo(own: {
     ask: async () => null,
     signal: new AbortController().signal,
     exit: () => undefined,
-  };
-}
-
-/** Writes a certificate for the receiver; returns the variables that name its files. */
-async function writeCertificate(
-  folder: string,
-  authority: Awaited<ReturnType<typeof createCertificateAuthority>>,
-) {
-  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-  const file = (name: string) => join(folder, name);
-  writeFileSync(file('cert.pem'), certificate.certificatePem);
-  writeFileSync(file('key.pem'), certificate.keyPem, { mode: 0o600 });
-  writeFileSync(file('authority.pem'), authority.certificatePem);
-  return {
-    EARSHOT_TLS_CERT: file('cert.pem'),
-    EARSHOT_TLS_KEY: file('key.pem'),
-    EARSHOT_PROBE_CA: file('authority.pem'),
   };
 }

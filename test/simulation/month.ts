@@ -9,14 +9,7 @@ import {
   whole,
 } from '../../bench/harness.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
-import {
-  coverageFaults,
-  judgeMonth,
-  type MonthCounts,
-  owedEvents,
-  readLog,
-  totalOf,
-} from './month-truth.ts';
+import { coverageFaults, type MonthCounts, readLog, resultOf, totalOf } from './month-truth.ts';
 import { type WalkedMonth, walkMonth } from './month-walk.ts';
 import { type MonthWorld, openMonthWorld } from './month-world.ts';
 
@@ -109,10 +102,9 @@ Examples:
 };
 
 /** The log against the truth, in words what differs; then everything once more by command, which must find nothing. */
-async function judged(world: MonthWorld, { asked, idsOf, fromMs, toMs }: WalkedMonth) {
-  const owed = owedEvents(world.sandbox, asked, idsOf);
-  const logged = readLog(world.dataDir);
-  const { counts, faults } = judgeMonth(owed, logged, world.rounds);
+async function judged(world: MonthWorld, walked: WalkedMonth) {
+  const { fromMs, toMs } = walked;
+  const { owed, logged, counts, faults } = resultOf(world, walked);
   const iso = (ms: number) => new Date(ms).toISOString();
   const again = await world.command(['reconcile', '--since', iso(fromMs), '--until', iso(toMs)]);
   if (again.code !== 0) throw new Error(again.err);

@@ -1,6 +1,7 @@
 /** Bodies of every kind, from senders with the right credentials and from strangers. */
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import {
+  basicLogin,
   type Case,
   type CaseMaker,
   type CaseWorld,
@@ -9,6 +10,7 @@ import {
   randomBytes,
   refusedLogin,
   request,
+  stranger,
   strangerStatuses,
 } from '../case.ts';
 
@@ -33,11 +35,8 @@ export const largeBodyMakers: readonly (readonly [weight: number, CaseMaker])[] 
 ];
 
 function holders({ right }: CaseWorld, name: string, body: string | Uint8Array): Case {
-  return {
-    ...{ name: `body: ${name}`, sender: 'holder', answersMax: 1, connection: 'stays' },
-    pieces: [request({ headers: [`Authorization: ${right}`], body })],
-    statuses: [200, 400, 413],
-  };
+  const pieces = [request({ headers: [`Authorization: ${right}`], body })];
+  return stranger(`body: ${name}`, pieces, [200, 400, 413], { sender: 'holder' });
 }
 
 function oddJson(world: CaseWorld): Case {
@@ -144,10 +143,9 @@ function mutated(world: CaseWorld, sender: Case['sender'], login: string): Case 
   for (let i = random.integer(1, 8); i > 0; i -= 1) {
     bytes[random.integer(0, bytes.length - 1)] = random.integer(0, 255);
   }
-  return {
-    ...{ name: `mutated: ${sender}`, sender, pieces: [bytes], answersMax: 3, connection: 'ends' },
-    statuses: sender === 'holder' ? holderStatuses : strangerStatuses,
-  };
+  const statuses = sender === 'holder' ? holderStatuses : strangerStatuses;
+  const further = { sender, answersMax: 3, connection: 'ends' } as const;
+  return stranger(`mutated: ${sender}`, [bytes], statuses, further);
 }
 
 function mutatedHolder(world: CaseWorld): Case {
@@ -155,7 +153,7 @@ function mutatedHolder(world: CaseWorld): Case {
 }
 
 function mutatedStranger(world: CaseWorld): Case {
-  return mutated(world, 'stranger', `Basic ${Buffer.from('bench:guess').toString('base64')}`);
+  return mutated(world, 'stranger', basicLogin('bench', 'guess'));
 }
 
 /** Refused at once, and thrown away. */
@@ -166,9 +164,5 @@ function unwantedBody(world: CaseWorld): Case {
   const head = request({ headers: ['Transfer-Encoding: chunked'], hasLength: false });
   const whole = oneOf(random, [request({ body }), Buffer.concat([head, chunked])]);
   const cut = random.integer(1, whole.length);
-  return {
-    ...{ name: 'body: unwanted', sender: 'stranger', answersMax: 1, connection: 'stays' },
-    pieces: [whole.subarray(0, cut), whole.subarray(cut)],
-    statuses: refusedLogin,
-  };
+  return stranger('body: unwanted', [whole.subarray(0, cut), whole.subarray(cut)], refusedLogin);
 }

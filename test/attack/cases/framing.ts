@@ -3,10 +3,10 @@ import {
   type Case,
   type CaseMaker,
   type CaseWorld,
-  holderStatuses,
   oneOf,
   refusedLogin,
   request,
+  stranger,
   strangerStatuses,
 } from '../case.ts';
 
@@ -64,7 +64,8 @@ export const framingMakers: readonly (readonly [weight: number, CaseMaker])[] = 
   [2, cutOff],
 ];
 
-function sentBy(world: CaseWorld): Pick<Case, 'sender'> & { login: readonly string[] } {
+/** Whose it is, by chance, and the headers of that. */
+function sentBy(world: CaseWorld): { sender: Case['sender']; login: readonly string[] } {
   const sender = world.random.chance(0.5) ? 'holder' : 'stranger';
   return { sender, login: sender === 'holder' ? [`Authorization: ${world.right}`] : [] };
 }
@@ -75,11 +76,9 @@ function ambiguousLength(world: CaseWorld): Case {
   const body = world.random.chance(0.5) ? smuggled : `0\r\n\r\n${smuggled}`;
   const odd = oneOf(world.random, ambiguous(body.length));
   const head = request({ headers: [...login, ...odd], hasLength: false });
-  const bytes = Buffer.concat([head, Buffer.from(body)]);
-  return {
-    ...{ name: 'framing: ambiguous length', sender, pieces: [bytes], answersMax: 1 },
-    ...{ statuses: strangerStatuses, connection: 'closes' },
-  };
+  const pieces = [Buffer.concat([head, Buffer.from(body)])];
+  const further = { sender, connection: 'closes' } as const;
+  return stranger('framing: ambiguous length', pieces, strangerStatuses, further);
 }
 
 function brokenChunk(world: CaseWorld): Case {
@@ -90,10 +89,8 @@ function brokenChunk(world: CaseWorld): Case {
   const tail = Buffer.from(body + smuggled);
   // The answer to a stranger is out before the chunk arrives: there must be no second one.
   const pieces = world.random.chance(0.5) ? [head, tail] : [Buffer.concat([head, tail])];
-  return {
-    ...{ name: 'framing: broken chunk', sender, pieces, answersMax: 1 },
-    ...{ statuses: strangerStatuses, connection: 'closes' },
-  };
+  const further = { sender, connection: 'closes' } as const;
+  return stranger('framing: broken chunk', pieces, strangerStatuses, further);
 }
 
 function bareLineEnds(world: CaseWorld): Case {
@@ -101,22 +98,17 @@ function bareLineEnds(world: CaseWorld): Case {
   const whole = request({ headers: login, body: world.notification(sender) }).toString('latin1');
   const end = oneOf(world.random, ['\n', '\r', '\r\r\n', '\n\r', '\0\r\n']);
   const [head = '', body = ''] = whole.split(/\r\n\r\n(.*)/s);
-  const bytes = Buffer.from(head.replaceAll('\r\n', end) + end + end + body, 'latin1');
-  return {
-    ...{ name: 'framing: line ends', sender, pieces: [bytes], answersMax: 1 },
-    ...{ statuses: strangerStatuses, connection: 'ends' },
-  };
+  const pieces = [Buffer.from(head.replaceAll('\r\n', end) + end + end + body, 'latin1')];
+  const further = { sender, connection: 'ends' } as const;
+  return stranger('framing: line ends', pieces, strangerStatuses, further);
 }
 
 /** A length that is right belongs to any request: what it spans is never read as the next one. */
 function lengthOfGet({ random }: CaseWorld): Case {
   const isHead = random.chance(0.3);
   const method = isHead ? 'HEAD' : 'GET';
-  return {
-    ...{ name: 'framing: GET with a body', sender: 'stranger', answersMax: 1 },
-    pieces: [request({ method, body: smuggled.repeat(random.integer(1, 3)) })],
-    ...{ statuses: refusedLogin, connection: 'stays', isHead },
-  };
+  const pieces = [request({ method, body: smuggled.repeat(random.integer(1, 3)) })];
+  return stranger('framing: GET with a body', pieces, refusedLogin, { isHead });
 }
 
 function tooManyBytes(world: CaseWorld): Case {
@@ -124,19 +116,15 @@ function tooManyBytes(world: CaseWorld): Case {
   const body = world.notification(sender);
   const cut = `Content-Length: ${body.length - world.random.integer(1, 20)}`;
   const head = request({ headers: [...login, cut], hasLength: false });
-  return {
-    ...{ name: 'framing: more than announced', sender, answersMax: 2 },
-    pieces: [Buffer.concat([head, Buffer.from(body)])],
-    ...{ statuses: strangerStatuses, connection: 'ends' },
-  };
+  const pieces = [Buffer.concat([head, Buffer.from(body)])];
+  const further = { sender, answersMax: 2, connection: 'ends' } as const;
+  return stranger('framing: more than announced', pieces, strangerStatuses, further);
 }
 
 function cutOff(world: CaseWorld): Case {
   const { login, sender } = sentBy(world);
   const whole = request({ headers: login, body: world.notification(sender) });
-  const bytes = whole.subarray(0, world.random.integer(1, whole.length - 1));
-  return {
-    ...{ name: 'framing: cut off', sender, pieces: [bytes], answersMax: 1 },
-    ...{ statuses: holderStatuses.filter((status) => status !== 200), connection: 'ends' },
-  };
+  const pieces = [whole.subarray(0, world.random.integer(1, whole.length - 1))];
+  const further = { sender, connection: 'ends' } as const;
+  return stranger('framing: cut off', pieces, strangerStatuses, further);
 }

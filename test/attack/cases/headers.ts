@@ -7,6 +7,7 @@ import {
   oneOf,
   refusedLogin,
   request,
+  stranger,
   strangerStatuses,
 } from '../case.ts';
 
@@ -40,20 +41,14 @@ function odd({ random }: CaseWorld): Case {
   const headers = Array.from({ length: random.integer(1, 4) }, () => oneOf(random, oddHeaders));
   // The Host that is asked for stands first, or the odd one does.
   const method = oneOf(random, ['GET', 'DELETE', 'OPTIONS']);
-  const bytes = request({ method, headers });
-  const name = 'headers: odd';
-  const usual = { sender: 'stranger', answersMax: 1, connection: 'ends' } as const;
-  return { name, pieces: [bytes], statuses: strangerStatuses, ...usual };
+  const pieces = [request({ method, headers })];
+  return stranger('headers: odd', pieces, strangerStatuses, { connection: 'ends' });
 }
 
 function many({ random }: CaseWorld): Case {
   const count = random.integer(100, 4_000);
   const headers = Array.from({ length: count }, (_, i) => `X${i}: y`);
-  return {
-    ...{ name: 'headers: many', sender: 'stranger', answersMax: 1, connection: 'stays' },
-    pieces: [request({ method: 'GET', headers })],
-    statuses: [431, ...refusedLogin],
-  };
+  return stranger('headers: many', [request({ method: 'GET', headers })], [431, ...refusedLogin]);
 }
 
 function huge({ random }: CaseWorld): Case {
@@ -61,42 +56,30 @@ function huge({ random }: CaseWorld): Case {
   const headers = [
     oneOf(random, [`X: ${text}`, `${text}: x`, `Cookie: ${text}`, `Authorization: Basic ${text}`]),
   ];
-  return {
-    ...{ name: 'headers: huge', sender: 'stranger', answersMax: 1, connection: 'stays' },
-    pieces: [request({ method: 'GET', headers })],
-    statuses: [400, 431, ...refusedLogin],
-  };
+  const pieces = [request({ method: 'GET', headers })];
+  return stranger('headers: huge', pieces, [400, 431, ...refusedLogin]);
 }
 
 function withoutHost({ random }: CaseWorld): Case {
   const version = oneOf(random, ['1.0', '1.1']);
   const first = `GET /notifications HTTP/${version}`;
   const host = oneOf(random, [[], ['Host: a', 'Host: b'], ['Host: '], ['Host: a, b']]);
-  return {
-    ...{ name: 'headers: Host', sender: 'stranger', answersMax: 1, connection: 'ends' },
-    pieces: [lines(first, ...host, 'X: y')],
-    statuses: [400, ...refusedLogin],
-  };
+  const pieces = [lines(first, ...host, 'X: y')];
+  return stranger('headers: Host', pieces, [400, ...refusedLogin], { connection: 'ends' });
 }
 
 /** One answer for each, in their order, as many as may wait. */
 function pipelined({ random }: CaseWorld): Case {
-  const count = random.integer(2, 20);
-  const one = request({ method: 'GET', target: '/nowhere' });
-  return {
-    ...{ name: 'pipelined', sender: 'stranger', answersMax: count, connection: 'stays' },
-    pieces: [Buffer.concat(Array.from({ length: count }, () => one))],
-    statuses: [404],
-  };
+  return repeated('pipelined', random.integer(2, 20), 'stays');
 }
 
 /** More than may wait: the connection ends, whatever of it was answered until then. */
 function tooManyInHand({ random }: CaseWorld): Case {
-  const count = random.integer(100, 2_000);
+  return repeated('pipelined: too many', random.integer(100, 2_000), 'ends');
+}
+
+function repeated(name: string, count: number, connection: Case['connection']): Case {
   const one = request({ method: 'GET', target: '/nowhere' });
-  return {
-    ...{ name: 'pipelined: too many', sender: 'stranger', answersMax: count, connection: 'ends' },
-    pieces: [Buffer.concat(Array.from({ length: count }, () => one))],
-    statuses: [404],
-  };
+  const pieces = [Buffer.concat(Array.from({ length: count }, () => one))];
+  return stranger(name, pieces, [404], { answersMax: count, connection });
 }

@@ -7,6 +7,7 @@ import {
   randomBytes,
   refusedLogin,
   request,
+  stranger,
 } from '../case.ts';
 
 export const loginMakers: readonly (readonly [weight: number, CaseMaker])[] = [
@@ -60,11 +61,8 @@ function loginCase(
 ): Case {
   const method = oneOf(random, ['GET', 'POST', 'POST', 'HEAD']);
   const body = method === 'POST' ? notification('stranger') : '';
-  return {
-    ...{ name, sender: 'stranger', answersMax: 1, connection: 'stays' },
-    pieces: [request({ method, headers, body })],
-    ...{ statuses: refusedLogin, isHead: method === 'HEAD' },
-  };
+  const pieces = [request({ method, headers, body })];
+  return stranger(name, pieces, refusedLogin, { isHead: method === 'HEAD' });
 }
 
 function wrongLogin(world: CaseWorld): Case {

@@ -8,6 +8,7 @@ import {
   randomBytes,
   refusedLogin,
   request,
+  stranger,
 } from '../case.ts';
 import { framingMakers } from './framing.ts';
 import { headerMakers } from './headers.ts';
@@ -147,11 +148,7 @@ function falseName({ random }: CaseWorld): Case {
     ...['2130706433'],
   ]);
   const first = `GET ${oneOf(random, paths)} HTTP/1.1`;
-  return {
-    ...{ name: 'private: false name', sender: 'stranger', answersMax: 1, connection: 'stays' },
-    pieces: [lines(first, `Host: ${host}`)],
-    statuses: [400, 403],
-  };
+  return stranger('private: false name', [lines(first, `Host: ${host}`)], [400, 403]);
 }
 
 function change(login: readonly string[]): CaseMaker {
@@ -212,5 +209,5 @@ function get(
   statuses: readonly number[],
 ): Case {
   const pieces = [request({ method: 'GET', target, headers })];
-  return { name, sender: 'holder', pieces, answersMax: 1, statuses, connection: 'stays' };
+  return stranger(name, pieces, statuses, { sender: 'holder' });
 }

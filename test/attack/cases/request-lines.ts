@@ -9,6 +9,7 @@ import {
   randomBytes,
   refusedLogin,
   request,
+  stranger,
   strangerStatuses,
 } from '../case.ts';
 
@@ -42,10 +43,8 @@ const targets: readonly string[] = [
   ...['/__proto__', '/constructor'],
 ];
 
-function strangers(name: string, pieces: readonly Buffer[], further: Partial<Case> = {}): Case {
-  const usual = { answersMax: 1, statuses: strangerStatuses, connection: 'ends' } as const;
-  return { name, sender: 'stranger', pieces, ...usual, ...further };
-}
+/** It waits for more, and is told that none comes. */
+const ends = { connection: 'ends' } as const;
 
 /** Makers, each with how often it is drawn. */
 export const requestLineMakers: readonly (readonly [weight: number, CaseMaker])[] = [
@@ -63,16 +62,15 @@ function brokenLine({ random }: CaseWorld): Case {
   const line = oneOf(random, brokenLines);
   const ending = oneOf(random, ['\r\n\r\n', '\r\nHost: localhost\r\n\r\n', '\n\n', '\r\r', '\r\n']);
   const bytes = Buffer.from(line + ending, 'latin1');
-  return strangers('request line: broken', [bytes], { statuses: [400, 404, 408] });
+  return stranger('request line: broken', [bytes], [400, 404, 408], ends);
 }
 
 function target({ random, notification }: CaseWorld): Case {
   const parts = { method: oneOf(random, ['GET', 'POST', 'HEAD']), target: oneOf(random, targets) };
   const body = parts.method === 'POST' ? notification('stranger') : '';
-  return strangers('target', [request({ ...parts, body })], {
-    statuses: [400, 404, ...refusedLogin],
-    isHead: parts.method === 'HEAD',
-  });
+  const isHead = parts.method === 'HEAD';
+  const pieces = [request({ ...parts, body })];
+  return stranger('target', pieces, [400, 404, ...refusedLogin], { ...ends, isHead });
 }
 
 function method({ random, notification }: CaseWorld): Case {
@@ -80,32 +78,29 @@ function method({ random, notification }: CaseWorld): Case {
   const name = oneOf(random, [...METHODS, ...METHODS, ...invented]);
   const path = oneOf(random, ['/notifications', '/notifications/x', '/', '*', 'localhost:443']);
   const body = random.chance(0.5) ? notification('stranger') : '';
-  return strangers('method', [request({ method: name, target: path, body })], {
-    // A body behind a method that has none may be taken for another request.
-    answersMax: 2,
-    statuses: [400, 404, 405, 408, ...refusedLogin],
-    isHead: name === 'HEAD',
-  });
+  const pieces = [request({ method: name, target: path, body })];
+  // A body behind a method that has none may be taken for another request.
+  const further = { ...ends, answersMax: 2, isHead: name === 'HEAD' };
+  return stranger('method', pieces, [400, 404, 405, 408, ...refusedLogin], further);
 }
 
 function noise({ random }: CaseWorld): Case {
-  return strangers('noise', [randomBytes(random, random.integer(1, 3_000))], {
-    statuses: [400, 408, 431],
-  });
+  const pieces = [randomBytes(random, random.integer(1, 3_000))];
+  return stranger('noise', pieces, [400, 408, 431], ends);
 }
 
 function foreign({ random }: CaseWorld): Case {
   const hello = Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
   const tail = randomBytes(random, random.integer(0, 1_000));
   const bytes = oneOf(random, [tail, Buffer.concat([hello, tail]), request({ body: 'x' })]);
-  return strangers('no TLS', [bytes], { answersMax: 0, connection: 'foreign' });
+  const further = { answersMax: 0, connection: 'foreign' } as const;
+  return stranger('no TLS', [bytes], strangerStatuses, further);
 }
 
 function longTarget({ random }: CaseWorld): Case {
   const long = `/notifications/${'a'.repeat(random.integer(60, 30_000))}`;
-  return strangers('target: long', [request({ method: 'GET', target: long })], {
-    statuses: [404, 431, ...refusedLogin],
-  });
+  const pieces = [request({ method: 'GET', target: long })];
+  return stranger('target: long', pieces, [404, 431, ...refusedLogin], ends);
 }
 
 function http2({ random }: CaseWorld): Case {
@@ -117,10 +112,11 @@ function http2({ random }: CaseWorld): Case {
     `Upgrade: ${oneOf(random, ['h2c', 'websocket', 'TLS/1.0', 'h2c, websocket'])}`,
     'HTTP2-Settings: AAMAAABkAAQAAP__',
   );
-  return strangers('another protocol', [oneOf(random, [preface, offer])]);
+  return stranger('another protocol', [oneOf(random, [preface, offer])], strangerStatuses, ends);
 }
 
 function blankLinesFirst({ random }: CaseWorld): Case {
   const blank = Buffer.from(oneOf(random, ['\r\n', '\n', '\r\n\r\n', '\0', ' ', '\t']).repeat(3));
-  return strangers('request line: blanks first', [blank, request({ method: 'GET' })]);
+  const pieces = [blank, request({ method: 'GET' })];
+  return stranger('request line: blanks first', pieces, strangerStatuses, ends);
 }

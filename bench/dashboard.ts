@@ -1,5 +1,4 @@
 /** Asks a real Prometheus every question of the dashboard, about a receiver that has something to show. */
-
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

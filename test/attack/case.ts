@@ -1,5 +1,4 @@
 /** What one step of the fuzzer sends, what may come back, and how requests are written down. */
-
 import { hash } from 'node:crypto';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 

@@ -1,5 +1,4 @@
 /** Plays many cases on several connections at a time, with valid pushes among them. */
-
 import {
   type Case,
   type CaseMaker,
@@ -59,7 +58,6 @@ export interface FuzzRun {
 }
 
 const shownBytesMax = 3_000;
-
 const casesPerConnectionMax = 100;
 
 /** Every so many cases a push comes on a connection of its own. */

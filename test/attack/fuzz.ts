@@ -156,11 +156,9 @@ interface FuzzWorld extends Pick<BenchContext, 'cleanup' | 'folder'> {
 
 /** Beyond it something is kept that should have gone: measured, it is at 400 MB however many requests come. */
 const peakBytesMax = 700e6;
-
 const consolePassword = 'a password of the fuzzer';
 
 const steadyPerSecond = 20;
-
 const indexTimeoutMs = 30_000;
 
 async function fuzzListener(

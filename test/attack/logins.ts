@@ -136,7 +136,6 @@ interface LoginPhase {
 }
 
 const connectionCount = 8;
-
 const rightEvery = 20;
 
 /** To be over within the minute in which failures are counted together, unless it is about many addresses. */

@@ -1,5 +1,4 @@
 /** Plays one case on a connection, and says what is wrong with what comes back. */
-
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,7 +15,6 @@ export interface Played {
 
 /** Longer than the server waits for anything that these cases leave it waiting for. */
 const patienceMs = 15_000;
-
 const betweenPiecesMs = 2;
 
 /** `judge` says what is wrong with one answer, or null. */

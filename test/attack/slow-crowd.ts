@@ -1,5 +1,4 @@
 /** A process of its own that keeps thousands of slow connections open: told what on standard input. */
-
 import { connect as connectTcp, type Socket } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';

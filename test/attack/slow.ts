@@ -26,7 +26,6 @@ const crowds: readonly Pick<SlowPhaseOptions, 'name' | 'from' | 'isAuthenticated
 
 /** As many as the program takes at all, so that a push needs the place of one of them. */
 const authenticatedCount = 1_000;
-
 const p99MaxMs = 5_000;
 
 const peakBytesMax = 700e6;
@@ -138,7 +137,6 @@ interface SlowPhaseOptions {
 }
 
 const gatherTimeoutMs = 120_000;
-
 const settleTimeoutMs = 90_000;
 
 const perSecond = 20;

@@ -1,5 +1,4 @@
 /** What the catalogue owed to subscriptions, told from the sandbox's ledger and what was asked for when. */
-
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { type HourCoverage, hourUs } from '../../src/domain/completeness.ts';

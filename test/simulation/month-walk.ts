@@ -1,5 +1,4 @@
 /** Lets a month pass, hour by hour, with outages of ours, pauses and replacements at seeded moments. */
-
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
@@ -8,7 +7,6 @@ import type { Asked } from './month-truth.ts';
 import type { MonthWorld } from './month-world.ts';
 
 const minuteMs = 60_000;
-
 const hourMs = 60 * minuteMs;
 
 const dayMs = 24 * hourMs;

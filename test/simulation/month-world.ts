@@ -1,5 +1,4 @@
 /** A sandbox and a receiver on one simulated clock: real sockets, real files, commands, and outages of ours. */
-
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

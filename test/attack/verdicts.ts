@@ -1,4 +1,4 @@
-/** What an answer of the public listener may look like, whatever it answers. */
+/** What an answer of each listener may look like, whatever it answers. */
 import type { Answer } from './play-case.ts';
 
 const headersAllowed: readonly string[] = [
@@ -24,16 +24,18 @@ export function judgePublicAnswer({ status, headers, body }: Answer): string | n
   const names = headers.map(([name]) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return `the header ${twice} twice`;
-  // What never became a request is answered by the parser, in a few lines and without a word.
-  if (body === '' && status >= 400 && names.every((name) => parserHeaders.includes(name))) {
-    return null;
-  }
+  if (isOfParser(status, names, body)) return null;
   const missing = safetyHeaders.find((name) => !names.includes(name));
   if (missing !== undefined) return `no header ${missing}`;
   if (status === 401 && !names.includes('www-authenticate')) return '401 without a challenge';
   if (status === 405 && !names.includes('allow')) return '405 without Allow';
   if ([429, 503].includes(status) && !names.includes('retry-after')) return 'no Retry-After';
   return judgeBody(status, body);
+}
+
+/** What never became a request is answered by the parser, in a few lines and without a word. */
+function isOfParser(status: number, names: readonly string[], body: string): boolean {
+  return body === '' && status >= 400 && names.every((name) => parserHeaders.includes(name));
 }
 
 function judgeBody(status: number, body: string): string | null {
@@ -56,8 +58,6 @@ function isProblem(body: string, status: number): boolean {
   }
 }
 
-const mustHave = ['cache-control', 'content-security-policy', 'x-content-type-options'];
-
 const mustNotHave = /^(?:server|x-powered-by|access-control-.*|set-cookie|location)$/;
 
 /** What is wrong with an answer, or null. What was received is shown here, so only refusals must not reveal. */
@@ -65,10 +65,8 @@ export function judgePrivateAnswer({ status, headers, body }: Answer): string | 
   const names = headers.map(([name]) => name);
   const foreign = names.find((name) => mustNotHave.test(name));
   if (foreign !== undefined) return `a header ${foreign}`;
-  if (body === '' && status >= 400 && names.every((name) => parserHeaders.includes(name))) {
-    return null;
-  }
-  const missing = mustHave.find((name) => !names.includes(name));
+  if (isOfParser(status, names, body)) return null;
+  const missing = safetyHeaders.find((name) => !names.includes(name));
   if (missing !== undefined) return `no header ${missing}`;
   if (status >= 500 && status !== 503) return `status ${status}: ${body.slice(0, 300)}`;
   if (status >= 400 && revealing.test(body)) return `tells too much: ${body.slice(0, 300)}`;

@@ -1,83 +1,143 @@
-/** The benchmark from command line to exit code: what runs, in which order, and what it ends with. */
-import { tmpdir } from 'node:os';
-import { createBodyTemplates, meanBodyBytes } from './bodies.ts';
-import type { Cleanup } from './cleanup.ts';
-import { runComparison } from './comparison.ts';
-import { createEndpoint } from './endpoint.ts';
-import { type Growth, runGrowth } from './growth.ts';
-import { handingOverFaults, runHandingOver } from './handing-over.ts';
-import { runIndexing } from './indexing.ts';
-import { describeMachine } from './machine.ts';
-import { type BenchSetting, faultsOf } from './measure.ts';
-import { type BenchOptions, helpText, parseOptions } from './options.ts';
-import type { Progress } from './progress.ts';
-import { type BenchReport, renderReport } from './report.ts';
-import { type BenchIo, runMeasurement } from './run-measurement.ts';
-import { runSummarising, summarisingFaults } from './summarising.ts';
-import { judge, runsOf } from './targets.ts';
+/** The benchmark of the intake: earshot against two baselines, as its log grows, and beside each of its own parts. */
+import { figure, hasFaults, renderMachine, renderTargets } from './figures.ts';
+import { measureGrowth } from './growth.ts';
+import {
+  type BenchIo,
+  type Benchmark,
+  dirOption,
+  flag,
+  number,
+  optional,
+  runBenchmark,
+  whole,
+  wholeList,
+  word,
+} from './harness.ts';
+import {
+  type MeasuredPart,
+  measureComparison,
+  measureHandingOver,
+  measureIndexing,
+  measureSummarising,
+} from './intake-parts.ts';
+import { createSetting, faultsOf, loadOptions } from './measure.ts';
+import { ackIdForms, meanBodyBytes } from './notifications.ts';
 
-/** Runs the benchmark and returns the exit code: 0 done, 1 failed, 2 wrong usage. */
-export function runBench(argv: string[], io: BenchIo): Promise<number> {
-  const measurement = {
-    parse: parseOptions,
-    helpText,
-    measure: measureAll,
-    render: renderReport,
-    hasFailed,
-  };
-  return runMeasurement(measurement, argv, io);
+/** Other programs may use this share of a core before the report warns of them. */
+const otherCoresMax = 0.25;
+
+const options = {
+  ...loadOptions,
+  'ack-ids': {
+    ...word('FORM', 'observed (as recorded, rising with time) or guid (as specified)', ackIdForms),
+    usual: 'observed',
+  },
+  growth: flag(
+    'also: speed and memory on a small and on a large database, and the latency\nof the readiness probe while another process scans the large one',
+  ),
+  'growth-rows': wholeList('A,B', 'rows of the small and the large database', {
+    ...{ usual: '10000,1000000', max: 100_000_000, count: 2 },
+  }),
+  'prefill-body-bytes': optional(
+    whole('N', 'size of the bodies they are filled with (the real one, about 5 kB each)', {
+      ...{ min: 1, max: 1_048_576 },
+    }),
+  ),
+  'probe-seconds': number('S', 'time of the probe, idle and again during scans', {
+    ...{ usual: 10, quick: 2, min: 0.1, max: 600 },
+  }),
+  index: flag(
+    'also: intake with the product index on and off in turn, and how many\nnotifications are indexed a second while they come in at full speed',
+  ),
+  summaries: flag(
+    'also: intake with every product asked of a model, which answers after a\nsecond, and with no summaries in turn',
+  ),
+  sinks: flag(
+    'also: intake without a sink, beside a webhook that never answers, and beside\none that takes everything at once, in turn',
+  ),
+  'no-comparison': flag('leave the comparison out, with --growth, --index, --summaries or --sinks'),
+  dir: dirOption,
+  quick: flag('one round of 2 s after 1 s of warm-up, 2 s of probe'),
+  check: flag('exit 1 when a target is missed'),
+};
+
+/** Runs the benchmark and returns the exit code. */
+export function run(argv: readonly string[], io: BenchIo): Promise<number> {
+  return runBenchmark(intake, argv, io);
 }
 
-async function measureAll(
-  options: BenchOptions,
-  argv: string[],
-  cleanup: Cleanup,
-  progress: Progress,
-): Promise<BenchReport> {
-  const parentFolder = options.folder ?? tmpdir();
-  const { rounds, ackIdForm, connections, warmUpMs, measureMs } = options;
-  let runs = 0;
-  const setting: BenchSetting = {
-    endpoint: await createEndpoint(cleanup.temporaryFolder(parentFolder)),
-    nextRun() {
-      runs += 1;
-      return runs;
-    },
-    ...{ cleanup, parentFolder, ackIdForm, connections, warmUpMs, measureMs },
-  };
-  const bodyBytes = meanBodyBytes(createBodyTemplates(ackIdForm));
-  const comparison = options.comparison ? await runComparison(setting, rounds, progress) : null;
-  const growth = options.growth
-    ? await runGrowth(setting, { ...options, bodyBytes: options.prefillBodyBytes }, progress)
-    : null;
-  const indexing = options.index ? await runIndexing(setting, rounds, progress) : null;
-  const summarising = options.summaries ? await runSummarising(setting, rounds, progress) : null;
-  const handingOver = options.sinks ? await runHandingOver(setting, rounds, progress) : null;
-  const parts = { comparison, growth, indexing, summarising, handingOver };
-  return {
-    machine: describeMachine(parentFolder),
-    command: ['npm run bench --', ...argv].join(' '),
-    setting: { ...{ rounds, ackIdForm, connections, warmUpMs, measureMs }, bodyBytes },
-    ...parts,
-    targets: judge(parts),
-    faults: [
-      ...runsOf(parts).flatMap(faultsOf),
-      ...probeFaults(growth),
-      ...(summarising === null ? [] : summarisingFaults(summarising)),
-      ...(handingOver === null ? [] : handingOverFaults(handingOver)),
-    ],
-  };
-}
+const intake: Benchmark<typeof options> = {
+  command: 'npm run bench --',
+  about: `Measures earshot against two baselines in one run, over HTTPS on loopback, with the same certificate
+and the same notifications of real size:
+  bare         a Hono server that reads the body and stores nothing: the ceiling
+  twenty-line  Hono, Basic Auth and one durable SQLite insert per request: what a user would write
+Afterwards every notification that was answered with 200 is looked for in the database file.`,
+  options,
+  closing: `Exit code: 0 done, 1 an answered notification is missing, a request failed, or (--check) a target is
+missed; 2 wrong usage.
 
-function probeFaults(growth: Growth | null): string[] {
-  const failures = (growth?.probes ?? []).reduce(
-    (sum, { idle, scanning }) => sum + idle.failures + scanning.failures,
-    0,
-  );
-  return failures === 0 ? [] : [`${failures} probes were not answered with 200`];
-}
-
-function hasFailed(report: BenchReport, options: BenchOptions): boolean {
-  if (report.faults.length > 0) return true;
-  return options.check && report.targets.some(({ met }) => met !== true);
-}
+Examples:
+  npm run bench -- --quick
+  npm run bench -- --rounds 3 --seconds 5 --json > bench.json
+  npm run bench -- --growth --no-comparison --dir /mnt/disk
+  npm run bench -- --index --no-comparison
+  npm run bench -- --summaries --no-comparison
+  npm run bench -- --sinks --no-comparison
+  npm run bench -- --growth --growth-rows 1000,50000 --quick`,
+  refuse: ({ growth, index, summaries, sinks, 'no-comparison': isLeftOut }) =>
+    isLeftOut && !growth && !index && !summaries && !sinks
+      ? '--no-comparison leaves nothing to do'
+      : null,
+  async measure(chosen, context) {
+    const ackIdForm = ackIdForms.find((form) => form === chosen['ack-ids']) ?? 'observed';
+    const setting = await createSetting(chosen, context, ackIdForm);
+    const [smallRows = 0, largeRows = 0] = chosen['growth-rows'];
+    const bodyBytes = chosen['prefill-body-bytes'];
+    const growth = { smallRows, largeRows, bodyBytes, probeMs: chosen['probe-seconds'] * 1_000 };
+    // In the order of the report; null for what was not run.
+    const parts: Record<string, MeasuredPart | null> = {
+      comparison: chosen['no-comparison'] ? null : await measureComparison(setting),
+      growth: chosen.growth ? await measureGrowth(setting, growth) : null,
+      indexing: chosen.index ? await measureIndexing(setting) : null,
+      summarising: chosen.summaries ? await measureSummarising(setting) : null,
+      handingOver: chosen.sinks ? await measureHandingOver(setting) : null,
+    };
+    const measured = Object.values(parts).filter((part) => part !== null);
+    const runs = measured.flatMap((part) => part.runs);
+    const targets = measured.flatMap((part) => part.targets);
+    const faults = [...runs.flatMap(faultsOf), ...measured.flatMap((part) => part.faults)];
+    const { rounds, connections, warmUpMs, measureMs } = setting;
+    const meanBytes = meanBodyBytes(ackIdForm);
+    const load = `${connections} keep-alive connections, bodies of ${figure(meanBytes)} bytes with AckIds as ${ackIdForm === 'guid' ? 'specified (GUID)' : 'observed'}, ${measureMs / 1_000} s after ${warmUpMs / 1_000} s of warm-up; median of ${rounds} round(s)`;
+    // What other programs take lowers some figures more than others.
+    const otherCores = Math.max(...runs.map((one) => one.otherCores ?? 0));
+    const caution = `Caution: other programs used up to ${figure(otherCores, 2)} cores meanwhile. Repeat this when the machine is idle.`;
+    const { machine, command } = context.about;
+    return {
+      report: {
+        ...context.about,
+        setting: {
+          ...{ rounds, ackIdForm, connections, warmUpMs, measureMs },
+          // Of the notifications that were sent.
+          bodyBytes: meanBytes,
+        },
+        ...Object.fromEntries(
+          Object.entries(parts).map(([name, part]) => [name, part?.figures ?? null]),
+        ),
+        ...{ targets, faults },
+      },
+      text: [
+        renderMachine(machine, load),
+        ...measured.flatMap((part) => part.text),
+        ...(otherCores > otherCoresMax ? [caution] : []),
+        renderTargets(targets),
+        faults.length > 0
+          ? ['FAILED', ...faults.map((fault) => `  ${fault}`)].join('\n')
+          : 'Every notification that was answered with 200 is in its file exactly once.',
+        `Repeat: ${command}`,
+      ],
+      hasFailed: hasFaults({ faults, targets }, chosen),
+    };
+  },
+};

@@ -1,44 +1,61 @@
 /** The same load on a small and on a large database, and the readiness probe on the large one. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { createHistogram } from 'node:perf_hooks';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createBodyTemplates, meanBodyBytes } from './bodies.ts';
-import { flushToDisk } from './log-writer.ts';
-import { type BenchSetting, measureServer, type RunFigures } from './measure.ts';
-import { median } from './median.ts';
-import { prefillDatabase } from './prefill.ts';
-import { type ProbeFigures, probe, startScans } from './probe.ts';
-import { readCpuMs } from './process-status.ts';
-import type { Progress } from './progress.ts';
-import { databaseFile, type RunningServer, startServer } from './servers.ts';
+import { alignTable, figure, inMegabytes, median, target } from './figures.ts';
+import { type MeasuredPart, peakMegabytes } from './intake-parts.ts';
+import { flushToDisk, type LogEntry, writeLog } from './log-writer.ts';
+import {
+  type BenchSetting,
+  measureServer,
+  type Round,
+  renderRounds,
+  runsOf,
+  speedRatio,
+} from './measure.ts';
+import {
+  ackIdOf,
+  createBodyTemplates,
+  meanBodyBytes,
+  productIdOf,
+  writeIds,
+} from './notifications.ts';
+import { readCpuMs } from './processes.ts';
+import {
+  databaseFile,
+  earshotEnvironment,
+  getStatus,
+  projectFolder,
+  type RunningServer,
+  startServer,
+} from './servers.ts';
 
 /** What growth is measured with. */
 export interface GrowthOptions {
-  readonly rounds: number;
   readonly smallRows: number;
   readonly largeRows: number;
   /** Size of the prefilled bodies; undefined is their real size. */
-  readonly bodyBytes?: number | undefined;
+  readonly bodyBytes: number | undefined;
   /** How long the probe runs in each of its two states. */
   readonly probeMs: number;
 }
 
-/** What growth costs: speed and memory at two sizes, and the probe at the larger. */
-export interface Growth {
-  readonly smallRows: number;
-  /** Before the first round; every round's load adds its own rows to this database. */
-  readonly largeRows: number;
-  /** Mean size of the prefilled bodies, bytes. */
-  readonly bodyBytes: number;
-  readonly rounds: readonly { readonly small: RunFigures; readonly large: RunFigures }[];
-  /** Requests per second, large to small: median of the rounds' ratios. */
-  readonly speedRatio: number | null;
-  readonly probes: readonly ProbeRound[];
-  /** 99th percentile, scanning to idle: median of the rounds' ratios. */
-  readonly probeP99Ratio: number | null;
+/** Latency of the probe's requests. */
+interface ProbeFigures {
+  readonly requests: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** Requests that got another answer than 200, or none. */
+  readonly failures: number;
 }
 
 /** The probe in its two states, one after the other. */
-export interface ProbeRound {
+interface ProbeRound {
   readonly idle: ProbeFigures;
   readonly scanning: ProbeFigures;
   /** Scans of the whole log that ran to their end meanwhile. */
@@ -50,101 +67,198 @@ const quietCores = 0.05;
 const quietTimeoutMs = 600_000;
 
 /** Prefills both databases, then alternates between them; the probe follows, same number of rounds. */
-export async function runGrowth(
+export async function measureGrowth(
   setting: BenchSetting,
   options: GrowthOptions,
-  progress: Progress,
-): Promise<Growth> {
-  const smallMaster = await createPrefilled(setting, options, options.smallRows, progress);
-  const large = await createPrefilled(setting, options, options.largeRows, progress);
-  const rounds: { small: RunFigures; large: RunFigures }[] = [];
-  for (let round = 1; round <= options.rounds; round += 1) {
-    const where = `growth, round ${round} of ${options.rounds}`;
-    progress.show(`${where}: ${options.smallRows} rows`);
+): Promise<MeasuredPart> {
+  const { cleanup, progress } = setting;
+  const { smallRows, largeRows } = options;
+  const smallMaster = await createPrefilled(setting, options, smallRows);
+  const large = await createPrefilled(setting, options, largeRows);
+  const rounds: Round<'small' | 'large'>[] = [];
+  const measure = (folder: string) =>
+    measureServer(setting, 'earshot', folder, { prepare: waitUntilQuiet });
+  for (let round = 1; round <= setting.rounds; round += 1) {
+    const where = `growth, round ${round} of ${setting.rounds}`;
+    progress.show(`${where}: ${smallRows} rows`);
     // A copy each round: the load itself adds many times the rows that the small one begins with.
-    const small = copyFolder(setting, smallMaster);
-    const smallFigures = await measureServer(setting, 'earshot', small, {
-      prepare: waitUntilQuiet,
-    });
-    setting.cleanup.removeFolder(small);
-    progress.show(`${where}: ${options.largeRows} rows`);
-    const largeFigures = await measureServer(setting, 'earshot', large, {
-      prepare: waitUntilQuiet,
-    });
-    rounds.push({ small: smallFigures, large: largeFigures });
+    const copy = cleanup.temporaryFolder(setting.folder);
+    cpSync(smallMaster, copy, { recursive: true });
+    flushToDisk(databaseFile(copy));
+    const small = await measure(copy);
+    cleanup.removeFolder(copy);
+    progress.show(`${where}: ${largeRows} rows`);
+    rounds.push({ small, large: await measure(large) });
   }
-  const probes = await runProbes(setting, options, large, progress);
-  setting.cleanup.removeFolder(smallMaster);
-  setting.cleanup.removeFolder(large);
+  const probes = await runProbes(setting, options, large);
+  cleanup.removeFolder(smallMaster);
+  cleanup.removeFolder(large);
+  const bodyBytes = options.bodyBytes ?? meanBodyBytes(setting.ackIdForm);
+  const ratio = speedRatio(rounds, 'large', 'small');
+  const probeP99Ratio = median(probes.map(({ idle, scanning }) => scanning.p99Ms / idle.p99Ms));
+  const peak = inMegabytes(median(rounds.map((round) => round.large.peakResidentBytes)));
+  const failures = probes.flatMap(({ idle, scanning }) => [idle.failures, scanning.failures]);
+  const failed = failures.reduce((sum, count) => sum + count, 0);
+  const rows = { small: smallRows, large: largeRows };
+  const text = [
+    `earshot on databases prefilled with bodies of ${figure(bodyBytes)} bytes`,
+    renderRounds('database', ['small', 'large'], rounds, (size) => `${rows[size]} rows`),
+    '',
+    `requests/s, large / small: ${figure(ratio, 2)}`,
+  ];
   return {
-    smallRows: options.smallRows,
-    largeRows: options.largeRows,
-    bodyBytes: options.bodyBytes ?? meanBodyBytes(createBodyTemplates(setting.ackIdForm)),
-    rounds,
-    speedRatio: median(
-      rounds.map((round) => round.large.requestsPerSecond / round.small.requestsPerSecond),
-    ),
-    probes,
-    probeP99Ratio: median(probes.map(({ idle, scanning }) => scanning.p99Ms / idle.p99Ms)),
+    // Every round's load adds its own rows to the large database.
+    figures: {
+      ...{ smallRows, largeRows, bodyBytes, rounds, speedRatio: ratio, probes, probeP99Ratio },
+    },
+    runs: runsOf(rounds, ['small', 'large']),
+    targets: [
+      target(`requests/s, ${largeRows} / ${smallRows} rows`, ratio, { min: 0.85 }),
+      target(`earshot peak memory at ${largeRows} rows, MB`, peak, { max: peakMegabytes }),
+      target('probe p99, during scans / idle', probeP99Ratio, { max: 3 }),
+    ],
+    faults: failed === 0 ? [] : [`${failed} probes were not answered with 200`],
+    text: [text.join('\n'), renderProbes(probes, largeRows, probeP99Ratio)],
   };
 }
 
 /** Lets earshot create its database, stops it, and fills the file. Returns the data folder. */
 async function createPrefilled(
   setting: BenchSetting,
-  options: GrowthOptions,
+  { bodyBytes }: GrowthOptions,
   rows: number,
-  progress: Progress,
 ): Promise<string> {
-  const { endpoint, cleanup } = setting;
-  const dataFolder = cleanup.temporaryFolder(setting.parentFolder);
+  const { endpoint, cleanup, progress } = setting;
+  const dataFolder = cleanup.temporaryFolder(setting.folder);
   const running = await startServer('earshot', { endpoint, dataFolder, cleanup });
   await running.stop();
-  await prefillDatabase(prefilledFile(dataFolder), {
-    rows,
-    ackIdForm: setting.ackIdForm,
-    templates: createBodyTemplates(setting.ackIdForm),
-    bodyBytes: options.bodyBytes,
-    run: setting.nextRun(),
-    onProgress: (written) => progress.show(`prefill: ${written} of ${rows} rows`),
-  });
+  await writeLog(databaseFile(dataFolder), prefilled(setting, rows, bodyBytes), (written) =>
+    progress.show(`prefill: ${written} of ${rows} rows`),
+  );
   return dataFolder;
+}
+
+const firstReceivedAtUs = Date.UTC(2026, 0, 1) * 1_000;
+const intervalUs = 400_000;
+
+/** The notifications of the load, in other products' names. */
+function* prefilled(
+  { ackIdForm, nextRun }: BenchSetting,
+  rows: number,
+  bodyBytes: number | undefined,
+): Generator<LogEntry> {
+  const templates = createBodyTemplates(ackIdForm);
+  const run = nextRun();
+  for (let index = 0; index < rows; index += 1) {
+    const template = templates[index % templates.length];
+    if (template === undefined) throw new Error('there are no templates');
+    const { productName, event, subscriptionId } = template;
+    const [ackId, productId] = [ackIdOf(ackIdForm, run, index), productIdOf(run, index)];
+    const bytes = Buffer.from(template.bytes);
+    writeIds(bytes, 0, template, { ackId, productId });
+    const notificationDateUs = firstReceivedAtUs + index * intervalUs;
+    yield {
+      ...{ ackId, productId, productName, event, subscriptionId, notificationDateUs },
+      receivedAtUs: notificationDateUs + 50_000_000,
+      body: resized(bytes, bodyBytes ?? bytes.length),
+    };
+  }
+}
+
+/** JSON may end in any amount of white space; a body cut short is no longer JSON, only its size. */
+function resized(bytes: Buffer, length: number): Buffer {
+  if (length <= bytes.length) return bytes.subarray(0, length);
+  return Buffer.concat([bytes, Buffer.alloc(length - bytes.length, ' ')]);
 }
 
 async function runProbes(
   setting: BenchSetting,
-  options: GrowthOptions,
+  { probeMs }: GrowthOptions,
   dataFolder: string,
-  progress: Progress,
 ): Promise<ProbeRound[]> {
-  const { endpoint, cleanup } = setting;
+  const { endpoint, cleanup, progress } = setting;
   const running = await startServer('earshot', { endpoint, dataFolder, cleanup });
   await waitUntilQuiet(running);
   const probes: ProbeRound[] = [];
-  for (let round = 1; round <= options.rounds; round += 1) {
-    const where = `probe, round ${round} of ${options.rounds}`;
+  for (let round = 1; round <= setting.rounds; round += 1) {
+    const where = `probe, round ${round} of ${setting.rounds}`;
     progress.show(`${where}: idle`);
-    const idle = await probe(endpoint, running.port, options.probeMs);
+    const idle = await probe(setting, running.port, probeMs);
     progress.show(`${where}: during scans`);
-    const scan = startScans(endpoint, dataFolder, running.port, cleanup);
-    const scanning = await probe(endpoint, running.port, options.probeMs);
-    probes.push({ idle, scanning, scans: await scan.stop() });
+    const stopScans = startScans(setting, dataFolder, running.port);
+    const scanning = await probe(setting, running.port, probeMs);
+    probes.push({ idle, scanning, scans: await stopScans() });
   }
   await running.stop();
   return probes;
 }
 
-function copyFolder(setting: BenchSetting, from: string): string {
-  const folder = setting.cleanup.temporaryFolder(setting.parentFolder);
-  cpSync(from, folder, { recursive: true });
-  flushToDisk(prefilledFile(folder));
-  return folder;
+const probeIntervalMs = 5;
+
+/**
+ * Sends GET /notifications every 5 ms over one connection for `durationMs`. A request that had to wait for the one
+ * before it counts from the moment it was due, so that one long stall is not hidden by the requests it held back.
+ */
+async function probe(
+  { endpoint }: BenchSetting,
+  port: number,
+  durationMs: number,
+): Promise<ProbeFigures> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const latencyUs = createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 });
+  let failures = 0;
+  const send = async () => {
+    const dueMs = performance.now();
+    const status = await getStatus(endpoint, port, '/notifications', agent);
+    latencyUs.record(Math.max(1, Math.round((performance.now() - dueMs) * 1_000)));
+    if (status !== 200) failures += 1;
+  };
+  try {
+    // The first request pays for the handshake, which is not what is measured.
+    await getStatus(endpoint, port, '/notifications', agent);
+    const inFlight: Promise<void>[] = [];
+    const timer = setInterval(() => inFlight.push(send()), probeIntervalMs);
+    await delay(durationMs);
+    clearInterval(timer);
+    await Promise.all(inFlight);
+  } finally {
+    agent.destroy();
+  }
+  return {
+    requests: latencyUs.count,
+    p50Ms: latencyUs.percentile(50) / 1_000,
+    p99Ms: latencyUs.percentile(99) / 1_000,
+    maxMs: latencyUs.max / 1_000,
+    failures,
+  };
 }
 
-function prefilledFile(dataFolder: string): string {
-  const file = databaseFile('earshot', dataFolder);
-  if (file === undefined) throw new Error('earshot has no database file');
-  return file;
+/**
+ * Runs its arguments as a command again and again, and prints how many lines each time gave. A shell does so, because
+ * starting a process stops this one for some milliseconds, and it is the one that measures.
+ */
+const repeat = 'while true; do "$@" | wc -l; done';
+
+/**
+ * Starts to read the whole log again and again in other processes. The function ends that, and resolves with how many
+ * scans ran to their end; it rejects when one failed.
+ */
+function startScans({ endpoint, cleanup }: BenchSetting, dataFolder: string, port: number) {
+  const query = ['scripts/earshot.js', 'query', '--order', 'oldest', '--output', 'ndjson'];
+  const child = spawn('/bin/sh', ['-c', repeat, 'repeat', process.execPath, ...query], {
+    cwd: projectFolder,
+    env: earshotEnvironment(endpoint, dataFolder, port),
+    // A process group of its own, so that the query ends together with the shell.
+    detached: true,
+  });
+  cleanup.ownProcess(child);
+  const output = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return async (): Promise<number> => {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    const [lines, errors] = await output;
+    if (errors !== '') throw new Error(`the query failed:\n${errors}`);
+    return lines.split('\n').filter((line) => line !== '').length;
+  };
 }
 
 /** Waits until a server has nothing of its own left to do, such as indexing what was prefilled. */
@@ -157,4 +271,33 @@ async function waitUntilQuiet(running: RunningServer): Promise<void> {
     if (afterMs === undefined || afterMs - beforeMs < quietCores * quietIntervalMs) return;
     beforeMs = afterMs;
   }
+}
+
+function renderProbes(
+  probes: readonly ProbeRound[],
+  largeRows: number,
+  probeP99Ratio: number | null,
+): string {
+  const row = (name: string, state: 'idle' | 'scanning') => {
+    const cell = (pick: (probed: ProbeFigures) => number, decimals = 0) =>
+      figure(median(probes.map((round) => pick(round[state]))), decimals);
+    return [
+      name,
+      cell(({ requests }) => requests),
+      cell(({ p50Ms }) => p50Ms, 2),
+      cell(({ p99Ms }) => p99Ms, 2),
+      cell(({ maxMs }) => maxMs, 1),
+    ];
+  };
+  const scans = probes.reduce((sum, round) => sum + round.scans, 0);
+  return [
+    `GET /notifications every 5 ms on the database that had ${largeRows} rows`,
+    alignTable([
+      ['state', 'requests', 'p50 ms', 'p99 ms', 'max ms'],
+      row('idle', 'idle'),
+      row('during scans', 'scanning'),
+    ]),
+    '',
+    `p99, during scans / idle: ${figure(probeP99Ratio, 2)} (${scans} scans of the whole log ran to their end)`,
+  ].join('\n');
 }

@@ -19,10 +19,8 @@ export interface LogEntry {
   readonly body: Buffer;
 }
 
-type ColumnValue = string | number | Buffer | Uint8Array | null;
-
 /** Column name to value. */
-type Row = Record<string, ColumnValue>;
+type Row = Record<string, string | number | Uint8Array | null>;
 
 const rowsPerTransaction = 10_000;
 
@@ -30,14 +28,14 @@ const rowsPerTransaction = 10_000;
 const bodiesTogether = 64;
 
 /**
- * Inserts the entries, at least one, into the file of a stopped earshot that has created its tables and
- * stored nothing; `onProgress` is called now and then with the number written so far. Rejects when a
- * table wants a column that is not filled here, or has one less.
+ * Inserts the entries, at least one, into the file of a stopped earshot that has created its tables and stored
+ * nothing; `onProgress` is called now and then with the number written so far. Rejects when a table wants a column
+ * that is not filled here, or has one less.
  */
 export async function writeLog(
   file: string,
   entries: Iterable<LogEntry>,
-  onProgress?: (written: number) => void,
+  onProgress: (written: number) => void,
 ): Promise<void> {
   const db = new Database(file, { fileMustExist: true });
   try {
@@ -57,7 +55,7 @@ export async function writeLog(
       bodies.add(entry.body);
       if (written % rowsPerTransaction !== 0) continue;
       db.exec('COMMIT');
-      onProgress?.(written);
+      onProgress(written);
       // A million rows take a minute or more: signals and timers must get their turn.
       await otherWork();
       db.exec('BEGIN');
@@ -81,27 +79,23 @@ export function flushToDisk(file: string): void {
   }
 }
 
-/** The one function that knows earshot's columns: what the store would write for this notification. */
-function rowOf(entry: LogEntry, number: number): Row {
-  const { ackId, productId, productName, event, subscriptionId } = entry;
-  const { notificationDateUs, receivedAtUs } = entry;
-  const notification = {
-    ...{ index: 0, ackId, productId, productName, event, subscriptionId, notificationDateUs },
-  };
+/** What the store would write for this notification. */
+function rowOf({ body: _, ...entry }: LogEntry, number: number): Row {
+  const notification = { index: 0, ...entry };
   const identity = identityOf(notification, { subscription: 'bench', bodyDigest: () => '' });
   return {
     dedupe_key: dedupeKey(identity),
-    ack_id: ackId,
-    product_id: productId,
-    product_name: productName,
-    event,
+    ack_id: entry.ackId,
+    product_id: entry.productId,
+    product_name: entry.productName,
+    event: entry.event,
     subscription: 'bench',
-    subscription_id: subscriptionId,
-    notification_date_us: notificationDateUs,
-    received_at_us: receivedAtUs,
+    subscription_id: entry.subscriptionId,
+    notification_date_us: entry.notificationDateUs,
+    received_at_us: entry.receivedAtUs,
     source: 'push',
     times_seen: 1,
-    last_seen_at_us: receivedAtUs,
+    last_seen_at_us: entry.receivedAtUs,
     body_id: number,
     body_index: 0,
     event_us: null,
@@ -132,15 +126,14 @@ function createBodies(db: Database.Database) {
 
 /** The function is prepared by its first row, and refuses a table of another shape. */
 function prepareInsert(db: Database.Database, table: string): (row: Row) => void {
-  let insert: ((row: Row) => void) | undefined;
+  let statement: Database.Statement | undefined;
   return (row) => {
-    insert ??= prepareFor(db, table, row);
-    insert(row);
+    statement ??= prepareFor(db, table, Object.keys(row));
+    statement.run(Object.values(row));
   };
 }
 
-function prepareFor(db: Database.Database, table: string, example: Row) {
-  const columns = Object.keys(example);
+function prepareFor(db: Database.Database, table: string, columns: string[]) {
   // The shape is SQLite's own; `pragma` cannot tell it.
   const facts = db.pragma(`table_info(${table})`) as { name: string; pk: number }[];
   const unfilled = facts.filter(({ name, pk }) => pk === 0 && !columns.includes(name));
@@ -150,6 +143,5 @@ function prepareFor(db: Database.Database, table: string, example: Row) {
     throw new Error(`table ${table} is not as bench/log-writer.ts expects: ${names || 'missing'}`);
   }
   const places = columns.map(() => '?').join(', ');
-  const statement = db.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`);
-  return (row: Record<string, ColumnValue>) => void statement.run(Object.values(row));
+  return db.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`);
 }

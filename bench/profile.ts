@@ -1,17 +1,118 @@
 /** Where the time of a notification goes: the receiver under load, with a profiler in each thread. */
-import { readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Cleanup } from './cleanup.ts';
-import { type FunctionTime, readCpuProfile } from './cpu-profile.ts';
-import { createEndpoint } from './endpoint.ts';
-import { describeMachine, type Machine } from './machine.ts';
-import { measureServer } from './measure.ts';
-import { type ProfileOptions, parseProfileOptions, profileHelpText } from './profile-options.ts';
-import type { Progress } from './progress.ts';
-import { machineLines } from './report.ts';
-import { type BenchIo, runMeasurement } from './run-measurement.ts';
-import { alignTable, figure } from './table.ts';
+import { alignTable, figure, renderMachine } from './figures.ts';
+import {
+  type BenchIo,
+  type Benchmark,
+  dirOption,
+  flag,
+  number,
+  runBenchmark,
+  whole,
+} from './harness.ts';
+import { createSetting, loadOptions, measureServer } from './measure.ts';
+import { templateCounts } from './notifications.ts';
+
+const options = {
+  seconds: number('S', 'measured time', { usual: 8, min: 0.5, max: 600 }),
+  connections: loadOptions.connections,
+  top: whole('N', 'functions shown of each thread', { usual: 12, min: 1, max: 1_000 }),
+  'no-index': flag('without the product index'),
+  dir: dirOption,
+};
+
+/** Runs the profile and returns the exit code. */
+export function run(argv: readonly string[], io: BenchIo): Promise<number> {
+  return runBenchmark(profile, argv, io);
+}
+
+const profile: Benchmark<typeof options> = {
+  command: 'npm run bench:profile --',
+  about: `Loads the receiver as \`npm run bench\` does, with V8's profiler in each of its threads, and shows where the
+time of a notification goes: microseconds of each thread by kind of work, and its most expensive functions.
+The profiler itself costs some; what counts is how the parts compare.`,
+  options,
+  closing: `Exit code: 0 done, 1 failed, 2 wrong usage.
+
+Example:
+  npm run bench:profile -- --seconds 5 --top 20`,
+  async measure({ seconds, connections, top, 'no-index': withoutIndex }, context) {
+    const { cleanup, progress, folder, about } = context;
+    const [dataFolder, profiles] = [
+      cleanup.temporaryFolder(folder),
+      cleanup.temporaryFolder(folder),
+    ];
+    const load = { rounds: 1, seconds, connections, 'warm-up-seconds': 1 };
+    const setting = await createSetting(load, context);
+    progress.show('the receiver under load, with a profiler');
+    const distinct = { ...setting, templateCount: templateCounts.distinct };
+    const { requestsPerSecond, answered } = await measureServer(distinct, 'earshot', dataFolder, {
+      environment: {
+        NODE_OPTIONS: `--cpu-prof --cpu-prof-interval 500 --cpu-prof-dir=${profiles}`,
+        EARSHOT_INDEX: withoutIndex ? 'off' : 'on',
+      },
+    });
+    // All times in microseconds for each notification that was answered, warm-up included.
+    const threads = readdirSync(profiles)
+      .map((name) => readProfile(join(profiles, name), Math.max(1, answered)))
+      .map((functions) => threadOf(functions, top))
+      .filter(({ kinds }) => totalUs(kinds) >= 1);
+    const rate = `${figure(requestsPerSecond)} requests/s with the profiler; µs for each notification`;
+    return {
+      report: { ...about, requestsPerSecond, answered, threads },
+      text: [
+        renderMachine(about.machine),
+        rate,
+        ...threads.map(renderThread),
+        `Repeat: ${about.command}`,
+      ],
+      hasFailed: false,
+    };
+  },
+};
+
+/** Time spent in a function itself, without what it calls; `place` is its file, empty for native code. */
+interface FunctionTime {
+  readonly name: string;
+  readonly place: string;
+  readonly us: number;
+}
+
+interface CpuProfile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { readonly functionName: string; readonly url: string };
+    readonly children?: readonly number[];
+  }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+/** The functions of a `.cpuprofile` file, for one of so many notifications, the most expensive first. */
+function readProfile(file: string, notifications: number): FunctionTime[] {
+  // Written by V8, in the form of its inspector's protocol.
+  const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as CpuProfile;
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+  const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((c) => [c, id])));
+  const times = new Map<string, FunctionTime>();
+  for (const [i, id] of samples.entries()) {
+    const { functionName = '', url = '' } = frames.get(id) ?? {};
+    if (functionName === '(idle)') continue;
+    // Native code has no file: it is told apart by who called it.
+    const isNative = url === '' && functionName !== '' && !functionName.startsWith('(');
+    const name = isNative ? `${functionName} (native)` : functionName || '(anonymous)';
+    const caller = frames.get(callers.get(id) ?? -1);
+    // From `src/` or the package's name on.
+    const place = (isNative ? (caller?.url ?? '') : url)
+      .replace(/^.*\/node_modules\//, '')
+      .replace(/^.*\/src\//, 'src/');
+    const key = `${name} ${place}`;
+    const us = (times.get(key)?.us ?? 0) + (timeDeltas[i] ?? 0) / notifications;
+    times.set(key, { name, place, us });
+  }
+  return [...times.values()].toSorted((a, b) => b.us - a.us);
+}
 
 interface ThreadProfile {
   /** What the thread is known by: the file of ours that it spends most time in. */
@@ -20,79 +121,16 @@ interface ThreadProfile {
   readonly functions: readonly FunctionTime[];
 }
 
-/** All times in microseconds for each notification that was answered, warm-up included. */
-interface ProfileReport {
-  readonly machine: Machine;
-  readonly command: string;
-  readonly requestsPerSecond: number;
-  readonly answered: number;
-  readonly threads: readonly ThreadProfile[];
-}
-
-/** Runs the profile and returns the exit code: 0 done, 1 failed, 2 wrong usage. */
-export function runProfileBench(argv: string[], io: BenchIo): Promise<number> {
-  const measurement = {
-    parse: parseProfileOptions,
-    helpText: profileHelpText,
-    measure,
-    render,
-    hasFailed: () => false,
-  };
-  return runMeasurement(measurement, argv, io);
-}
-
-async function measure(
-  options: ProfileOptions,
-  argv: string[],
-  cleanup: Cleanup,
-  progress: Progress,
-): Promise<ProfileReport> {
-  const parentFolder = options.folder ?? tmpdir();
-  const [dataFolder, profiles] = [1, 2].map(() => cleanup.temporaryFolder(parentFolder));
-  if (dataFolder === undefined || profiles === undefined) throw new Error('no folder');
-  const { connections, warmUpMs, measureMs, top } = options;
-  const setting = {
-    endpoint: await createEndpoint(cleanup.temporaryFolder(parentFolder)),
-    nextRun: () => 1,
-    ...{ cleanup, parentFolder, ackIdForm: 'observed' as const, templateCount: 4_096 },
-    ...{ connections, warmUpMs, measureMs },
-  };
-  progress.show('the receiver under load, with a profiler');
-  const { requestsPerSecond, answered } = await measureServer(setting, 'earshot', dataFolder, {
-    environment: {
-      NODE_OPTIONS: `--cpu-prof --cpu-prof-interval 500 --cpu-prof-dir=${profiles}`,
-      EARSHOT_INDEX: options.index ? 'on' : 'off',
-    },
-  });
-  const threads = readdirSync(profiles)
-    .map((name) => perNotification(readCpuProfile(join(profiles, name)), answered))
-    .map((functions) => summed(functions, top))
-    .filter(({ kinds }) => kinds.reduce((sum, { us }) => sum + us, 0) >= 1);
-  return {
-    machine: describeMachine(parentFolder),
-    command: ['npm run bench:profile --', ...argv].join(' '),
-    ...{ requestsPerSecond, answered, threads },
-  };
-}
-
-function perNotification(functions: readonly FunctionTime[], answered: number): FunctionTime[] {
-  return functions
-    .filter(({ name }) => name !== '(idle)')
-    .map(({ name, place, us }) => ({ name, place, us: us / Math.max(1, answered) }));
-}
-
-function summed(functions: readonly FunctionTime[], top: number): ThreadProfile {
+function threadOf(functions: readonly FunctionTime[], top: number): ThreadProfile {
   const ours = functions.find(({ place }) => /^src\/.*(?<!store)-thread\.ts$/.test(place));
-  const kinds = new Map<string, number>();
-  for (const one of functions) {
-    const kind = kindOf(one);
-    kinds.set(kind, (kinds.get(kind) ?? 0) + one.us);
-  }
-  return {
-    thread: ours?.place ?? 'main',
-    kinds: [...kinds].map(([kind, us]) => ({ kind, us })).toSorted((a, b) => b.us - a.us),
-    functions: functions.slice(0, top),
-  };
+  const kinds = [...Map.groupBy(functions, kindOf)]
+    .map(([kind, own]) => ({ kind, us: totalUs(own) }))
+    .toSorted((a, b) => b.us - a.us);
+  return { thread: ours?.place ?? 'main', kinds, functions: functions.slice(0, top) };
+}
+
+function totalUs(parts: readonly { readonly us: number }[]): number {
+  return parts.reduce((sum, { us }) => sum + us, 0);
 }
 
 /** In the order of asking: the first that fits counts. */
@@ -113,16 +151,11 @@ function kindOf({ name, place }: FunctionTime): string {
   return kindPatterns.find(([, fits]) => fits.test(text))?.[0] ?? 'V8 and native code';
 }
 
-function render({ machine, command, requestsPerSecond, threads }: ProfileReport): string {
-  const tables = threads.map(({ thread, kinds, functions }) => {
-    const total = kinds.reduce((sum, { us }) => sum + us, 0);
-    const rows = kinds.map(({ kind, us }) => [kind, figure(us, 1)]);
-    const most = functions.map(({ name, place, us }) => [`${name}  ${place}`, figure(us, 1)]);
-    return [
-      alignTable([[thread, 'µs'], ...rows, ['all of it', figure(total, 1)]]),
-      alignTable([['its most expensive functions', 'µs'], ...most]),
-    ].join('\n\n');
-  });
-  const rate = `${figure(requestsPerSecond)} requests/s with the profiler; µs for each notification`;
-  return `${[...machineLines(machine), rate, ...tables, `Repeat: ${command}`].join('\n\n')}\n`;
+function renderThread({ thread, kinds, functions }: ThreadProfile): string {
+  const rows = kinds.map(({ kind, us }) => [kind, figure(us, 1)]);
+  const most = functions.map(({ name, place, us }) => [`${name}  ${place}`, figure(us, 1)]);
+  return [
+    alignTable([[thread, 'µs'], ...rows, ['all of it', figure(totalUs(kinds), 1)]]),
+    alignTable([['its most expensive functions', 'µs'], ...most]),
+  ].join('\n\n');
 }

@@ -1,57 +1,360 @@
-/** The benchmark of a long outage, from command line to exit code: what was missed is fetched, and measured. */
-import { tmpdir } from 'node:os';
-import type { Cleanup } from './cleanup.ts';
-import { describeMachine } from './machine.ts';
-import type { Progress } from './progress.ts';
-import { startCatalogue } from './reconcile-catalogue.ts';
+/** The benchmark of a long outage: what was missed is fetched by `earshot reconcile`, and its time and memory measured. */
+import { spawn } from 'node:child_process';
+import { subscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+import { startSandbox } from '../src/sandbox/sandbox.ts';
+import { openStore } from '../src/store/store.ts';
 import {
-  parseReconcileOptions,
-  type ReconcileBenchOptions,
-  reconcileHelpText,
-} from './reconcile-options.ts';
-import { judgeRuns, type ReconcileReport, renderReconcileReport } from './reconcile-report.ts';
-import { type ReconcileFigures, runReconciliation } from './reconcile-run.ts';
-import { type BenchIo, runMeasurement } from './run-measurement.ts';
+  alignTable,
+  figure,
+  hasFaults,
+  inMegabytes,
+  megabytes,
+  quantile,
+  renderMachine,
+  renderTargets,
+  type TargetResult,
+  target,
+} from './figures.ts';
+import {
+  type BenchContext,
+  type BenchIo,
+  type Benchmark,
+  dirOption,
+  flag,
+  number,
+  runBenchmark,
+  whole,
+  wholeList,
+} from './harness.ts';
+import { readCpuMs, watchMemory } from './processes.ts';
+import { databaseFile, earshotProgram, projectFolder } from './servers.ts';
 
 /** Products are modified within a minute of publication (facts, catalogue 2): not all of them, it seems. */
 const modifiedShare = 0.3;
 const deletedShare = 0.02;
 
-/** Runs the benchmark and returns the exit code: 0 done, 1 failed, 2 wrong usage. */
-export function runReconcileBench(argv: string[], io: BenchIo): Promise<number> {
-  const measurement = {
-    parse: parseReconcileOptions,
-    helpText: reconcileHelpText,
-    measure: measureRuns,
-    render: renderReconcileReport,
-    hasFailed: (report: ReconcileReport, options: ReconcileBenchOptions) =>
-      options.check && report.targets.some(({ met }) => met !== true),
-  };
-  return runMeasurement(measurement, argv, io);
+const options = {
+  days: number('N', 'days of the past', { usual: 10, quick: 1, min: 0.1, max: 300 }),
+  'per-day': whole('N', 'products published in each of them', {
+    ...{ usual: 32_000, quick: 4_000, min: 1, max: 1_000_000 },
+  }),
+  'requests-per-minute': wholeList('A,B', 'one run at each rate', {
+    ...{ usual: '60,6000', max: 1_000_000 },
+  }),
+  dir: dirOption,
+  quick: flag('1 day of 4000 products unless told otherwise'),
+  check: flag('exit 1 when a target is missed'),
+};
+
+/** Runs the benchmark and returns the exit code. */
+export function run(argv: readonly string[], io: BenchIo): Promise<number> {
+  return runBenchmark(reconciling, argv, io);
 }
 
-async function measureRuns(
-  { days, productsPerDay, requestsPerMinute, folder }: ReconcileBenchOptions,
-  argv: string[],
-  cleanup: Cleanup,
-  progress: Progress,
-): Promise<ReconcileReport> {
-  const parentFolder = folder ?? tmpdir();
-  progress.show(`publishing ${Math.round(days * productsPerDay)} products`);
-  const past = { days, productsPerDay, modifiedShare, deletedShare };
-  const catalogue = await startCatalogue(past, cleanup);
-  const runs: ReconcileFigures[] = [];
-  for (const rate of requestsPerMinute) {
-    const setting = { catalogue, parentFolder, cleanup, progress };
-    runs.push(await runReconciliation({ ...setting, requestsPerMinute: rate }));
-  }
-  catalogue.stop();
-  const { generatedMs, holdings } = catalogue;
+const reconciling: Benchmark<typeof options> = {
+  command: 'npm run bench:reconcile --',
+  about: `Starts the sandbox with a past that nobody was told of, registers a subscription to all of it, and lets
+\`earshot reconcile\` fetch it, each run into a data directory of its own: at the rate that earshot keeps
+to unless told otherwise, and at one that never makes it wait, for the time of its own work.`,
+  options,
+  closing: `Exit code: 0 done, 1 failed or (--check) a target is missed, 2 wrong usage.
+
+Examples:
+  npm run bench:reconcile                          a quarter of an hour
+  npm run bench:reconcile -- --days 1 --requests-per-minute 6000`,
+  async measure({ days, 'per-day': productsPerDay, check, ...chosen }, context) {
+    const { progress, about } = context;
+    progress.show(`publishing ${Math.round(days * productsPerDay)} products`);
+    const past = { days, productsPerDay, modifiedShare, deletedShare };
+    const startMs = performance.now();
+    const catalogue = await startCatalogue(past);
+    const generatedSeconds = (performance.now() - startMs) / 1_000;
+    const runs: Figures[] = [];
+    for (const requestsPerMinute of chosen['requests-per-minute']) {
+      runs.push(await reconcile({ ...context, catalogue, requestsPerMinute }));
+    }
+    await catalogue.close();
+    const { products, deletedProducts } = catalogue.holdings;
+    const targets = runs.flatMap(judge);
+    const published = `${days} days at ${productsPerDay} products a day: ${products} products and ${deletedProducts} deleted ones at the catalogue, published in ${figure(generatedSeconds)} s`;
+    return {
+      report: {
+        ...about,
+        past: { ...past, ...catalogue.holdings, generatedSeconds },
+        runs,
+        targets,
+      },
+      text: [
+        renderMachine(about.machine, published),
+        renderRuns(runs),
+        'Seconds: all of it, waiting for answers (the catalogue itself took so many of them), waiting for its turn, and the rest, which is own work; processor time on all threads.',
+        renderTargets(targets),
+        `Repeat: ${about.command}`,
+      ],
+      hasFailed: hasFaults({ targets }, { check }),
+    };
+  },
+};
+
+/** One request for a list; times in ms of one clock. */
+interface AskedList {
+  readonly startMs: number;
+  /** Null when no answer left. */
+  endMs: number | null;
+}
+
+type Catalogue = Awaited<ReturnType<typeof startCatalogue>>;
+
+/** The sandbox with a past, and when it was asked for lists. Resolves when the past is there. */
+async function startCatalogue(past: {
+  days: number;
+  productsPerDay: number;
+  modifiedShare: number;
+  deletedShare: number;
+}) {
+  const { days, productsPerDay, ...shares } = past;
+  const durationMs = days * 86_400_000;
+  const sinceMs = Date.now() - durationMs;
+  const sandbox = await startSandbox({
+    ...{ now: Date.now, count: 0, ...shares, past: { durationMs, productsPerDay } },
+  });
+  const asked: AskedList[] = [];
+  const open = new WeakMap<object, AskedList>();
+  // Node tells of every request that any server of this process takes: the sandbox itself is left alone.
+  subscribe('http.server.request.start', (message) => {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    if (!/^\/odata\/v1\/(Deleted)?Products\?/.test(request.url ?? '')) return;
+    const entry = { startMs: performance.now(), endMs: null };
+    asked.push(entry);
+    open.set(response, entry);
+  });
+  subscribe('http.server.response.finish', (message) => {
+    const entry = open.get((message as { response: ServerResponse }).response);
+    if (entry !== undefined) entry.endMs = performance.now();
+  });
   return {
-    machine: describeMachine(parentFolder),
-    command: ['npm run bench:reconcile --', ...argv].join(' '),
-    past: { ...past, ...holdings, generatedSeconds: generatedMs / 1_000 },
-    runs,
-    targets: judgeRuns(runs),
+    url: sandbox.catalogueUrl,
+    /** When the past began, ms since 1970. */
+    sinceMs,
+    holdings: sandbox.holdings(),
+    /** What was asked since this was called last. */
+    takeAsked: () => asked.splice(0),
+    close: sandbox.close,
   };
+}
+
+/** Of one run. Times in seconds, sizes in bytes; null where /proc does not tell. */
+interface Figures {
+  readonly requestsPerMinute: number;
+  readonly events: number;
+  readonly recovered: number;
+  readonly missing: number;
+  readonly requests: number;
+  /** Within any 60 seconds, as the catalogue saw them come. */
+  readonly requestsInAMinuteMost: number;
+  readonly wallSeconds: number;
+  /** What the command says of its waiting: for answers, and for its turn. */
+  readonly answersSeconds: number;
+  readonly waitedSeconds: number;
+  /** The catalogue's own time for its answers. */
+  readonly catalogueSeconds: number;
+  readonly cpuSeconds: number | null;
+  readonly peakResidentBytes: number | null;
+  readonly residentBytesMedian: number | null;
+  readonly logBytes: number;
+  /** The same once more: nothing is left to find. */
+  readonly foundAgain: number;
+}
+
+const sampleMs = 250;
+
+/** The sandbox's products were published some time before it tells of them. */
+const publishedBeforeMs = 600_000;
+
+/** What one run needs. */
+interface RunSetting extends BenchContext {
+  readonly catalogue: Catalogue;
+  readonly requestsPerMinute: number;
+}
+
+/** One run into a new data directory. Rejects when the command fails. */
+async function reconcile(setting: RunSetting): Promise<Figures> {
+  const { catalogue, requestsPerMinute, cleanup } = setting;
+  const dataFolder = cleanup.temporaryFolder(setting.folder);
+  const fromMs = catalogue.sinceMs - publishedBeforeMs;
+  const toMs = Date.now();
+  await register(dataFolder, fromMs);
+  catalogue.takeAsked();
+  const window = [
+    ...['--since', new Date(fromMs).toISOString()],
+    ...['--until', new Date(toMs).toISOString()],
+  ];
+  const { document, cpuMs, memory } = await runCommand(window, dataFolder, setting);
+  const asked = catalogue.takeAsked();
+  requireAll(document.counts, catalogue.holdings);
+  const again = await runCommand([...window, '--check'], dataFolder, {
+    ...setting,
+    requestsPerMinute: 6_000,
+  });
+  const sum = (key: 'expected' | 'recovered' | 'missing', { counts }: Document = document) =>
+    counts.reduce((total, row) => total + row[key], 0);
+  const logBytes = statSync(databaseFile(dataFolder)).size;
+  cleanup.removeFolder(dataFolder);
+  const residents = memory.map(({ residentBytes }) => residentBytes);
+  const servedMs = asked.reduce(
+    (total, { startMs, endMs }) => total + (endMs ?? startMs) - startMs,
+    0,
+  );
+  return {
+    requestsPerMinute,
+    events: sum('expected'),
+    recovered: sum('recovered'),
+    missing: sum('missing'),
+    requests: document.requests,
+    requestsInAMinuteMost: mostWithin(asked, 60_000),
+    wallSeconds: document.seconds,
+    answersSeconds: document.answersSeconds,
+    waitedSeconds: document.waitedSeconds,
+    catalogueSeconds: servedMs / 1_000,
+    cpuSeconds: cpuMs === undefined ? null : cpuMs / 1_000,
+    peakResidentBytes: memory.at(-1)?.peakResidentBytes ?? null,
+    residentBytesMedian: quantile(residents, 0.5),
+    logBytes,
+    foundAgain: sum('missing', again.document),
+  };
+}
+
+/** All that the catalogue holds was published or deleted in the window. */
+function requireAll(
+  counts: Document['counts'],
+  { products, deletedProducts }: Catalogue['holdings'],
+): void {
+  const expected = (event: string) => counts.find((row) => row.event === event)?.expected ?? 0;
+  if (expected('created') === products && expected('deleted') === deletedProducts) return;
+  throw new Error(
+    `The catalogue holds ${products} products and ${deletedProducts} deleted ones; ${expected('created')} and ${expected('deleted')} were seen.`,
+  );
+}
+
+/** A new data directory that has asked for everything since then, and was told of nothing. */
+async function register(dataFolder: string, sinceMs: number): Promise<void> {
+  const sinceUs = sinceMs * 1_000;
+  const store = await openStore({ dataDir: dataFolder, nowUs: () => Date.now() * 1_000 });
+  const events = ['created', 'modified', 'deleted'] as const;
+  await store.administration.commit({
+    save: {
+      ...{ name: 'bench', events, filter: '', status: 'running', unfinished: false },
+      ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
+      ...{ activityAtUs: sinceUs, notifiedAtUs: sinceUs, runningSeenAtUs: sinceUs },
+      ...{ pausedSeenAtUs: null, heldBy: null, reported: null },
+    },
+  });
+  await store.close();
+}
+
+const documentSchema = z.object({
+  requests: z.number(),
+  seconds: z.number(),
+  answersSeconds: z.number(),
+  waitedSeconds: z.number(),
+  counts: z.array(
+    z.object({
+      event: z.string(),
+      expected: z.number(),
+      recovered: z.number(),
+      missing: z.number(),
+    }),
+  ),
+});
+type Document = z.infer<typeof documentSchema>;
+
+/** Runs `earshot reconcile`, and watches its memory and processor time meanwhile. */
+async function runCommand(
+  words: readonly string[],
+  dataFolder: string,
+  { catalogue, requestsPerMinute, cleanup, progress }: RunSetting,
+) {
+  const child = spawn(process.execPath, earshotProgram('reconcile', '--json', ...words), {
+    cwd: projectFolder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH,
+      EARSHOT_DATA_DIR: dataFolder,
+      EARSHOT_CATALOGUE_URL: catalogue.url,
+      EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: String(requestsPerMinute),
+    },
+  });
+  cleanup.ownProcess(child);
+  const processId = child.pid ?? 0;
+  const startMs = performance.now();
+  let cpuMs: number | undefined;
+  const watched = watchMemory(processId, sampleMs, ({ residentBytes }) => {
+    cpuMs = readCpuMs(processId) ?? cpuMs;
+    const seconds = Math.round((performance.now() - startMs) / 1_000);
+    const now = `${seconds} s, ${Math.round(residentBytes / 1e6)} MB`;
+    progress.show(`${requestsPerMinute} requests a minute: ${now}`);
+  });
+  const ended = once(child, 'exit');
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  await ended;
+  const memory = watched.stop();
+  // With --check, 3 says that something is missing, and the document says what.
+  if (child.exitCode !== 0 && child.exitCode !== 3) {
+    throw new Error(`earshot reconcile ended with ${child.exitCode}: ${err}`);
+  }
+  return { document: documentSchema.parse(JSON.parse(out)), cpuMs, memory };
+}
+
+/** The most requests that began within any such time. */
+function mostWithin(asked: readonly AskedList[], windowMs: number): number {
+  let most = 0;
+  let first = 0;
+  for (const [i, { startMs }] of asked.entries()) {
+    while ((asked[first]?.startMs ?? startMs) <= startMs - windowMs) first += 1;
+    most = Math.max(most, i - first + 1);
+  }
+  return most;
+}
+
+function ownSeconds({ wallSeconds, answersSeconds, waitedSeconds }: Figures): number {
+  return Math.max(0, wallSeconds - answersSeconds - waitedSeconds);
+}
+
+/** What is promised of every run, and of one that keeps to its rate. Memory may not grow with the outage. */
+function judge(one: Figures): TargetResult[] {
+  const { requestsPerMinute, requestsInAMinuteMost, peakResidentBytes } = one;
+  const named = (name: string) => `${name}, at ${requestsPerMinute} a minute`;
+  return [
+    target(named('peak memory, MB'), inMegabytes(peakResidentBytes), { max: 300 }),
+    target(named('requests within a minute'), requestsInAMinuteMost, { max: requestsPerMinute }),
+    target(named('left to find afterwards'), one.missing + one.foundAgain, { max: 0 }),
+    // One that never waits for its turn shows what own work takes; nothing is promised of it.
+    ...(one.waitedSeconds === 0
+      ? []
+      : [target(named('share of own work'), ownSeconds(one) / one.wallSeconds, { max: 0.5 })]),
+  ];
+}
+
+function renderRuns(runs: readonly Figures[]): string {
+  const header = [
+    ...['allowed a minute', 'events', 'recovered', 'requests', 'most a minute'],
+    ...['s', 'answers s', '(catalogue s)', 'turn s', 'own s', 'CPU s'],
+    ...['MB', 'peak MB', 'log MB', 'left'],
+  ];
+  const rows = runs.map((one) => [
+    ...[one.requestsPerMinute, one.events, one.recovered, one.requests].map(String),
+    String(one.requestsInAMinuteMost),
+    ...[one.wallSeconds, one.answersSeconds, one.catalogueSeconds, one.waitedSeconds].map(
+      (seconds) => figure(seconds, 1),
+    ),
+    ...[figure(ownSeconds(one), 1), figure(one.cpuSeconds, 1)],
+    ...[one.residentBytesMedian, one.peakResidentBytes, one.logBytes].map(megabytes),
+    String(one.foundAgain),
+  ]);
+  return alignTable([header, ...rows]);
 }

@@ -1,9 +1,13 @@
-/** Trains a dictionary for the bodies of the log, and writes it as a data file of the store. */
+/** Trains a dictionary for the bodies of the log, and writes it as a module of the store. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dictionarySamples } from './dictionary-samples.ts';
+import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
+import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
+import { createRandom } from '../src/sandbox/random.ts';
+import { usualShape } from './bodies.ts';
+import type { BenchIo } from './harness.ts';
 
 /** The version that is trained. To make another one, raise it, and add what is written to `body-codec.ts`. */
 const version = 1;
@@ -11,11 +15,12 @@ const version = 1;
 /** Measured: with less, packs are larger; with more, loading it takes longer than it saves (decision 28). */
 const dictionaryBytes = 16 * 2 ** 10;
 
-const name = `src/store/bodies/dictionary-${version}.json`;
+const base64Columns = 96;
+const name = `src/store/bodies/dictionary-${version}.ts`;
 const target = new URL(`../${name}`, import.meta.url);
 
 /** Returns the exit code. A dictionary that is there is never replaced: bodies were compressed with it. */
-export function trainDictionary({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' | 'stderr'>) {
+export function run(_argv: readonly string[], { stdout, stderr }: BenchIo): number {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-dictionary-'));
   try {
     const trained = train(folder);
@@ -23,7 +28,7 @@ export function trainDictionary({ stdout, stderr }: Pick<NodeJS.Process, 'stdout
       stderr.write(`zstd cannot train: ${trained}. Debian has it: apt install zstd\n`);
       return 1;
     }
-    const text = fileOf(trained);
+    const text = moduleOf(trained);
     if (!existsSync(target)) writeFileSync(target, text);
     else if (readFileSync(target, 'utf8') !== text) {
       stderr.write(
@@ -40,7 +45,7 @@ export function trainDictionary({ stdout, stderr }: Pick<NodeJS.Process, 'stdout
 
 /** The dictionary, or why there is none. */
 function train(folder: string): Buffer | string {
-  for (const [index, body] of [...dictionarySamples()].entries()) {
+  for (const [index, body] of [...samples()].entries()) {
     writeFileSync(join(folder, String(index)), body);
   }
   const output = join(folder, 'dictionary');
@@ -50,7 +55,50 @@ function train(folder: string): Buffer | string {
   return status === 0 ? readFileSync(output) : stderr.toString().trim();
 }
 
-function fileOf(dictionary: Buffer): string {
-  const about = `Dictionary ${version} for bodies, by npm run train:dictionary. Frozen: it is needed to read what was written.`;
-  return `${JSON.stringify({ about, base64: dictionary.toString('base64') }, null, 2)}\n`;
+const sampleCount = 6_000;
+const seed = 11;
+
+/** So many follow each other under one subscription, so that its id is nothing that bodies have in common. */
+const perSubscription = 20;
+
+const firstMs = Date.UTC(2024, 0, 1);
+const intervalMs = (2 * 365 * 86_400_000) / sampleCount;
+const noticeMs = 60_000;
+
+/** Most are told of once, as they were published. */
+const eventShares = { modified: 0.1, deleted: 0.1 };
+
+/** Generated notifications of all missions and events, always the same ones. */
+function* samples(): Generator<Buffer> {
+  const random = createRandom(seed);
+  const generator = createProductGenerator({ seed });
+  let builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
+  for (let index = 0; index < sampleCount; index += 1) {
+    if (index % perSubscription === 0) {
+      builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
+    }
+    const publishedMs = Math.floor(firstMs + index * intervalMs);
+    const atMs = publishedMs + noticeMs;
+    const created = generator.next(publishedMs);
+    const about = { atMs, shape: usualShape };
+    const drawn = random.next();
+    if (drawn < eventShares.modified) {
+      const product = generator.modified(created, atMs);
+      yield builder.build({ event: 'modified', product, ...about }).body;
+    } else if (drawn < eventShares.modified + eventShares.deleted) {
+      const product = generator.deleted(created, atMs);
+      yield builder.build({ event: 'deleted', product, ...about }).body;
+    } else yield builder.build({ event: 'created', product: created, ...about }).body;
+  }
+}
+
+function moduleOf(dictionary: Buffer): string {
+  const lines = dictionary.toString('base64').match(new RegExp(`.{1,${base64Columns}}`, 'g')) ?? [];
+  return `/** Dictionary ${version} for bodies, by \`npm run train:dictionary\`. Frozen: it is needed to read what was written. */
+
+/** Base64, in lines. */
+export const dictionary${version} = \`
+${lines.join('\n')}
+\`;
+`;
 }

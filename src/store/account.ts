@@ -1,6 +1,13 @@
 /** The catalogue account in the store: registrations, their history, gaps, delivery marks, and definitions. */
 import type { Database } from 'better-sqlite3';
-import type { AdministrationChange, DeliveryMark, Gap, HistoryEntry, NewGap, Registration } from '../domain/account.ts';
+import type {
+  AdministrationChange,
+  DeliveryMark,
+  Gap,
+  HistoryEntry,
+  NewGap,
+  Registration,
+} from '../domain/account.ts';
 import { notificationDelayUs } from '../domain/coverage.ts';
 import { type SubscriptionEvent, sortedEvents } from '../domain/subscription.ts';
 import { prepared } from './engine/database.ts';

@@ -1,7 +1,16 @@
 /** Coverage in the store: hours that were compared, definitions, uptimes, arrivals, and reconcile runs. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import { type Completeness, type Definition, type HourArrivals, type HourCoverage, hourUs, type ReconcileRun, type RecoveredEvent, type Uptime } from '../domain/coverage.ts';
+import {
+  type Completeness,
+  type Definition,
+  type HourArrivals,
+  type HourCoverage,
+  hourUs,
+  type ReconcileRun,
+  type RecoveredEvent,
+  type Uptime,
+} from '../domain/coverage.ts';
 import { wholeSinceUs } from '../domain/pruning.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import { prepared } from './engine/database.ts';

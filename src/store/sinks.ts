@@ -1,7 +1,17 @@
 /** Sinks in the store: items that wait for delivery, dead letters, deliveries, and replays. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import { type Replay, type ReplayWish, type SinkCounts, type SinkDeliveries, type SinkItem, type Sinks, sinkReader, sinkWaitMaxUs, unfinishedReplay } from '../domain/sinks.ts';
+import {
+  type Replay,
+  type ReplayWish,
+  type SinkCounts,
+  type SinkDeliveries,
+  type SinkItem,
+  type Sinks,
+  sinkReader,
+  sinkWaitMaxUs,
+  unfinishedReplay,
+} from '../domain/sinks.ts';
 import { prepared } from './engine/database.ts';
 import { changedMax } from './paging.ts';
 

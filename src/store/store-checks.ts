@@ -4,7 +4,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type DiskRoom, diskLevels } from '../domain/disk-room.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
-import { failedFinding, type Check, type Finding } from '../domain/finding.ts';
+import { type Check, type Finding, failedFinding } from '../domain/finding.ts';
 import { sizeText } from '../domain/text.ts';
 import { databaseFileName, isOpenToAll } from './engine/database.ts';
 import { type DataPlace, diskRoom } from './engine/disk-limit.ts';

@@ -2,8 +2,16 @@
 import type { Administration, AdministrationReader } from '../domain/account.ts';
 import type { AlertReader, Alerts } from '../domain/alerts.ts';
 import type { BackupReader, Backups } from '../domain/backups.ts';
-import type { CommitFacts, Cursors, Intake, NotificationLog, NotificationQuery, NotificationRow, Quarantine } from '../domain/ports.ts';
 import type { Completeness, CompletenessReader } from '../domain/coverage.ts';
+import type {
+  CommitFacts,
+  Cursors,
+  Intake,
+  NotificationLog,
+  NotificationQuery,
+  NotificationRow,
+  Quarantine,
+} from '../domain/ports.ts';
 import type { Pruning, PruningReader } from '../domain/pruning.ts';
 import type { SinkReader, Sinks } from '../domain/sinks.ts';
 import type { Summaries, SummaryReader } from '../domain/summaries.ts';

@@ -4,7 +4,7 @@ import { hourOf } from '../domain/coverage-report.ts';
 import type { Arrivals } from './learn-rates.ts';
 
 const dayUs = 24 * hourUs;
-/** A cycle of satellites takes up to 12 days: with less, few of its rounds are seen (bench/false-alarms). */
+/** A cycle of satellites takes up to 12 days: with less, few of its rounds are seen (test/simulation/false-alarms.ts). */
 export const rememberedUs = 13 * 7 * dayUs;
 /** Hours are compared again until they are about a day old, and later only after an outage. */
 const newestUs = 2 * dayUs;

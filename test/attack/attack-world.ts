@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-const script = join(import.meta.dirname, '../../scripts/attack.js');
+const script = join(import.meta.dirname, '../../scripts/bench.js');
 
 export interface AttackRun {
   exitCode: number;
@@ -20,7 +20,7 @@ export interface AttackRun {
 /** Ends the attack, and all that it has started, when the test is over. */
 export async function runAttack(...words: string[]): Promise<AttackRun> {
   const folder = temporaryDirectory();
-  const child = spawn(process.execPath, [script, ...words, '--dir', folder, '--json'], {
+  const child = spawn(process.execPath, [script, 'attack', ...words, '--dir', folder, '--json'], {
     env: bareEnvironment({}),
     stdio: ['ignore', 'pipe', 'pipe'],
   });

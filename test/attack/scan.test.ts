@@ -1,8 +1,7 @@
 /** What testssl.sh says of our HTTPS. */
 import { expect, it } from 'vitest';
-import { findScanner } from '../../bench/attack/scan.ts';
-import { judgeFindings } from '../../bench/attack/scan-findings.ts';
 import { runAttack } from './attack-world.ts';
+import { findScanner, judgeFindings } from './scan.ts';
 
 const scanner = findScanner();
 const name = `finds nothing${scanner === null ? ' (skipped: testssl.sh is not installed)' : ''}`;

@@ -1,6 +1,10 @@
 /** The comparison inside a receiver: one kind's trouble holds up no other, and clocks may differ. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createReconcileRounds, type RoundOutcome, startReconcile } from '../../src/cli/start/reconcile.ts';
+import {
+  createReconcileRounds,
+  type RoundOutcome,
+  startReconcile,
+} from '../../src/cli/start/reconcile.ts';
 import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { notificationDelayUs } from '../../src/domain/coverage.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';

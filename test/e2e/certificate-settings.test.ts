@@ -5,7 +5,12 @@ import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';
 import { hasPebble } from '../helpers/pebble.ts';
-import { type CertificateWorld, openCertificateWorld, savedSerial, shownSerial } from './certificate-world.ts';
+import {
+  type CertificateWorld,
+  openCertificateWorld,
+  savedSerial,
+  shownSerial,
+} from './certificate-world.ts';
 
 const issued = { timeout: 20_000 };
 

@@ -1,21 +1,23 @@
 /** A simulated month with all that goes wrong: afterwards the log equals the truth, event by event. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createMonthAccount } from '../../bench/month-account.ts';
-import { createMonthHours } from '../../bench/month-hours.ts';
-import { totalOf } from '../../bench/month-verdict.ts';
-import { walkMonth } from '../../bench/month-walk.ts';
-import { openMonthWorld } from '../../bench/month-world.ts';
+import { hourUs } from '../../src/domain/coverage.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 import {
-  definitionsOf,
-  expectNothingLeft,
-  openStore,
-  reportedHours,
+  type Asked,
+  coverageFaults,
+  readLog,
   resultOf,
-  withoutEnds,
-} from './month-result.ts';
+  totalOf,
+} from '../simulation/month-truth.ts';
+import {
+  createMonthAccount,
+  createMonthHours,
+  type WalkedMonth,
+  walkMonth,
+} from '../simulation/month-walk.ts';
+import { type MonthWorld, openMonthWorld } from '../simulation/month-world.ts';
 
 const seed = 20_261_121;
 const startMs = Date.UTC(2026, 4, 1);
@@ -34,6 +36,51 @@ const faults = {
   ...{ ackIdAbsent: 0.1, arrayBody: 0.05, capitalValue: 0.05 },
   ...{ duplicate: 0.02, outOfOrder: 0.02, answerLost: 0.01, lost: 0.05 },
 };
+
+/** Everything once more by command, which must find nothing; then coverage hour by hour, against the truth. */
+async function expectNothingLeft(world: MonthWorld, month: WalkedMonth): Promise<void> {
+  const { owed, logged } = resultOf(world, month);
+  const window = ['--since', iso(month.fromMs), '--until', iso(month.toMs)];
+  const whole = await world.command(['reconcile', ...window, '--json']);
+  expect(whole, whole.err).toMatchObject({ code: 0 });
+  const again = await world.command(['reconcile', ...window, '--check']);
+  expect(again, again.err).toMatchObject({ code: 0 });
+  expect(again.err).toContain('Nothing is missing');
+  expect(readLog(world.dataDir)).toEqual(logged);
+  const fromUs = month.fromMs * 1_000;
+  const toUs = Math.floor(month.toMs / 3_600_000) * hourUs;
+  const { completeness } = openStore(world);
+  const coverage = await completeness.coverage({ sinceUs: fromUs, untilUs: toUs });
+  expect(coverage).toHaveLength(3 * ((toUs - fromUs) / hourUs));
+  expect(coverageFaults(owed, logged, coverage, { fromUs, toUs })).toEqual([]);
+}
+
+/** What the store remembers of what was asked for, as the truth has it. */
+async function definitionsOf(world: MonthWorld) {
+  const definitions = await openStore(world).completeness.definitions();
+  return definitions.map(({ subscription, events, filter, fromUs }) => {
+    return { subscription, events, filter, fromUs };
+  });
+}
+
+function withoutEnds(asked: readonly Asked[]) {
+  return asked.map(({ toUs: _, ...asIs }) => asIs);
+}
+
+function openStore(world: MonthWorld) {
+  const receiver = world.receiver();
+  if (receiver === null) throw new Error('The receiver is closed.');
+  return receiver.store;
+}
+
+/** The hours of `coverage --json`, by subscription. */
+async function reportedHours(world: MonthWorld, since: string) {
+  const { code, out, err } = await world.command(['coverage', '--since', since, '--json']);
+  expect(code, err).toBe(0);
+  return JSON.parse(out);
+}
+
+const iso = (ms: number) => new Date(ms).toISOString();
 
 describe('a simulated month', () => {
   it('of some hundred events a day with outages, losses, pauses and a replacement ends with a log that equals the truth', async () => {

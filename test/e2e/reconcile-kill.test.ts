@@ -1,8 +1,6 @@
 /** SIGKILL of `earshot reconcile` at any moment: the same words again end in the same state, nothing doubled. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { readLog } from '../../bench/month-log.ts';
-import { eventKey } from '../../bench/month-truth.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -10,6 +8,7 @@ import { delivery } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
+import { eventKey, readLog } from '../simulation/month-truth.ts';
 
 const seed = 20_261_121;
 const kills = times(3, 6);

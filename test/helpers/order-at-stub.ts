@@ -7,7 +7,12 @@ import type { AcmeSettings } from '../../src/tls/acme/authority.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { type RenewOptions, renew, startRenewalLoop } from '../../src/tls/acme/renew.ts';
 import type { OwnCertificate } from '../../src/tls/acme/state.ts';
-import { type Fault, type StubAuthority, type StubOptions, startStubAuthority } from './stub-authority.ts';
+import {
+  type Fault,
+  type StubAuthority,
+  type StubOptions,
+  startStubAuthority,
+} from './stub-authority.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export const dayUs = 86_400_000_000;

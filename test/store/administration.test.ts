@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { NewGap } from '../../src/domain/account.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
@@ -8,7 +9,6 @@ import { openStore, openStoreReader, type StoreReader } from '../../src/store/st
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from './sqlite-store.ts';
-import Sqlite from 'better-sqlite3';
 
 function openReader(dataDir: string): StoreReader {
   const reader = openStoreReader(dataDir);

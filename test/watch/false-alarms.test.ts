@@ -1,9 +1,8 @@
 /** Simulated months, in small: the rules of silence and lost pushes cry no wolf, and notice what is real. */
 import { describe, expect, it } from 'vitest';
-import { subscriptionKinds } from '../../bench/false-alarm-kinds.ts';
-import { playKind } from '../../bench/false-alarms.ts';
-import { usualLosses } from '../../bench/lost-push-months.ts';
-import { playLosses } from '../../bench/lost-pushes.ts';
+import { playKind } from '../simulation/false-alarms.ts';
+import { playLosses, usualLosses } from '../simulation/lost-pushes.ts';
+import { subscriptionKinds } from '../simulation/subscription-kinds.ts';
 
 /** Days from the stop to the alarm, of the slowest of a few. */
 const noticedDaysMax: Record<string, number> = {

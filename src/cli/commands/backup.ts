@@ -11,7 +11,13 @@ import { errorCodeOf } from '../../domain/error-code.ts';
 import { sizeText } from '../../domain/text.ts';
 import { inspectBackup } from '../../store/backups/backup-format.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
-import { backupName, createBackupProgress, isKeptFile, makeRememberedBackup, type RememberedBackup } from '../backup-files.ts';
+import {
+  backupName,
+  createBackupProgress,
+  isKeptFile,
+  makeRememberedBackup,
+  type RememberedBackup,
+} from '../backup-files.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeOut } from '../output.ts';
 

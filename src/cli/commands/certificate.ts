@@ -8,7 +8,12 @@ import { printable } from '../../domain/text.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { visitAuthority } from '../../tls/acme/authority.ts';
 import { createChallengeListener, createHandshakeListener } from '../../tls/acme/challenge.ts';
-import { type AcmeContext, openAcmeContext, type Rehearsal, rehearse } from '../../tls/acme/order.ts';
+import {
+  type AcmeContext,
+  openAcmeContext,
+  type Rehearsal,
+  rehearse,
+} from '../../tls/acme/order.ts';
 import { explainFailure } from '../../tls/acme/problem.ts';
 import { type Renewal, renew, takeTurn } from '../../tls/acme/renew.ts';
 import { renewalOutlook } from '../../tls/acme/renewal-time.ts';

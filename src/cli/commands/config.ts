@@ -6,7 +6,12 @@ import { Command } from 'commander';
 import { checkConfig, startSections } from '../../config/config.ts';
 import { problemsOf } from '../../config/load.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
-import { type Variable, type VariableName, variableRows, variables } from '../../config/variables.ts';
+import {
+  type Variable,
+  type VariableName,
+  variableRows,
+  variables,
+} from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { usualReserveBytes } from '../../store/engine/disk-limit.ts';

@@ -5,13 +5,20 @@ import { type Config, type DataConfig, dataSections, loadConfig } from '../../co
 import { keptAge, keptSize } from '../../config/values.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
-import type { Keep, LogHolder, LogSize, Prunable, PrunePhase, PruneWish } from '../../domain/pruning.ts';
+import type {
+  Keep,
+  LogHolder,
+  LogSize,
+  Prunable,
+  PrunePhase,
+  PruneWish,
+} from '../../domain/pruning.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
 import { sizeText } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import { removeLeftovers } from '../../store/leftovers.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
+import { removeLeftovers } from '../../store/leftovers.ts';
 import { pruneIndex } from '../../store/products/index-maintenance.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';

@@ -5,18 +5,36 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { Logger } from '../../domain/ports.ts';
-import { type ReconcileMode, type ReconcileTask, reconcile, type TaskReport } from '../../reconcile/reconcile.ts';
+import {
+  type ReconcileMode,
+  type ReconcileTask,
+  reconcile,
+  type TaskReport,
+} from '../../reconcile/reconcile.ts';
 import { type TimeWindow, tasksOf } from '../../reconcile/tasks.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { type Closers, createClosers } from '../closers.ts';
-import { addHiddenAlias, readTimeArgument, sinceOption, type TimeArgument, untilOption } from '../flags.ts';
+import {
+  addHiddenAlias,
+  readTimeArgument,
+  sinceOption,
+  type TimeArgument,
+  untilOption,
+} from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { neverRegistered, openListing, unknownSubscription } from '../reconcile-listing.ts';
-import { aheadOf, clockNote, createReconcileOutput, createReconcileProgress, createTellTrouble, type ReconcileOutput } from '../reconcile-output.ts';
+import {
+  aheadOf,
+  clockNote,
+  createReconcileOutput,
+  createReconcileProgress,
+  createTellTrouble,
+  type ReconcileOutput,
+} from '../reconcile-output.ts';
 
 export function reconcileCommand(io: Io): Command {
   const time = readTimeArgument(io);

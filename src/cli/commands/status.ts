@@ -1,10 +1,26 @@
 /** `earshot status`: whether all is well, on one screen. */
 import { Command } from 'commander';
-import { type Config, comparisonOff, type DataConfig, dataSections, loadConfig, type ServeConfig, serveSections } from '../../config/config.ts';
+import {
+  type Config,
+  comparisonOff,
+  type DataConfig,
+  dataSections,
+  loadConfig,
+  type ServeConfig,
+  serveSections,
+} from '../../config/config.ts';
 import { type ConfigProblem, problemsOf, refuseProblems } from '../../config/load.ts';
 import { loadEachSink } from '../../config/sinks.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
-import { isWell, type PartStatus, type ReceiverStatus, type Status, statusLevels, statusParts, toStatusJson } from '../../domain/status.ts';
+import {
+  isWell,
+  type PartStatus,
+  type ReceiverStatus,
+  type Status,
+  statusLevels,
+  statusParts,
+  toStatusJson,
+} from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';
@@ -13,7 +29,13 @@ import { asCalled } from '../called-as.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { painter, wrapText, writeOut } from '../output.ts';
-import { askReceiver, findRunning, isSameListener, type RunningNote, runningText } from '../running-receiver.ts';
+import {
+  askReceiver,
+  findRunning,
+  isSameListener,
+  type RunningNote,
+  runningText,
+} from '../running-receiver.ts';
 import { watchProbes } from '../start/watch-probes.ts';
 import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
 import { summaryModeOf } from '../summaries/summary-context.ts';

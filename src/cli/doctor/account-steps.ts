@@ -2,11 +2,23 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAccessTokens } from '../../admin/access-tokens.ts';
-import { checkCatalogue, checkLimits, checkSubscriptions, checkToken } from '../../admin/account-checks.ts';
+import {
+  checkCatalogue,
+  checkLimits,
+  checkSubscriptions,
+  checkToken,
+} from '../../admin/account-checks.ts';
 import { checkSubscriptionFilter } from '../../admin/fit-plan.ts';
-import { type CatalogueSubscription, createSubscriptionClient } from '../../admin/subscription-client.ts';
+import {
+  type CatalogueSubscription,
+  createSubscriptionClient,
+} from '../../admin/subscription-client.ts';
 import type { AccountConfig } from '../../config/config.ts';
-import { type PlacedFinding, sinkFilterFindings, unknownSubscriptions } from '../../config/sinks.ts';
+import {
+  type PlacedFinding,
+  sinkFilterFindings,
+  unknownSubscriptions,
+} from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { ruleFilterFindings } from '../../config/summary-rules.ts';
 import type { Account } from '../../domain/account.ts';

@@ -9,7 +9,12 @@ import { createTakeLock } from '../../store/engine/locks.ts';
 import { alpnAnswers, createChallengeListener, noListener } from '../../tls/acme/challenge.ts';
 import { openAcmeContext } from '../../tls/acme/order.ts';
 import { startRenewalLoop } from '../../tls/acme/renew.ts';
-import { type LoadedCertificate, loadCertificateFiles, watchCertificateFiles, watchIntervalMs } from '../../tls/certificate.ts';
+import {
+  type LoadedCertificate,
+  loadCertificateFiles,
+  watchCertificateFiles,
+  watchIntervalMs,
+} from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
 
 /** Rejects with `configuration` when files that are named cannot be used. */

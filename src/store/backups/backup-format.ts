@@ -1,12 +1,12 @@
 /** What a backup holds: a store, its description, the small files, and a seal; and how it is read. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf, readFaultOf } from '../../domain/error-code.ts';
 import { printable } from '../../domain/text.ts';
 import { fileVersion, schemaVersion } from '../engine/migrate.ts';
 import { lastPosition } from '../log/queries.ts';
-import Sqlite, { type Database } from 'better-sqlite3';
 
 /** Raised with each change of the form; a newer one is refused. */
 const backupFormat = 1;

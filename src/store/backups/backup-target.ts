@@ -1,10 +1,18 @@
 /** The place of a backup: the checks before it is written, the file in which it grows, failures of its disk, its progress. */
-import { closeSync, fstatSync, openSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
-import { makeDirectory, writeOwnerOnly } from '../../host/files.ts';
 import { sizeText } from '../../domain/text.ts';
+import { makeDirectory, writeOwnerOnly } from '../../host/files.ts';
 import { databaseFileName } from '../engine/database.ts';
 import { type DataPlace, diskRoom, diskSize } from '../engine/disk-limit.ts';
 

@@ -10,7 +10,17 @@ import { createTakeLock } from '../engine/locks.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
-import { type BackupWatch, cancelled, createFolder, createPart, diskError, type Part, refuseTarget, requireRoomFor, reservePart } from './backup-target.ts';
+import {
+  type BackupWatch,
+  cancelled,
+  createFolder,
+  createPart,
+  diskError,
+  type Part,
+  refuseTarget,
+  requireRoomFor,
+  reservePart,
+} from './backup-target.ts';
 import type { BackupOperations, Copied, CopyRequest } from './backup-thread.ts';
 
 const progressEveryMs = 200;

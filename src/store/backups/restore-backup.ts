@@ -1,18 +1,28 @@
 /** Makes a data directory of a backup: checked before anything of the old one is touched. */
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { writeOwnerOnly, syncFolder } from '../../host/files.ts';
 import { sizeText } from '../../domain/text.ts';
+import { syncFolder, writeOwnerOnly } from '../../host/files.ts';
 import { createDirectory, databaseFileName, restoringFolderName } from '../engine/database.ts';
 import { diskSize } from '../engine/disk-limit.ts';
 import { createTakeLock } from '../engine/locks.ts';
 import { sqliteCode } from '../engine/sqlite-error.ts';
 import { dropContents, type InspectedBackup, inspectBackup, type Sealed } from './backup-format.ts';
 import { type BackupProgress, type BackupWatch, cancelled, diskError } from './backup-target.ts';
-import Sqlite, { type Database } from 'better-sqlite3';
 
 export interface RestoreOptions extends BackupWatch {
   /** Absolute path of the backup. */

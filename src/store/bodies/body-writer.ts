@@ -1,6 +1,6 @@
 /** Keeps request bodies, each once, byte by byte: those of one transaction are packed together at its end. */
 import type { Database } from 'better-sqlite3';
-import { type Delivery, contentOf } from '../../domain/ports.ts';
+import { contentOf, type Delivery } from '../../domain/ports.ts';
 import { prepared } from '../engine/database.ts';
 import { type BodyRow, packBodies, packRawBytesMax } from './body-codec.ts';
 

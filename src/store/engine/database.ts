@@ -1,12 +1,12 @@
 /** The one place where the database file is opened; each setting has its reason. */
 import { existsSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
-import { makeDirectory, createOwnerOnly } from '../../host/files.ts';
+import { createOwnerOnly, makeDirectory } from '../../host/files.ts';
 import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
-import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
 
 /** The file's name in the data directory. */
 export const databaseFileName = 'earshot.db';

@@ -1,13 +1,13 @@
 /** Locks between programs: each is held on a file of its own, and ends with the process that holds it. */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import Sqlite, { type Database } from 'better-sqlite3';
 import type { LockName, TakeLock } from '../../domain/account.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { createOwnerOnly } from '../../host/files.ts';
 import { createDirectory } from './database.ts';
 import { sqliteCode } from './sqlite-error.ts';
-import Sqlite, { type Database } from 'better-sqlite3';
 
 const tryEveryMs = 100;
 

@@ -3,7 +3,15 @@ import { Worker } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
 import type { CommitFacts } from '../../domain/ports.ts';
 import type { DataPlace } from './disk-limit.ts';
-import { type Caller, type Remote, receivedError, remote, type Settled, type ThreadMessage, type ThreadRequest } from './rpc.ts';
+import {
+  type Caller,
+  type Remote,
+  receivedError,
+  remote,
+  type Settled,
+  type ThreadMessage,
+  type ThreadRequest,
+} from './rpc.ts';
 
 /**
  * More room for short-lived objects makes a thread no faster, but its memory larger. None comes near the

@@ -1,8 +1,8 @@
 /** Dates in the records that bodies hold: of events, and of publication. */
 
-import { type PublicationDelay, type Delivery, contentOf } from '../../domain/ports.ts';
 import { type CatalogueEvent, writtenEventUs } from '../../domain/coverage.ts';
 import type { Notification } from '../../domain/notification.ts';
+import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscription.ts';
 import { recordIn } from '../../filter/product-record.ts';
 import { bodyDocument, dateUs } from '../products/product-record.ts';

@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import type { Delivery, QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
 import type { Fault } from '../../domain/notification.ts';
+import type { Delivery, QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
 import { bodyReader } from '../bodies/body-reader.ts';
 import type { BodyWriter } from '../bodies/body-writer.ts';

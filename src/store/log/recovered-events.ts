@@ -1,7 +1,15 @@
 /** Recovered events: those that the catalogue shows and no push told of, and pushes of them that come late. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { type CatalogueEvent, type Completeness, hourUs, type MissingEvent, millisecondOf, tellsOf, writtenEventUs } from '../../domain/coverage.ts';
+import {
+  type CatalogueEvent,
+  type Completeness,
+  hourUs,
+  type MissingEvent,
+  millisecondOf,
+  tellsOf,
+  writtenEventUs,
+} from '../../domain/coverage.ts';
 import { recoveredIdentityOf } from '../../domain/identity.ts';
 import { type Notification, readNotifications } from '../../domain/notification.ts';
 import { contentOf, type Delivery } from '../../domain/ports.ts';

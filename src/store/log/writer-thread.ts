@@ -1,7 +1,7 @@
 /** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
 import type { Database } from 'better-sqlite3';
-import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
 import type { Completeness } from '../../domain/coverage.ts';
+import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
 import type { PruneStep, Pruning } from '../../domain/pruning.ts';
 import { accountWrites } from '../account.ts';
 import { alertWrites } from '../alerts.ts';
@@ -9,11 +9,26 @@ import { recordBackup } from '../backups/backup-runs.ts';
 import { coverageWrites } from '../coverage.ts';
 import { prepared } from '../engine/database.ts';
 import { createDiskLimit, type DataPlace, spareBytes } from '../engine/disk-limit.ts';
-import { type OperationName, type Operations, operationsByName, type SentError, type Settled, sentError, type ThreadMessage, type ThreadRequest } from '../engine/rpc.ts';
+import {
+  type OperationName,
+  type Operations,
+  operationsByName,
+  type SentError,
+  type Settled,
+  sentError,
+  type ThreadMessage,
+  type ThreadRequest,
+} from '../engine/rpc.ts';
 import { serveThread } from '../engine/serve-thread.ts';
 import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
-import { dropQuarantined, forgetReader, pruneStep, shortStepMs, usualStepMs } from '../pruning/prune-writer.ts';
+import {
+  dropQuarantined,
+  forgetReader,
+  pruneStep,
+  shortStepMs,
+  usualStepMs,
+} from '../pruning/prune-writer.ts';
 import { sinkWrites } from '../sinks.ts';
 import { summaryWrites } from '../summary-jobs.ts';
 import type { PackedDelivery } from './intake-queue.ts';

@@ -5,12 +5,12 @@
  */
 import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { createOwnerOnly } from '../../host/files.ts';
 import { busyTimeoutMs, prepared } from '../engine/database.ts';
 import { sqliteCode, storeError } from '../engine/sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
-import Sqlite, { type Database } from 'better-sqlite3';
 
 export const pageBytes = 4_096;
 /** Size of the write-ahead log at which it is moved into the file: large, as the same pages are written again and again. */

@@ -2,11 +2,19 @@
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import type { Geometry } from '../../domain/geometry.ts';
-import type { FoundProduct, IndexState, ProductKey, ProductQuery, Products, PushedEvent, QueryExplanation } from '../../domain/products.ts';
+import type {
+  FoundProduct,
+  IndexState,
+  ProductKey,
+  ProductQuery,
+  Products,
+  PushedEvent,
+  QueryExplanation,
+} from '../../domain/products.ts';
 import { toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
-import { type ProductView, productView } from '../../filter/product-view.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
+import { type ProductView, productView } from '../../filter/product-view.ts';
 import { bodyReader } from '../bodies/body-reader.ts';
 import { prepared } from '../engine/database.ts';
 import type { Call } from '../engine/serve-thread.ts';
@@ -14,8 +22,20 @@ import { lastPosition } from '../log/queries.ts';
 import { indexedPosition } from './product-file.ts';
 import { bodyDocument, completeRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
-import { type Candidate, candidatesOf, everyCandidate, planSearch, type SearchPlan, statementsOf } from './search/candidates.ts';
-import { chooseForAll, chooseForPage, fewCandidatesMax, type NameSample } from './search/drivers.ts';
+import {
+  type Candidate,
+  candidatesOf,
+  everyCandidate,
+  planSearch,
+  type SearchPlan,
+  statementsOf,
+} from './search/candidates.ts';
+import {
+  chooseForAll,
+  chooseForPage,
+  fewCandidatesMax,
+  type NameSample,
+} from './search/drivers.ts';
 import { keyOf } from './search/order.ts';
 
 /** Candidates that are checked at a time, some 100 ms, so that other questions get their turn. */

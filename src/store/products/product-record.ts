@@ -1,6 +1,7 @@
 /** Reads the record in the body of a notification, and completes it with what the index knows. */
-import { isTooDeep } from '../../domain/notification.ts';
+
 import { formatDateUs, parseDate } from '../../domain/dates.ts';
+import { isTooDeep } from '../../domain/notification.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
 
 const lenientUtf8 = new TextDecoder('utf-8');

@@ -2,8 +2,8 @@
 import type { NamedProduct } from '../../domain/naming/product-name.ts';
 import { readName } from '../../domain/naming/read-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
-import { productView } from '../../filter/product-view.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
+import { productView } from '../../filter/product-view.ts';
 import { deriveColumns } from './product-schema.ts';
 
 /** The columns that a search selects. */

@@ -1,7 +1,8 @@
 /** The tables of the product index, what their columns hold of a record, and the units of the box index. */
-import { asNumber } from '../../filter/values.ts';
-import type { ProductView } from '../../filter/product-view.ts';
+
 import { type ProductRecord, textOrNull } from '../../filter/product-record.ts';
+import type { ProductView } from '../../filter/product-view.ts';
+import { asNumber } from '../../filter/values.ts';
 
 /** Raised with each change of the tables, or of what is derived from a record: the index is then rebuilt. */
 export const productSchemaVersion = 3;

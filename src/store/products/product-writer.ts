@@ -1,11 +1,17 @@
 /** Writes notifications into the index, one after the other, within a transaction of the caller's. */
 import type { Database } from 'better-sqlite3';
 import { boxesOf } from '../../filter/geometry/shape.ts';
-import { type ProductView, productView } from '../../filter/product-view.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
+import { type ProductView, productView } from '../../filter/product-view.ts';
 import { prepared } from '../engine/database.ts';
 import { completeRecord, dateUs } from './product-record.ts';
-import { cloudUnits, deriveColumns, derivedColumns, receivedUnits, sensingDays } from './product-schema.ts';
+import {
+  cloudUnits,
+  deriveColumns,
+  derivedColumns,
+  receivedUnits,
+  sensingDays,
+} from './product-schema.ts';
 
 /** A row of the log with its record, as the index needs it. */
 export interface LoggedNotification {

@@ -1,13 +1,27 @@
 /** The index finds what evaluating every record finds, for any filter. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ComparisonOperator, entities, type FilterTree, type GroupNode, type Literal } from '../../../src/domain/filter-tree.ts';
+import {
+  type ComparisonOperator,
+  entities,
+  type FilterTree,
+  type GroupNode,
+  type Literal,
+} from '../../../src/domain/filter-tree.ts';
 import type { Geometry } from '../../../src/domain/geometry.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
-import { readFilterDate } from '../../../src/filter/values.ts';
 import { productView } from '../../../src/filter/product-view.ts';
+import { readFilterDate } from '../../../src/filter/values.ts';
 import { times } from '../../helpers/thorough.ts';
-import { all, created, generatedRecords, oddRecords, openProductWorld, realRecords, type TestRecord } from './product-world.ts';
+import {
+  all,
+  created,
+  generatedRecords,
+  oddRecords,
+  openProductWorld,
+  realRecords,
+  type TestRecord,
+} from './product-world.ts';
 
 const deletion = (record: TestRecord, i: number): TestRecord => {
   const { Online: _, PublicationDate: __, ModificationDate: ___, ...rest } = record;

@@ -1,7 +1,13 @@
 /** A filter as SQL over the columns of `product p`: a condition that no matching product fails. */
-import type { ComparisonOperator, FilterTree, IntersectsNode, Literal, TextNode } from '../../../domain/filter-tree.ts';
-import { attributeReading, literalDate } from '../../../filter/values.ts';
+import type {
+  ComparisonOperator,
+  FilterTree,
+  IntersectsNode,
+  Literal,
+  TextNode,
+} from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
+import { attributeReading, literalDate } from '../../../filter/values.ts';
 import { type Column, columnOfAttribute, columnOfField } from '../product-schema.ts';
 
 /** A piece of SQL, or a whole statement, with the values of its parameters. */

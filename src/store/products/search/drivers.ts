@@ -3,10 +3,23 @@
  * one gives the fewest is found by reading the first ids of each.
  */
 import type { Database } from 'better-sqlite3';
-import type { FilterTree, GroupNode, IntersectsNode, TextNode } from '../../../domain/filter-tree.ts';
+import type {
+  FilterTree,
+  GroupNode,
+  IntersectsNode,
+  TextNode,
+} from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
 import { cloudUnits, receivedUnits, sensingDays } from '../product-schema.ts';
-import { columnOfCondition, isOrdered, isWholeInSql, oneOf, type SqlCondition, sqlValue, sqlValues } from './conditions.ts';
+import {
+  columnOfCondition,
+  isOrdered,
+  isWholeInSql,
+  oneOf,
+  type SqlCondition,
+  sqlValue,
+  sqlValues,
+} from './conditions.ts';
 
 /** Ids above `after` and below `before`. */
 export interface IdWindow {

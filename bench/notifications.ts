@@ -1,0 +1,151 @@
+/** The benchmark's notifications: bodies of real size, and ids in the forms that exist, readable back. */
+import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
+import { createRandom } from '../src/sandbox/random.ts';
+
+/** Characters of a product id: the length of a UUID. */
+const productIdLength = 36;
+
+/**
+ * `observed`: as the catalogue's recorded bodies have it, base64 of `<unix ms>-<n>:<subscription>`,
+ * rising with time. `guid`: as the specification says, landing anywhere in a unique index.
+ */
+export const ackIdForms = ['observed', 'guid'] as const;
+export type AckIdForm = (typeof ackIdForms)[number];
+
+const salts = { ack: 0x9e3779b9, product: 0x85ebca6b };
+/** Thirteen digits for every run and sequence; runs follow each other in time. */
+const firstRunMs = 1_700_000_000_000;
+const runMs = 10_000_000;
+
+/**
+ * The product id of a run's notification as UUID-shaped text, scattered like real ones.
+ *
+ * @param run 0 to 65,535; ids of different runs never meet.
+ * @param sequence 0 to 2^32 - 1.
+ */
+export function productIdOf(run: number, sequence: number): string {
+  return uuidOf(salts.product, run, sequence);
+}
+
+/** The AckId of a run's notification; all of one form have the same length. */
+export function ackIdOf(form: AckIdForm, run: number, sequence: number): string {
+  if (form === 'guid') return uuidOf(salts.ack, run, sequence);
+  const subscription = `880c4e1a-cfc7-4956-${hex(run, 4)}-${hex(sequence, 12)}`;
+  const text = `${firstRunMs + run * runMs + sequence}-0:${subscription}`;
+  return Buffer.from(text, 'latin1').toString('base64');
+}
+
+/** The sequence number of an AckId that `ackIdOf` made for this run; else undefined. */
+export function sequenceOf(run: number, ackId: string): number | undefined {
+  const form = ackId.length === productIdLength ? 'guid' : 'observed';
+  const text = form === 'guid' ? ackId : Buffer.from(ackId, 'base64').toString('latin1');
+  const sequence = Number.parseInt(text.slice(-12), 16);
+  if (!Number.isInteger(sequence) || sequence > 0xffffffff) return undefined;
+  return ackIdOf(form, run, sequence) === ackId ? sequence : undefined;
+}
+
+/** The last twelve digits are the sequence, so that rows can be counted without a list of ids. */
+function uuidOf(salt: number, run: number, sequence: number): string {
+  const scattered = scatter((sequence ^ salt ^ (run << 16)) >>> 0);
+  const filler = scatter((scattered ^ salt) >>> 0);
+  const digits = [hex(scattered, 8), hex(run, 4), `4${hex(filler & 0xfff, 3)}`];
+  return `${digits.join('-')}-a${hex((filler >>> 12) & 0xfff, 3)}-${hex(sequence, 12)}`;
+}
+
+/** A one-to-one mixing of 32-bit numbers: neighbours end up far apart, and none collide. */
+function scatter(value: number): number {
+  let mixed = value;
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x45d9f3b);
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x45d9f3b);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, '0');
+}
+
+/** What a body is about. */
+interface BodyFacts {
+  readonly event: string;
+  readonly subscriptionId: string;
+  /** ISO 8601, UTC. */
+  readonly notificationDate: string;
+}
+
+/** A body whose two ids can be overwritten in place by others of the same length, ASCII. */
+export interface BodyTemplate extends BodyFacts {
+  /** The JSON text as bytes. */
+  readonly bytes: Buffer;
+  /** Byte offset of the AckId. */
+  readonly ackIdOffset: number;
+  /** Byte offsets of every occurrence of the product's id, those inside `value` included. */
+  readonly productIdOffsets: readonly number[];
+  readonly productName: string;
+}
+
+/** How many different bodies are sent in turn, and how many where nothing shall be alike. */
+export const templateCounts = { usual: 256, distinct: 4_096 };
+
+const firstProductMs = Date.UTC(2026, 0, 1);
+const productIntervalMs = 1_300;
+const seed = 7;
+
+/** Makes so many distinct templates, always the same ones. */
+export function createBodyTemplates(
+  form: AckIdForm,
+  count: number = templateCounts.usual,
+): BodyTemplate[] {
+  const generator = createProductGenerator({ seed });
+  const subscriptionId = createRandom(seed).uuid();
+  return Array.from({ length: count }, (_, index) => {
+    const publishedMs = firstProductMs + index * productIntervalMs;
+    const notificationDate = new Date(publishedMs).toISOString();
+    const facts = { event: 'created', subscriptionId, notificationDate };
+    return createBodyTemplate(form, generator.next(publishedMs), facts);
+  });
+}
+
+/** Makes the template of one body, as the catalogue sends it. */
+export function createBodyTemplate(
+  form: AckIdForm,
+  product: { readonly Id: string; readonly Name: string },
+  facts: BodyFacts,
+): BodyTemplate {
+  const { Id: productId, Name: productName } = product;
+  if (productId.length !== productIdLength) throw new Error(`${productId} is not a UUID`);
+  const ackId = ackIdOf(form, 0xffff, 0xffffffff);
+  const text = JSON.stringify({
+    '@odata.context': '$metadata#Notification/$entity',
+    SubscriptionEvent: facts.event,
+    ProductId: productId,
+    ProductName: productName,
+    SubscriptionId: facts.subscriptionId,
+    NotificationDate: facts.notificationDate,
+    AckId: ackId,
+    value: product,
+  });
+  const bytes = Buffer.from(text);
+  const productIdOffsets = [...bytes.toString('latin1').matchAll(RegExp(productId, 'g'))].map(
+    ({ index }) => index,
+  );
+  return { ...facts, bytes, ackIdOffset: bytes.indexOf(ackId), productIdOffsets, productName };
+}
+
+/** Writes both ids into a copy or a slice of the template that starts at `start` in `target`. */
+export function writeIds(
+  target: Buffer,
+  start: number,
+  template: BodyTemplate,
+  ids: { ackId: string; productId: string },
+): void {
+  target.write(ids.ackId, start + template.ackIdOffset, 'latin1');
+  for (const offset of template.productIdOffsets) {
+    target.write(ids.productId, start + offset, 'latin1');
+  }
+}
+
+/** The mean size of the usual templates, bytes. */
+export function meanBodyBytes(form: AckIdForm): number {
+  const templates = createBodyTemplates(form);
+  return templates.reduce((sum, { bytes }) => sum + bytes.length, 0) / templates.length;
+}

@@ -1,0 +1,204 @@
+/** The benchmark of queries: first pages and counts, on a small and on a large index. */
+import { join } from 'node:path';
+import {
+  alignTable,
+  figure,
+  hasFaults,
+  megabytes,
+  renderMachine,
+  renderTargets,
+  type TargetResult,
+  target,
+} from './figures.ts';
+import {
+  type BenchIo,
+  type Benchmark,
+  flag,
+  runBenchmark,
+  whole,
+  wholeList,
+  word,
+} from './harness.ts';
+import { prepareQueryData } from './query-data.ts';
+import {
+  type CaseFigures,
+  type Compared,
+  measureQueries,
+  openSubject,
+  type QuerySubject,
+} from './query-measure.ts';
+import { createEndpoint } from './servers.ts';
+
+const options = {
+  rows: wholeList('A,B', 'products of the small and the large index', {
+    ...{ usual: '10000,1000000', quick: '2000,20000', max: 100_000_000, count: 2 },
+  }),
+  values: whole('N', 'values of each kind of query', {
+    ...{ usual: 50, quick: 10, min: 1, max: 10_000 },
+  }),
+  dir: word(
+    'FOLDER',
+    "where the data is written, 9 GB for a million (the system's temporary folder)",
+  ),
+  keep: flag('leave the data there, in products-A and products-B, and use what is there already'),
+  quick: flag('10 values, 2000 and 20000 products unless --rows says otherwise'),
+  check: flag('exit 1 when a target is missed or a query scans the table'),
+};
+
+/** Runs the benchmark and returns the exit code. */
+export function run(argv: readonly string[], io: BenchIo): Promise<number> {
+  return runBenchmark(queries, argv, io);
+}
+
+const queries: Benchmark<typeof options> = {
+  command: 'npm run bench:query --',
+  about: `Generates products at the catalogue's rate of 32,000 a day, indexes them, and measures queries on a
+small and on a large index: the first page of 50 and the count, on the index itself and over HTTP.
+Each kind of query is asked with many values, after a warm-up with others.`,
+  options,
+  closing: `Exit code: 0 done, 1 failed or (--check) a target is missed, 2 wrong usage.
+
+Examples:
+  npm run bench:query -- --quick
+  npm run bench:query -- --dir /mnt/disk --keep --json > queries.json`,
+  refuse: ({ keep, dir }) =>
+    keep && dir === undefined
+      ? '--keep wants --dir with the folder where the data shall stay'
+      : null,
+  async measure({ rows: [smallRows = 0, largeRows = 0], values, keep, check }, context) {
+    const { cleanup, progress, folder, about } = context;
+    const temporary = cleanup.temporaryFolder(folder);
+    const setting = { endpoint: await createEndpoint(temporary), cleanup };
+    const prepare = (rows: number) =>
+      prepareQueryData(join(keep ? folder : temporary, `products-${rows}`), rows, progress);
+    const data = { small: await prepare(smallRows), large: await prepare(largeRows) };
+    const smallSubject = await openSubject(setting, data.small);
+    const largeSubject = await openSubject(setting, data.large);
+    const cases = await measureQueries(smallSubject, largeSubject, values, progress);
+    const [small, large] = [sizeOf(smallSubject), sizeOf(largeSubject)];
+    await largeSubject.close();
+    await smallSubject.close();
+    const targets = judge(cases);
+    const sizes = [String(smallRows), String(largeRows)];
+    const intro = `Each kind of query with ${values} values after a warm-up, at both sizes in turn; first pages of 50 with records; HTTP over one connection to a server of its own.`;
+    return {
+      report: { ...about, values, small, large, cases, targets },
+      text: [
+        renderMachine(about.machine, intro),
+        renderData([small, large]),
+        renderTimes('First page, newest first', cases, sizes, ['page', 'httpPage']),
+        renderTimes('Count', cases, sizes, ['count', 'httpCount']),
+        renderOrders(cases, sizes),
+        renderPlans(cases, largeRows),
+        renderTargets(targets),
+        `Repeat: ${about.command}`,
+      ],
+      hasFailed: hasFaults({ targets }, { check }),
+    };
+  },
+};
+
+/** What one of the two data folders holds, and what its server, a process of its own, needed. */
+function sizeOf({ data, state: { tombstones }, serverPeakBytes }: QuerySubject) {
+  return { data, tombstones, serverPeakResidentBytes: serverPeakBytes() };
+}
+
+/** A first page over HTTP that takes less has no need to be compared with the small index. */
+const fastMs = 10;
+const ratioMax = 3;
+
+/** Judges the first pages by their medians, and the plans of the large index. */
+function judge(cases: readonly CaseFigures[]): TargetResult[] {
+  const scans = cases.reduce((sum, { plans }) => sum + plans.pageScans + plans.countScans, 0);
+  return [
+    ...cases.map(({ name, httpPage: { small, large } }): TargetResult => {
+      const value = large.medianMs / small.medianMs;
+      return {
+        name: `first page over HTTP, large / small: ${name}`,
+        bound: `at most ${ratioMax}, or under ${fastMs} ms`,
+        value,
+        met: value <= ratioMax || large.medianMs < fastMs,
+      };
+    }),
+    target('first pages and counts that scan the large table', scans, { max: 0 }),
+  ];
+}
+
+function renderData(sizes: readonly ReturnType<typeof sizeOf>[]): string {
+  const header = [
+    ...['products', 'deleted', 'notifications', 'fill s', 'index s', 'indexed/s', 'log MB'],
+    ...['index MB', 'peak MB', 'server peak MB'],
+  ];
+  const rows = sizes.map(({ data, tombstones, serverPeakResidentBytes }) => [
+    ...[data.products, tombstones, data.notifications].map(String),
+    ...[figure(data.fillSeconds, 1), figure(data.indexSeconds, 1)],
+    figure(data.notificationsPerSecond),
+    ...[data.logBytes, data.indexBytes, data.peakResidentBytes, serverPeakResidentBytes].map(
+      megabytes,
+    ),
+  ]);
+  return [
+    alignTable([header, ...rows]),
+    'Fill and index: as measured when the data was made, with nothing else of this program running.',
+  ].join('\n');
+}
+
+type Way = 'page' | 'httpPage' | 'count' | 'httpCount';
+
+/** Small and large beside each other, on the index itself and over HTTP. */
+function renderTimes(
+  title: string,
+  cases: readonly CaseFigures[],
+  sizes: readonly string[],
+  ways: readonly [index: Way, http: Way],
+): string {
+  const header = ['index', 'HTTP'].flatMap((name) => [
+    ...sizes.flatMap((size) => [`${name} ${size}: ms`, 'p95']),
+    'ratio',
+  ]);
+  const rows = cases.map((one) => {
+    // A page with fewer products is faster for that alone.
+    const { small, large } = one[ways[0]];
+    const found = [small, large].map(({ medianFound }) => figure(medianFound));
+    return [one.name, ...found, ...ways.flatMap((way) => comparedCells(one[way]))];
+  });
+  return alignTable([[title, ...sizes.map((size) => `found in ${size}`), ...header], ...rows]);
+}
+
+function comparedCells({ small, large }: Compared): string[] {
+  return [
+    ...[small.medianMs, small.p95Ms, large.medianMs, large.p95Ms].map((ms) => figure(ms, 2)),
+    figure(large.medianMs / small.medianMs, 1),
+  ];
+}
+
+function renderOrders(cases: readonly CaseFigures[], sizes: readonly string[]): string {
+  const rows = cases.flatMap(({ name, orders }) =>
+    orders.map(({ order, ...compared }) => [
+      `${name}, ${order.by} ${order.direction}`,
+      ...comparedCells(compared),
+    ]),
+  );
+  const header = [...sizes.flatMap((size) => [`${size}: ms`, 'p95']), 'ratio'];
+  return alignTable([['First page of the index, other orders', ...header], ...rows]);
+}
+
+function renderPlans(cases: readonly CaseFigures[], products: number): string {
+  const header = ['walks', 'longest', 'page scans', 'count scans', 'narrowed by'];
+  const rows = cases.map(({ name, plans }) => [
+    name,
+    String(plans.walks),
+    `${figure(plans.longestWalkShare * 100, 2)} %`,
+    String(plans.pageScans),
+    String(plans.countScans),
+    Object.entries(plans.narrowedBy)
+      .map(([index, count]) => `${index} ${count}`)
+      .join(', '),
+  ]);
+  return [
+    alignTable([[`Plans, ${products}`, ...header], ...rows]),
+    '',
+    'A walk reads products in their order until the page is full; past a tenth of them it is a scan.',
+    'A count that no index narrows is one.',
+  ].join('\n');
+}

@@ -1,0 +1,130 @@
+/** Lengths, chunks and line ends that two readers could understand differently: request smuggling. */
+import {
+  type Case,
+  type CaseMaker,
+  type CaseWorld,
+  oneOf,
+  refusedLogin,
+  request,
+  stranger,
+  strangerStatuses,
+} from '../case.ts';
+
+/** What would be the second request, if anybody took it for one: it would be answered with 404. */
+const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+/** Headers after which nobody can be sure where the body ends. */
+const ambiguous = (length: number): readonly (readonly string[])[] => [
+  [`Content-Length: ${length}`, 'Transfer-Encoding: chunked'],
+  ['Transfer-Encoding: chunked', `Content-Length: ${length}`],
+  ['Transfer-Encoding: chunked', 'Content-Length: 0'],
+  [`Content-Length: ${length}`, 'Content-Length: 0'],
+  [`Content-Length: ${length}`, `Content-Length: ${length}`],
+  [`Content-Length: ${length}, ${length}`],
+  ...[`+${length}`, `-${length}`, `0x${length.toString(16)}`, `${length} 1`, `${length}\0`, ''].map(
+    (text) => [`Content-Length: ${text}`],
+  ),
+  ...['1e3', '9'.repeat(30), '18446744073709551617', `${length};`, `"${length}"`, '\xb2'].map(
+    (text) => [`Content-Length: ${text}`],
+  ),
+  ...['chunked, identity', 'identity', 'xchunked', 'chunked;q=1', 'chun ked', '"chunked"', ''].map(
+    (text) => [`Transfer-Encoding: ${text}`],
+  ),
+  ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'],
+  ['Transfer-Encoding : chunked'],
+  [' Transfer-Encoding: chunked'],
+  ['Transfer-Encoding:\x0bchunked', `Content-Length: ${length}`],
+  ['Transfer_Encoding: chunked', 'Transfer-Encoding: chunked', `Content-Length: ${length}`],
+  ['X: y\r\n Content-Length: 0', `Content-Length : ${length}`],
+  ['X: y\rTransfer-Encoding: chunked', `Content-Length: ${length}`],
+  ['X: y\nTransfer-Encoding: chunked', `Content-Length: ${length}`],
+  ['X: y\0', `Content-Length: ${length}`],
+];
+
+const brokenChunks = (body: string): readonly string[] => [
+  `-1\r\n${body}\r\n0\r\n\r\n`,
+  `0x${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  `${'f'.repeat(17)}\r\n${body}\r\n0\r\n\r\n`,
+  ` ${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  `${body.length.toString(16)}\n${body}\n0\n\n`,
+  `${body.length.toString(16)}\r\n${body}0\r\n\r\n`,
+  `5\r\n${body}\r\n0\r\n\r\n`,
+  `${body.length.toString(16)}\r${body}\r\n0\r\n\r\n`,
+  `${body.length.toString(16)};${'x'.repeat(20_000)}\r\n${body}\r\n0\r\n\r\n`,
+  `zz\r\n${body}\r\n0\r\n\r\n`,
+  `\r\n${body}\r\n0\r\n\r\n`,
+];
+
+export const framingMakers: readonly (readonly [weight: number, CaseMaker])[] = [
+  [12, ambiguousLength],
+  [6, brokenChunk],
+  [3, bareLineEnds],
+  [3, lengthOfGet],
+  [3, tooManyBytes],
+  [2, cutOff],
+];
+
+/** Whose it is, by chance, and the headers of that. */
+function sentBy(world: CaseWorld): { sender: Case['sender']; login: readonly string[] } {
+  const sender = world.random.chance(0.5) ? 'holder' : 'stranger';
+  return { sender, login: sender === 'holder' ? [`Authorization: ${world.right}`] : [] };
+}
+
+/** Answered once at most, with a refusal; what stands in the body is no request. */
+function ambiguousLength(world: CaseWorld): Case {
+  const { login, sender } = sentBy(world);
+  const body = world.random.chance(0.5) ? smuggled : `0\r\n\r\n${smuggled}`;
+  const odd = oneOf(world.random, ambiguous(body.length));
+  const head = request({ headers: [...login, ...odd], hasLength: false });
+  const pieces = [Buffer.concat([head, Buffer.from(body)])];
+  const further = { sender, connection: 'closes' } as const;
+  return stranger('framing: ambiguous length', pieces, strangerStatuses, further);
+}
+
+function brokenChunk(world: CaseWorld): Case {
+  const { login, sender } = sentBy(world);
+  const headers = [...login, 'Transfer-Encoding: chunked'];
+  const head = request({ headers, hasLength: false });
+  const body = oneOf(world.random, brokenChunks(world.notification(sender)));
+  const tail = Buffer.from(body + smuggled);
+  // The answer to a stranger is out before the chunk arrives: there must be no second one.
+  const pieces = world.random.chance(0.5) ? [head, tail] : [Buffer.concat([head, tail])];
+  const further = { sender, connection: 'closes' } as const;
+  return stranger('framing: broken chunk', pieces, strangerStatuses, further);
+}
+
+function bareLineEnds(world: CaseWorld): Case {
+  const { login, sender } = sentBy(world);
+  const whole = request({ headers: login, body: world.notification(sender) }).toString('latin1');
+  const end = oneOf(world.random, ['\n', '\r', '\r\r\n', '\n\r', '\0\r\n']);
+  const [head = '', body = ''] = whole.split(/\r\n\r\n(.*)/s);
+  const pieces = [Buffer.from(head.replaceAll('\r\n', end) + end + end + body, 'latin1')];
+  const further = { sender, connection: 'ends' } as const;
+  return stranger('framing: line ends', pieces, strangerStatuses, further);
+}
+
+/** A length that is right belongs to any request: what it spans is never read as the next one. */
+function lengthOfGet({ random }: CaseWorld): Case {
+  const isHead = random.chance(0.3);
+  const method = isHead ? 'HEAD' : 'GET';
+  const pieces = [request({ method, body: smuggled.repeat(random.integer(1, 3)) })];
+  return stranger('framing: GET with a body', pieces, refusedLogin, { isHead });
+}
+
+function tooManyBytes(world: CaseWorld): Case {
+  const { login, sender } = sentBy(world);
+  const body = world.notification(sender);
+  const cut = `Content-Length: ${body.length - world.random.integer(1, 20)}`;
+  const head = request({ headers: [...login, cut], hasLength: false });
+  const pieces = [Buffer.concat([head, Buffer.from(body)])];
+  const further = { sender, answersMax: 2, connection: 'ends' } as const;
+  return stranger('framing: more than announced', pieces, strangerStatuses, further);
+}
+
+function cutOff(world: CaseWorld): Case {
+  const { login, sender } = sentBy(world);
+  const whole = request({ headers: login, body: world.notification(sender) });
+  const pieces = [whole.subarray(0, world.random.integer(1, whole.length - 1))];
+  const further = { sender, connection: 'ends' } as const;
+  return stranger('framing: cut off', pieces, strangerStatuses, further);
+}

@@ -1,0 +1,92 @@
+/** Every form of Authorization that is not the right one. */
+import {
+  type Case,
+  type CaseMaker,
+  type CaseWorld,
+  oneOf,
+  randomBytes,
+  refusedLogin,
+  request,
+  stranger,
+} from '../case.ts';
+
+export const loginMakers: readonly (readonly [weight: number, CaseMaker])[] = [
+  [12, wrongLogin],
+  [3, fuzzedLogin],
+  [2, nearlyRight],
+];
+
+const base64 = (text: string, encoding: BufferEncoding = 'utf8') =>
+  Buffer.from(text, encoding).toString('base64');
+
+/** Values of Authorization headers; several are sent as several headers. */
+const wrongLogins = (right: string): readonly (readonly string[])[] => {
+  const encoded = right.slice('Basic '.length);
+  return [
+    [],
+    [''],
+    ['Basic'],
+    ['Basic  '],
+    [`Basic ${base64('')}`],
+    [`Basic ${base64(':')}`],
+    [`Basic ${base64('nocolon')}`],
+    [`Basic ${base64('\0:\0')}`],
+    [`Basic ${base64('bench:\0')}`],
+    [`Basic ${base64('bench\0:x')}`],
+    [`Basic ${base64('k\u00fcste:gr\u00f6\u00dfe', 'latin1')}`],
+    [`Basic ${base64('\ud83d\ude00:\ud83d\ude00')}`],
+    [`Basic ${base64(`bench:${'x'.repeat(9_000)}`)}`],
+    [`Basic ${'='.repeat(100)}`],
+    ['Basic !!!!'],
+    [`Bearer ${encoded}`],
+    ['Digest username="bench", response="0"'],
+    ['Negotiate YII='],
+    ['NTLM TlRMTVNTUAAB'],
+    [encoded],
+    [`Basics ${encoded}`],
+    [`Basic:${encoded}`],
+    [`Basic ${encoded.slice(0, -6)}`],
+    [`Basic ${encoded}, Basic ${encoded}`],
+    [`Basic ${base64('x:y')}`, right],
+    ['', right],
+    [`\xff${right}`],
+    [`Basic ${encoded.toLowerCase()}`],
+  ];
+};
+
+function loginCase(
+  name: string,
+  headers: readonly string[],
+  { random, notification }: CaseWorld,
+): Case {
+  const method = oneOf(random, ['GET', 'POST', 'POST', 'HEAD']);
+  const body = method === 'POST' ? notification('stranger') : '';
+  const pieces = [request({ method, headers, body })];
+  return stranger(name, pieces, refusedLogin, { isHead: method === 'HEAD' });
+}
+
+function wrongLogin(world: CaseWorld): Case {
+  const values = oneOf(world.random, wrongLogins(world.right));
+  const headers = values.map((value) => `Authorization: ${value}`);
+  return loginCase('login: wrong form', headers, world);
+}
+
+/** Bytes that may stand in a header. */
+function fuzzedLogin(world: CaseWorld): Case {
+  const { random } = world;
+  const bytes = randomBytes(random, random.integer(0, random.chance(0.1) ? 9_000 : 80));
+  const text = Buffer.from(bytes.filter((byte) => byte >= 0x21 && byte !== 0x7f)).toString(
+    'latin1',
+  );
+  const scheme = oneOf(random, ['Basic ', 'basic ', '', 'Bearer ']);
+  return loginCase('login: fuzzed', [`Authorization: ${scheme}${text}`], world);
+}
+
+/** The right words with one character of the pair changed. */
+function nearlyRight(world: CaseWorld): Case {
+  const pair = Buffer.from(world.right.slice('Basic '.length), 'base64');
+  const at = world.random.integer(0, pair.length - 1);
+  pair[at] = (pair[at] ?? 0) ^ (1 << world.random.integer(0, 7));
+  const headers = [`Authorization: Basic ${pair.toString('base64')}`];
+  return loginCase('login: one bit off', headers, world);
+}

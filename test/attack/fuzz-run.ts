@@ -1,0 +1,187 @@
+/** Plays many cases on several connections at a time, with valid pushes among them. */
+import {
+  type Case,
+  type CaseMaker,
+  type CaseWorld,
+  caseWorld,
+  type ValidPush,
+  validPush,
+} from './case.ts';
+import { bodyMakers, largeBodyMakers } from './cases/bodies.ts';
+import { framingMakers } from './cases/framing.ts';
+import { headerMakers } from './cases/headers.ts';
+import { loginMakers } from './cases/logins.ts';
+import { requestLineMakers } from './cases/request-lines.ts';
+import {
+  type Address,
+  type Answer,
+  openWire,
+  type Played,
+  playCase,
+  playPush,
+  type Wire,
+} from './play-case.ts';
+
+export interface FuzzRunOptions {
+  readonly address: Address;
+  readonly seed: number;
+  /** Numbers of the first case, and of the one after the last. */
+  readonly from: number;
+  readonly until: number;
+  readonly connections: number;
+  /** The right Authorization value. */
+  readonly right: string;
+  readonly draw: (world: CaseWorld) => Case;
+  readonly judge: (answer: Answer) => string | null;
+  /** Whether valid pushes are sent among the cases. */
+  readonly withPushes: boolean;
+  readonly onProgress?: (played: number) => void;
+}
+
+/** A case that did what it must not, with all that is needed to look at it. */
+export interface Harm {
+  readonly index: number;
+  readonly name: string;
+  readonly what: string;
+  /** What was sent, and answered, as text in which every byte can be told. */
+  readonly sent: string;
+  readonly answered: string;
+}
+
+export interface FuzzRun {
+  readonly harms: readonly Harm[];
+  /** Answers by family and status; `none` where the connection was closed without one. */
+  readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** AckIds of the valid pushes that were answered, and how long each took. */
+  readonly acknowledged: readonly string[];
+  readonly pushMs: readonly number[];
+}
+
+const shownBytesMax = 3_000;
+const casesPerConnectionMax = 100;
+
+/** Every so many cases a push comes on a connection of its own. */
+const pushEvery = 25;
+
+/** After so many harms the rest would tell nothing new. */
+const harmsMax = 25;
+
+export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
+  const { from, until, connections, onProgress = () => undefined } = options;
+  const harms: Harm[] = [];
+  const acknowledged: string[] = [];
+  const pushMs: number[] = [];
+  const answers: Record<string, Record<string, number>> = {};
+  let next = from;
+
+  async function push(wire: Wire, index: number, after: string): Promise<boolean> {
+    const sent = validPush(caseWorld(options.seed, index, options.right));
+    const startMs = performance.now();
+    const played = await playPush(wire, sent, options.judge);
+    pushMs.push(performance.now() - startMs);
+    if (played.harm === null) acknowledged.push(sent.ackId);
+    else harms.push(harmOf(index, `valid push (${sent.name}) after ${after}`, sent, played));
+    return played.harm === null && played.isOpen;
+  }
+
+  async function worker(number: number): Promise<void> {
+    let wire: Wire | null = null;
+    let uses = 0;
+    while (next < until && harms.length < harmsMax) {
+      const index = next;
+      next += 1;
+      onProgress(index - from);
+      const world = caseWorld(options.seed, index, options.right);
+      const played = options.draw(world);
+      const isForeign = played.connection === 'foreign';
+      if (isForeign && options.address.authorityPem === undefined) continue;
+      if (wire === null || isForeign) {
+        wire?.close();
+        const localAddress = `127.0.${number % 4}.${world.random.integer(1, 250)}`;
+        const { port } = options.address;
+        wire = await openWire(isForeign ? { port } : options.address, localAddress);
+        uses = 0;
+        // Numbers below zero: no case has them.
+        if (options.withPushes && !isForeign && index % pushEvery === 0) {
+          await push(wire, -1 - index, 'nothing');
+        }
+      }
+      const result = await playCase(wire, played, options.judge);
+      count(answers, played, result);
+      if (result.harm !== null) harms.push(harmOf(index, played.name, played, result));
+      let isUsable = result.harm === null && result.isOpen;
+      // The next one on the connection must hear its own answer, and be stored.
+      if (isUsable && options.withPushes && world.random.chance(0.3)) {
+        isUsable = await push(wire, index, played.name);
+      }
+      uses += 1;
+      if (isUsable && uses < casesPerConnectionMax) continue;
+      wire.close();
+      wire = null;
+    }
+    wire?.close();
+  }
+
+  await Promise.all(Array.from({ length: connections }, (_, number) => worker(number)));
+  return { harms, answers, acknowledged, pushMs };
+}
+
+function count(
+  answers: Record<string, Record<string, number>>,
+  { name }: Case,
+  { answers: came }: Played,
+): void {
+  const [family = name] = name.split(':');
+  answers[family] ??= {};
+  const own = answers[family];
+  const keys = came.length === 0 ? ['none'] : came.map(({ status }) => String(status));
+  for (const key of keys) own[key] = (own[key] ?? 0) + 1;
+}
+
+function harmOf(
+  index: number,
+  name: string,
+  { pieces }: Pick<ValidPush, 'pieces'>,
+  { harm, answers }: Played,
+): Harm {
+  const sent = pieces.map(shown).join('\n  then ');
+  const answered = answers.map((answer) => JSON.stringify(answer).slice(0, 2_000)).join('\n  ');
+  return { index, name, what: harm ?? '', sent, answered };
+}
+
+/** As a string literal of JSON, one character a byte. */
+function shown(bytes: Buffer): string {
+  const text = JSON.stringify(bytes.toString('latin1', 0, shownBytesMax));
+  return bytes.length > shownBytesMax ? `${text} … ${bytes.length} bytes` : text;
+}
+
+type Weighted<Item> = readonly (readonly [weight: number, Item])[];
+
+const families: Weighted<Weighted<CaseMaker>> = [
+  [22, requestLineMakers],
+  [22, framingMakers],
+  [16, headerMakers],
+  [20, loginMakers],
+  [19, bodyMakers],
+  [1, largeBodyMakers],
+];
+
+/** The makers of the public listener's cases. */
+export const publicMakers: Weighted<CaseMaker> = families.flatMap(([share, makers]) => {
+  const total = makers.reduce((sum, [weight]) => sum + weight, 0);
+  return makers.map(([weight, make]) => [(share * weight) / total, make] as const);
+});
+
+/** Returns what draws a case, each maker as often as its weight says. */
+export function drawFrom(makers: Weighted<CaseMaker>): (world: CaseWorld) => Case {
+  const total = makers.reduce((sum, [weight]) => sum + weight, 0);
+  return (world) => {
+    let left = world.random.between(0, total);
+    const drawn = makers.find(([weight]) => {
+      left -= weight;
+      return left < 0;
+    });
+    if (drawn === undefined) throw new Error('nothing to draw from');
+    return drawn[1](world);
+  };
+}

@@ -1,0 +1,116 @@
+/** Plays months of one subscription to the watchdog's rule of silence, and then stops it. */
+import { quantile } from '../../bench/figures.ts';
+import { hourUs } from '../../src/domain/coverage.ts';
+import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { silenceOdds } from '../../src/watch/check-silence.ts';
+import { type Arrivals, type LearnedRates, learnRates } from '../../src/watch/learn-rates.ts';
+import { rememberedUs } from '../../src/watch/push-memory.ts';
+import type { SubscriptionKind } from './subscription-kinds.ts';
+
+/** Of one kind. Hours from the stop to the alarm; null where it was not noticed within 90 days. */
+export interface KindFigures {
+  readonly name: string;
+  readonly about: string;
+  readonly months: number;
+  readonly falseAlarms: number;
+  readonly falseAlarmsPerMonth: number;
+  readonly detectedHoursMedian: number | null;
+  readonly detectedHours95: number | null;
+}
+
+/** The same seeds give the same figures. */
+export function playKind(kind: SubscriptionKind, count: number, months: number): KindFigures {
+  const played = Array.from({ length: count }, (_, seed) =>
+    playMonths(kind, months, createRandom(seed * 7919 + 1)),
+  );
+  const falseAlarms = played.reduce((sum, one) => sum + one.falseAlarms, 0);
+  const hours = played.map(({ detectedHours }) => detectedHours);
+  return {
+    name: kind.name,
+    about: kind.about,
+    months: count * months,
+    falseAlarms,
+    falseAlarmsPerMonth: falseAlarms / (count * months),
+    detectedHoursMedian: noticedAfter(0.5, hours),
+    detectedHours95: noticedAfter(0.95, hours),
+  };
+}
+
+/**
+ * The hours after which a share of the subscriptions had noticed it. Null in `hours` and as the result: not within
+ * the time that was simulated.
+ */
+export function noticedAfter(share: number, hours: readonly (number | null)[]): number | null {
+  const all = hours.map((one) => one ?? Number.POSITIVE_INFINITY);
+  const found = quantile(all, share) ?? Number.POSITIVE_INFINITY;
+  return Number.isFinite(found) ? found : null;
+}
+
+const hoursOfDay = 24;
+const daysOfMonth = 30;
+const detectionDaysMax = 90;
+/** Rates change slowly: learned anew so often, which is quicker to play. */
+const learnEveryHours = 6;
+/** Any hour that is a week's first, in 2026. */
+const beginUs = Math.floor(1_780_000_000_000_000 / (168 * hourUs)) * 168 * hourUs;
+
+/**
+ * The subscription is new at the beginning, so that what is learned from little counts as well. Its silence is
+ * judged at the end of each hour, and right before each push, where it is longest. Hours are from the stop to the
+ * alarm; null when there was none within 90 days.
+ */
+function playMonths(kind: SubscriptionKind, months: number, random: Random) {
+  const pushesOf = kind.create(random);
+  const silence = createSilence();
+  // It stops at any hour of any day.
+  const hours = months * daysOfMonth * hoursOfDay + random.integer(0, 12 * hoursOfDay);
+  let falseAlarms = 0;
+  let isAlarm = false;
+  for (let hour = 0; hour < hours; hour += 1) {
+    const pushes = pushesOf(hour);
+    const startUs = beginUs + hour * hourUs;
+    const lastAtUs = startUs + Math.floor(hourUs * random.next() ** (1 / Math.max(1, pushes)));
+    const untilUs = pushes === 0 ? startUs + hourUs : startUs + (lastAtUs - startUs) / pushes;
+    if (!isAlarm && silence.isAlarm(untilUs)) {
+      falseAlarms += 1;
+      isAlarm = true;
+    }
+    if (pushes === 0) continue;
+    isAlarm = false;
+    silence.note(startUs, { pushes, lastAtUs });
+  }
+  const stopUs = beginUs + hours * hourUs;
+  for (let hour = 1; hour <= detectionDaysMax * hoursOfDay; hour += 1) {
+    if (silence.isAlarm(stopUs + hour * hourUs)) return { falseAlarms, detectedHours: hour };
+  }
+  return { falseAlarms, detectedHours: null };
+}
+
+/** What the watchdog knows of a subscription that is watched all the time. */
+function createSilence() {
+  const arrivals = new Map<number, Arrivals>();
+  let learned: LearnedRates | null = null;
+  let learnedAtUs = 0;
+  const watchedUntil = (toUs: number) => [{ fromUs: Math.max(beginUs, toUs - rememberedUs), toUs }];
+  return {
+    note: (startUs: number, arrived: Arrivals) => {
+      arrivals.set(startUs, arrived);
+      for (const us of arrivals.keys()) {
+        if (us >= startUs - rememberedUs) break;
+        arrivals.delete(us);
+      }
+      if (learned !== null && startUs - learnedAtUs < learnEveryHours * hourUs) {
+        learned = { ...learned, lastPushAtUs: arrived.lastAtUs };
+        return;
+      }
+      const watched = watchedUntil(startUs + hourUs);
+      learned = learnRates({ arrivals, watched, lostHours: [] });
+      learnedAtUs = startUs;
+    },
+    isAlarm: (nowUs: number): boolean => {
+      if (learned === null) return false;
+      const silence = { fromUs: learned.lastPushAtUs, toUs: nowUs };
+      return silenceOdds(learned, watchedUntil(nowUs), silence)?.isAlarm ?? false;
+    },
+  };
+}

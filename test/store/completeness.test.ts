@@ -14,7 +14,7 @@ import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 describeCompleteness('the store', openLocalStore);
-describeRecovery('the store', async () => (await openLocalStore()).store);
+describeRecovery('the SQLite store', async () => (await openSqliteStore()).store);
 describeLatePushes('the store', async () => (await openLocalStore()).store);
 
 function openFile(dataDir: string) {

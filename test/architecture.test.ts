@@ -31,6 +31,23 @@ const packageOwners: Record<string, string> = {
   'prom-client': 'console',
 };
 
+/** Files that read the words of a failure, and whose words they are; all others decide by data. */
+const wordReaders: Record<string, string> = {
+  'cli/commands/sandbox.ts': 'reasons of the sandbox, which are texts',
+  'cli/doctor/doctor-settings.ts': 'lines about the configuration, which are texts',
+  'cli/sinks/sink-notes.ts': 'a problem of several lines, printed one below the other',
+  'config/account-config.ts': 'its own lines, to report one cause once',
+  'config/console-config.ts': 'its own lines, to report one cause once',
+  'config/endpoint-credentials.ts': 'its own lines, to report one cause once',
+  'config/health-config.ts': 'its own lines, to report one cause once',
+  'config/read-config.ts': 'its own lines, to report one cause once',
+  'config/summary-config.ts': 'its own lines, to report one cause once',
+  'config/tls-config.ts': 'its own lines, to report one cause once',
+  'config/geojson-file.ts': "the filter's and JSON's reasons, but for the full stop",
+  'config/subscriptions-file.ts': "zod's and the file's own reasons, but for the full stop",
+  'domain/read-notifications.ts': "the JSON parser's reason, made printable",
+};
+
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => ({ file, text: readFileSync(join(source, file), 'utf8') }));
@@ -97,6 +114,20 @@ describe('the source tree', () => {
       return others.test(code) || (file !== 'index.ts' && clockOrId.test(code));
     });
     expect(offenders.map(({ file }) => file)).toEqual([]);
+  });
+
+  it('decides by the code and the facts of an error, not by its words', () => {
+    const words = String.raw`\b(?:message|reason|failure|problem|errorText\([^()]*\))`;
+    const read = new RegExp(
+      String.raw`${words}\??\.(?:match|matchAll|(?:starts|ends)With|includes|replace|replaceAll|split|indexOf|search)\(|\.(?:exec|test)\((?:\w+\.)*${words}`,
+    );
+    const readers = files.filter(({ text }) => read.test(withoutComments(text)));
+    const unknown = readers.filter(
+      ({ file }) => folderOf(file) !== 'sandbox' && !(file in wordReaders),
+    );
+    expect(unknown.map(({ file }) => file)).toEqual([]);
+    expect(read.test("if (error.message.startsWith('Could'))")).toBe(true);
+    expect(read.test('const [, code] = /x/.exec(cause.message) ?? [];')).toBe(true);
   });
 
   it('keeps files short, says what each is for, and names none of them vaguely', () => {

@@ -42,19 +42,18 @@ export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
   if (first === undefined) {
     const foreign = strangers.some(({ id }) => id.toLowerCase() === wanted);
     throw foreign
-      ? new AppError(
-          'conflict',
-          `${nameOrId} is not ours: its endpoint is another one. What others made is never touched; use the catalogue's own pages for it.`,
-        )
-      : new AppError(
-          'not_found',
-          `There is no subscription ${nameOrId} in the account. \`earshot subscriptions list\` shows all.`,
-        );
+      ? new AppError('conflict', `${nameOrId} is not ours: its endpoint is another one.`, {
+          advice: `What others made is never touched; use the catalogue's own pages for it.`,
+        })
+      : new AppError('not_found', `There is no subscription ${nameOrId} in the account.`, {
+          advice: '`earshot subscriptions list` shows all.',
+        });
   }
   if (second !== undefined) {
     throw new AppError(
       'conflict',
-      `${found.length} subscriptions carry the name ${nameOrId}: ${found.map(({ current }) => current.id).join(', ')}. Name one by its id, or let \`earshot register\` keep one.`,
+      `${found.length} subscriptions carry the name ${nameOrId}: ${found.map(({ current }) => current.id).join(', ')}.`,
+      { advice: 'Name one by its id, or let `earshot register` keep one.' },
     );
   }
   const registration = registrations.find(({ name }) => name === first.name);

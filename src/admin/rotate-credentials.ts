@@ -205,7 +205,8 @@ function lastOldUse(
 function changedMeanwhile(): AppError {
   return new AppError(
     'conflict',
-    'The kept credentials were changed while deliveries were awaited, so they were left as they are. Run `earshot credentials rotate` again.',
+    'The kept credentials were changed while deliveries were awaited, so they were left as they are.',
+    { advice: 'Run `earshot credentials rotate` again.' },
   );
 }
 

@@ -157,8 +157,8 @@ async function takeAccountLock(dataDir: string, io: Pick<Io, 'stderr'>): Promise
 }
 
 function noCredentials(): AppError {
-  return new AppError(
-    'configuration',
-    'There are no endpoint credentials for the catalogue. `earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
-  );
+  return new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
+    advice:
+      '`earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
+  });
 }

@@ -14,10 +14,9 @@ export async function confirm(
   if (yes) return;
   const answer = await io.ask(`${question} [y/N] `);
   if (answer === null) {
-    throw new AppError(
-      'usage',
-      'There is no terminal to ask on, so nothing was changed. Add --yes to do it without a question.',
-    );
+    throw new AppError('usage', 'There is no terminal to ask on, so nothing was changed.', {
+      advice: 'Add --yes to do it without a question.',
+    });
   }
   if (/^y(es)?$/i.test(answer.trim())) return;
   throw new AppError('cancelled', 'Nothing was changed.');

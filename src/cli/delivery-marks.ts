@@ -1,5 +1,7 @@
 /** Notes which subscription was delivered to last, and with which user name, without slowing intake. */
+
 import type { Administration, DeliveryMark } from '../domain/administration.ts';
+import { errorText } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 
 /** How long a mark may wait in memory; what a crash takes is made good by the next delivery. */
@@ -28,7 +30,7 @@ export function startDeliveryMarks(options: {
     try {
       await administration.markDeliveries([...kept.values()]);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       log.debug({ reason }, 'the times of the last deliveries could not be kept');
       marks = new Map([...new Map([...kept, ...marks])].slice(0, marksMax));
     }

@@ -107,7 +107,8 @@ function keyOf(delivery: Pick<Delivery, 'receivedAtUs' | 'subscription' | 'body'
 }
 
 function endWhenAsked({ signal }: Pick<World, 'signal'>): void {
-  if (signal.aborted) throw new AppError('cancelled', 'Ended. Run it again: it goes on.');
+  if (signal.aborted)
+    throw new AppError('cancelled', 'Ended.', { advice: 'Run it again: it goes on.' });
 }
 
 /** Gathers deliveries into batches. */

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 
 /** A stream for people or programs. */
 export interface Output {
@@ -126,7 +126,7 @@ function loadEnvironmentFile(): ReadonlySet<string> {
     process.loadEnvFile('.env');
     return new Set(Object.keys(process.env).filter((name) => !before.has(name)));
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = errorText(cause);
     process.stderr.write(
       `earshot: the file .env cannot be read: ${reason}. Fix the file or move it away.\n`,
     );

@@ -1,5 +1,6 @@
 /** The program's log: JSON lines for machines, short lines for a person at a terminal. */
-import { type Logger as PinoLogger, pino } from 'pino';
+import { type Logger as PinoLogger, pino, stdSerializers } from 'pino';
+import { AppError, errorText } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
 import { painter } from './colour.ts';
 import type { Io, Output } from './io.ts';
@@ -16,9 +17,22 @@ export function createLogger(
     write: (line: string) => void output.write(output.isTTY ? forPeople(output, env, line) : line),
   };
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: name } },
+    {
+      ...{ level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+      formatters: { level: name },
+      serializers: { err: serializeError },
+    },
     destination,
   );
+}
+
+/** With the advice of an error of ours in its message. */
+function serializeError(error: unknown): unknown {
+  if (!(error instanceof AppError))
+    return error instanceof Error ? stdSerializers.err(error) : error;
+  const { advice: _advice, facts: _facts, ...fields } = stdSerializers.err(error);
+  const causes = fields.message.slice(error.message.length);
+  return { ...fields, message: `${errorText(error)}${causes}` };
 }
 
 function name(label: string): { level: string } {

@@ -1,10 +1,12 @@
 /** Maintenance inside a receiver that serves: a round every few hours, and never in its way. */
+
 import type { ProbeEndpoint } from '../admin/endpoint/endpoint-probe.ts';
 import type { MaintenanceResult } from '../admin/maintenance/maintain.ts';
+import { noteText } from '../admin/maintenance/review.ts';
 import type { CompleteAccountConfig } from '../config/account-config.ts';
 import { readCredentialsFile } from '../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
-import { AppError, isAppError } from '../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import { doRounds } from '../domain/rounds.ts';
 import type { Store } from '../store/store.ts';
@@ -75,10 +77,9 @@ export async function maintenanceRound(
     const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;
     const credentials = (pairs ?? endpoint.pairs).at(-1);
     if (credentials === undefined) {
-      throw new AppError(
-        'configuration',
-        'There are no endpoint credentials. Run `earshot credentials create`, and restart the receiver.',
-      );
+      throw new AppError('configuration', 'There are no endpoint credentials.', {
+        advice: 'Run `earshot credentials create`, and restart the receiver.',
+      });
     }
     const world = accountWorld(config, credentials, store, io);
     return await maintain({ inFile }, { ...world, probe: besideReceiver(world.probe) });
@@ -112,11 +113,11 @@ async function tryRound(
     if (signal.aborted) return true;
     if (isAppError(error, 'conflict')) {
       // A command of the user holds the account: a rotation may take its minutes.
-      log.info({ reason: error.message }, 'maintenance waits for another command');
+      log.info({ reason: errorText(error) }, 'maintenance waits for another command');
       return false;
     }
     const expected = error instanceof AppError && error.code !== 'internal';
-    const fields = expected ? { reason: error.message, details: error.details } : { err: error };
+    const fields = expected ? { reason: errorText(error), details: error.details } : { err: error };
     log.error(fields, 'maintenance failed; it is tried again, and intake goes on');
     return false;
   }
@@ -128,5 +129,5 @@ function logResult(result: MaintenanceResult, log: Logger): void {
   if (did !== null) log.info({ ...fields, did }, 'maintenance acted');
   if (failure !== null) log.error({ ...fields, reason: failure }, 'maintenance could not act');
   if (!news) return;
-  for (const { text } of notes) log.warn({ ...fields, note: text }, 'maintenance reports');
+  for (const note of notes) log.warn({ ...fields, note: noteText(note) }, 'maintenance reports');
 }

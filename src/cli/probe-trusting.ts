@@ -13,11 +13,10 @@ export function probeTrusting(
   try {
     pem = readFile(file);
   } catch (cause) {
-    throw new AppError(
-      'configuration',
-      `EARSHOT_PROBE_CA names ${file}, which cannot be read. Name a PEM file, or unset it.`,
-      { cause },
-    );
+    throw new AppError('configuration', `EARSHOT_PROBE_CA names ${file}, which cannot be read.`, {
+      advice: 'Name a PEM file, or unset it.',
+      cause,
+    });
   }
   return createEndpointProbe({ extraCaPems: [pem] });
 }

@@ -9,7 +9,7 @@ import {
   subscriptionsFileName,
 } from '../config/subscriptions-file.ts';
 import { loadSummaryRules } from '../config/summary-rules.ts';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 
 /** How often the file is checked. A poll also sees files on network drives and replaced symbolic links. */
@@ -43,8 +43,8 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
   const reject = (error: unknown, message: string) => {
     const isOurs = error instanceof AppError;
     const details = isOurs ? error.details : [];
-    rejected = [error instanceof Error ? error.message : String(error), ...details].join(' ');
-    log.error(isOurs ? { reason: error.message, details } : { err: error }, message);
+    rejected = [errorText(error), ...details].join(' ');
+    log.error(isOurs ? { reason: errorText(error), details } : { err: error }, message);
   };
   let hasVersion = true;
   try {
@@ -96,10 +96,10 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
 }
 
 function removed(path: string): AppError {
-  return new AppError(
-    'configuration',
-    `${path} was removed. Put it back; to run without it, restart the receiver, or write \`export default { sinks: {} };\` to it.`,
-  );
+  return new AppError('configuration', `${path} was removed.`, {
+    advice:
+      'Put it back; to run without it, restart the receiver, or write `export default { sinks: {} };` to it.',
+  });
 }
 
 /** All parts of the file, valid together. Rejects with `configuration`, all problems at once. */

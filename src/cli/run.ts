@@ -1,8 +1,9 @@
 /** Runs one command line and tells its exit code: all of the program that a test needs. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
-import { AppError, isAppError } from '../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import { printable } from '../domain/printable.ts';
 import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
 import { nameCalledIn, namingCommands } from './called-as.ts';
@@ -54,7 +55,7 @@ function indented(detail: string): string {
 function explain(error: unknown): string {
   if (error instanceof AppError && error.code !== 'internal') {
     const details = error.details.map((detail) => `  - ${indented(detail)}\n`);
-    return `earshot: ${printable(error.message)}\n${details.join('')}`;
+    return `earshot: ${printable(errorText(error))}\n${details.join('')}`;
   }
   if (error instanceof SandboxConfigurationError) return `earshot: ${printable(error.message)}\n`;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -116,7 +116,10 @@ export async function markServed(
 export function alreadyServed(dataDir: string, running: RunningNote | 'unknown'): AppError {
   return new AppError(
     'conflict',
-    `A receiver serves ${dataDir} already: ${runningText(running)}. Nothing was changed. Use it (\`earshot status\`), or end it first: ${stopText(running)}. For a second receiver, name another EARSHOT_DATA_DIR.`,
+    `A receiver serves ${dataDir} already: ${runningText(running)}. Nothing was changed.`,
+    {
+      advice: `Use it (\`earshot status\`), or end it first: ${stopText(running)}. For a second receiver, name another EARSHOT_DATA_DIR.`,
+    },
   );
 }
 

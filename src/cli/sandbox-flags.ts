@@ -91,10 +91,10 @@ function endpointCredentials(io: Io): { username: string; password: string } {
   refuseProblems(problems);
   const { endpointUsername: username, endpointPassword: password } = values;
   if (username === undefined || password === undefined) {
-    throw new AppError(
-      'configuration',
-      'The endpoint needs credentials. Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them, or leave --endpoint out and register.',
-    );
+    throw new AppError('configuration', 'The endpoint needs credentials.', {
+      advice:
+        'Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them, or leave --endpoint out and register.',
+    });
   }
   return { username, password };
 }

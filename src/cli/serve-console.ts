@@ -3,7 +3,7 @@ import type { ConsoleConfig } from '../config/console-config.ts';
 import { createConsoleApp } from '../console/console-app.ts';
 import type { Readiness } from '../console/health-routes.ts';
 import type { Metrics } from '../console/metrics/metrics.ts';
-import { AppError, isAppError } from '../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
@@ -71,7 +71,10 @@ export async function serveConsole(
       problemResponse(new AppError('invalid', 'The request cannot be read.'), newId()),
   }).catch((error: unknown) => {
     if (!isAppError(error, 'configuration')) throw error;
-    log.error({ reason: error.message }, 'there is no private listener; notifications are taken');
+    log.error(
+      { reason: errorText(error) },
+      'there is no private listener; notifications are taken',
+    );
     return null;
   });
   if (opened === null) return { url: null, close: async () => undefined };

@@ -4,7 +4,7 @@ import type { CredentialPairs } from '../config/endpoint-credentials.ts';
 import type { ServeConfig } from '../config/read-config.ts';
 import { watchCredentialsFile } from '../config/watch-credentials.ts';
 import { createMetrics } from '../console/metrics/metrics.ts';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import { hostInUrl } from '../http/listen-address.ts';
@@ -117,7 +117,7 @@ export async function serve(
 function unreadable(log: Logger, newId: () => string): (error: unknown) => Response {
   return (error) => {
     const requestId = newId();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     log.debug({ requestId, reason }, 'request that cannot be read');
     return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
   };

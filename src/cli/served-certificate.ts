@@ -1,6 +1,8 @@
 /** What the public listener shows: a certificate from files, from an authority, or none at all. */
+
 import type { ServeConfig } from '../config/read-config.ts';
 import type { TlsConfig } from '../config/tls-config.ts';
+import { errorText } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Listener } from '../http/listener.ts';
 import { type LoadedCertificate, loadCertificateFiles } from '../tls/certificate-files.ts';
@@ -61,7 +63,7 @@ async function fromFiles(
         intervalMs: tuning.certificateWatchMs ?? watchIntervalMs,
         onChange: onChange(listener),
         onProblem: (problem) => {
-          const reason = problem instanceof Error ? problem.message : String(problem);
+          const reason = errorText(problem);
           log.error(
             { reason },
             'the changed certificate files cannot be used; serving the old one',

@@ -41,7 +41,8 @@ export function refuseEmptySpan(command: Command): void {
   const show = (us: number) => new Date(us / 1000).toISOString();
   throw new AppError(
     'usage',
-    `--until (${show(until)}) is not after --since (${show(since)}): nothing could match. Exchange them, or leave one out.`,
+    `--until (${show(until)}) is not after --since (${show(since)}): nothing could match.`,
+    { advice: 'Exchange them, or leave one out.' },
   );
 }
 

@@ -79,7 +79,8 @@ export function readColumnNames(text: string, valid: readonly string[]): string[
   const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
   throw new AppError(
     'usage',
-    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint} Use names from: ${valid.join(', ')}.`,
+    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint}`,
+    { advice: `Use names from: ${valid.join(', ')}.` },
   );
 }
 

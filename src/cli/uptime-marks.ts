@@ -1,4 +1,5 @@
 /** Notes that the receiver is up, so that a later start knows since when events may be missing. */
+import { errorText } from '../domain/app-error.ts';
 import type { Completeness } from '../domain/completeness.ts';
 import type { Logger } from '../domain/ports.ts';
 
@@ -24,7 +25,7 @@ export function startUptimeMarks(options: {
       isBroken = false;
     } catch (error) {
       isBroken = true;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       log.debug({ reason }, 'that the receiver is up could not be noted');
     }
   };

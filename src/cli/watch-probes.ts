@@ -1,5 +1,7 @@
 /** What the watchdog measures outside the store: certificate, disk, intake. */
+
 import type { TlsConfig } from '../config/tls-config.ts';
+import { errorText } from '../domain/app-error.ts';
 import type { Intake } from '../domain/ports.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import { type DataPlace, diskRoom } from '../store/engine/disk-limit.ts';
@@ -21,7 +23,7 @@ export function watchProbes(
         await intake.checkWritable();
         return null;
       } catch (error) {
-        return error instanceof Error ? error.message : String(error);
+        return errorText(error);
       }
     },
   };
@@ -33,17 +35,18 @@ const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: n
 async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => number) {
   if (tls.kind === 'off') return null;
   if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
-  const [{ openAcmeFolder }, { renewalOutlook }] = await Promise.all([
+  const [{ openAcmeFolder }, { renewalOutlook }, { lastFailureText }] = await Promise.all([
     import('../tls/acme/acme-folder.ts'),
     import('../tls/acme/renewal-outlook.ts'),
+    import('../tls/acme/renewal-state.ts'),
   ]);
   const folder = openAcmeFolder(dataDir);
   const { state } = await renewalOutlook(folder, tls, nowUs());
   const certificate = await folder.readCertificate();
-  const { failures, lastAttemptAtUs, lastSuccessAtUs, lastFailure } = state;
+  const { failures, lastAttemptAtUs, lastSuccessAtUs } = state;
   // That of an earlier time is kept when it has succeeded since.
-  const reason = failures === 0 ? null : (lastFailure?.message ?? null);
-  const renewal = { lastAttemptAtUs, lastSuccessAtUs, lastFailure: reason };
+  const lastFailure = failures === 0 ? null : lastFailureText(state);
+  const renewal = { lastAttemptAtUs, lastSuccessAtUs, lastFailure };
   if (certificate === null) return { notAfterUs: null, lifetimeUs: null, ...renewal };
   return probed(certificate.cert, renewal);
 }

@@ -1,7 +1,8 @@
 /** The credentials that the receiver accepts: from the variables, else from the data directory. */
+
 import { join } from 'node:path';
 import { z } from 'zod';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import { errorCodeOf } from '../domain/error-code.ts';
 import { jsonOf } from '../domain/json-of.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../domain/owner-only-file.ts';
@@ -54,7 +55,7 @@ export function readEndpointCredentials(
     return pairs === null ? { ...none, pairs: [] } : { source: 'file', pairs };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    problems.push(error.message);
+    problems.push(errorText(error));
     return { ...none, pairs: [] };
   }
 }

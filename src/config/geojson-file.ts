@@ -1,6 +1,7 @@
 /** Reads a GeoJSON file: for a filter in `earshot.config.ts`, and for a flag. */
+
 import { readFileSync } from 'node:fs';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import { readFaultOf } from '../domain/error-code.ts';
 import { readAreas } from '../filter/geometry/read-geojson.ts';
 
@@ -38,6 +39,6 @@ export function readGeoJsonFile<Path extends string | URL>(
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   if (cause instanceof SyntaxError) return `it is no JSON (${cause.message})`;
-  if (cause instanceof AppError || !('code' in cause)) return cause.message.replace(/\.$/, '');
+  if (cause instanceof AppError || !('code' in cause)) return errorText(cause).replace(/\.$/, '');
   return readFaultOf(cause);
 }

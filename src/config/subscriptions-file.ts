@@ -1,10 +1,11 @@
 /** `earshot.config.ts`: the subscriptions and sinks that a user names, checked before anything uses them. */
+
 import { hash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import { sinkNamePattern } from '../domain/sinks.ts';
 import {
   type DesiredSubscription,
@@ -131,7 +132,7 @@ function reasonOf(cause: unknown): string {
   const line =
     /^.*earshot\.config\.ts.*:(\d+)\n/.exec(stack)?.[1] ??
     /earshot\.config\.ts\?digest=[^:]*:(\d+):\d+/.exec(stack)?.[1];
-  const reason = cause.message.replace(/\.$/, '');
+  const reason = errorText(cause).replace(/\.$/, '');
   return line === undefined ? reason : `line ${line}: ${reason}`;
 }
 

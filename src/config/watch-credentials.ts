@@ -1,7 +1,9 @@
 /** Notices that the credentials file has changed, so that a rotation reaches a receiver that runs. */
+
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { errorText } from '../domain/app-error.ts';
 import {
   type CredentialPairs,
   credentialsFileName,
@@ -36,7 +38,7 @@ export function watchCredentialsFile(options: {
       current = pairs;
       onChange(pairs);
     } catch (error) {
-      onProblem(error instanceof Error ? error.message : String(error));
+      onProblem(errorText(error));
     }
   };
   const timer = setInterval(look, watchIntervalMs);

@@ -62,13 +62,10 @@ function readParameters<Query extends z.ZodObject>(schema: Query, url: URL): z.o
   });
   const read = schema.safeParse(Object.fromEntries(texts));
   if (read.success) return read.data;
-  throw new AppError(
-    'invalid',
-    'The parameters cannot be used as they are. See /api/openapi.json.',
-    {
-      details: read.error.issues.map(({ path, message }) => [...path, message].join(': ')),
-    },
-  );
+  throw new AppError('invalid', 'The parameters cannot be used as they are.', {
+    advice: 'See /api/openapi.json.',
+    details: read.error.issues.map(({ path, message }) => [...path, message].join(': ')),
+  });
 }
 
 /** The same URL with one parameter changed: where to go on. */

@@ -2,7 +2,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
@@ -177,6 +177,6 @@ function answerApi(route: ApiRoute, line: QueryLine, context: Context): Promise<
 
 function logFailure(err: Error, fields: { requestId: string; path: string }, log: Logger): void {
   const status = statusOf(err);
-  if (status < 500) log.debug({ ...fields, status, reason: err.message }, 'query refused');
+  if (status < 500) log.debug({ ...fields, status, reason: errorText(err) }, 'query refused');
   else log.error({ ...fields, status, err }, 'query failed');
 }

@@ -1,6 +1,7 @@
 /** `/api/products`: the products that notifications told of, each in its newest state. */
+
 import { z } from 'zod';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { toProductJson } from '../domain/json-rows.ts';
 import {
@@ -73,7 +74,7 @@ const boxParameter = z.string().transform((text, context) => {
     return { tree: intersects(geometry).tree, warning };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    context.addIssue({ code: 'custom', message: error.message });
+    context.addIssue({ code: 'custom', message: errorText(error) });
     return z.NEVER;
   }
 });
@@ -227,7 +228,9 @@ function entityOf({ deleted }: { deleted: 'true' | 'false' }): Entity {
 function keyOf(cursor: string | undefined): ProductKey | undefined {
   const key = cursor === undefined ? undefined : readCursor(cursor);
   if (key !== null) return key;
-  throw new AppError('invalid', 'The cursor is not one of ours. Take it from the link `next`.');
+  throw new AppError('invalid', 'The cursor is not one of ours.', {
+    advice: 'Take it from the link `next`.',
+  });
 }
 
 function both(first: FilterTree | null, second: FilterTree | null): FilterTree | null {

@@ -20,28 +20,73 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
+export interface AppErrorOptions {
+  /** What to do next, in whole sentences. Words of another service come last. */
+  advice?: string | undefined;
+  /** Further lines for the reader, one finding each. */
+  details?: readonly string[];
+  /** What a caller may decide by. Plain data that a thread can send; never a secret. */
+  facts?: Readonly<Record<string, unknown>>;
+  /** May hold anything, and goes to the log alone. */
+  cause?: unknown;
+}
+
+type AppErrorChanges = AppErrorOptions & { code: ErrorCode; message: string };
+
 /**
- * A failure with a message for its reader: what happened, why, and what to do next.
- * The message never holds a secret; `cause` may hold anything and goes to the log alone.
+ * A failure: `message` says what happened and why, `advice` what to do next. Neither holds a secret.
+ * Show its `text`; decide by its code and facts, never by its words.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
-  /** Further lines for the reader, one finding each. */
+  readonly advice: string | undefined;
   readonly details: readonly string[];
+  readonly facts: Readonly<Record<string, unknown>>;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: { cause?: unknown; details?: readonly string[] } = {},
-  ) {
-    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    const { advice, details = [], facts = {} } = options;
+    // The stack begins with these words, the advice among them.
+    super(withAdvice(message, advice), 'cause' in options ? { cause: options.cause } : undefined);
+    this.message = message;
     this.name = 'AppError';
     this.code = code;
-    this.details = options.details ?? [];
+    this.advice = advice;
+    this.details = details;
+    this.facts = facts;
+  }
+
+  /** What to show, log or store: the message with the advice. */
+  get text(): string {
+    return withAdvice(this.message, this.advice);
+  }
+
+  override toString(): string {
+    return `${this.name}: ${this.text}`;
+  }
+
+  /** The same error with some of it changed, for a caller that knows more. */
+  with({
+    code = this.code,
+    message = this.message,
+    ...changes
+  }: Partial<AppErrorChanges>): AppError {
+    const { advice, details, facts, cause } = this;
+    return new AppError(code, message, { advice, details, facts, cause, ...changes });
   }
 }
 
 /** True for an error of ours, with the given code where one is named. */
 export function isAppError(error: unknown, code?: ErrorCode): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
+}
+
+/** The text of an error of ours, the message of another. */
+export function errorText(error: unknown): string {
+  if (error instanceof AppError) return error.text;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The one way to put the two together, also for errors that are kept or sent as data. */
+export function withAdvice(message: string, advice: string | null | undefined): string {
+  return advice ? `${message} ${advice}` : message;
 }

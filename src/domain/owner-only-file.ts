@@ -31,11 +31,10 @@ export function readOwnerOnly(path: string): string | null {
   } catch (cause) {
     if (['ENOENT', 'ENOTDIR'].includes(errorCodeOf(cause))) return null;
     if (cause instanceof AppError) throw cause;
-    throw new AppError(
-      'configuration',
-      `${path} cannot be read (${errorCodeOf(cause)}). Give it to the user of the receiver, and run commands as that user.`,
-      { cause },
-    );
+    throw new AppError('configuration', `${path} cannot be read (${errorCodeOf(cause)}).`, {
+      advice: 'Give it to the user of the receiver, and run commands as that user.',
+      cause,
+    });
   } finally {
     if (file !== undefined) closeSync(file);
   }
@@ -43,10 +42,9 @@ export function readOwnerOnly(path: string): string | null {
 
 function refuseOpen(path: string, { mode }: Stats): void {
   if ((mode & 0o077) === 0) return;
-  throw new AppError(
-    'configuration',
-    `${path} holds a secret, and others may read or change it. Run: chmod 600 ${path}`,
-  );
+  throw new AppError('configuration', `${path} holds a secret, and others may read or change it.`, {
+    advice: `Run: chmod 600 ${path}`,
+  });
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Replay } from './sinks.ts';
 export function unfinishedReplay({ id, sink, requestedAtUs }: Replay): AppError {
   return new AppError(
     'conflict',
-    `Replay ${id}, asked for at ${shortDateUs(requestedAtUs)} (UTC), hands the same over to ${sink}, and has not finished. It goes on by itself while the receiver runs: \`earshot sinks list\`.`,
+    `Replay ${id}, asked for at ${shortDateUs(requestedAtUs)} (UTC), hands the same over to ${sink}, and has not finished.`,
+    { advice: 'It goes on by itself while the receiver runs: `earshot sinks list`.' },
   );
 }

@@ -190,8 +190,8 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
       reject(
         new AppError(
           'configuration',
-          `Cannot listen on ${where}: ${reasons[cause.code ?? ''] ?? cause.code}. Set ${listenVariable} to another address or port.`,
-          { cause },
+          `Cannot listen on ${where}: ${reasons[cause.code ?? ''] ?? cause.code}.`,
+          { advice: `Set ${listenVariable} to another address or port.`, cause },
         ),
       );
     };

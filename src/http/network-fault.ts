@@ -21,21 +21,33 @@ const namedReasons: Readonly<Record<string, string>> = {
   HTTPParserError: 'it does not speak HTTP as it should',
 };
 
+/** Why a service could not be asked, as facts of an error. */
+export interface NetworkFacts extends Record<string, unknown> {
+  /** As `networkFault` gives it. */
+  reason: string;
+  /** Such as `ECONNREFUSED`; null where Node gives none. */
+  networkCode: string | null;
+}
+
 /**
  * One sentence without its end, such as "the connection was refused (ECONNREFUSED)". It never holds
  * the error's own text, which may quote a header and the token in it.
  */
 export function networkFault(error: unknown): string {
+  return networkFacts(error).reason;
+}
+
+export function networkFacts(error: unknown): NetworkFacts {
   for (const cause of causesOf(error)) {
-    if (cause instanceof UnusableAnswer) return cause.message;
+    if (cause instanceof UnusableAnswer) return { reason: cause.message, networkCode: null };
     const named = namedReasons[cause.name];
-    if (named !== undefined) return named;
+    if (named !== undefined) return { reason: named, networkCode: null };
     const code = 'code' in cause ? String(cause.code) : '';
     if (!/^[A-Z][A-Z0-9_]{1,60}$/.test(code)) continue;
     const known = reasons.find(([codes]) => codes.test(code));
-    return `${known?.[1] ?? 'the connection failed'} (${code})`;
+    return { reason: `${known?.[1] ?? 'the connection failed'} (${code})`, networkCode: code };
   }
-  return 'the connection failed';
+  return { reason: 'the connection failed', networkCode: null };
 }
 
 function causesOf(error: unknown): Error[] {

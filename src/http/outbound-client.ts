@@ -3,7 +3,7 @@ import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/json-of.ts';
 import { type BodiesRead, createBoundedFetch } from './bounded-fetch.ts';
-import { networkFault } from './network-fault.ts';
+import { networkFacts } from './network-fault.ts';
 
 /** How long things may take. */
 export interface OutboundTiming {
@@ -99,9 +99,11 @@ export function createOutboundClient(options: {
       // An answer to an earlier try says more than that the time was up during the next one.
       const answered = isHTTPError(error) ? error : latest;
       if (answered !== undefined) return answerOf(answered.response, answered.data);
+      const facts = networkFacts(error);
       throw new AppError(
         'unavailable',
-        `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be asked: ${networkFault(error)}. Try again later, or check ${options.variable}.`,
+        `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be asked: ${facts.reason}.`,
+        { advice: `Try again later, or check ${options.variable}.`, facts },
       );
     }
   };

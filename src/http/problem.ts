@@ -1,6 +1,7 @@
 /** The one table from error codes to HTTP statuses, and the answer in problem JSON (RFC 9457). */
+
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { AppError, type ErrorCode } from '../domain/app-error.ts';
+import { AppError, type ErrorCode, errorText } from '../domain/app-error.ts';
 
 const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string }> = {
   usage: { status: 400, title: 'Bad request' },
@@ -34,7 +35,11 @@ export function problemResponse(error: unknown, requestId: string): Response {
   const code = error instanceof AppError ? error.code : 'internal';
   const { status, title } = statuses[code];
   const own = error instanceof AppError && status < 500;
-  const detail = own ? error.message : code === 'unavailable' ? unavailableDetail : internalDetail;
+  const detail = own
+    ? errorText(error)
+    : code === 'unavailable'
+      ? unavailableDetail
+      : internalDetail;
   const details = own && error.details.length > 0 ? { errors: error.details } : {};
   const body = { type: 'about:blank', title, status, detail, ...details, requestId };
   const headers: Record<string, string> = { 'Content-Type': 'application/problem+json' };

@@ -72,7 +72,7 @@ async function* bodyOf(request: HonoRequest): AsyncGenerator<Uint8Array> {
 function bodyIsGone(cause: TypeError): AppError {
   return new AppError(
     'internal',
-    'Other middleware has read the body of the request, and not through c.req, which keeps it. Mount the receiver before that middleware.',
-    { cause },
+    'Other middleware has read the body of the request, and not through c.req, which keeps it.',
+    { advice: 'Mount the receiver before that middleware.', cause },
   );
 }

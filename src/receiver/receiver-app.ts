@@ -1,7 +1,7 @@
 /** The public face: Basic Auth, readiness probe and intake, as a Hono app that has opened nothing. */
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import type { Intake, Receipt } from '../domain/ports.ts';
 import type { Fault } from '../domain/read-notifications.ts';
 import { knownEncodings } from '../http/content-encoding.ts';
@@ -106,7 +106,7 @@ function createFailureLog({ log, nowUs }: ReceiverOptions) {
   return (err: Error, fields: { requestId: string; status: number; path: string }) => {
     if (fields.status === 500) return log.error({ ...fields, err }, 'request failed');
     if (fields.status !== 503)
-      return log.warn({ ...fields, reason: err.message }, 'request refused');
+      return log.warn({ ...fields, reason: errorText(err) }, 'request refused');
     if (nowUs() - toldUs < unavailableLogIntervalUs) return log.debug(fields, 'request refused');
     toldUs = nowUs();
     log.error({ ...fields, err }, 'nothing can be stored; senders get 503');

@@ -1,5 +1,5 @@
 /** One attempt to deliver one item. */
-import { isAppError } from '../domain/app-error.ts';
+import { errorText, isAppError } from '../domain/app-error.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import type { SinkDefinition, SinkItem } from '../domain/sinks.ts';
 import { type HandOver, handOverOf } from './hand-over-document.ts';
@@ -101,7 +101,7 @@ export function createReadBody(log: SinkWorld['log']): ReadBody {
       const reads = (unavailableReads.get(position) ?? 0) + 1;
       unavailableReads.set(position, reads);
       if (isAppError(error, 'unavailable') && reads < unavailableReadsMax) throw error;
-      const why = isAppError(error) ? error.message : String(error);
+      const why = isAppError(error) ? errorText(error) : String(error);
       return { kind: 'failed', reason: `its body cannot be read from the log: ${why}` };
     }
   };

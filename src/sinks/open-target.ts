@@ -1,4 +1,5 @@
 /** Makes what a sink's definition names. */
+import { errorText } from '../domain/app-error.ts';
 import type { SinkDefinition } from '../domain/sinks.ts';
 import { createCommandTarget } from './command-target.ts';
 import type { SinkWorld } from './sink-world.ts';
@@ -34,7 +35,7 @@ function openLater(open: () => Promise<Target>): Target {
         target = await opening;
       } catch (error) {
         opening = null;
-        const why = error instanceof Error ? error.message : String(error);
+        const why = errorText(error);
         return { kind: 'misconfigured', reason: `its client library cannot be loaded: ${why}` };
       }
       return target.handOver(item, signal);

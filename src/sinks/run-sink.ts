@@ -1,5 +1,5 @@
 /** One sink at work: one part finds what it wants in the log, another hands it over. */
-import { isAppError } from '../domain/app-error.ts';
+import { errorText, isAppError } from '../domain/app-error.ts';
 import type { SinkDefinition } from '../domain/sinks.ts';
 import { createItemCollector, type ItemCollector } from './collect-items.ts';
 import { createHandingOver } from './hand-over.ts';
@@ -88,7 +88,7 @@ async function repeat(
       await wait(waitMs, signal);
     } catch (error) {
       if (signal.aborted) return;
-      const reason = isAppError(error) ? error.message : String(error);
+      const reason = isAppError(error) ? errorText(error) : String(error);
       if (reason !== failed)
         world.logger.error({ sink, reason, err: error }, 'a sink cannot go on');
       failed = reason;

@@ -1,7 +1,6 @@
 /** The doctor's check of the certificate files that the receiver is to serve. */
 import { X509Certificate } from 'node:crypto';
-import { failedFinding } from '../domain/failed-finding.ts';
-import type { Finding } from '../domain/finding.ts';
+import { type Finding, failedFinding } from '../domain/finding.ts';
 import { type CertificateFiles, loadCertificateFiles } from './certificate-files.ts';
 
 /** `host` is the name in the public URL; undefined where there is none to compare with. */

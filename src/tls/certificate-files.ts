@@ -47,8 +47,8 @@ export function checkKeyPair(
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new AppError(
       'configuration',
-      `The key in ${names.key} does not belong to the certificate in ${names.cert}. ` +
-        'Both must come from the same order.',
+      `The key in ${names.key} does not belong to the certificate in ${names.cert}.`,
+      { advice: 'Both must come from the same order.' },
     );
   }
   // What OpenSSL will not serve, such as a key that is too short, shows only here.

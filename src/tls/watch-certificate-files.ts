@@ -1,4 +1,5 @@
 /** Notices that the certificate files have changed, and hands over the new pair when it is whole. */
+import { errorText } from '../domain/app-error.ts';
 import {
   type CertificateFiles,
   type LoadedCertificate,
@@ -38,7 +39,7 @@ export function watchCertificateFiles(options: {
       onChange(loaded);
       ({ cert, key } = loaded);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = errorText(error);
       if (message !== reported) onProblem(error);
       reported = message;
     }

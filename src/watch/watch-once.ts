@@ -1,6 +1,6 @@
 /** One round of the watchdog: every judge looks, and the store says what is new. */
 import type { AlertKind } from '../domain/alerts.ts';
-import { isAppError } from '../domain/app-error.ts';
+import { errorText, isAppError } from '../domain/app-error.ts';
 import { judgeAllSilence } from './judge/judge-all-silence.ts';
 import { judgeBackup } from './judge/judge-backup.ts';
 import { judgeMissing, judgeUnknown } from './judge/judge-comparison.ts';
@@ -150,5 +150,5 @@ function lastsSince({ since }: WatchMemory, nowUs: number): LastsUs {
 
 function errorFields(error: unknown): object {
   const isExpected = isAppError(error) && error.code !== 'internal';
-  return isExpected ? { reason: error.message } : { err: error };
+  return isExpected ? { reason: errorText(error) } : { err: error };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { confirm } from '../../src/cli/confirm.ts';
 import { exitCodeOf } from '../../src/cli/exit-codes.ts';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { openAccountWorld } from './account-world.ts';
 
 /** What becomes of one answer; null for no terminal. */
@@ -31,7 +31,7 @@ describe('a question', () => {
     'answered %j is a no: nothing is changed, and the command fails',
     async (answer) => {
       const { error } = await confirmWith(answer);
-      expect(error).toMatchObject({ code: 'cancelled', message: 'Nothing was changed.' });
+      expect(error).toMatchObject({ code: 'cancelled', text: 'Nothing was changed.' });
       expect(exitCodeOf[error?.code ?? 'internal']).toBe(1);
     },
   );
@@ -39,7 +39,7 @@ describe('a question', () => {
   it('with no terminal to ask on is wrong usage, and says what to add', async () => {
     const { error } = await confirmWith(null);
     expect(error?.code).toBe('usage');
-    expect(error?.message).toMatch(/no terminal.*nothing was changed.*--yes/);
+    expect(errorText(error)).toMatch(/no terminal.*nothing was changed.*--yes/);
     expect(exitCodeOf[error?.code ?? 'internal']).toBe(2);
   });
 

@@ -69,7 +69,7 @@ describe('a round', () => {
       const error = await round().catch((refusal: unknown) => refusal);
       expect(error).toMatchObject({
         code: 'configuration',
-        message: expect.stringMatching(reason),
+        text: expect.stringMatching(reason),
       });
       expect(String(error)).not.toContain(secret);
       await writeCredentialsFile(dataDir, [{ username: 'u', password: secret }]);

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { MaintenanceResult } from '../../src/admin/maintenance/maintain.ts';
 import { type MaintenanceTiming, startMaintenance } from '../../src/cli/maintenance-loop.ts';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError, errorText } from '../../src/domain/app-error.ts';
 
 type Round = () => Promise<MaintenanceResult[]>;
 
@@ -203,7 +203,7 @@ describe('the log', () => {
       details: ['subscriptions.Alps: use small letters'],
     });
     const { logged } = startLoop([() => Promise.reject(refusal)]);
-    const fields = { reason: refusal.message, details: refusal.details };
+    const fields = { reason: errorText(refusal), details: refusal.details };
     expect(await logged(1)).toEqual([{ level: 'error', fields, message }]);
   });
 
@@ -216,7 +216,7 @@ describe('the log', () => {
     expect(await logged(1)).toEqual([
       {
         level: 'info',
-        fields: { reason: conflict.message },
+        fields: { reason: errorText(conflict) },
         message: 'maintenance waits for another command',
       },
     ]);
@@ -234,8 +234,8 @@ describe('the log', () => {
 
   it('tells what was done, what could not be done, and notes that are news', async () => {
     const notes = [
-      { code: 'a', text: 'It is paused.' },
-      { code: 'b', text: 'Its filter changed.' },
+      { code: 'a', message: 'It is paused.' },
+      { code: 'b', message: 'Its filter changed.' },
     ];
     const { logged } = startLoop([
       async () => [

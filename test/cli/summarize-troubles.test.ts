@@ -164,7 +164,7 @@ describe('the budget', () => {
     expect(err).toMatch(
       /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*`earshot summarize`\.\n$/,
     );
-    const shown = await world.earshot(['query', 'summaries', '--state', 'waiting']);
+    const shown = await world.earshot(['query', 'summaries', '--state', 'waiting'], { env });
     expect(shown.out.match(/ {2}#\d+ waiting for its turn\n/g)?.length).toBeGreaterThan(0);
     expect(shown.out).toContain('waiting, next retry 2026-05-02 13:00 UTC\n');
     expect(shown.err).toMatch(

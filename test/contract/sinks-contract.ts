@@ -143,7 +143,7 @@ function describeReplays(name: string, open: Open): void {
       const { sinks } = store;
       const asked = { ...replayOf(7), sinceUs: atUs - 5, untilUs: null };
       const { id } = await sinks.addReplay(asked);
-      const refused = { code: 'conflict', message: expect.stringContaining(`Replay ${id}, asked`) };
+      const refused = { code: 'conflict', text: expect.stringContaining(`Replay ${id}, asked`) };
       const less = [{}, { sinceUs: atUs }, { untilUs: atUs }, { lastPosition: 6 }];
       for (const fields of less) {
         await expect(sinks.addReplay({ ...asked, ...fields })).rejects.toMatchObject(refused);

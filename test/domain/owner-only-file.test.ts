@@ -50,7 +50,7 @@ describe('a file with a secret', () => {
     expect(() => readOwnerOnly(path)).toThrow(
       expect.objectContaining({
         code: 'configuration',
-        message: `${path} holds a secret, and others may read or change it. Run: chmod 600 ${path}`,
+        text: `${path} holds a secret, and others may read or change it. Run: chmod 600 ${path}`,
       }),
     );
   });

@@ -25,6 +25,6 @@ it('a port that cannot be opened is told with its address, IPv6 in brackets', as
   });
   await expect(opening).rejects.toMatchObject({
     code: 'configuration',
-    message: expect.stringMatching(/^Cannot listen on \[2001:db8::7\]:8443: .* Set X_LISTEN /),
+    text: expect.stringMatching(/^Cannot listen on \[2001:db8::7\]:8443: .* Set X_LISTEN /),
   });
 });

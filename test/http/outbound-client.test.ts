@@ -2,7 +2,7 @@
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { answerBytesMax, type BodiesRead } from '../../src/http/bounded-fetch.ts';
 import {
   createOutboundClient,
@@ -91,7 +91,7 @@ describe('an answer', () => {
     for (const status of [200, 400]) {
       const { outcome } = await outcomeOf([{ status, body: 'x'.repeat(answerBytesMax + 1) }]);
       expect(outcome.code).toBe('unavailable');
-      expect(outcome.message).toContain('larger than 1048576 bytes');
+      expect(errorText(outcome)).toContain('larger than 1048576 bytes');
     }
   });
 
@@ -170,7 +170,7 @@ describe('a request', () => {
   it('ends when all its time is over', async () => {
     const timing = { attemptTimeoutMs: 100, totalTimeoutMs: 250 };
     const { outcome, tries } = await outcomeOf(['hang'], 'GET', timing);
-    expect(outcome.message).toContain('it did not answer in time');
+    expect(errorText(outcome)).toContain('it did not answer in time');
     expect(tries).toBeLessThan(4);
   });
 });
@@ -245,7 +245,7 @@ describe('a service that cannot be asked', () => {
     const host = `127.0.0.1:${await freePort()}`;
     const error = await failureOf(`http://${host}/x`);
     expect(error.code).toBe('unavailable');
-    expect(error.message).toBe(
+    expect(errorText(error)).toBe(
       `Could not list subscriptions: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_CATALOGUE_URL.`,
     );
   });
@@ -262,7 +262,7 @@ describe('a service that cannot be asked', () => {
       timing: { retryDelayMs: 1 },
     });
     const error = await client(requestTo('https://nowhere.invalid/')).catch((error) => error);
-    expect(error.message).toContain('its name cannot be resolved (ENOTFOUND)');
+    expect(errorText(error)).toContain('its name cannot be resolved (ENOTFOUND)');
     expect(wholeTextOf(error)).not.toContain(secret);
   });
 
@@ -276,15 +276,15 @@ describe('a service that cannot be asked', () => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
     const error = await failureOf(`https://localhost:${port}/`);
-    expect(error.message).toContain('no trusted HTTPS connection could be made');
-    expect(error.message).toContain('(DEPTH_ZERO_SELF_SIGNED_CERT)');
+    expect(errorText(error)).toContain('no trusted HTTPS connection could be made');
+    expect(errorText(error)).toContain('(DEPTH_ZERO_SELF_SIGNED_CERT)');
   });
 
   it('because something else listens there is told so', async () => {
     const error = await failureOf(`http://127.0.0.1:${await listening()}/`);
-    expect(error.message).toContain('it does not speak HTTP as it should');
+    expect(errorText(error)).toContain('it does not speak HTTP as it should');
     const tls = await failureOf(`https://127.0.0.1:${await listening()}/`);
-    expect(tls.message).toContain('no trusted HTTPS connection could be made');
+    expect(errorText(tls)).toContain('no trusted HTTPS connection could be made');
   });
 
   it('because a header cannot be sent does not show that header', async () => {

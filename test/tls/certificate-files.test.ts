@@ -51,7 +51,7 @@ describe('a pair of certificate files', () => {
     rmSync(folder.files[name]);
     await expect(loadCertificateFiles(folder.files)).rejects.toMatchObject({
       code: 'configuration',
-      message: `${variable} names ${folder.files[name]}, but there is no such file.`,
+      text: `${variable} names ${folder.files[name]}, but there is no such file.`,
     });
   });
 
@@ -62,7 +62,7 @@ describe('a pair of certificate files', () => {
     const files = { ...folder.files, key: `${folder.files.key}/..` };
     await expect(loadCertificateFiles(files)).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringMatching(/^EARSHOT_TLS_KEY names .* cannot be read \(E[A-Z]+\)\.$/),
+      text: expect.stringMatching(/^EARSHOT_TLS_KEY names .* cannot be read \(E[A-Z]+\)\.$/),
     });
   });
 
@@ -77,7 +77,7 @@ describe('a pair of certificate files', () => {
     folder.writeCert(text);
     await expect(loadCertificateFiles(folder.files)).rejects.toMatchObject({
       code: 'configuration',
-      message: `${folder.files.cert} does not hold a PEM certificate.`,
+      text: `${folder.files.cert} does not hold a PEM certificate.`,
     });
   });
 
@@ -104,7 +104,7 @@ describe('a pair of certificate files', () => {
     const error = await loadCertificateFiles(folder.files).catch((refusal: Error) => refusal);
     expect(error).toMatchObject({
       code: 'configuration',
-      message: `${folder.files.key} does not hold a PEM private key without passphrase.`,
+      text: `${folder.files.key} does not hold a PEM private key without passphrase.`,
     });
   });
 
@@ -117,7 +117,7 @@ describe('a pair of certificate files', () => {
     });
     await expect(loadCertificateFiles(folder.files)).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringContaining('does not belong to the certificate'),
+      text: expect.stringContaining('does not belong to the certificate'),
     });
   });
 });

@@ -1,8 +1,7 @@
 /** The doctor's checks of the catalogue account: a token can be had, the catalogue takes it, room is left. */
 
 import type { Account } from '../../domain/account.ts';
-import { failedFinding } from '../../domain/failed-finding.ts';
-import type { Finding } from '../../domain/finding.ts';
+import { type Finding, failedFinding } from '../../domain/finding.ts';
 import type { AccountLimits } from '../plan/fit-plan.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
 import type { SubscriptionClient } from '../service/subscription-client.ts';

@@ -1,6 +1,5 @@
 /** The doctor's check of our subscriptions: each one's state, and what will become of it. */
 import type { DeliveryMark, Registration } from '../../domain/administration.ts';
-import { splitAdvice } from '../../domain/failed-finding.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
@@ -118,10 +117,9 @@ function actionFindings(name: string, { action, because }: Review): Finding[] {
   }
 }
 
-function noteFinding(name: string, { code, text }: Note): Finding {
-  const { message, advice } = splitAdvice(text);
+function noteFinding(name: string, { code, message, advice }: Note): Finding {
   const state = missing.test(code) ? 'fail' : 'warn';
-  return { check: checkName(name), state, message, advice: advice || adviceFor(code, name) };
+  return { check: checkName(name), state, message, advice: advice ?? adviceFor(code, name) };
 }
 
 function adviceFor(code: string, name: string): string {

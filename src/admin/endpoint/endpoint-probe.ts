@@ -163,10 +163,10 @@ function assertCertificate(pem: string): void {
   try {
     new X509Certificate(pem);
   } catch (cause) {
-    throw new AppError(
-      'configuration',
-      'EARSHOT_PROBE_CA does not hold a certificate. Name a PEM file with the root of the authority, from BEGIN CERTIFICATE to END CERTIFICATE.',
-      { cause },
-    );
+    throw new AppError('configuration', 'EARSHOT_PROBE_CA does not hold a certificate.', {
+      advice:
+        'Name a PEM file with the root of the authority, from BEGIN CERTIFICATE to END CERTIFICATE.',
+      cause,
+    });
   }
 }

@@ -4,7 +4,7 @@ import type {
   DeliveryMark,
   Registration,
 } from '../../domain/administration.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { applyStep } from '../plan/apply-plan.ts';
 import { type AccountWorld, carryOut, preparePlan } from '../plan/carry-out-plan.ts';
@@ -13,7 +13,7 @@ import { requireRoomToRun } from '../plan/fit-plan.ts';
 import { sortAccount } from '../plan/ownership.ts';
 import { gapOf, historyEntry, listAccount, seenRunning } from '../plan/step-world.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
-import { type Note, type Review, review, unfinishableCode } from './review.ts';
+import { type Note, noteText, type Review, review, unfinishableCode } from './review.ts';
 
 /** What a round found and did for one subscription. */
 export interface MaintenanceResult {
@@ -108,7 +108,7 @@ async function settle(
       reported,
     },
     ...(runs ? gapsUntilNow(registration, world) : {}),
-    history: newNotes.map(({ text }) => historyEntry(known, 'noted', text, because)),
+    history: newNotes.map((note) => historyEntry(known, 'noted', noteText(note), because)),
   });
   const news = newNotes.length > 0;
   const result = { name, status: current?.status ?? 'gone', did: action, notes, news };
@@ -119,7 +119,7 @@ async function settle(
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (action === 'finish' && error.code !== 'unavailable') await giveUp(name, world);
-    return { ...result, did: null, failure: [error.message, ...error.details].join(' ') };
+    return { ...result, did: null, failure: [errorText(error), ...error.details].join(' ') };
   }
 }
 

@@ -1,5 +1,6 @@
 /** Judges one registered subscription against what the account shows: what to do, what to tell. */
 import type { Registration } from '../../domain/administration.ts';
+import { withAdvice } from '../../domain/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../../domain/subscription.ts';
 import { differencesOf, isSameEndpoint } from '../plan/plan.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
@@ -28,7 +29,13 @@ export type MaintenanceAction = 'resume' | 'recreate' | 'finish';
 export interface Note {
   /** Tells notes apart, so that one is reported once. */
   code: string;
-  text: string;
+  message: string;
+  advice?: string | undefined;
+}
+
+/** A note as one text, to be shown. */
+export function noteText({ message, advice }: Note): string {
+  return withAdvice(message, advice);
 }
 
 export interface Review {
@@ -108,9 +115,9 @@ function judge(
   seen: Registration,
 ): Verdict {
   if (registration.reported?.split(' ').includes(unfinishableCode)) {
-    const text =
-      'A change of it was cut short, and the catalogue refused the rest. `earshot register` tries again.';
-    return { ...nothing, notes: [{ code: unfinishableCode, text }] };
+    const message = 'A change of it was cut short, and the catalogue refused the rest.';
+    const advice = '`earshot register` tries again.';
+    return { ...nothing, notes: [{ code: unfinishableCode, message, advice }] };
   }
   if (registration.unfinished) {
     return { action: 'finish', because: 'a change was cut short', notes: [] };
@@ -118,8 +125,8 @@ function judge(
   if (current === null) return judgeGone(registration, lifetime, nowUs);
   if (current.status === 'running') return judgeRunning(registration, lifetime, nowUs);
   if (current.status === 'paused') return judgePaused(seen, lifetime, nowUs);
-  const text = `The catalogue says that it is "${current.status}", which earshot does not know.`;
-  return { ...nothing, notes: [{ code: 'unknown-status', text }] };
+  const message = `The catalogue says that it is "${current.status}", which earshot does not know.`;
+  return { ...nothing, notes: [{ code: 'unknown-status', message }] };
 }
 
 function judgeGone(
@@ -131,14 +138,20 @@ function judgeGone(
     const because = `the catalogue deletes after ${daysOf(cancellationUs)} days without a notification`;
     return { action: 'recreate', because, notes: [] };
   }
-  const text = `It was deleted at the catalogue, and it should be ${status}. \`earshot register\` makes it anew.`;
-  return { ...nothing, heldBy: heldBy ?? 'person', notes: [{ code: 'gone', text }] };
+  const message = `It was deleted at the catalogue, and it should be ${status}.`;
+  const advice = '`earshot register` makes it anew.';
+  return { ...nothing, heldBy: heldBy ?? 'person', notes: [{ code: 'gone', message, advice }] };
 }
 
 function judgeRunning({ status }: Registration, lifetime: Lifetime, nowUs: number): Verdict {
   if (status === 'paused') {
-    const text = 'It was resumed at the catalogue, and it should be paused. It is left as it is.';
-    return { ...nothing, heldBy: 'person', notes: [{ code: 'resumed-elsewhere', text }] };
+    const message = 'It was resumed at the catalogue, and it should be paused.';
+    const advice = 'It is left as it is.';
+    return {
+      ...nothing,
+      heldBy: 'person',
+      notes: [{ code: 'resumed-elsewhere', message, advice }],
+    };
   }
   const leftUs = lifetime.pausesAtUs - nowUs;
   const pause =
@@ -147,7 +160,7 @@ function judgeRunning({ status }: Registration, lifetime: Lifetime, nowUs: numbe
       : [
           {
             code: 'pause-ahead',
-            text: `No activity since ${dateOf(lifetime.lastActivityAtUs)}: the catalogue will pause it ${when(leftUs)}; maintenance resumes it then.`,
+            message: `No activity since ${dateOf(lifetime.lastActivityAtUs)}: the catalogue will pause it ${when(leftUs)}; maintenance resumes it then.`,
           },
         ];
   return { ...nothing, heldBy: null, notes: [...pause, ...cancellationNotes(lifetime, nowUs)] };
@@ -157,10 +170,10 @@ function judgePaused(seen: Registration, lifetime: Lifetime, nowUs: number): Ver
   const { status, heldBy, pausedSeenAtUs } = seen;
   const ahead = cancellationNotes(lifetime, nowUs);
   if (status === 'paused') return { ...nothing, notes: ahead };
-  const held = (by: 'person' | 'command', text: string): Verdict => ({
+  const held = (by: 'person' | 'command', message: string, advice?: string): Verdict => ({
     ...nothing,
     heldBy: by,
-    notes: [{ code: `paused-by-${by}`, text }, ...ahead],
+    notes: [{ code: `paused-by-${by}`, message, advice }, ...ahead],
   });
   if (heldBy === 'command')
     return held('command', 'It was paused by `earshot subscriptions pause`.');
@@ -169,7 +182,8 @@ function judgePaused(seen: Registration, lifetime: Lifetime, nowUs: number): Ver
   if (!automatic) {
     return held(
       'person',
-      'It was paused at the catalogue, and it should be running. It is left as it is; `earshot register` resumes it.',
+      'It was paused at the catalogue, and it should be running.',
+      'It is left as it is; `earshot register` resumes it.',
     );
   }
   const because = `the catalogue pauses after ${daysOf(inactivityPauseUs)} days without activity`;
@@ -179,8 +193,9 @@ function judgePaused(seen: Registration, lifetime: Lifetime, nowUs: number): Ver
 function cancellationNotes({ cancelsAtUs, lastNotificationAtUs }: Lifetime, nowUs: number): Note[] {
   const leftUs = cancelsAtUs - nowUs;
   if (leftUs > cancellationWarningUs) return [];
-  const text = `No notification since ${dateOf(lastNotificationAtUs)}: the catalogue will delete it ${when(leftUs)}. Does its filter still match anything?`;
-  return [{ code: 'deletion-ahead', text }];
+  const message = `No notification since ${dateOf(lastNotificationAtUs)}: the catalogue will delete it ${when(leftUs)}.`;
+  const advice = 'Does its filter still match anything?';
+  return [{ code: 'deletion-ahead', message, advice }];
 }
 
 /** Changes made elsewhere: told, never undone. */
@@ -196,16 +211,19 @@ function driftNotes(
   ];
   const notes: Note[] = [];
   if (differs.length > 0) {
-    const text = `Its ${differs.join(' and ')} at the catalogue ${differs.length === 1 ? 'is' : 'are'} not as registered. \`earshot register --dry-run\` shows it.`;
-    notes.push({ code: `drift-${differs.join('-')}`, text });
+    const message = `Its ${differs.join(' and ')} at the catalogue ${differs.length === 1 ? 'is' : 'are'} not as registered.`;
+    const advice = '`earshot register --dry-run` shows it.';
+    notes.push({ code: `drift-${differs.join('-')}`, message, advice });
   }
   if (candidates.length > 1) {
-    const text = `${candidates.length} subscriptions deliver to its path, so events come more than once. \`earshot register\` keeps one.`;
-    notes.push({ code: 'several', text });
+    const message = `${candidates.length} subscriptions deliver to its path, so events come more than once.`;
+    const advice = '`earshot register` keeps one.';
+    notes.push({ code: 'several', message, advice });
   }
   if (registration.subscriptionId !== null && current.id !== registration.subscriptionId) {
-    const text = `It was made anew at the catalogue, as ${current.id}. \`earshot register\` adopts it.`;
-    notes.push({ code: 'other-id', text });
+    const message = `It was made anew at the catalogue, as ${current.id}.`;
+    const advice = '`earshot register` adopts it.';
+    notes.push({ code: 'other-id', message, advice });
   }
   return notes;
 }
@@ -213,14 +231,15 @@ function driftNotes(
 function fileNotes({ registration, inFile }: ReviewInput): Note[] {
   if (inFile === undefined) return [];
   if (inFile === null) {
-    const text =
-      'It is no longer in earshot.config.ts, so it is not maintained. `earshot register --prune` deletes it.';
-    return [{ code: 'unwanted', text }];
+    const message = 'It is no longer in earshot.config.ts, so it is not maintained.';
+    const advice = '`earshot register --prune` deletes it.';
+    return [{ code: 'unwanted', message, advice }];
   }
   const same = differencesOf(inFile, registration).length === 0;
   if (same && inFile.status === registration.status) return [];
-  const text = 'earshot.config.ts says something else of it by now. `earshot register` applies it.';
-  return [{ code: 'file-changed', text }];
+  const message = 'earshot.config.ts says something else of it by now.';
+  const advice = '`earshot register` applies it.';
+  return [{ code: 'file-changed', message, advice }];
 }
 
 const daysOf = (us: number) => Math.round(us / dayUs);

@@ -117,7 +117,8 @@ export function requireRoomToRun(
   if (running < runningMax) return;
   throw new AppError(
     'conflict',
-    `${running} subscriptions run in the account, and the catalogue lets ${runningMax} run, so it stays paused. Pause one first.`,
+    `${running} subscriptions run in the account, and the catalogue lets ${runningMax} run, so it stays paused.`,
+    { advice: 'Pause one first.' },
   );
 }
 

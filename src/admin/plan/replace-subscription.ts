@@ -1,6 +1,6 @@
 /** Replaces a subscription whose filter or events have changed, without losing events on the way. */
 import type { Registration } from '../../domain/administration.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { isAppError } from '../../domain/app-error.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
 import type { CatalogueSubscription } from '../service/catalogue-subscription.ts';
 import { createOnce } from './create-once.ts';
@@ -98,7 +98,7 @@ async function makeRoomFirst(
     if (!isRefused || first === undefined) throw error;
     await makeAnew(name, missed ?? first, world);
     const told = 'There was no room for both, so the old one was deleted first. It was made anew.';
-    throw new AppError(error.code, error.message, { details: [...error.details, told] });
+    throw error.with({ details: [...error.details, told] });
   }
 }
 

@@ -129,7 +129,8 @@ async function shortfallOf(
   if (shown >= present) return null;
   return new AppError(
     'unavailable',
-    `The catalogue counts ${present} products and shows ${shown} of them: what its list leaves out cannot be compared. Try again later.`,
+    `The catalogue counts ${present} products and shows ${shown} of them: what its list leaves out cannot be compared.`,
+    { advice: 'Try again later.' },
   );
 }
 

@@ -129,6 +129,7 @@ async function recover(
 function tooBusy(): AppError {
   return new AppError(
     'unavailable',
-    'Notifications come in faster than they can be compared with the catalogue. Try again when it is quieter: it goes on where it was.',
+    'Notifications come in faster than they can be compared with the catalogue.',
+    { advice: 'Try again when it is quieter: it goes on where it was.' },
   );
 }

@@ -27,10 +27,9 @@ export function createListLogin(tokens: AccessTokens | null): ListLogin {
           status === 401
             ? [`without a login (${status})`, '']
             : [`(${status}), perhaps as it wants a login`, said];
-        throw new AppError(
-          'unauthorized',
-          `The catalogue refuses to ${purpose} ${refuses}. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${words}`,
-        );
+        throw new AppError('unauthorized', `The catalogue refuses to ${purpose} ${refuses}.`, {
+          advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${words}`,
+        });
       }
       if (sent !== null) await tokens.refused(sent);
       isNeeded = true;

@@ -135,6 +135,9 @@ function ownLink(text: string | null, origin: string): URL | null {
 function unreachable(ms: number, why: string): AppError {
   return new AppError(
     'unavailable',
-    `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}. Compare what is before and after it; narrow the subscription's filter to compare that moment, too.`,
+    `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}.`,
+    {
+      advice: `Compare what is before and after it; narrow the subscription's filter to compare that moment, too.`,
+    },
   );
 }

@@ -58,12 +58,19 @@ function isOwnRefusal({ json }: OutboundAnswer): boolean {
 /** No login changes that. `invalid` where the address is long: the same question without the filter may pass. */
 function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceWords): AppError {
   const isLong = url.length > longAddressCharacters;
-  const why = isLong
-    ? `the address has ${url.length.toLocaleString('en-US')} characters, which some do not let through. Give the subscription a shorter filter, such as a polygon of fewer corners.`
-    : 'it may keep this host out for a while. Try again later, or check EARSHOT_CATALOGUE_URL and what stands between.';
+  const [why, advice] = isLong
+    ? [
+        `the address has ${url.length.toLocaleString('en-US')} characters, which some do not let through.`,
+        'Give the subscription a shorter filter, such as a polygon of fewer corners.',
+      ]
+    : [
+        'it may keep this host out for a while.',
+        'Try again later, or check EARSHOT_CATALOGUE_URL and what stands between.',
+      ];
   return new AppError(
     isLong ? 'invalid' : 'unavailable',
-    `Could not ${purpose}: the answer ${factsOf(words)} is not one of the catalogue's own, but of a firewall or proxy before it: ${why}${saidBy(words)}`,
+    `Could not ${purpose}: the answer ${factsOf(words)} is not one of the catalogue's own, but of a firewall or proxy before it: ${why}`,
+    { advice: `${advice}${saidBy(words)}` },
   );
 }
 
@@ -71,7 +78,10 @@ function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceWords): 
 function notAllowed({ purpose }: AskedQuestion, words: ServiceWords): AppError {
   return new AppError(
     'unauthorized',
-    `The catalogue refused to ${purpose} though it was told who asks ${factsOf(words)}: the account may not. Log in on its web site, where something may have to be agreed to, or ask its support.${saidBy(words)}`,
+    `The catalogue refused to ${purpose} though it was told who asks ${factsOf(words)}: the account may not.`,
+    {
+      advice: `Log in on its web site, where something may have to be agreed to, or ask its support.${saidBy(words)}`,
+    },
   );
 }
 
@@ -93,6 +103,7 @@ function brokenPage(
   const begins = json === undefined ? ` It begins: ${foreignText(hintOf(text), options)}` : '';
   return new AppError(
     'unavailable',
-    `Could not ${purpose}: the catalogue's answer cannot be used, as ${why}. Try again later, or check EARSHOT_CATALOGUE_URL.${begins}`,
+    `Could not ${purpose}: the catalogue's answer cannot be used, as ${why}.`,
+    { advice: `Try again later, or check EARSHOT_CATALOGUE_URL.${begins}` },
   );
 }

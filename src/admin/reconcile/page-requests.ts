@@ -1,5 +1,5 @@
 /** Asks for one page until it comes: waits as it is told, tries again, logs in when it must. */
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { type AppError, isAppError } from '../../domain/app-error.ts';
 import type { OutboundAnswer } from '../../http/outbound-client.ts';
 import type { ListLogin } from './list-login.ts';
 import type { ReadPage } from './listing-page.ts';
@@ -144,21 +144,15 @@ function triesForMs(failures: number, timing: ListingTiming): number {
   return toCome.reduce((sum, failure) => sum + longestDelayMs(failure, timing), 0);
 }
 
-/** `status` is null where no answer came; the client's message then says why. */
-function causeOf({ message }: AppError, status: number | null): string {
+/** `status` is null where no answer came; the client's facts then say why. */
+function causeOf({ facts: { reason, networkCode } }: AppError, status: number | null): string {
   if (status === 200) return "The catalogue's answer cannot be used";
   if (status !== null) return `The catalogue does not answer as it should (${status})`;
-  const [, reason] = /cannot be asked: (.+?)\. Try again/.exec(message) ?? [];
-  const [, code] = /\(([A-Z][A-Z0-9_]+)\)$/.exec(reason ?? '') ?? [];
-  if (code !== undefined) return `The catalogue does not answer (${code})`;
+  if (typeof networkCode === 'string') return `The catalogue does not answer (${networkCode})`;
   return `The catalogue cannot be asked${reason === undefined ? '' : `: ${reason}`}`;
 }
 
-/** The advice stays last; only words of the catalogue's own, which may say anything, come after it. */
-function givenUp(tries: number, { code, message, details, cause }: AppError): AppError {
-  const told = `That was the last of ${tries} tries in a row.`;
-  const at = message.indexOf(' Try again later');
-  const text =
-    at === -1 ? `${message} ${told}` : `${message.slice(0, at)} ${told}${message.slice(at)}`;
-  return new AppError(code, text, { cause, details });
+function givenUp(tries: number, error: AppError): AppError {
+  const message = `${error.message} That was the last of ${tries} tries in a row.`;
+  return error.with({ message });
 }

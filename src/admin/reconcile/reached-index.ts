@@ -37,6 +37,10 @@ export async function reachedIndex(
 function behind(lag: number): AppError {
   return new AppError(
     'unavailable',
-    `The product index is ${lag} notifications behind the log and has not moved for ten minutes, so that what was pushed cannot be looked up. Look in the log of \`earshot start\` for what keeps it back, then try again: it goes on where it was.`,
+    `The product index is ${lag} notifications behind the log and has not moved for ten minutes, so that what was pushed cannot be looked up.`,
+    {
+      advice:
+        'Look in the log of `earshot start` for what keeps it back, then try again: it goes on where it was.',
+    },
   );
 }

@@ -62,7 +62,7 @@ export function readSubscription(json: unknown): CatalogueSubscription | null {
 export function readSubscriptionList(json: unknown): CatalogueSubscription[] {
   const items = z.array(z.unknown()).safeParse(json).data;
   if (items === undefined) {
-    throw unreadable('it is not a JSON array. Check EARSHOT_CATALOGUE_URL.');
+    throw unreadable('it is not a JSON array.', 'Check EARSHOT_CATALOGUE_URL.');
   }
   return items.map((item, index) => {
     const { data, error } = catalogueSubscriptionSchema.safeParse(item);
@@ -73,9 +73,7 @@ export function readSubscriptionList(json: unknown): CatalogueSubscription[] {
   });
 }
 
-function unreadable(why: string): AppError {
-  return new AppError(
-    'unavailable',
-    `The catalogue's list of subscriptions cannot be read: ${why}`,
-  );
+function unreadable(why: string, advice?: string): AppError {
+  const message = `The catalogue's list of subscriptions cannot be read: ${why}`;
+  return new AppError('unavailable', message, { advice });
 }

@@ -65,9 +65,10 @@ export function serviceError(
 ): AppError {
   const id = words.requestId === null ? '' : `, request id ${words.requestId}`;
   const said =
-    words.lines.length > 0 ? ' It says:' : words.text === null ? '' : ` It says: ${words.text}`;
-  const what = sentenceOf(code, answer, purpose, `(${answer.status}${id})`);
-  return new AppError(code, `${what}${said}`, { details: words.lines });
+    words.lines.length > 0 ? 'It says:' : words.text === null ? null : `It says: ${words.text}`;
+  const [message, ...next] = sentencesOf(code, answer, purpose, `(${answer.status}${id})`);
+  const advice = [...next, ...(said === null ? [] : [said])].join(' ') || undefined;
+  return new AppError(code, message, { advice, details: words.lines });
 }
 
 function codeOf(status: number): ErrorCode {
@@ -78,32 +79,45 @@ function codeOf(status: number): ErrorCode {
 }
 
 /** What happened and what to do; `facts` are the status and the request id. */
-function sentenceOf(
+function sentencesOf(
   code: ErrorCode,
   { status, headers }: OutboundAnswer,
   purpose: string,
   facts: string,
-): string {
+): [message: string, advice?: string] {
   switch (code) {
     case 'unauthorized':
-      return `The catalogue does not accept the access token, so it refused to ${purpose} ${facts}.`;
+      return [
+        `The catalogue does not accept the access token, so it refused to ${purpose} ${facts}.`,
+      ];
     case 'not_found':
-      return `The catalogue has no such subscription, so it could not ${purpose} ${facts}. List what is there.`;
+      return [
+        `The catalogue has no such subscription, so it could not ${purpose} ${facts}.`,
+        'List what is there.',
+      ];
     case 'conflict':
-      return `The catalogue refused to ${purpose}, as that conflicts with what is there ${facts}.`;
+      return [
+        `The catalogue refused to ${purpose}, as that conflicts with what is there ${facts}.`,
+      ];
     case 'too_many': {
       const waitMs = retryAfterMs(headers);
       const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} seconds`;
-      return `The catalogue refused to ${purpose}, as it was asked too often ${facts}. Try again ${when}.`;
+      return [
+        `The catalogue refused to ${purpose}, as it was asked too often ${facts}.`,
+        `Try again ${when}.`,
+      ];
     }
     case 'unavailable':
       return status >= 300 && status < 400
-        ? `The catalogue did not ${purpose} but points to ${placeOf(headers)} ${facts}. earshot does not follow, as the access token must not travel. Check EARSHOT_CATALOGUE_URL.`
-        : `The catalogue could not ${purpose} at the moment ${facts}. Try again later.`;
+        ? [
+            `The catalogue did not ${purpose} but points to ${placeOf(headers)} ${facts}.`,
+            'earshot does not follow, as the access token must not travel. Check EARSHOT_CATALOGUE_URL.',
+          ]
+        : [`The catalogue could not ${purpose} at the moment ${facts}.`, 'Try again later.'];
     default:
       return status === 404 || status === 405
-        ? `The catalogue refused to ${purpose} ${facts}. Check EARSHOT_CATALOGUE_URL.`
-        : `The catalogue refused to ${purpose} ${facts}.`;
+        ? [`The catalogue refused to ${purpose} ${facts}.`, 'Check EARSHOT_CATALOGUE_URL.']
+        : [`The catalogue refused to ${purpose} ${facts}.`];
   }
 }
 

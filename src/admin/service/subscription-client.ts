@@ -148,7 +148,8 @@ function requireStatus(wanted: WantedStatus, shown: CatalogueSubscription | null
   if (shown === null || shown.status === wanted) return;
   throw new AppError(
     'conflict',
-    `The catalogue answered with success, but ${named(shown.id)} is still ${shown.status}. Do too many run in the account? \`earshot subscriptions list\` shows all.`,
+    `The catalogue answered with success, but ${named(shown.id)} is still ${shown.status}.`,
+    { advice: 'Do too many run in the account? `earshot subscriptions list` shows all.' },
   );
 }
 

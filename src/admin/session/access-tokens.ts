@@ -49,7 +49,8 @@ function createGivenToken(accessToken: string): AccessTokens {
       if (!isRefused) return accessToken;
       throw new AppError(
         'unauthorized',
-        'EARSHOT_ACCESS_TOKEN is not valid, or no longer: such tokens end after minutes. Get a new one, or set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.',
+        'EARSHOT_ACCESS_TOKEN is not valid, or no longer: such tokens end after minutes.',
+        { advice: 'Get a new one, or set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.' },
       );
     },
     refused: async (token) => {
@@ -125,7 +126,7 @@ async function locked<Result>(takeLock: TakeLock, work: () => Promise<Result>): 
   try {
     release = await takeLock('account', { waitMs: lockWaitMs });
   } catch (cause) {
-    if (isAppError(cause, 'conflict')) throw new AppError('unavailable', cause.message, { cause });
+    if (isAppError(cause, 'conflict')) throw cause.with({ code: 'unavailable', cause });
     // A folder that holds no lock holds no session either: nothing is shared that must be guarded.
   }
   try {

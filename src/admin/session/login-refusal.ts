@@ -33,7 +33,8 @@ export function realmOf(tokenUrl: string): string {
 export function providerUnreachable(error: unknown, { tokenUrl }: LoginContext): AppError {
   return new AppError(
     'unavailable',
-    `The identity provider (${new URL(tokenUrl).host}) cannot be asked: ${networkFault(error)}. Try again later, or check EARSHOT_TOKEN_URL.`,
+    `The identity provider (${new URL(tokenUrl).host}) cannot be asked: ${networkFault(error)}.`,
+    { advice: 'Try again later, or check EARSHOT_TOKEN_URL.' },
   );
 }
 
@@ -41,7 +42,8 @@ export function providerUnreachable(error: unknown, { tokenUrl }: LoginContext):
 export function foreignAnswer(how: string, { tokenUrl }: Pick<LoginContext, 'tokenUrl'>): AppError {
   return new AppError(
     'configuration',
-    `What EARSHOT_TOKEN_URL names (${new URL(tokenUrl).host}) answered ${how}. Does it point elsewhere than to the token endpoint of the identity provider?`,
+    `What EARSHOT_TOKEN_URL names (${new URL(tokenUrl).host}) answered ${how}.`,
+    { advice: 'Does it point elsewhere than to the token endpoint of the identity provider?' },
   );
 }
 
@@ -65,14 +67,16 @@ export function refusalError(refusal: Refusal, context: LoginContext): AppError 
   const bounds = { secrets: context.secrets, charactersMax: descriptionCharactersMax };
   const said = foreignText(words, bounds);
   const cause = causes.find(({ when }) => when(refusal, said)) ?? otherCause;
-  const message = cause.message(context, status);
-  return new AppError(cause.code, said === '' ? message : `${message} It says: ${said}`);
+  const [message, ...next] = cause.words(context, status);
+  const advice = [...next, ...(said === '' ? [] : [`It says: ${said}`])].join(' ');
+  return new AppError(cause.code, message, { advice: advice || undefined });
 }
 
 interface Cause {
   when: (refusal: Refusal, said: string) => boolean;
   code: ErrorCode;
-  message: (context: LoginContext, status: number) => string;
+  /** What happened, and what to do. */
+  words: (context: LoginContext, status: number) => [message: string, advice?: string];
 }
 
 const host = ({ tokenUrl }: LoginContext) => new URL(tokenUrl).host;
@@ -83,14 +87,18 @@ const causes: readonly Cause[] = [
   {
     when: ({ status }) => status === 429,
     code: 'unavailable',
-    message: (context) =>
-      `The identity provider (${host(context)}) was asked too often (429). Try again in some minutes.`,
+    words: (context) => [
+      `The identity provider (${host(context)}) was asked too often (429).`,
+      `Try again in some minutes.`,
+    ],
   },
   {
     when: ({ status }) => status >= 500,
     code: 'unavailable',
-    message: (context, status) =>
-      `The identity provider (${host(context)}) is out of order (${status}). Try again later.`,
+    words: (context, status) => [
+      `The identity provider (${host(context)}) is out of order (${status}).`,
+      `Try again later.`,
+    ],
   },
   {
     when: (_refusal, said) =>
@@ -98,57 +106,72 @@ const causes: readonly Cause[] = [
         said,
       ),
     code: 'unavailable',
-    message: (context) =>
-      `The account has too many open sessions. They end by themselves within an hour, or at once at ${accountPage(context)}. Programs that log in for every request use them up.`,
+    words: (context) => [
+      `The account has too many open sessions.`,
+      `They end by themselves within an hour, or at once at ${accountPage(context)}. Programs that log in for every request use them up.`,
+    ],
   },
   {
     when: ({ status, error }) => status === 403 && error === '',
     code: 'unavailable',
-    message: (context) =>
-      `The identity provider (${host(context)}) refuses to talk to this computer (403). After too many logins it does so for a while: try again in an hour.`,
+    words: (context) => [
+      `The identity provider (${host(context)}) refuses to talk to this computer (403).`,
+      `After too many logins it does so for a while: try again in an hour.`,
+    ],
   },
   {
     when: ({ error }) => error === 'invalid_client' || error === 'unauthorized_client',
     code: 'configuration',
-    message: ({ clientId }) =>
-      `The identity provider does not know the client "${clientId}", or does not let it log in with a password. Check EARSHOT_CLIENT_ID.`,
+    words: ({ clientId }) => [
+      `The identity provider does not know the client "${clientId}", or does not let it log in with a password.`,
+      `Check EARSHOT_CLIENT_ID.`,
+    ],
   },
   {
     when: ({ error }) => /^(unsupported_grant_type|invalid_request|invalid_scope)$/.test(error),
     code: 'configuration',
-    message: (context) =>
-      `The identity provider (${host(context)}) takes no login with user name and password. Check EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID.`,
+    words: (context) => [
+      `The identity provider (${host(context)}) takes no login with user name and password.`,
+      `Check EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID.`,
+    ],
   },
   {
     when: (_refusal, said) => /\b(disabled|locked|blocked|suspended)\b/i.test(said),
     code: 'unauthorized',
-    message: (context) =>
-      `The account is disabled, for good or for a while. Look at ${accountPage(context)}, or ask the provider's support.`,
+    words: (context) => [
+      `The account is disabled, for good or for a while.`,
+      `Look at ${accountPage(context)}, or ask the provider's support.`,
+    ],
   },
   {
     when: (_refusal, said) => /\bset up\b|\b(activat|verif|confirm|required action)/i.test(said),
     code: 'unauthorized',
-    message: (context) =>
-      `The account is not activated, or not fully set up. Log in at ${accountPage(context)} with a browser and do what it asks for.`,
+    words: (context) => [
+      `The account is not activated, or not fully set up.`,
+      `Log in at ${accountPage(context)} with a browser and do what it asks for.`,
+    ],
   },
   {
     when: ({ error }) => error === 'invalid_grant',
     code: 'unauthorized',
-    message: ({ totpKind }) => `The login was refused. ${wrongCredentials[totpKind]}`,
+    words: ({ totpKind }) => ['The login was refused.', wrongCredentials[totpKind]],
   },
   {
     when: ({ status }) => status === 404,
     code: 'configuration',
-    message: (context) =>
-      `There is no token endpoint at EARSHOT_TOKEN_URL (${host(context)} answered 404). Check it.`,
+    words: (context) => [
+      `There is no token endpoint at EARSHOT_TOKEN_URL (${host(context)} answered 404).`,
+      `Check it.`,
+    ],
   },
 ];
 
 const otherCause: Cause = {
   when: () => true,
   code: 'unauthorized',
-  message: (context, status) =>
+  words: (context, status) => [
     `The identity provider (${host(context)}) refused the login (${status}).`,
+  ],
 };
 
 /** One answer for every wrong or missing part: the provider does not say which it was. */

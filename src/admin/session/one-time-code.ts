@@ -58,7 +58,8 @@ function generatorFor(totp: string): TOTP {
     // Without the cause, which names a character of the secret.
     throw new AppError(
       'configuration',
-      'EARSHOT_ACCOUNT_TOTP is neither six digits nor a shared secret in base32. Copy the secret from the page that sets up the authenticator app.',
+      'EARSHOT_ACCOUNT_TOTP is neither six digits nor a shared secret in base32.',
+      { advice: 'Copy the secret from the page that sets up the authenticator app.' },
     );
   }
 }

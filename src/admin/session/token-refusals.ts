@@ -31,7 +31,11 @@ export function createTokenRefusals(nowUs: () => number): TokenRefusals {
       if (inARow >= inARowMax && Math.abs(nowUs() - lastAtUs) < loginPauseUs) {
         throw new AppError(
           'unauthorized',
-          'The catalogue does not accept the token that the identity provider gives out for this account, not after a new login either. Check that EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID belong to EARSHOT_CATALOGUE_URL, and that the account is active. The next login is tried in ten minutes.',
+          'The catalogue does not accept the token that the identity provider gives out for this account, not after a new login either.',
+          {
+            advice:
+              'Check that EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID belong to EARSHOT_CATALOGUE_URL, and that the account is active. The next login is tried in ten minutes.',
+          },
         );
       }
       return inARow > 0;

@@ -1,8 +1,9 @@
 /** What `earshot alerts` does: lists alerts, or sends one to try the channels. */
+
 import { readWatchConfig } from '../../config/completeness-config.ts';
 import { readDataConfig } from '../../config/read-config.ts';
 import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { printable } from '../../domain/printable.ts';
@@ -72,10 +73,9 @@ async function tellUnwatched(
 async function sendTest(io: Io): Promise<void> {
   const { channels, tell } = alertTellers(readWatchConfig(io), io);
   if (channels.length === 0) {
-    throw new AppError(
-      'configuration',
-      'There is no channel to test. Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
-    );
+    throw new AppError('configuration', 'There is no channel to test.', {
+      advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
+    });
   }
   const message = testMessage(io.nowUs());
   const failures: AppError[] = [];
@@ -90,7 +90,7 @@ async function sendTest(io: Io): Promise<void> {
   }
   const [first, ...others] = failures;
   if (first === undefined) return;
-  throw new AppError(first.code, first.message, { details: others.map(({ message }) => message) });
+  throw first.with({ details: others.map(errorText) });
 }
 
 function toOutput({ raisedAtUs, resolvedAtUs, ...alert }: Alert) {

@@ -1,8 +1,9 @@
 /** What `earshot backup` does: makes one, has it remembered, and tells where it is. */
+
 import { statSync } from 'node:fs';
 import { extname, join, resolve, sep } from 'node:path';
 import { type BackupConfig, readBackupConfig } from '../../config/backup-config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import { sizeText } from '../../domain/size-text.ts';
@@ -46,10 +47,9 @@ function targetOf(
 ): { file: string; createsFolder: boolean } {
   const path = to === undefined ? folder : resolve(to);
   if (path === null) {
-    throw new AppError(
-      'usage',
-      'No place for the backup is named. Add --to FOLDER or --to FILE, or set EARSHOT_BACKUP_DIR.',
-    );
+    throw new AppError('usage', 'No place for the backup is named.', {
+      advice: 'Add --to FOLDER or --to FILE, or set EARSHOT_BACKUP_DIR.',
+    });
   }
   const isFolder =
     to === undefined ||
@@ -70,7 +70,7 @@ async function remember(io: Io, place: BackupConfig, run: BackupRun): Promise<vo
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.code === 'configuration') return;
-    io.stderr.write(`This could not be remembered for \`earshot status\`: ${error.message}\n`);
+    io.stderr.write(`This could not be remembered for \`earshot status\`: ${errorText(error)}\n`);
   }
 }
 

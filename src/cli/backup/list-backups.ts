@@ -1,8 +1,9 @@
 /** What `earshot backup list` does: looks at each file of a folder that may be a backup. */
+
 import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readBackupConfig } from '../../config/backup-config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { sizeText } from '../../domain/size-text.ts';
@@ -30,10 +31,9 @@ export async function listBackups(
 ): Promise<void> {
   const folder = named === undefined ? readBackupConfig(io).folder : resolve(named);
   if (folder === null) {
-    throw new AppError(
-      'usage',
-      'Which folder? EARSHOT_BACKUP_DIR is not set. Name one, such as `earshot backup list /mnt/backups`.',
-    );
+    throw new AppError('usage', 'Which folder? EARSHOT_BACKUP_DIR is not set.', {
+      advice: 'Name one, such as `earshot backup list /mnt/backups`.',
+    });
   }
   const listed = databasesIn(folder)
     .map((name) => inspected(join(folder, name)))
@@ -84,6 +84,6 @@ function inspected(file: string): Listed {
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const none = { madeAtUs: null, notifications: null, lastPosition: null, bytes: null };
-    return { file, ...none, version: null, fault: error.message };
+    return { file, ...none, version: null, fault: errorText(error) };
   }
 }

@@ -1,6 +1,6 @@
 /** Makes a backup, and remembers what came of it. */
 
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import {
   type BackupOptions,
@@ -48,7 +48,7 @@ export async function makeRememberedBackup(
     const isPassedOver = (['usage', 'conflict', 'cancelled'] as const).some((code) =>
       isAppError(error, code),
     );
-    const reason = isOurs ? error.message : 'The program failed in a way it should not.';
+    const reason = isOurs ? errorText(error) : 'The program failed in a way it should not.';
     if (!isPassedOver) await remembered({ bytes: null, lastPosition: null, error: reason });
     throw error;
   }

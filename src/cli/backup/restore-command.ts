@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readDataConfig } from '../../config/read-config.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/notification-date.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { type InspectedBackup, inspectBackup } from '../../store/backups/inspect-backup.ts';
@@ -66,7 +66,7 @@ async function check(io: Io, file: string, { json }: RestoreFlags): Promise<void
     else io.stderr.write(`${summaryOf(file, backup)} It is as it was made.\n`);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
-    throw new AppError('differences', error.message, { cause: error });
+    throw error.with({ code: 'differences', cause: error });
   }
 }
 

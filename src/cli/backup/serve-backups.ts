@@ -1,7 +1,7 @@
 /** Backups by themselves, inside a receiver that serves: when one is due, and never two at a time. */
 import { join } from 'node:path';
 import type { BackupConfig } from '../../config/backup-config.ts';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
@@ -53,7 +53,7 @@ export function startBackups(
     } catch (error) {
       if (signal.aborted) return true;
       const isExpected = isAppError(error) && error.code !== 'internal';
-      const fields = isExpected ? { reason: error.message } : { err: error };
+      const fields = isExpected ? { reason: errorText(error) } : { err: error };
       // By a command: that makes one as well.
       if (isAppError(error, 'conflict')) log.info(fields, 'the backup waits for another');
       else log.error({ folder, ...fields }, 'no backup could be made; it is tried again');

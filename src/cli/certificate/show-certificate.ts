@@ -1,10 +1,12 @@
 /** `earshot certificate show`: the certificate, and what becomes of it. */
+
 import { readServedCertificateConfig } from '../../config/tls-config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import { wholeDays } from '../../domain/whole-days.ts';
 import { openAcmeFolder } from '../../tls/acme/acme-folder.ts';
 import { renewalOutlook } from '../../tls/acme/renewal-outlook.ts';
+import { lastFailureText } from '../../tls/acme/renewal-state.ts';
 import { certificateFacts } from '../../tls/certificate-facts.ts';
 import { loadCertificateFiles } from '../../tls/certificate-files.ts';
 import { painter } from '../colour.ts';
@@ -42,11 +44,10 @@ export async function showCertificate(
 }
 
 function noCertificate(lastFailure: Shown[string]): AppError {
-  return new AppError(
-    'not_found',
-    'There is no certificate yet. A running receiver gets one by itself; `earshot certificate renew` does it now.',
-    { details: lastFailure === null ? [] : [`The last try failed: ${lastFailure}`] },
-  );
+  return new AppError('not_found', 'There is no certificate yet.', {
+    advice: 'A running receiver gets one by itself; `earshot certificate renew` does it now.',
+    details: lastFailure === null ? [] : [`The last try failed: ${lastFailure}`],
+  });
 }
 
 function factsOf(chain: string | null, nowUs: number): Shown {
@@ -81,7 +82,7 @@ async function renewalOf(
     failures: state.failures,
     lastAttemptAt: date(state.lastAttemptAtUs),
     lastSuccessAt: date(state.lastSuccessAtUs),
-    lastFailure: state.lastFailure?.message ?? null,
+    lastFailure: lastFailureText(state),
     nextTryAt: date(state.nextTryAtUs),
     issuedLastDay: outlook.issuedLastDay,
   };

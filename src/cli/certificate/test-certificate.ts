@@ -18,10 +18,10 @@ export async function testCertificate(io: Io): Promise<void> {
     const terms = await readTerms(world);
     io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
     if (!config.agreed) {
-      throw new AppError(
-        'configuration',
-        'Nothing was tried yet. Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
-      );
+      throw new AppError('configuration', 'Nothing was tried yet.', {
+        advice:
+          'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
+      });
     }
     const release = await takeTurn(world, { takeLock, lockWaitMs });
     try {

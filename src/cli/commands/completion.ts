@@ -31,8 +31,7 @@ Examples:
 function ownShell({ env: { SHELL = '' } }: Pick<Io, 'env'>): Shell {
   const found = shells.find((shell) => shell === basename(SHELL));
   if (found !== undefined) return found;
-  throw new AppError(
-    'usage',
-    'For which shell? $SHELL names none of bash, zsh and fish. Name one, such as `earshot completion bash`.',
-  );
+  throw new AppError('usage', 'For which shell? $SHELL names none of bash, zsh and fish.', {
+    advice: 'Name one, such as `earshot completion bash`.',
+  });
 }

@@ -1,11 +1,12 @@
 /** `earshot config`: the settings that apply here, where each comes from, and their problems. */
+
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { readVariables } from '../../config/read-variables.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { type Variable, type VariableKey, variables } from '../../config/variables.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/size-text.ts';
 import { usualReserveBytes } from '../../store/engine/disk-limit.ts';
 import type { Io } from '../io.ts';
@@ -121,7 +122,7 @@ async function problemsOf(io: Io): Promise<string[]> {
       await read();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      problems.push(...(error.details.length === 0 ? [error.message] : error.details));
+      problems.push(...(error.details.length === 0 ? [errorText(error)] : error.details));
     }
   }
   return [...new Set(problems)];

@@ -65,15 +65,18 @@ async function createUnderLock(
   io: Io,
 ): Promise<void> {
   if (readCredentialsFile(dataDir) !== null) {
-    throw new AppError(
-      'conflict',
-      `There is an ${credentialsFileName} in ${dataDir} already. \`earshot credentials rotate\` changes it.`,
-    );
+    throw new AppError('conflict', `There is an ${credentialsFileName} in ${dataDir} already.`, {
+      advice: '`earshot credentials rotate` changes it.',
+    });
   }
   if (endpoint.source === 'variables' && !fromVariables) {
     throw new AppError(
       'usage',
-      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD set the credentials, so others would not be used. Add --from-variables to keep these in the data directory, then remove the variables.',
+      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD set the credentials, so others would not be used.',
+      {
+        advice:
+          'Add --from-variables to keep these in the data directory, then remove the variables.',
+      },
     );
   }
   if (endpoint.source !== 'variables' && fromVariables) {
@@ -123,10 +126,9 @@ async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
   const { dataDir, endpoint } = config;
   if (endpoint.source === 'variables') throw setByVariables();
   if (endpoint.source === 'none') {
-    throw new AppError(
-      'configuration',
-      'There are no credentials to rotate. `earshot credentials create` makes some.',
-    );
+    throw new AppError('configuration', 'There are no credentials to rotate.', {
+      advice: '`earshot credentials create` makes some.',
+    });
   }
   const [{ openAccount }, { rotateCredentials }] = await Promise.all([
     import('../account.ts'),
@@ -160,10 +162,10 @@ async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
 }
 
 function interrupted(): AppError {
-  return new AppError(
-    'cancelled',
-    'Stopped. The receiver accepts the old and the new credentials; `earshot credentials rotate` goes on from here.',
-  );
+  return new AppError('cancelled', 'Stopped.', {
+    advice:
+      'The receiver accepts the old and the new credentials; `earshot credentials rotate` goes on from here.',
+  });
 }
 
 function setByVariables(): AppError {

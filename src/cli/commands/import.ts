@@ -60,14 +60,15 @@ async function importFrom(folder: string, { json }: { json?: true }, io: Io): Pr
 
 /** Words of the store speak of our own data directory; this is about the other one. */
 function checkFolder(folder: string, dataDir: string): void {
-  const refuse = (message: string) => new AppError('usage', message);
+  const refuse = (message: string, advice: string) => new AppError('usage', message, { advice });
   const inode = inodeOf(join(folder, databaseFileName));
   if (inode === -1) {
     throw refuse(
-      `There is no ${databaseFileName} in ${folder}. Name the folder that holds the other one.`,
+      `There is no ${databaseFileName} in ${folder}.`,
+      'Name the folder that holds the other one.',
     );
   }
   if (inode === inodeOf(join(dataDir, databaseFileName))) {
-    throw refuse(`${folder} is the data directory itself. Name the one to take over.`);
+    throw refuse(`${folder} is the data directory itself.`, 'Name the one to take over.');
   }
 }

@@ -1,6 +1,8 @@
 /** `earshot maintain`: one round of maintenance, as `start` does it by itself every few hours. */
+
 import { Command } from 'commander';
 import type { MaintenanceResult } from '../../admin/maintenance/maintain.ts';
+import { noteText } from '../../admin/maintenance/review.ts';
 import { readCompleteAccountConfig } from '../../config/account-config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -51,7 +53,7 @@ async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise
     const results = await maintain({ inFile, skipProbe: skipProbe === true }, world);
     const shown = results.map(({ news: _, notes, ...rest }) => ({
       ...rest,
-      notes: notes.map(({ text }) => text),
+      notes: notes.map(noteText),
     }));
     if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
     else
@@ -76,7 +78,7 @@ function resultText({ name, status, did, notes, failure }: MaintenanceResult, io
         : paint('green', 'ok  ');
   const what = did === null ? printable(status) : `${printable(status)}, ${done[did]}`;
   const lines = [
-    ...notes.map(({ text }) => `      ${printable(text)}`),
+    ...notes.map((note) => `      ${printable(noteText(note))}`),
     ...(failure === null ? [] : [`      ${printable(failure)}`]),
   ];
   return `${[`${mark}  ${paint('bold', name)}  ${what}`, ...lines].join('\n')}\n`;

@@ -171,7 +171,8 @@ async function drop(io: Io, ids: readonly number[], flags: DropFlags): Promise<v
     if (missing.length > 0) {
       throw new AppError(
         'not_found',
-        `Not held in quarantine: ${missing.join(', ')}. Nothing was changed. \`earshot quarantine list\` shows what is.`,
+        `Not held in quarantine: ${missing.join(', ')}. Nothing was changed.`,
+        { advice: '`earshot quarantine list` shows what is.' },
       );
     }
     if (rows.length === 0) return void io.stderr.write('Nothing to drop.\n');

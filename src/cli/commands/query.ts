@@ -128,7 +128,8 @@ function readColumns(text: string | undefined, form: OutputForm): string[] | und
   if (form === 'table' || form === 'csv') return readColumnNames(text, notificationFields);
   throw new AppError(
     'usage',
-    `--columns chooses columns of a table or of csv, and ${form} has none. Use --output csv, or leave --columns out.`,
+    `--columns chooses columns of a table or of csv, and ${form} has none.`,
+    { advice: 'Use --output csv, or leave --columns out.' },
   );
 }
 

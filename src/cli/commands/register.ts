@@ -85,7 +85,8 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   if (file !== null && isStated) {
     throw new AppError(
       'usage',
-      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one. Change the file, or move it away.`,
+      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
+      { advice: 'Change the file, or move it away.' },
     );
   }
   if (flags.json && !(flags.yes || flags.dryRun || flags.check)) {
@@ -170,8 +171,8 @@ async function carryOutRegister(
 }
 
 function notAsWanted(excess: readonly string[]): AppError {
-  const message = 'The account is not as wanted. `earshot register` changes it.';
-  return new AppError('differences', message, { details: excess });
+  const advice = '`earshot register` changes it.';
+  return new AppError('differences', 'The account is not as wanted.', { advice, details: excess });
 }
 
 const skippedProbe =
@@ -224,10 +225,9 @@ async function remembered({ store, world }: OpenedAccount): Promise<DesiredSubsc
 }
 
 function nothingWanted(): AppError {
-  return new AppError(
-    'usage',
-    `No subscription is described. Add flags, such as --event created,modified --collection S2 --bbox 5,45,11,48 or --filter "…", or write ${subscriptionsFileName}. For every product: --event created.`,
-  );
+  return new AppError('usage', 'No subscription is described.', {
+    advice: `Add flags, such as --event created,modified --collection S2 --bbox 5,45,11,48 or --filter "…", or write ${subscriptionsFileName}. For every product: --event created.`,
+  });
 }
 
 /** Known without asking anybody. */

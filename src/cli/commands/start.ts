@@ -7,7 +7,7 @@ import { readReconcileConfig, readWatchConfig } from '../../config/completeness-
 import { readKeepConfig } from '../../config/keep-config.ts';
 import { readAll, readServeConfig, type ServeConfig } from '../../config/read-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Closers } from '../closers.ts';
 import type { Io } from '../io.ts';
@@ -106,11 +106,11 @@ function reportFailedJob(log: Logger, { signal }: Pick<Io, 'signal'>): (error: u
   return (error) => {
     if (signal.aborted) return;
     log.error({ err: error }, 'a background job failed to start; shutting down');
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new AppError(
       'unavailable',
-      `A background job failed to start: ${reason}. The receiver was closed. Fix the cause, then run \`earshot start\` again.`,
-      { cause: error },
+      `A background job failed to start: ${reason}. The receiver was closed.`,
+      { advice: 'Fix the cause, then run `earshot start` again.', cause: error },
     );
   };
 }

@@ -59,10 +59,9 @@ export function showCommand(io: Io): Command {
           ({ name, listed }) => name === wanted || listed.id.toLowerCase() === wanted,
         );
         if (found.length === 0) {
-          throw new AppError(
-            'not_found',
-            `There is no subscription ${nameOrId} in the account. \`earshot subscriptions list\` shows all.`,
-          );
+          throw new AppError('not_found', `There is no subscription ${nameOrId} in the account.`, {
+            advice: '`earshot subscriptions list` shows all.',
+          });
         }
         const gaps = await account.store.administration.gaps();
         const gapsOf = ({ name }: Row) => gaps.filter(({ subscription }) => subscription === name);

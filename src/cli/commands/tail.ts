@@ -107,12 +107,15 @@ function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
   const start = since === undefined ? '-n' : '--since';
   if (since === undefined && limit === undefined) return;
   if (from !== undefined) {
-    throw new AppError('usage', `${start} and --from both state the start. Use one of them.`);
+    throw new AppError('usage', `${start} and --from both state the start.`, {
+      advice: 'Use one of them.',
+    });
   }
   if (reader === undefined) return;
   throw new AppError(
     'usage',
-    `${start} does not go with --reader: the reader continues where it stopped. Use --from start, now or a position to move it, or leave --reader out.`,
+    `${start} does not go with --reader: the reader continues where it stopped.`,
+    { advice: 'Use --from start, now or a position to move it, or leave --reader out.' },
   );
 }
 
@@ -128,7 +131,8 @@ function refuseEmptySpan(io: Io, flags: TailFlags): void {
   if (msUntilEnd(flags, io) > 0) return;
   throw new AppError(
     'usage',
-    '--until has passed, and tail starts with what arrives now: nothing could be printed. Add --since, -n or --from start.',
+    '--until has passed, and tail starts with what arrives now: nothing could be printed.',
+    { advice: 'Add --since, -n or --from start.' },
   );
 }
 

@@ -1,6 +1,6 @@
 /** Compacting by itself, inside a receiver that serves: every hour, a step at a time, while nothing waits to be stored. */
 import type { DataConfig } from '../../config/read-config.ts';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
@@ -53,7 +53,7 @@ export function startCompacting(
       return true;
     } catch (error) {
       if (isAppError(error, 'conflict')) return true;
-      const reason = isAppError(error) ? error.message : String(error);
+      const reason = isAppError(error) ? errorText(error) : String(error);
       log.error({ reason, err: error }, 'the log could not be compacted; tried again later');
       return false;
     } finally {

@@ -71,7 +71,8 @@ async function nothingToShow(
     subscription === undefined
       ? 'No subscription was registered in this data directory at that time.'
       : `There was no subscription ${subscription} in this data directory at that time.`;
-  return new AppError('usage', `${what} \`earshot subscriptions history\` shows what was when.`);
+  const advice = '`earshot subscriptions history` shows what was when.';
+  return new AppError('usage', what, { advice });
 }
 
 function refuseMissing({ subscriptions }: CoverageReport): void {
@@ -80,8 +81,7 @@ function refuseMissing({ subscriptions }: CoverageReport): void {
   const events = missing === 1 ? '1 event is' : `${missing.toLocaleString('en-US')} events are`;
   const gaps = subscriptions.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
   const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
-  throw new AppError(
-    'differences',
-    `${events} missing. \`earshot reconcile --since ${first}Z\` fetches ${missing === 1 ? 'it' : 'them'}.`,
-  );
+  throw new AppError('differences', `${events} missing.`, {
+    advice: `\`earshot reconcile --since ${first}Z\` fetches ${missing === 1 ? 'it' : 'them'}.`,
+  });
 }

@@ -1,4 +1,5 @@
 /** Reads as much of the configuration as can be read: a doctor goes on where other commands stop. */
+
 import type { ProbeEndpoint } from '../../admin/endpoint/endpoint-probe.ts';
 import { type AccountConfig, readAccountConfig } from '../../config/account-config.ts';
 import { readWatchConfig, type WatchConfig } from '../../config/completeness-config.ts';
@@ -8,8 +9,7 @@ import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { readSummaryConfig, type SummaryConfig } from '../../config/summary-config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
-import { AppError } from '../../domain/app-error.ts';
-import { splitAdvice } from '../../domain/failed-finding.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Finding } from '../../domain/finding.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { areAllOff, type SummaryRule } from '../../domain/summary-rule.ts';
@@ -51,7 +51,7 @@ export async function readDoctorSettings(
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       // With details, the message does no more than announce them.
-      const texts = error.details.length === 0 ? [error.message] : error.details;
+      const texts = error.details.length === 0 ? [errorText(error)] : error.details;
       for (const text of texts) problems.add(text);
       return undefined;
     }
@@ -86,10 +86,10 @@ function adviceFor(problem: string): string {
     : 'All variables: docs/configuration.md.';
 }
 
-/** A failure in the problem's own words. */
+/** A failure in the problem's own words: a line of the configuration's says first what is wrong, then what to do. */
 export function problemFinding(check: string, problem: string): Finding {
-  const { message, advice } = splitAdvice(problem);
-  return { check, state: 'fail', message, advice: advice || adviceFor(problem) };
+  const [, message = problem, advice] = /^(.*?\.) (?=\S)(.*)$/s.exec(problem) ?? [];
+  return { check, state: 'fail', message, advice: advice ?? adviceFor(problem) };
 }
 
 /** What is wrong with the variables and with `earshot.config.ts`, one finding each. */

@@ -1,6 +1,5 @@
 /** Runs checks in order, and skips those that cannot run after what has failed. */
-import { failedFinding } from '../../domain/failed-finding.ts';
-import type { Check, Finding } from '../../domain/finding.ts';
+import { type Check, type Finding, failedFinding } from '../../domain/finding.ts';
 
 export interface Step {
   /** What its findings are mostly called, and what other steps name it by. */

@@ -1,8 +1,9 @@
 /** `earshot filter explain`: a filter in plain words, and with --plan what of it the product index answers. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDataConfig } from '../../config/read-config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { printable } from '../../domain/printable.ts';
 import type { QueryExplanation } from '../../domain/products.ts';
@@ -53,7 +54,7 @@ async function indexPart(
     });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    warn(printable(error.message));
+    warn(printable(errorText(error)));
   }
   return explanation;
 }

@@ -28,11 +28,10 @@ export function refuseFilters(
   const refused = reports.filter((report) => hasErrors(report) && toBeMade.has(report.name));
   for (const report of reports) if (!refused.includes(report)) warn(report, io);
   if (refused.length === 0) return;
-  throw new AppError(
-    'configuration',
-    'A filter has errors, so nothing was changed. To register it as it is, add --skip-filter-check.',
-    { details: refused.flatMap(errorTexts) },
-  );
+  throw new AppError('configuration', 'A filter has errors, so nothing was changed.', {
+    advice: 'To register it as it is, add --skip-filter-check.',
+    details: refused.flatMap(errorTexts),
+  });
 }
 
 /** What is wrong for one kind of product is told once, though it is wrong for the other too. */

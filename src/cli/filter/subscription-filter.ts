@@ -2,7 +2,7 @@
 
 import { readListingPage } from '../../admin/reconcile/listing-page.ts';
 import { eventLists, listingUrl } from '../../admin/reconcile/listing-url.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { isBlankFilter } from '../../filter/check.ts';
@@ -54,7 +54,7 @@ export async function showFilter(
       );
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
-      io.stderr.write(`Matching products were not counted: ${printable(error.message)}\n`);
+      io.stderr.write(`Matching products were not counted: ${printable(errorText(error))}\n`);
       return;
     }
   }

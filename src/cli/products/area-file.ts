@@ -14,12 +14,15 @@ export function readAreaFile(
   path: string,
   { readFile }: Pick<Io, 'readFile'>,
 ): FilterTree {
-  try {
-    return intersects(readGeoJsonFile(path, readFile)).tree;
-  } catch (cause) {
-    if (!(cause instanceof AppError)) throw cause;
-    const { message: reason, details } = cause;
-    const which = reason.startsWith(path) ? '' : `${path} cannot be used: `;
-    throw new AppError('usage', `${flag}: ${which}${reason}`, { cause, details });
-  }
+  const attempt = <Value>(prefix: string, work: () => Value): Value => {
+    try {
+      return work();
+    } catch (cause) {
+      if (!(cause instanceof AppError)) throw cause;
+      throw cause.with({ code: 'usage', message: `${flag}: ${prefix}${cause.message}`, cause });
+    }
+  };
+  // The reader's own errors name the file.
+  const area = attempt('', () => readGeoJsonFile(path, readFile));
+  return attempt(`${path} cannot be used: `, () => intersects(area).tree);
 }

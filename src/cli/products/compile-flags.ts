@@ -66,7 +66,8 @@ function intersectsBox(
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
     const { details } = error;
-    const message = '--bbox: the box is too small to be one. Make it wider, or a point.';
-    throw new AppError('usage', message, { cause: error, details });
+    const message = '--bbox: the box is too small to be one.';
+    const advice = 'Make it wider, or a point.';
+    throw new AppError('usage', message, { advice, cause: error, details });
   }
 }

@@ -1,5 +1,5 @@
 /** Opens the product index for one command, with what has arrived until now in it. */
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Products } from '../../domain/products.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { catchUpIndex, type IndexProgress } from '../../store/products/index-maintenance.ts';
@@ -88,5 +88,5 @@ async function tellLag(products: Products, failure: AppError, io: Io): Promise<v
   const missing = lastPosition - indexedPosition;
   if (missing <= 0) return;
   const label = painter(io, io.stderr)('yellow', `${missing} notifications are not indexed yet`);
-  io.stderr.write(`${label}, so the answer lacks them: ${failure.message}\n`);
+  io.stderr.write(`${label}, so the answer lacks them: ${errorText(failure)}\n`);
 }

@@ -1,6 +1,7 @@
 /** The friendly flags that choose products, each as a condition of the filter language. */
+
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { printable } from '../../domain/printable.ts';
 import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
@@ -79,7 +80,7 @@ function boundingBox(text: string): BoundingBox {
   try {
     return parseBoundingBox(text);
   } catch (error) {
-    if (isAppError(error, 'invalid')) throw new InvalidArgumentError(error.message);
+    if (isAppError(error, 'invalid')) throw new InvalidArgumentError(errorText(error));
     throw error;
   }
 }

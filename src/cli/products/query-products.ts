@@ -49,10 +49,9 @@ type Question = ProductQuery & { order: Order };
 export async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
   const { output: form } = flags;
   if (flags.explain && form !== 'table' && form !== 'json') {
-    throw new AppError(
-      'usage',
-      '--explain prints table or json. Leave out --output, or use --json.',
-    );
+    throw new AppError('usage', '--explain prints table or json.', {
+      advice: 'Leave out --output, or use --json.',
+    });
   }
   const columns = readColumns(flags, form);
   const question = readQuestion(io, flags, form, columns);
@@ -85,7 +84,8 @@ function readColumns(
   }
   throw new AppError(
     'usage',
-    `--columns chooses columns of a table or of csv, and ${form} has none. Use --output csv, or leave --columns out.`,
+    `--columns chooses columns of a table or of csv, and ${form} has none.`,
+    { advice: 'Use --output csv, or leave --columns out.' },
   );
 }
 

@@ -38,5 +38,7 @@ function unknownReader(key: string, holders: readonly LogHolder[]): AppError {
 function refuseLeftovers(key: string, holders: readonly LogHolder[]): void {
   const left = holders.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);
   if (left === undefined) return;
-  throw new AppError('conflict', `There still is: ${holderText(left)}. ${holderHint(left)}`);
+  throw new AppError('conflict', `There still is: ${holderText(left)}.`, {
+    advice: holderHint(left),
+  });
 }

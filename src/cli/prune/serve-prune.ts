@@ -1,6 +1,6 @@
 /** Pruning by itself, inside a receiver that serves: once a day, in short steps, and only as EARSHOT_KEEP says. */
 import type { DataConfig } from '../../config/read-config.ts';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Keep, LogSize } from '../../domain/pruning.ts';
@@ -54,7 +54,7 @@ export function startPruning(
     } catch (error) {
       // By a command: that prunes as well.
       if (isAppError(error, 'conflict')) return true;
-      const reason = isAppError(error) ? error.message : String(error);
+      const reason = isAppError(error) ? errorText(error) : String(error);
       log.error({ reason, err: error }, 'the log could not be pruned; tried again later');
       return false;
     }

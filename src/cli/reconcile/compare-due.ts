@@ -1,7 +1,7 @@
 /** Compares what is due, one kind of events of one subscription after the other: one's trouble is not another's. */
 import { type DueTasks, dueTasks } from '../../admin/reconcile/due-windows.ts';
 import { type ReconcileTask, reconcile, type TaskReport } from '../../admin/reconcile/reconcile.ts';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import {
   horizonUs,
   hourUs,
@@ -121,7 +121,7 @@ export function tellFailure(
 ): void {
   const message = 'the log could not be compared with the catalogue; tried again later';
   if (isAppError(error) && error.code !== 'internal') {
-    log.warn({ ...fields, reason: error.message, details: error.details }, message);
+    log.warn({ ...fields, reason: errorText(error), details: error.details }, message);
   } else log.error({ ...fields, err: error }, message);
 }
 

@@ -63,7 +63,8 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const options = flags.dryRun ? '--check and --dry-run' : '--check';
       throw new AppError(
         'differences',
-        `${missing.toLocaleString('en-US')} ${missing === 1 ? 'event is' : 'events are'} missing. The same command without ${options} fetches ${missing === 1 ? 'it' : 'them'}.`,
+        `${missing.toLocaleString('en-US')} ${missing === 1 ? 'event is' : 'events are'} missing.`,
+        { advice: `The same command without ${options} fetches ${missing === 1 ? 'it' : 'them'}.` },
       );
     }
   } catch (error) {

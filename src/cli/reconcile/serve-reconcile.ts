@@ -1,6 +1,6 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/completeness-config.ts';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import { doRounds } from '../../domain/rounds.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Io } from '../io.ts';
@@ -79,7 +79,7 @@ export function createReconcileRounds(
     } catch (error) {
       if (signal.aborted) return 'all';
       if (isAppError(error, 'conflict')) {
-        parts.log.debug({ reason: error.message }, 'nothing is compared');
+        parts.log.debug({ reason: errorText(error) }, 'nothing is compared');
         return 'busy';
       }
       tellFailure(error, {}, parts.log);

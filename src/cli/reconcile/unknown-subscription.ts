@@ -16,6 +16,7 @@ export function unknownSubscription(
 export function neverRegistered(then: string): AppError {
   return new AppError(
     'configuration',
-    `No subscription was ever registered in this data directory, so nothing says what should be here. Run \`earshot register\` first; ${then}.`,
+    'No subscription was ever registered in this data directory, so nothing says what should be here.',
+    { advice: `Run \`earshot register\` first; ${then}.` },
   );
 }

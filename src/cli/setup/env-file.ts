@@ -56,10 +56,9 @@ function quoted(name: string, value: string): string {
   if (/^[\w@%+=:,./-]+$/.test(value)) return value;
   if (!/['\n\r]/.test(value)) return `'${value}'`;
   if (!/["\\$`\n\r]/.test(value)) return `"${value}"`;
-  throw new AppError(
-    'usage',
-    `The value of ${name} has characters that no .env file can hold. Write it to a file of its own, and name that in ${name}_FILE.`,
-  );
+  throw new AppError('usage', `The value of ${name} has characters that no .env file can hold.`, {
+    advice: `Write it to a file of its own, and name that in ${name}_FILE.`,
+  });
 }
 
 /** A value of several lines, or a name in a form that is not expected, would make a file that says something else. */
@@ -72,6 +71,7 @@ function verified(text: string, settings: Settings, dropped: readonly string[]):
   if (wrong.length === 0) return text;
   throw new AppError(
     'conflict',
-    `The lines of ${wrong.join(', ')} in the existing .env cannot be changed automatically. Edit that file, or move it away.`,
+    `The lines of ${wrong.join(', ')} in the existing .env cannot be changed automatically.`,
+    { advice: 'Edit that file, or move it away.' },
   );
 }

@@ -1,8 +1,9 @@
 /** The questions of `earshot setup`: each has a flag and a variable, and is asked until the answer can be used. */
+
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { type VariableKey, variables } from '../../config/variables.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Io } from '../io.ts';
 import type { SetupFlags } from './setup-flags.ts';
 
@@ -217,7 +218,7 @@ export async function askUntil<Value>(
     } catch (error) {
       const isWrong = error instanceof InvalidArgumentError || error instanceof AppError;
       if (!isWrong || tries === triesMax) throw error;
-      io.stderr.write(`  ${error.message}\n`);
+      io.stderr.write(`  ${errorText(error)}\n`);
     }
   }
 }

@@ -1,4 +1,5 @@
 /** Carries out `earshot setup`: answers, `.env`, credentials, checks, receiver, registration. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { entitiesOf } from '../../admin/plan/check-filters.ts';
@@ -8,7 +9,7 @@ import { readHealthConfig } from '../../config/health-config.ts';
 import { readAll, readDataConfig } from '../../config/read-config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { readAcmeConfig } from '../../config/tls-config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import { followLog } from '../../domain/follow-log.ts';
 import { writeOwnerOnly } from '../../domain/owner-only-file.ts';
 import { printable } from '../../domain/printable.ts';
@@ -65,7 +66,8 @@ export async function runSetup(
   if (isNamed && (isChosen(flags) || flags.event !== undefined || flags.subscription !== undefined))
     throw new AppError(
       'usage',
-      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one. Change the file, or move it away.`,
+      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
+      { advice: 'Change the file, or move it away.' },
     );
   const before = ownVariables(io.env);
   const settings = { ...before };
@@ -141,8 +143,8 @@ function checkedFilter(io: Io, flags: SetupFlags): string | undefined {
 function noTerminal(missing: readonly string[]): AppError {
   return new AppError(
     'usage',
-    'There is no terminal to ask on, and some answers are missing, so nothing was changed. Add these flags, or set the variables.',
-    { details: missing },
+    'There is no terminal to ask on, and some answers are missing, so nothing was changed.',
+    { advice: 'Add these flags, or set the variables.', details: missing },
   );
 }
 
@@ -184,10 +186,9 @@ ${removed}Then:
 async function confirmChange(io: Io, path: string, { force, yes }: SetupFlags): Promise<void> {
   if (force && yes) return;
   if (yes) {
-    throw new AppError(
-      'conflict',
-      `${path} exists and would be changed, so nothing was done. Add --force to change it; lines of other names stay.`,
-    );
+    throw new AppError('conflict', `${path} exists and would be changed, so nothing was done.`, {
+      advice: 'Add --force to change it; lines of other names stay.',
+    });
   }
   await confirm(io, `Change the existing ${path}, and continue?`, {});
 }
@@ -207,11 +208,10 @@ async function createCredentials(io: Io, dataDir: string): Promise<void> {
 
 function refuseToStart(cause: unknown): never {
   if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
-  throw new AppError(
-    'unavailable',
-    `${cause.message} Nothing was registered. Fix what failed, and run \`earshot setup\` again: it reads the answers from .env.`,
-    { cause },
-  );
+  throw new AppError('unavailable', `${errorText(cause)} Nothing was registered.`, {
+    advice: 'Fix what failed, and run `earshot setup` again: it reads the answers from .env.',
+    cause,
+  });
 }
 
 /** Registers when the receiver answers, as a subscription without one loses its notifications. */
@@ -259,7 +259,8 @@ async function untilTakes(io: Io): Promise<void> {
   }
   throw new AppError(
     'unavailable',
-    'The receiver has no certificate after 5 minutes, so nothing was registered. The log above has the reason; `earshot certificate test` finds out more.',
+    'The receiver has no certificate after 5 minutes, so nothing was registered.',
+    { advice: 'The log above has the reason; `earshot certificate test` finds out more.' },
   );
 }
 

@@ -100,7 +100,10 @@ function trialFolder(io: Io, { dir }: SetupFlags): string {
     if (!isTrial(io, above)) continue;
     throw new AppError(
       'conflict',
-      `${folder} lies in the trial ${above}, and a trial inside a trial is not created. To continue that one: ${inFolder(io, above, 'setup --sandbox')}. For another one, name a folder outside it with --dir.`,
+      `${folder} lies in the trial ${above}, and a trial inside a trial is not created.`,
+      {
+        advice: `To continue that one: ${inFolder(io, above, 'setup --sandbox')}. For another one, name a folder outside it with --dir.`,
+      },
     );
   }
   return folder;
@@ -118,7 +121,8 @@ function readEarlier(io: Io, folder: string): EarlierTrial | null {
   if (!isTrial(io, folder)) {
     throw new AppError(
       'conflict',
-      `${path} was not written by \`earshot setup --sandbox\`, so it is not replaced. Name another folder: --dir trial-2.`,
+      `${path} was not written by \`earshot setup --sandbox\`, so it is not replaced.`,
+      { advice: 'Name another folder: --dir trial-2.' },
     );
   }
   const text = io.readFile(path);
@@ -160,7 +164,10 @@ async function filterFlags(
 function trialRuns(io: Io, folder: string, running: RunningNote | 'unknown'): AppError {
   return new AppError(
     'conflict',
-    `The trial in ${folder} is running already: ${runningText(running)}. Nothing was changed. Use it in this terminal: ${inFolder(io, folder, 'status')}. To end it: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, name another folder: --dir trial-2.`,
+    `The trial in ${folder} is running already: ${runningText(running)}. Nothing was changed.`,
+    {
+      advice: `Use it in this terminal: ${inFolder(io, folder, 'status')}. To end it: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, name another folder: --dir trial-2.`,
+    },
   );
 }
 
@@ -178,7 +185,11 @@ async function refuseTaken(addresses: Addresses): Promise<void> {
     if (Number.isNaN(portOf(address)) || (await isFree(portOf(address)))) continue;
     throw new AppError(
       'conflict',
-      `Another program uses port ${portOf(address)} of this trial, so nothing was started. End that program (a sandbox that was started separately?), or start another trial: --dir trial-2.`,
+      `Another program uses port ${portOf(address)} of this trial, so nothing was started.`,
+      {
+        advice:
+          'End that program (a sandbox that was started separately?), or start another trial: --dir trial-2.',
+      },
     );
   }
 }

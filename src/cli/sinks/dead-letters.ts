@@ -95,10 +95,9 @@ function nothingChosen(io: Io, sink: string, unknown: readonly number[]): void {
 function refuseUnknown(sink: string, unknown: readonly number[]): void {
   if (unknown.length === 0) return;
   const letters = unknown.length === 1 ? 'dead letter' : 'dead letters';
-  throw new AppError(
-    'not_found',
-    `No such ${letters} of ${sink}: ${unknown.join(', ')}. \`earshot sinks dead ${sink}\` lists those it has.`,
-  );
+  throw new AppError('not_found', `No such ${letters} of ${sink}: ${unknown.join(', ')}.`, {
+    advice: `\`earshot sinks dead ${sink}\` lists those it has.`,
+  });
 }
 
 async function withStore(

@@ -25,7 +25,7 @@ export function unknownSink(name: string, known: readonly string[], folder: Fold
       noFile === null
         ? 'docs/sinks.md shows how one is written.'
         : 'Go to the folder that the receiver is started from; docs/sinks.md shows how a sink is written.';
-    return new AppError('usage', `${why} ${next}`);
+    return new AppError('usage', why, { advice: next });
   }
   const nearest = nearestName(name, known);
   const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;

@@ -1,7 +1,8 @@
 /** `earshot sinks list`: how far each sink is, and why it may not be further. */
+
 import { readDataConfig } from '../../config/read-config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/notification-date.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
 import { printable } from '../../domain/printable.ts';
@@ -72,7 +73,7 @@ async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const faults = error.details.map((detail) => `\n  - ${printable(detail)}`).join('');
-    const rejected = `The current earshot.config.ts is rejected: ${error.message}${faults}\nA running receiver continues with its last valid version.`;
+    const rejected = `The current earshot.config.ts is rejected: ${errorText(error)}${faults}\nA running receiver continues with its last valid version.`;
     return { loaded: { definitions: [], faulty: [] }, rejected };
   }
 }

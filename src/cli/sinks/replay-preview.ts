@@ -60,8 +60,7 @@ function wantsOf(definition: SinkDefinition, store: Store, filter: string | unde
     return compileWants(definition, store, filter);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
-    const { message, details } = error;
-    throw new AppError('usage', `--filter cannot be used. ${message}`, { details });
+    throw error.with({ code: 'usage', message: `--filter cannot be used. ${error.message}` });
   }
 }
 

@@ -1,6 +1,6 @@
 /** The sinks of a receiver: started as earshot.config.ts names them, changed with it, and never in the way of intake. */
 import { type LoadedSinks, loadEachSink } from '../../config/sinks-config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { RunningSinks } from '../../sinks/start-sinks.ts';
@@ -73,7 +73,7 @@ async function warnOfSubscriptions(
 /** An unexpected error may hold secrets: the log has it. */
 function faultOf(error: unknown): string {
   if (!(error instanceof AppError)) return 'An unexpected error; the log has the reason.';
-  return [error.message, ...error.details].join(' ');
+  return [errorText(error), ...error.details].join(' ');
 }
 
 /**

@@ -34,7 +34,8 @@ export async function testSink(io: Io, name: string): Promise<void> {
     if (answer.kind !== 'taken') {
       throw new AppError(
         'unavailable',
-        `${name} did not acknowledge the test delivery: ${answer.reason}. \`earshot doctor\` checks what it needs.`,
+        `${name} did not acknowledge the test delivery: ${answer.reason}.`,
+        { advice: '`earshot doctor` checks what it needs.' },
       );
     }
     io.stdout.write(`${name} acknowledged the test delivery ${document.id}.\n`);

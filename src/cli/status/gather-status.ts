@@ -1,6 +1,6 @@
 /** Gathers how a receiver stands. No part of it keeps another one from being told. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Status, StatusFacts, StatusPart } from '../../domain/status.ts';
 import { judgeStatus } from './judge-status.ts';
 import {
@@ -111,7 +111,7 @@ async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {
 /** Of what should not happen, the log alone has the words. */
 function reasonOf(part: StatusPart, error: unknown, { log }: Pick<StatusSources, 'log'>): string {
   if (isAppError(error) && error.code !== 'internal') {
-    return [error.message, ...error.details].join(' ');
+    return [errorText(error), ...error.details].join(' ');
   }
   log.warn({ part, err: error }, 'a part of the status could not be looked at');
   return 'It failed in a way it should not; the log has more.';

@@ -10,7 +10,7 @@ import {
 import { refuseProblems } from '../../config/read-variables.ts';
 import { loadEachSink } from '../../config/sinks-config.ts';
 import { readSummaryConfig } from '../../config/summary-config.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/printable.ts';
 import type { ReceiverStatus, Status } from '../../domain/status.ts';
 import { isWell, toStatusJson } from '../../domain/status-json.ts';
@@ -136,7 +136,7 @@ async function sinksOf(workingDir: string): Promise<HandingOver> {
     return { names, faults, fault: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const rejected = [error.message, ...error.details].join(' ');
+    const rejected = [errorText(error), ...error.details].join(' ');
     return { names: null, fault: null, rejected };
   }
 }
@@ -169,7 +169,8 @@ async function receiverOf(
 function servedElsewhere(running: RunningNote | 'unknown'): AppError {
   return new AppError(
     'unavailable',
-    `Nothing listens at EARSHOT_LISTEN, but a receiver serves this data directory: ${runningText(running)}. Run this with its settings.`,
+    `Nothing listens at EARSHOT_LISTEN, but a receiver serves this data directory: ${runningText(running)}.`,
+    { advice: 'Run this with its settings.' },
   );
 }
 

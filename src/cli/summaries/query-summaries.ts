@@ -1,7 +1,8 @@
 /** Answers `earshot query summaries`. */
 import { stringify } from 'csv-stringify/sync';
 import { readDataConfig } from '../../config/read-config.ts';
-import type { SummaryRow } from '../../domain/summaries.ts';
+import { readVariables } from '../../config/read-variables.ts';
+import type { SummaryBudget, SummaryRow } from '../../domain/summaries.ts';
 import { summaryFields, toSummaryJson } from '../../domain/summary-rows.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { painter } from '../colour.ts';
@@ -42,7 +43,8 @@ export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promis
   };
   try {
     await write(io, form, noted());
-    if (form === 'table' && hasQueue) io.stderr.write(await queueNote(store.summaries, nowUs));
+    if (form === 'table' && hasQueue)
+      io.stderr.write(await queueNote(store.summaries, budgetOf(io), nowUs));
   } finally {
     await store.close();
   }
@@ -51,6 +53,20 @@ export async function querySummaries(io: Io, flags: QuerySummariesFlags): Promis
   if (last !== undefined && count === limit) {
     io.stderr.write(`${count} shown. For what may follow: the same with --before ${last.id}\n`);
   }
+}
+
+/** The limits that are set; one that cannot be read keeps nothing waiting. */
+function budgetOf(io: Io): SummaryBudget {
+  const { summaryRequestsPerHour, summaryRequestsPerDay, summaryTokensPerDay } = readVariables(io, [
+    'summaryRequestsPerHour',
+    'summaryRequestsPerDay',
+    'summaryTokensPerDay',
+  ]).values;
+  return {
+    requestsPerHour: summaryRequestsPerHour ?? Number.POSITIVE_INFINITY,
+    requestsPerDay: summaryRequestsPerDay ?? Number.POSITIVE_INFINITY,
+    tokensPerDay: summaryTokensPerDay ?? Number.POSITIVE_INFINITY,
+  };
 }
 
 const noneOf = {

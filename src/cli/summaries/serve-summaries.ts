@@ -1,8 +1,9 @@
 /** Summaries of a receiver: started where a rule requests them; no fault of theirs stops intake. */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { SummaryConfig } from '../../config/summary-config.ts';
 import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { areAllOff, plainSummaryRule, type SummaryRule } from '../../domain/summary-rule.ts';
 import type { SummaryWorker } from '../../summary/worker/run-summaries.ts';
@@ -46,9 +47,9 @@ export async function serveSummaries(
       worker = await workerFor(read, { receiver, config, log, io });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      const { message: reason, details } = error;
+      const { details } = error;
       if (rejected() === null)
-        log.error({ reason, details }, 'summaries are off until this is fixed');
+        log.error({ reason: errorText(error), details }, 'summaries are off until this is fixed');
     }
   };
   await load();
@@ -73,7 +74,8 @@ async function workerFor(
   if (!config.index) {
     throw new AppError(
       'configuration',
-      'Summaries are made from the product index, which EARSHOT_INDEX=off turns off. Set it to on.',
+      'Summaries are made from the product index, which EARSHOT_INDEX=off turns off.',
+      { advice: 'Set it to on.' },
     );
   }
   return startWorker(receiver, { config, rules, otherwise, ...means });

@@ -30,10 +30,9 @@ export function wantedWindows(
   const firstUs = sinceUs ?? (last.untilUs <= untilUs ? last.fromUs : last.fromUs - 1);
   const all = windowsIn(window, windowAt(window, firstUs).fromUs, last.untilUs);
   if (all.length > windowsMax) {
-    throw new AppError(
-      'usage',
-      `These are ${all.length} windows, each of which is a request. Ask for ${windowsMax} at most: a later --since, or longer windows.`,
-    );
+    throw new AppError('usage', `These are ${all.length} windows, each of which is a request.`, {
+      advice: `Ask for ${windowsMax} at most: a later --since, or longer windows.`,
+    });
   }
   const current = all.find((one) => one.untilUs > nowUs) ?? null;
   const complete = all.filter((one) => one.untilUs <= nowUs);

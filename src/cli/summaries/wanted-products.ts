@@ -106,6 +106,7 @@ function requireRoom({ length }: readonly NewSummaryJob[]): void {
   if (length < waitingMax) return;
   throw new AppError(
     'usage',
-    `These are more than ${waitingMax} products, which is more than may wait. Ask for fewer with --limit, --filter or a later --since, or for a --digest.`,
+    `These are more than ${waitingMax} products, which is more than may wait.`,
+    { advice: 'Ask for fewer with --limit, --filter or a later --since, or for a --digest.' },
   );
 }

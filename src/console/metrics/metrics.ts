@@ -1,5 +1,7 @@
 /** The metrics of one receiver: what it observes, and how it stands, as Prometheus reads it. */
+
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Status } from '../../domain/status.ts';
 import type { MetricRow, Sample, Value } from './metric-row.ts';
@@ -33,7 +35,7 @@ export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metric
     if (!isProcessMeasured) measureProcess(registry);
     isProcessMeasured = true;
     const status = await inTime(statusNow, tuning.statusTimeoutMs).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       log.warn({ reason }, 'metrics are handed out without those read from the store');
       return null;
     });

@@ -1,6 +1,7 @@
 /** Keeps the index up to date with the log: beside the receiver, for a command, or built anew. */
+
 import { setTimeout as delay } from 'node:timers/promises';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
@@ -148,7 +149,7 @@ async function follow(
       const dueMs = beganMs + (1000 * changed) / perSecondMax;
       if (changed > 0) waitMs = Math.max(0, dueMs - performance.now());
     } catch (error) {
-      const reason = isAppError(error) ? error.message : String(error);
+      const reason = isAppError(error) ? errorText(error) : String(error);
       if (reason !== failed) log.error({ reason, err: error }, 'products cannot be indexed');
       failed = reason;
       waitMs = retryMs;

@@ -1,6 +1,6 @@
 /** The worker beside a receiver: one part finds out what the rules ask for, another writes it. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { collectJobs, createDropNotice } from './collect-jobs.ts';
 import type { RuleOf } from './compiled-rule.ts';
@@ -84,7 +84,7 @@ async function repeat(
       failed = null;
     } catch (error) {
       if (signal.aborted) return;
-      const reason = isAppError(error) ? error.message : String(error);
+      const reason = isAppError(error) ? errorText(error) : String(error);
       if (reason !== failed) log.error({ reason, err: error }, trouble);
       failed = reason;
       waitMs = retryMs;

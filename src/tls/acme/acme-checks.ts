@@ -1,7 +1,6 @@
 /** The doctor's checks of how the certificate comes here: authority, challenge, renewal. */
 import { AppError } from '../../domain/app-error.ts';
-import { failedFinding, splitAdvice } from '../../domain/failed-finding.ts';
-import type { Finding } from '../../domain/finding.ts';
+import { type Finding, failedFinding } from '../../domain/finding.ts';
 import { networkFault } from '../../http/network-fault.ts';
 import type { AcmeWorld } from './acme-world.ts';
 import type { Asker } from './challenge-door.ts';
@@ -95,7 +94,7 @@ export async function checkRenewal(world: AcmeWorld): Promise<Finding[]> {
     const { certificate, state, due } = await renewalOutlook(folder, settings, nowUs);
     const nearEnd = certificate === null || isNearEnd(certificate, nowUs);
     if (state.lastFailure !== null && state.failures > 0) {
-      const { message, advice } = splitAdvice(state.lastFailure.message);
+      const { message, advice = '' } = state.lastFailure;
       const times = state.failures === 1 ? 'The last try failed' : `${state.failures} tries failed`;
       const next = state.nextTryAtUs === null ? '' : ` Next try: ${day(state.nextTryAtUs)}.`;
       return [

@@ -1,6 +1,8 @@
 /** One certificate authority, spoken to by ACME (RFC 8555) through acme-client. */
+
 import { axios as acmeAxios, Client, crypto, directory as knownDirectories } from 'acme-client';
 import { z } from 'zod';
+import { errorText } from '../../domain/app-error.ts';
 import { createExchange, type ExchangeSettings, retryAfterMs } from './acme-exchange.ts';
 import { AcmeProblem, isAcmeProblem, isPassing, problemType } from './acme-problem.ts';
 
@@ -217,7 +219,7 @@ function asProblem(error: unknown): never {
   if (error instanceof AcmeProblem) throw error;
   // It stumbles over answers that lack what it goes on with.
   if (error instanceof TypeError) throw new AcmeProblem('malformedAnswer', 'parts are missing');
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = errorText(error);
   throw new AcmeProblem('other', detail || 'no reason was given');
 }
 

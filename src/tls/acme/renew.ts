@@ -146,9 +146,9 @@ async function noteFailure(
   const retryAfterMs = error instanceof AcmeProblem ? error.retryAfterMs : null;
   const failed = { nowUs: nowUs(), retryAfterMs, random };
   const nextTryAtUs = nextTryTime(state.failures + 1, failed);
-  const { message, cause } = explained;
-  const isProof = isProofProblem(cause);
-  await states.write(afterFailure(state, { nowUs: failed.nowUs, message, isProof, nextTryAtUs }));
+  const isProof = isProofProblem(explained.cause);
+  const failure = { nowUs: failed.nowUs, words: explained, isProof, nextTryAtUs };
+  await states.write(afterFailure(state, failure));
   return explained;
 }
 
@@ -187,6 +187,7 @@ function capped(untilUs: number): AppError {
   const until = new Date(untilUs / 1000).toISOString();
   return new AppError(
     'unavailable',
-    `So many certificates were issued within 24 hours that the authority might refuse more. The next one can be ordered after ${until}.`,
+    'So many certificates were issued within 24 hours that the authority might refuse more.',
+    { advice: `The next one can be ordered after ${until}.` },
   );
 }

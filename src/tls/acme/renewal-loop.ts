@@ -1,13 +1,15 @@
 /** Looks after the certificate of a running receiver: gets the first one, renews it, swaps it in. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TakeLock } from '../../domain/administration.ts';
-import { isAppError } from '../../domain/app-error.ts';
+import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { OwnCertificate } from './acme-folder.ts';
 import type { AcmeWorld } from './acme-world.ts';
 import { isFor } from './certificate-order.ts';
 import { type Renewal, renew } from './renew.ts';
 import { isAdviceOld, refreshAdvice } from './renewal-advice.ts';
+import { lastFailureText } from './renewal-state.ts';
 
 /**
  * How often the clock and the file are looked at. Short, so that what a command has renewed is soon
@@ -86,14 +88,13 @@ function createTeller({ states }: AcmeWorld, log: Logger) {
     if (key !== told[topic]) tell();
     told[topic] = key;
   };
-  const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
   const dateOf = (atUs: number | null) => (atUs === null ? undefined : new Date(atUs / 1000));
   return {
     open: () => {
       told.door = '';
     },
     closed: (error: unknown) => {
-      const reason = reasonOf(error);
+      const reason = errorText(error);
       once('door', reason, () => log.error({ reason }, 'challenges cannot be answered'));
     },
     renewal: async (renewal: Renewal) => {
@@ -102,16 +103,18 @@ function createTeller({ states }: AcmeWorld, log: Logger) {
         told.renewal = '';
         return;
       }
-      const { failures, lastFailure } = await states.read();
-      const fields = { reason: lastFailure?.message, failures, nextTry: dateOf(renewal.untilUs) };
+      const state = await states.read();
+      const { failures } = state;
+      const reason = lastFailureText(state) ?? undefined;
+      const fields = { reason, failures, nextTry: dateOf(renewal.untilUs) };
       const words =
         renewal.because === 'capped'
           ? 'a certificate is due, and the limit of the day is reached'
           : 'a certificate is due; `earshot certificate renew` does not wait';
-      once('renewal', `${failures} ${lastFailure?.message}`, () => log.warn(fields, words));
+      once('renewal', `${failures} ${reason}`, () => log.warn(fields, words));
     },
     failure: async (error: unknown) => {
-      const reason = reasonOf(error);
+      const reason = errorText(error);
       const { failures, nextTryAtUs } = await states
         .read()
         .catch(() => ({ failures: 0, nextTryAtUs: null }));
@@ -143,7 +146,7 @@ async function askAdvice(
     const state = await isOld();
     if (state !== null) await refreshAdvice(world, state, certificate);
   } catch (problem) {
-    const reason = problem instanceof Error ? problem.message : String(problem);
+    const reason = errorText(problem);
     log.debug({ reason }, 'the authority cannot be asked when to renew; it goes by lifetime');
   } finally {
     release();

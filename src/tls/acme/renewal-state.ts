@@ -1,5 +1,6 @@
 /** What must be known across restarts to be gentle with an authority: failures, issues, its advice. */
 import { z } from 'zod';
+import { type AppError, withAdvice } from '../../domain/app-error.ts';
 
 const atUs = z.number().int();
 
@@ -11,7 +12,15 @@ export const renewalStateSchema = z.object({
   lastAttemptAtUs: atUs.nullable(),
   lastSuccessAtUs: atUs.nullable(),
   /** `isProof`: the name was not proved, which can be tried where it does not count. */
-  lastFailure: z.object({ atUs, message: z.string(), isProof: z.boolean() }).nullable(),
+  lastFailure: z
+    .object({
+      atUs,
+      message: z.string(),
+      /** Absent in files of older versions, which have it in the message. */
+      advice: z.string().optional(),
+      isProof: z.boolean(),
+    })
+    .nullable(),
   /** After a failure: not to be tried before. */
   nextTryAtUs: atUs.nullable(),
   /** When certificates were asked for in the last days, their names being proved. */
@@ -88,17 +97,28 @@ export function afterSuccess(state: RenewalState, nowUs: number): RenewalState {
   };
 }
 
-/** The state after a failure; `message` is in our own words, and shown to the user. */
+/** The text of the last failure, to be shown; null without one. */
+export function lastFailureText({ lastFailure }: RenewalState): string | null {
+  return lastFailure && withAdvice(lastFailure.message, lastFailure.advice);
+}
+
+/** The state after a failure, whose words are shown to the user. */
 export function afterFailure(
   state: RenewalState,
-  failure: { nowUs: number; message: string; isProof: boolean; nextTryAtUs: number },
+  failure: {
+    nowUs: number;
+    words: Pick<AppError, 'message' | 'advice'>;
+    isProof: boolean;
+    nextTryAtUs: number;
+  },
 ): RenewalState {
-  const { nowUs, message, isProof, nextTryAtUs } = failure;
+  const { nowUs, words, isProof, nextTryAtUs } = failure;
+  const { message, advice } = words;
   return {
     ...state,
     failures: state.failures + 1,
     lastAttemptAtUs: nowUs,
-    lastFailure: { atUs: nowUs, message, isProof },
+    lastFailure: { atUs: nowUs, message, advice, isProof },
     nextTryAtUs,
   };
 }

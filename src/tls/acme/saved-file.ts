@@ -18,19 +18,16 @@ export async function readSaved<Value>(
   if (text === null) return null;
   const result = schema.safeParse(jsonOf(text));
   if (result.success) return result.data;
-  throw new AppError(
-    'configuration',
-    `${path} is not as earshot wrote it. Move it away: what is missing is made anew.`,
-  );
+  throw new AppError('configuration', `${path} is not as earshot wrote it.`, {
+    advice: 'Move it away: what is missing is made anew.',
+  });
 }
 
 /** On disk when it resolves. Rejects with `unavailable`, such as for a full disk. */
 export async function writeSaved(path: string, value: unknown): Promise<void> {
   const text = typeof value === 'string' ? value : `${JSON.stringify(value, null, 2)}\n`;
   await writeOwnerOnly(path, text).catch((cause: unknown) => {
-    throw new AppError('unavailable', `${path} cannot be written ${adviceOf(errorCodeOf(cause))}`, {
-      cause,
-    });
+    throw cannotBe('written', path, cause);
   });
 }
 
@@ -39,15 +36,19 @@ export async function removeFile(path: string): Promise<void> {
   // Another program may be putting a file into a folder just now: then it is tried again.
   const options = { recursive: true, force: true, maxRetries: 3 };
   await rm(path, options).catch((cause: unknown) => {
-    throw new AppError('unavailable', `${path} cannot be removed ${adviceOf(errorCodeOf(cause))}`, {
-      cause,
-    });
+    throw cannotBe('removed', path, cause);
   });
 }
 
-function adviceOf(code: string): string {
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return `(${code}): the disk is full. Free some space; it is tried again by itself.`;
-  }
-  return `(${code}). Give the user of the receiver write permission to the data directory and what is in it.`;
+function cannotBe(done: 'written' | 'removed', path: string, cause: unknown): AppError {
+  const code = errorCodeOf(cause);
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  const why = isFull ? ': the disk is full' : '';
+  const advice = isFull
+    ? 'Free some space; it is tried again by itself.'
+    : 'Give the user of the receiver write permission to the data directory and what is in it.';
+  return new AppError('unavailable', `${path} cannot be ${done} (${code})${why}.`, {
+    advice,
+    cause,
+  });
 }

@@ -1,4 +1,5 @@
 /** Keeps the renewal state on disk, and in memory while the disk does not take it. */
+import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { AcmeFolder } from './acme-folder.ts';
 import { type RenewalState, type RenewalStates, stateFor, withState } from './renewal-state.ts';
@@ -19,7 +20,7 @@ export function createStateKeeper(
   let isTold = false;
   const saved = () =>
     folder.readState().catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       if (!isTold) log.error({ reason }, 'the state of the renewal begins anew');
       isTold = true;
       return null;
@@ -32,7 +33,7 @@ export function createStateKeeper(
         await folder.writeState(withState(state, await saved()));
         unsaved = null;
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = errorText(error);
         log.error({ reason }, 'the state of the renewal is kept in memory alone');
       }
     },

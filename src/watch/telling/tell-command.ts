@@ -22,15 +22,15 @@ export function createCommandTeller(options: {
     const words = foreignText(stderr, { secrets: [], charactersMax: hintCharactersMax });
     const said = words === '' ? '' : `, saying: ${words}`;
     const end = exitCode === null ? 'did not end in time' : `ended with ${exitCode}`;
-    throw new AppError(
-      'unavailable',
-      `The command that alerts are told to ${end}${said}. Check ${variable}.`,
-    );
+    throw new AppError('unavailable', `The command that alerts are told to ${end}${said}.`, {
+      advice: `Check ${variable}.`,
+    });
   };
 }
 
 /** Of Node's error the code alone is told, such as ENOENT. */
 function cannotStart(error: unknown, variable: string): AppError {
-  const message = `The command that alerts are told to cannot be started (${errorCodeOf(error)}). Check ${variable}: the program must be there, and executable.`;
-  return new AppError('unavailable', message, { cause: error });
+  const message = `The command that alerts are told to cannot be started (${errorCodeOf(error)}).`;
+  const advice = `Check ${variable}: the program must be there, and executable.`;
+  return new AppError('unavailable', message, { advice, cause: error });
 }

@@ -1,6 +1,7 @@
 /** One attempt to tell a message, which ends in time whatever the channel does. */
+
 import type { AlertChannel } from '../../domain/alerts.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, errorText } from '../../domain/app-error.ts';
 import type { WatchWorld } from '../watch-world.ts';
 import type { AlertMessage } from './alert-message.ts';
 import { tellTimeoutMs } from './tell-through.ts';
@@ -19,7 +20,7 @@ export async function tellOnce(
   const telling = tell(channel, message, either).then(
     () => null,
     (error: unknown) => {
-      if (error instanceof AppError && error.code !== 'internal') return error.message;
+      if (error instanceof AppError && error.code !== 'internal') return errorText(error);
       if (!either.aborted) log.error({ err: error, channel }, 'an alert could not be told');
       return 'It failed in a way it should not; the log has more.';
     },

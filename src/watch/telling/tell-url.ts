@@ -39,7 +39,8 @@ export function createUrlTeller(options: {
     const said = words === '' ? '' : `, saying: ${words}`;
     throw new AppError(
       'unavailable',
-      `The service that alerts are told to (${new URL(url).host}) answered ${answer.status}${said}. Check ${variable}.`,
+      `The service that alerts are told to (${new URL(url).host}) answered ${answer.status}${said}.`,
+      { advice: `Check ${variable}.` },
     );
   };
 }

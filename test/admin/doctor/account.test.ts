@@ -33,7 +33,8 @@ describe('the token', () => {
   });
 
   it('fails in the words of the refusal', async () => {
-    const refusal = new AppError('unauthorized', 'The password is wrong. Put in the right one.');
+    const advice = 'Put in the right one.';
+    const refusal = new AppError('unauthorized', 'The password is wrong.', { advice });
     const tokens = tokensThat(() => Promise.reject(refusal));
     expect(await checkToken({ account, tokens })).toEqual([
       {

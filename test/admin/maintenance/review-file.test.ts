@@ -17,7 +17,7 @@ describe('a file', () => {
     expect(verdict({ inFile: null })).toBe('- unwanted');
     expect(verdict({ ...pausedByService, inFile: null })).toBe('- unwanted');
     expect(verdict({ ...deletedByService, inFile: null })).toBe('- unwanted');
-    expect(reviewed({ inFile: null }).notes[0]?.text).toContain('--prune');
+    expect(reviewed({ inFile: null }).notes[0]?.advice).toContain('--prune');
   });
 
   it.each([
@@ -26,7 +26,7 @@ describe('a file', () => {
     ['another status', wanted({ status: 'paused' })],
   ])('that says %s by now is told, not applied', (_, inFile) => {
     expect(verdict({ inFile })).toBe('- file-changed');
-    expect(reviewed({ inFile }).notes[0]?.text).toContain('earshot register');
+    expect(reviewed({ inFile }).notes[0]?.advice).toContain('earshot register');
   });
 
   it('that wants it paused by now keeps it from being resumed or made anew', () => {

@@ -86,7 +86,7 @@ describe.each(sources)('counted from the notification that %s', (_, known) => {
 describe('a warning', () => {
   const textAt = (status: string, days: number) =>
     reviewed(withStatus(shown, status, days))
-      .notes.map(({ text }) => text)
+      .notes.map(({ message }) => message)
       .join(' ');
 
   it('says since when, and in how many days', () => {
@@ -97,8 +97,8 @@ describe('a warning', () => {
   it('says that a deletion comes, and what may be the reason', () => {
     const held = { ...shown, registration: { ...shown.registration, status: 'paused' as const } };
     const [note] = reviewed(withStatus(held, 'paused', 355)).notes;
-    expect(note?.text).toMatch(/since 2026-05-01: .* delete it in 10 days/);
-    expect(note?.text).toContain('filter');
+    expect(note?.message).toMatch(/since 2026-05-01: .* delete it in 10 days/);
+    expect(note?.advice).toContain('filter');
   });
 
   it('stands beside what was told of a pause that is left', () => {

@@ -23,7 +23,7 @@ describe('one that was paused', () => {
   it('at the catalogue is held as a person’s from then on, whatever time passes', () => {
     const { observed, notes } = reviewed({ listed: { status: 'paused' } });
     expect(observed.heldBy).toBe('person');
-    expect(notes[0]?.text).toContain('earshot register');
+    expect(notes[0]?.advice).toContain('earshot register');
     const later = reviewed({
       listed: { status: 'paused' },
       registration: observed,
@@ -132,7 +132,7 @@ describe('a word that is new', () => {
     const { action, notes } = reviewed({ listed: { status: 'held up' } });
     expect(action).toBe(null);
     expect(notes).toMatchObject([
-      { code: 'unknown-status', text: expect.stringContaining('held up') },
+      { code: 'unknown-status', message: expect.stringContaining('held up') },
     ]);
   });
 });

@@ -1,6 +1,8 @@
 /** The listing against a catalogue that is slow, broken, overloaded, or wants a login; and its manners. */
+
 import { describe, expect, it } from 'vitest';
 import type { AccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { wholeTextOf } from '../../config/environment.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-world.ts';
@@ -72,9 +74,9 @@ describe('a page is asked for again', () => {
     const walk = listingOf(catalogue.url, { requestsPerMinute: 60_000 });
     const error = await walked(walk).catch((error) => error);
     expect(error).toMatchObject({ code: 'unavailable' });
-    expect(error.message).toContain('not JSON');
-    expect(error.message).toContain('Under repair');
-    expect(error.message).toMatch(
+    expect(errorText(error)).toContain('not JSON');
+    expect(errorText(error)).toContain('Under repair');
+    expect(errorText(error)).toMatch(
       /, as .*\. That was the last of 8 tries in a row\. Try again later, or check EARSHOT_CATALOGUE_URL\. It begins: /,
     );
     const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
@@ -102,7 +104,7 @@ describe('a page is asked for again', () => {
     const code = status === 302 ? 'unavailable' : 'invalid';
     await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
       code,
-      message: expect.stringContaining('EARSHOT_CATALOGUE_URL'),
+      text: expect.stringContaining('EARSHOT_CATALOGUE_URL'),
     });
     expect(catalogue.requests).toHaveLength(1);
   });
@@ -178,7 +180,7 @@ describe('requests', () => {
     const long = await always({ status: 429, headers: { 'Retry-After': '601' } });
     await expect(walked(listingOf(long.url))).rejects.toMatchObject({
       code: 'too_many',
-      message: expect.stringContaining('in 601 seconds'),
+      text: expect.stringContaining('in 601 seconds'),
     });
     expect(long.requests).toHaveLength(1);
     const often = await always({ status: 503, headers: { 'Retry-After': '590' } });
@@ -271,7 +273,7 @@ describe('a login', () => {
     const catalogue = await wantsLogin('good');
     await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
       code: 'unauthorized',
-      message: expect.stringMatching(/\(401\).*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/),
+      text: expect.stringMatching(/\(401\).*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/),
     });
   });
 });

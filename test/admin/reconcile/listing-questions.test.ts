@@ -120,7 +120,7 @@ describe('a filter', () => {
     const walk = walked(listingOf(catalogue.url), { filter: 'what is this' });
     await expect(walk).rejects.toMatchObject({
       code: 'invalid',
-      message: expect.stringContaining('at character'),
+      text: expect.stringContaining('at character'),
     });
     expect(catalogue.requests).toHaveLength(1);
   });

@@ -1,6 +1,8 @@
 /** The listing where somebody says no with 403: the catalogue, for want of a login or a right, or a firewall. */
+
 import { expect, it } from 'vitest';
 import type { AccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import { errorText } from '../../../src/domain/app-error.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-world.ts';
 
@@ -58,11 +60,11 @@ it('names the length of the address where the filter cannot be asked of the reco
   const catalogue = await refusing(() => firewall);
   const filter = `what is this '${'x'.repeat(2_000)}'`;
   const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
-  expect(error.message).toMatch(
+  expect(errorText(error)).toMatch(
     /^Could not list the created products: the answer \(403\) is not .* the address has 2,\d\d\d characters, .* shorter filter, .*\. It says: \(a web page\) 403 Forbidden$/,
   );
   expect(error).toMatchObject({ code: 'invalid' });
-  expect(error.message).not.toContain('EARSHOT_ACCOUNT');
+  expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
   expect(catalogue.requests).toHaveLength(1);
 });
 
@@ -77,9 +79,9 @@ it('says that this host may be kept out where a short address is refused, with a
     const error = await walked(listingOf(catalogue.url, own), { filter }).catch((e) => e);
     expect(error).toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/keep this host out .*Try again later.*EARSHOT_CATALOGUE_URL/),
+      text: expect.stringMatching(/keep this host out .*Try again later.*EARSHOT_CATALOGUE_URL/),
     });
-    expect(error.message).not.toMatch(/EARSHOT_ACCOUNT|characters/);
+    expect(errorText(error)).not.toMatch(/EARSHOT_ACCOUNT|characters/);
   }
   expect(used).toEqual({ tokens: 0, refused: 0 });
   expect(catalogue.requests).toHaveLength(2);
@@ -94,8 +96,7 @@ it('logs in where the catalogue itself refuses whoever has not', async () => {
   expect(used).toEqual({ tokens: 1, refused: 0 });
   await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
     code: 'unauthorized',
-    message:
-      'The catalogue refuses to list the created products (403), perhaps as it wants a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
+    text: 'The catalogue refuses to list the created products (403), perhaps as it wants a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
   });
 });
 
@@ -105,7 +106,7 @@ it('logs in once where the account may not, and says so', async () => {
   const walk = walked(listingOf(catalogue.url, { tokens }), { filter: "Name ne 'x'" });
   await expect(walk).rejects.toMatchObject({
     code: 'unauthorized',
-    message: expect.stringMatching(/the account may not\. Log in on .*It says: Not for you$/),
+    text: expect.stringMatching(/the account may not\. Log in on .*It says: Not for you$/),
   });
   expect(used).toEqual({ tokens: 1, refused: 0 });
   expect(catalogue.requests).toHaveLength(2);

@@ -96,7 +96,7 @@ describe('pages', () => {
     })().catch((error) => error);
     expect(end).toMatchObject({
       code: 'unavailable',
-      message: expect.stringContaining(`counts 20 products and shows ${shown} of them`),
+      text: expect.stringContaining(`counts 20 products and shows ${shown} of them`),
     });
     // What was shown is good; of what is behind it nothing is claimed.
     expect(numbersIn(given)).toHaveLength(shown);

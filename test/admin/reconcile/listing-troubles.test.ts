@@ -51,8 +51,7 @@ describe('trouble is told', () => {
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
-      message:
-        'Could not list the created products: the catalogue (catalogue.test) cannot be asked: the connection was refused (ECONNREFUSED). That was the last of 8 tries in a row. Try again later, or check EARSHOT_CATALOGUE_URL.',
+      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be asked: the connection was refused (ECONNREFUSED). That was the last of 8 tries in a row. Try again later, or check EARSHOT_CATALOGUE_URL.',
     });
     expect(causes).toEqual(
       Array.from({ length: 7 }, () => 'The catalogue does not answer (ECONNREFUSED)'),

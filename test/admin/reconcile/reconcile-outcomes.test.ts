@@ -279,7 +279,7 @@ it('says what to do when the index does not follow the log', async () => {
   const stuck = world.run([task('created', firstHours)], { mode: 'check' });
   await expect(stuck).rejects.toMatchObject({
     code: 'unavailable',
-    message: expect.stringContaining('1 notifications behind the log'),
+    text: expect.stringContaining('1 notifications behind the log'),
   });
   expect(pausedMs).toBe(600_000);
   expect(await world.coverage()).toEqual([]);

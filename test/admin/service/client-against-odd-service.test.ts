@@ -1,5 +1,7 @@
 /** The client against the sandbox: what the specification leaves open, and a service in trouble. */
+
 import { describe, expect, it } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { startMs } from '../session/account.ts';
 import { endpoint, errorOf, paused, running, startClient, unknownId } from './sandbox-client.ts';
 
@@ -42,11 +44,11 @@ describe('a token', () => {
     const { clientWith } = await startClient();
     const client = clientWith(tokens());
     const error = await errorOf(client.list());
-    expect([error.code, error.message]).toEqual([
+    expect([error.code, errorText(error)]).toEqual([
       'unauthorized',
       expect.stringMatching(/^The catalogue does not accept the access token.*Unauthorized$/),
     ]);
-    expect((await errorOf(client.list())).message).toContain('not after a new login either');
+    expect(errorText(await errorOf(client.list()))).toContain('not after a new login either');
     expect(grants()).toEqual({ logins: 2, refreshes: 0 });
     expect(sandbox.subscriptions()).toEqual([]);
   });
@@ -65,7 +67,7 @@ describe('a service in trouble', () => {
     const { client, sandbox } = await startClient({ unavailable: true });
     const error = await errorOf(client.list());
     expect(error.code).toBe('unavailable');
-    expect(error.message).toContain('could not list subscriptions at the moment (503');
+    expect(errorText(error)).toContain('could not list subscriptions at the moment (503');
     expect(sandbox.requests().filter(({ method }) => method === 'GET')).toHaveLength(4);
   });
 
@@ -79,7 +81,7 @@ describe('a service in trouble', () => {
   it('whose answer to a creation is lost is not asked again, and the list shows what was made', async () => {
     const { client, statuses, creations } = await startClient({ createAnswersLost: 1 });
     const error = await errorOf(client.create(running));
-    expect([error.code, error.message]).toEqual([
+    expect([error.code, errorText(error)]).toEqual([
       'unavailable',
       expect.stringContaining('Could not create the subscription'),
     ]);
@@ -94,7 +96,7 @@ describe('a service in trouble', () => {
     sandbox.service.change({ answerDelayMs: 3_600_000 });
     const client = clientWith(source, { attemptTimeoutMs: 100, totalTimeoutMs: 300 });
     const error = await errorOf(client.list());
-    expect([error.code, error.message]).toEqual([
+    expect([error.code, errorText(error)]).toEqual([
       'unavailable',
       expect.stringContaining('it did not answer in time'),
     ]);

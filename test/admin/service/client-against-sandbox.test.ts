@@ -1,5 +1,7 @@
 /** The client against the sandbox: every row of the specification's tables. */
+
 import { describe, expect, it } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { endpoint, errorOf, paused, running, startClient } from './sandbox-client.ts';
 
 const day = 86_400;
@@ -89,7 +91,7 @@ describe('the table of limits', () => {
     const error = await errorOf(client.create(running));
     const codes: Record<number, string> = { 409: 'conflict', 429: 'too_many' };
     expect(error.code).toBe(codes[status] ?? 'invalid');
-    expect(error.message).toContain('It says: The maximum number of running subscriptions (2)');
+    expect(errorText(error)).toContain('It says: The maximum number of running subscriptions (2)');
     expect(await statuses()).toHaveLength(2);
     expect(creations()).toHaveLength(3);
   });
@@ -100,7 +102,9 @@ describe('the table of limits', () => {
     await create(running);
     const id = await create(paused);
     const error = await errorOf(client.edit(id, { status: 'running' }));
-    expect(error.message).toMatch(/^The catalogue refused to change subscription .*maximum number/);
+    expect(errorText(error)).toMatch(
+      /^The catalogue refused to change subscription .*maximum number/,
+    );
     expect(await statuses()).toEqual(['running', 'running', 'paused']);
   });
 
@@ -123,7 +127,7 @@ describe('the table of limits', () => {
     const list = await client.list();
     expect(list.filter((one) => one.endpoint === null && one.type === 'pull')).toHaveLength(4);
     const error = await errorOf(client.create(paused));
-    expect([error.code, error.message]).toEqual(['invalid', expect.stringContaining('(10)')]);
+    expect([error.code, errorText(error)]).toEqual(['invalid', expect.stringContaining('(10)')]);
     expect(await client.list()).toHaveLength(10);
   });
 });
@@ -133,7 +137,7 @@ describe('the table of errors', () => {
     const { client, statuses } = await startClient();
     const error = await errorOf(client.create({ ...running, filter: "Foo eq 'x'" }));
     expect(error.code).toBe('invalid');
-    expect(error.message).toMatch(
+    expect(errorText(error)).toMatch(
       /^The catalogue refused to create the subscription \(400, request id [\da-f-]{36}\)\. It says: .*Foo/,
     );
     expect(await statuses()).toEqual([]);
@@ -156,7 +160,10 @@ describe('the table of errors', () => {
     const { client, create } = await startClient();
     const id = await create(paused);
     const error = await errorOf(client.edit(id, { endpoint: 'http://localhost/plain' }));
-    expect([error.code, error.message]).toEqual(['invalid', expect.stringContaining('https://')]);
+    expect([error.code, errorText(error)]).toEqual([
+      'invalid',
+      expect.stringContaining('https://'),
+    ]);
   });
 
   it.each(['string', 'object', 'list'] as const)(
@@ -165,8 +172,8 @@ describe('the table of errors', () => {
       const { client, create } = await startClient({ detailForm });
       await create(running);
       await create(running);
-      const { message, details } = await errorOf(client.create(running));
-      expect([message, ...details].join('\n')).toContain(
+      const { text, details } = await errorOf(client.create(running));
+      expect([text, ...details].join('\n')).toContain(
         'The maximum number of running subscriptions (2)',
       );
     },

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createIdentityProvider } from '../../../src/admin/session/identity-provider.ts';
-import { isAppError } from '../../../src/domain/app-error.ts';
+import { errorText, isAppError } from '../../../src/domain/app-error.ts';
 import { type Answer, startServer } from '../../http/answering-server.ts';
 import { errorOf, id, shown, startStandIn, wanted } from './catalogue-stand-in.ts';
 
@@ -97,7 +97,7 @@ describe('no answer does more than fail a call', () => {
   it('with a megabyte of one word, of which little is shown', async () => {
     const { client, current } = await startHostile();
     current.answer = { status: 400, body: { detail: 'x'.repeat(1_000_000) } };
-    expect((await errorOf(client.create(wanted))).message.length).toBeLessThan(4_200);
+    expect(errorText(await errorOf(client.create(wanted))).length).toBeLessThan(4_200);
   });
 });
 

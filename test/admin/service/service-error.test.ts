@@ -1,7 +1,9 @@
 /** What the catalogue says when it refuses: every form of it, word for word, and no secret. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import { errorOf, id, startStandIn, wanted } from './catalogue-stand-in.ts';
 
@@ -19,18 +21,18 @@ describe('the words', () => {
       body: { detail },
       headers: { 'request-id': 'r-1' },
     });
-    expect(error.message).toBe(
+    expect(errorText(error)).toBe(
       `The catalogue refused to create the subscription (400, request id r-1). It says: ${detail}`,
     );
   });
 
   it('of an object too, with the id in its body when no header has one', async () => {
     const body = { detail: { message: 'Invalid value.', request_id: 'r-2' } };
-    expect((await errorWith({ status: 400, body })).message).toBe(
+    expect(errorText(await errorWith({ status: 400, body }))).toBe(
       'The catalogue refused to create the subscription (400, request id r-2). It says: Invalid value.',
     );
     const headers = { 'request-id': 'r-3' };
-    expect((await errorWith({ status: 400, body, headers })).message).toContain('request id r-3)');
+    expect(errorText(await errorWith({ status: 400, body, headers }))).toContain('request id r-3)');
   });
 
   it('of a list become a line each, without what was sent', async () => {
@@ -43,7 +45,9 @@ describe('the words', () => {
       { input },
     ];
     const error = await errorWith({ status: 422, body: { detail } });
-    expect(error.message).toBe('The catalogue refused to create the subscription (422). It says:');
+    expect(errorText(error)).toBe(
+      'The catalogue refused to create the subscription (422). It says:',
+    );
     expect(error.details).toEqual([
       'body.SubscriptionType: Field required',
       'body.SubscriptionEvent.0: Input should be …',
@@ -67,11 +71,11 @@ describe('the words', () => {
     ['more than a glance', 'x'.repeat(300), `It says: ${'x'.repeat(200)}…`],
   ])('of %s are a hint', async (_title, body, words) => {
     const error = await errorWith({ status: 400, body });
-    expect(error.message.endsWith(words)).toBe(true);
+    expect(errorText(error).endsWith(words)).toBe(true);
   });
 
   it('that are none leave the status', async () => {
-    expect((await errorWith({ status: 418 })).message).toBe(
+    expect(errorText(await errorWith({ status: 418 }))).toBe(
       'The catalogue refused to create the subscription (418).',
     );
   });
@@ -91,7 +95,7 @@ describe('the words', () => {
       body: form(echo),
       headers: { 'request-id': 'Bearer first-token' },
     });
-    expect([error.message, ...error.details].join()).toContain('… … … …');
+    expect([errorText(error), ...error.details].join()).toContain('… … … …');
   });
 });
 
@@ -121,19 +125,19 @@ describe('the code', () => {
 
   it('of too many requests says when to try again', async () => {
     const soon = await errorWith({ status: 429, headers: { 'Retry-After': '17' } });
-    expect(soon.message).toBe(
+    expect(errorText(soon)).toBe(
       'The catalogue refused to create the subscription, as it was asked too often (429). Try again in 17 seconds.',
     );
-    expect((await errorWith({ status: 429 })).message).toContain('Try again later.');
+    expect(errorText(await errorWith({ status: 429 }))).toContain('Try again later.');
   });
 
   it('of a redirect says where it points, without the path', async () => {
     const location = 'https://elsewhere.example/path?token=first-token';
-    expect((await errorWith({ status: 302, headers: { location } })).message).toBe(
+    expect(errorText(await errorWith({ status: 302, headers: { location } }))).toBe(
       'The catalogue did not create the subscription but points to https://elsewhere.example (302). earshot does not follow, as the access token must not travel. Check EARSHOT_CATALOGUE_URL.',
     );
     const odd = await errorWith({ status: 302, headers: { location: 'javascript:first-token' } });
-    expect(odd.message).toContain('points to another address (302)');
+    expect(errorText(odd)).toContain('points to another address (302)');
   });
 
   it('of an unknown id is its own, with whatever status it comes', async () => {
@@ -172,8 +176,8 @@ describe.skipIf(!existsSync(fixtures))(
           ? detail.map(({ msg }) => msg)
           : [detail.message ?? detail];
         for (const word of words)
-          expect([error.message, ...error.details].join('\n')).toContain(word);
-        if (request !== undefined) expect(error.message).toContain(headers['request-id']);
+          expect([errorText(error), ...error.details].join('\n')).toContain(word);
+        if (request !== undefined) expect(errorText(error)).toContain(headers['request-id']);
         seen += 1;
       }
       expect(seen).toBeGreaterThanOrEqual(12);

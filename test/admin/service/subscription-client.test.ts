@@ -1,6 +1,8 @@
 /** What the subscription API's client makes of each answer. */
+
 import { describe, expect, it } from 'vitest';
 import { createSubscriptionClient } from '../../../src/admin/service/subscription-client.ts';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import {
@@ -50,7 +52,7 @@ describe('an answer of success', () => {
   ])('to a list with an item that cannot be read is an error (%j)', async (item, words) => {
     const { client } = await startStandIn([{ body: [shown, item] }]);
     const error = await errorOf(client.list());
-    expect([error.code, error.message]).toEqual(['unavailable', expect.stringContaining(words)]);
+    expect([error.code, errorText(error)]).toEqual(['unavailable', expect.stringContaining(words)]);
   });
 
   it.each<Answer>([{ body: { value: [] } }, { body: '<html>' }, { status: 204 }])(
@@ -58,7 +60,7 @@ describe('an answer of success', () => {
     async (answer) => {
       const { client } = await startStandIn([answer]);
       const error = await errorOf(client.list());
-      expect([error.code, error.message]).toEqual([
+      expect([error.code, errorText(error)]).toEqual([
         'unavailable',
         "The catalogue's list of subscriptions cannot be read: it is not a JSON array. Check EARSHOT_CATALOGUE_URL.",
       ]);
@@ -114,7 +116,7 @@ describe('one subscription', () => {
   it('is not taken for deleted when the address is wrong', async () => {
     const { client } = await startStandIn([{ status: 404, body: '<html><title>404</title>' }]);
     const error = await errorOf(client.delete(id));
-    expect([error.code, error.message]).toEqual([
+    expect([error.code, errorText(error)]).toEqual([
       'invalid',
       'The catalogue refused to list subscriptions (404). Check EARSHOT_CATALOGUE_URL. It says: (a web page) 404',
     ]);
@@ -123,7 +125,7 @@ describe('one subscription', () => {
   it('that is gone cannot be edited', async () => {
     const { client } = await startStandIn([notFound]);
     const error = await errorOf(client.edit(id, { status: 'paused' }));
-    expect([error.code, error.message]).toEqual([
+    expect([error.code, errorText(error)]).toEqual([
       'not_found',
       `The catalogue has no such subscription, so it could not change subscription ${id} (404, request id r-404). List what is there. It says: Subscription with id ${id} not found.`,
     ]);
@@ -167,7 +169,7 @@ describe('a token that is refused', () => {
     const { client, requests, refused } = await startStandIn([answer]);
     const error = await errorOf(client.list());
     expect(error.code).toBe('unauthorized');
-    expect(error.message).toContain('The catalogue does not accept the access token');
+    expect(errorText(error)).toContain('The catalogue does not accept the access token');
     expect(refused).toEqual(['first-token', 'second-token']);
     expect(requests).toHaveLength(2);
   });
@@ -190,7 +192,7 @@ it('a catalogue that cannot be reached is told with what was wanted', async () =
     timing: { retryDelayMs: 1 },
   });
   const error = await errorOf(client.create(wanted));
-  expect([error.code, error.message]).toEqual([
+  expect([error.code, errorText(error)]).toEqual([
     'unavailable',
     `Could not create the subscription: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_CATALOGUE_URL.`,
   ]);

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TakeLock } from '../../../src/domain/administration.ts';
-import { AppError } from '../../../src/domain/app-error.ts';
+import { AppError, errorText } from '../../../src/domain/app-error.ts';
 import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { failureOf, fileOf, savedBy, startAccount, type TestAccount } from './account.ts';
@@ -199,7 +199,7 @@ describe('the lock', () => {
     const busy: TakeLock = () =>
       Promise.reject(new AppError('conflict', 'Another earshot program is logging in.'));
     const error = await failureOf(account.tokens({}, { takeLock: busy }).get());
-    expect([error.code, error.message]).toEqual([
+    expect([error.code, errorText(error)]).toEqual([
       'unavailable',
       'Another earshot program is logging in.',
     ]);

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createIdentityProvider } from '../../../src/admin/session/identity-provider.ts';
-import type { AppError } from '../../../src/domain/app-error.ts';
+import { type AppError, errorText } from '../../../src/domain/app-error.ts';
 import { createSelfSigned } from '../../../src/sandbox/certificate-authority.ts';
 import { wholeTextOf } from '../../config/environment.ts';
 import { freePort } from '../../helpers/free-ports.ts';
@@ -41,7 +41,7 @@ async function errorOf(login: Promise<unknown>): Promise<AppError> {
 async function errorWith(answer: Answer, totp?: string) {
   const { url } = await startServer([answer]);
   const error = await errorOf(providerAt(url, totp).login('me', password, totp ? code : null));
-  return { code: error.code, message: error.message, host: new URL(url).host, url };
+  return { code: error.code, message: errorText(error), host: new URL(url).host, url };
 }
 
 describe('wrong credentials', () => {
@@ -195,8 +195,8 @@ describe('a provider that cannot be reached', () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const error = await errorOf(providerAt(url).login('me', password, code));
     expect(error.code).toBe('unavailable');
-    expect(error.message).toContain('the connection was refused (ECONNREFUSED)');
-    expect(error.message).toContain('check EARSHOT_TOKEN_URL');
+    expect(error.text).toContain('the connection was refused (ECONNREFUSED)');
+    expect(error.text).toContain('check EARSHOT_TOKEN_URL');
   });
 
   it('because its name does not exist', async () => {
@@ -213,9 +213,7 @@ describe('a provider that cannot be reached', () => {
           ),
       }).login('me', password, null),
     );
-    expect(error.message).toContain(
-      '(identity.invalid) cannot be asked: its name cannot be resolved',
-    );
+    expect(error.text).toContain('(identity.invalid) cannot be asked: its name cannot be resolved');
   });
 
   it('because its certificate is not trusted', async () => {
@@ -228,7 +226,7 @@ describe('a provider that cannot be reached', () => {
       providerAt(`https://localhost:${port}`).login('me', password, null),
     );
     expect(error.code).toBe('unavailable');
-    expect(error.message).toContain('no trusted HTTPS connection could be made');
+    expect(error.text).toContain('no trusted HTTPS connection could be made');
   });
 
   it('without HTTPS is not sent the password', async () => {
@@ -256,7 +254,7 @@ describe('a session that is renewed', () => {
   it('does not show its token when the provider repeats it', async () => {
     const { url } = await startServer([refusal(400, 'odd', `Bad token ${refreshToken}`)]);
     const error = await errorOf(providerAt(url).refresh(refreshToken));
-    expect(error.message).toContain('It says: Bad token …');
+    expect(error.text).toContain('It says: Bad token …');
   });
 });
 
@@ -273,6 +271,6 @@ describe('what the sandbox refuses', () => {
   ])('with knobs %j and account %j is %s: %s', async (service, changes, errorCode, words) => {
     const { tokens } = await startAccount(service);
     const error = await errorOf(tokens(changes).get());
-    expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);
+    expect([error.code, error.text]).toEqual([errorCode, expect.stringContaining(words)]);
   });
 });

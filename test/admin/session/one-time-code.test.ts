@@ -1,7 +1,7 @@
 /** One-time codes: from six digits or a secret, each window's code once. */
 import { describe, expect, it } from 'vitest';
 import { isCode, oneTimeCode } from '../../../src/admin/session/one-time-code.ts';
-import { AppError } from '../../../src/domain/app-error.ts';
+import { AppError, errorText } from '../../../src/domain/app-error.ts';
 import { wholeTextOf } from '../../config/environment.ts';
 import { startAccount, startMs } from './account.ts';
 
@@ -84,7 +84,7 @@ describe('a code', () => {
     const error = await oneTimeCode('wrong-1890', worldAt(59).options).catch((error) => error);
     expect(error).toBeInstanceOf(AppError);
     expect(error.code).toBe('configuration');
-    expect(error.message).toContain('EARSHOT_ACCOUNT_TOTP');
+    expect(errorText(error)).toContain('EARSHOT_ACCOUNT_TOTP');
     expect(wholeTextOf(error)).not.toContain('1890');
   });
 });

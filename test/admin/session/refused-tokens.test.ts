@@ -1,8 +1,10 @@
 /** Tokens that the catalogue refuses: not handed out again, and no login without end. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../../src/admin/session/access-tokens.ts';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { failureOf, fileOf, savedBy, startAccount } from './account.ts';
 
 describe('a token that is given', () => {
@@ -27,8 +29,8 @@ describe('a token that is given', () => {
     await tokens.refused('given-token');
     const error = await failureOf(tokens.get());
     expect(error.code).toBe('unauthorized');
-    expect(error.message).toMatch(/EARSHOT_ACCESS_TOKEN.*EARSHOT_ACCOUNT_USERNAME/);
-    expect(error.message).not.toContain('given-token');
+    expect(errorText(error)).toMatch(/EARSHOT_ACCESS_TOKEN.*EARSHOT_ACCOUNT_USERNAME/);
+    expect(errorText(error)).not.toContain('given-token');
   });
 });
 
@@ -76,7 +78,7 @@ describe('a token that the catalogue refuses', () => {
     expect(account.grants()).toEqual({ logins: 2, refreshes: 0 });
     const error = await failureOf(tokens.get());
     expect(error.code).toBe('unauthorized');
-    expect(error.message).toContain('The catalogue does not accept the token');
+    expect(errorText(error)).toContain('The catalogue does not accept the token');
     await failureOf(tokens.get());
     expect(account.grants().logins).toBe(2);
     // After a while the catalogue may have come to its senses.

@@ -1,6 +1,6 @@
 /** An authority that fails at any step: the user is told, the next try is planned, nothing is served. */
 import { expect, it } from 'vitest';
-import { isAppError } from '../../../src/domain/app-error.ts';
+import { errorText, isAppError } from '../../../src/domain/app-error.ts';
 import { failure, failureOf, openOrders, orderAtStub } from '../../helpers/order-at-stub.ts';
 import type { Fault, Step } from '../../helpers/stub-authority.ts';
 
@@ -60,11 +60,13 @@ it.each(cases)(
       const { look, served, world } = openOrders(authority, clock);
       const error = await failureOf(look());
       expect(isAppError(error, 'unavailable') || isAppError(error, 'configuration')).toBe(true);
-      expect(error.message).toMatch(
+      expect(errorText(error)).toMatch(
         /^localhost:\d+ .*\. \(\w+: .+\)$|^what the authority has issued/,
       );
-      expect(error.message).not.toMatch(/undefined|Cannot |Error:|not a function|\[object|\p{Cc}/u);
-      expect(error.message.length).toBeLessThan(1_000);
+      expect(errorText(error)).not.toMatch(
+        /undefined|Cannot |Error:|not a function|\[object|\p{Cc}/u,
+      );
+      expect(errorText(error).length).toBeLessThan(1_000);
       expect(served).toEqual([]);
       const state = await world.states.read();
       expect(state).toMatchObject({ failures: 1, lastFailure: { message: error.message } });

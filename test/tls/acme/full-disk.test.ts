@@ -1,8 +1,10 @@
 /** A disk that fills up in the middle of an order: told, kept in memory, and no order twice. */
+
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { failureOf, openOrders, orderAtStub } from '../../helpers/order-at-stub.ts';
 import type { Step } from '../../helpers/stub-authority.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -51,8 +53,8 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
     for (const failures of [1, 2]) {
       const error = await failureOf(look());
       expect(error.code).toBe('unavailable');
-      expect(error.message).toMatch(file);
-      expect(error.message).toContain('(ENOSPC): the disk is full. Free some space;');
+      expect(errorText(error)).toMatch(file);
+      expect(errorText(error)).toContain('(ENOSPC): the disk is full. Free some space;');
       const state = await world.states.read();
       expect(state).toMatchObject({ failures, lastFailure: { message: error.message } });
       const asked = authority.requests.length;
@@ -82,7 +84,7 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
     // The lock is there, as after an earlier try.
     writeFileSync(join(disk.dataDir, 'certificate.lock'), '');
     disk.fill();
-    expect((await failureOf(look())).message).toContain('the disk is full');
+    expect(errorText(await failureOf(look()))).toContain('the disk is full');
     expect(authority.requests).toEqual([]);
   });
 
@@ -120,8 +122,8 @@ describe('a place that is taken', () => {
       return answer;
     });
     const error = await failureOf(look());
-    expect(error.message).toMatch(file);
-    expect(error.message).toMatch(/Give the user of the receiver/);
+    expect(errorText(error)).toMatch(file);
+    expect(errorText(error)).toMatch(/Give the user of the receiver/);
     rmSync(path, { recursive: true });
     authority.mend('newOrder');
     clock.us = (await world.states.read()).nextTryAtUs ?? 0;

@@ -1,7 +1,9 @@
 /** A certificate that is not what was ordered: refused, and the old one stays. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import {
   dayUs,
@@ -33,7 +35,7 @@ it.each([
   const before = readFileSync(file, 'utf8');
   authority.break('certificate', (answer) => ({ ...answer, body: chain }));
   clock.us += 80 * dayUs;
-  expect((await failureOf(look())).message).toMatch(message);
+  expect(errorText(await failureOf(look()))).toMatch(message);
   expect(served).toHaveLength(1);
   expect(readFileSync(file, 'utf8')).toBe(before);
   expect(await world.states.read()).toMatchObject({ failures: 1 });
@@ -41,7 +43,7 @@ it.each([
 
 it('a certificate for another name is refused, and none is served', async () => {
   const { look, served, world } = await orderAtStub({ issueFor: 'other.example.org' });
-  expect((await failureOf(look())).message).toMatch(
+  expect(errorText(await failureOf(look()))).toMatch(
     /issued a certificate that cannot be used\..*it is not for earshot\.example\.org\)$/,
   );
   expect(served).toEqual([]);
@@ -69,7 +71,7 @@ it('a certificate that is over does not take the place of a good one', async () 
   await look();
   skew.ms = 400 * 86_400_000;
   clock.us += 61 * dayUs;
-  expect((await failureOf(look())).message).toMatch(/cannot be used\..*it is over already\)$/);
+  expect(errorText(await failureOf(look()))).toMatch(/cannot be used\..*it is over already\)$/);
   expect(served).toHaveLength(1);
   expect((await world.folder.readCertificate())?.cert).toBe(served[0]?.cert);
 });
@@ -107,5 +109,5 @@ it('the last certificate of the day is fetched, though the limit is reached by i
   expect((await look()).outcome).toBe('renewed');
   expect(authority.count('newOrder')).toBe(1);
   // Another one is over the limit.
-  expect((await failureOf(look('anyway'))).message).toMatch(/So many certificates were issued/);
+  expect(errorText(await failureOf(look('anyway')))).toMatch(/So many certificates were issued/);
 });

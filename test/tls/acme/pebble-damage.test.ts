@@ -81,7 +81,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
     expect(told()).toHaveLength(1);
     await expect(startReceiver(pebble, { dataDir, clock })).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringContaining(path),
+      text: expect.stringContaining(path),
     });
   });
 

@@ -140,7 +140,7 @@ describe('a shared door', () => {
     const door = doorOf(standIn(port));
     await expect(door.open(world.challenges)).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringContaining(`Cannot listen on ${host}:${port}: another program uses`),
+      text: expect.stringContaining(`Cannot listen on ${host}:${port}: another program uses`),
     });
     expect(readdirSync(dataDir, { recursive: true }).map(String).filter(isKnock)).toEqual([]);
   });

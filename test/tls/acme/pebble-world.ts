@@ -1,8 +1,10 @@
 /** A program's view of ACME at a real authority: its files, its clock, and what it asks of Pebble. */
+
 import diagnosticsChannel from 'node:diagnostics_channel';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { type AcmeSettings, openAcmeWorld } from '../../../src/tls/acme/acme-world.ts';
 import type { ChallengeFolder } from '../../../src/tls/acme/challenge-folder.ts';
@@ -104,12 +106,9 @@ export function openProgram(pebble: Pebble, options: WorldOptions = {}) {
       onIssued: ({ cert }) => void issued.push(cert),
     });
   const fail = (when: RenewOptions['when'] = 'due'): Promise<string> =>
-    look(when).then(
-      ({ outcome }) => {
-        throw new Error(`It should have failed, and was ${outcome}.`);
-      },
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
+    look(when).then(({ outcome }) => {
+      throw new Error(`It should have failed, and was ${outcome}.`);
+    }, errorText);
   const path = (name: string) => join(dataDir, 'acme', name);
   /** What is on disk. */
   const saved = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));

@@ -1,5 +1,7 @@
 /** What an authority says when it refuses: its reason reaches the user, and nothing else does. */
+
 import { describe, expect, it } from 'vitest';
+import { errorText } from '../../../src/domain/app-error.ts';
 import { createAuthority, createKey } from '../../../src/tls/acme/authority.ts';
 import {
   failure,
@@ -16,7 +18,7 @@ const minuteUs = 60_000_000;
 async function messageOf(fault: Fault): Promise<string> {
   const { authority, look } = await orderAtStub();
   authority.break('newOrder', fault);
-  return (await failureOf(look())).message;
+  return errorText(await failureOf(look()));
 }
 
 describe('a refusal', () => {
@@ -44,7 +46,7 @@ describe('a refusal', () => {
     async (type) => {
       const { authority, look, world } = await orderAtStub();
       authority.break('newOrder', refusal(type));
-      expect((await failureOf(look())).message).toMatch(/has refused the order/);
+      expect(errorText(await failureOf(look()))).toMatch(/has refused the order/);
       expect(await world.states.read()).toMatchObject({ failures: 1 });
     },
   );
@@ -114,7 +116,7 @@ describe('an authority that never comes to an end', () => {
   it('with nonces is left after a while', async () => {
     const { authority, look } = await orderAtStub();
     authority.break('newOrder', refusal('badNonce', { detail: 'Not this one.' }));
-    expect((await failureOf(look())).message).toMatch(/has refused .*Not this one\.\)$/);
+    expect(errorText(await failureOf(look()))).toMatch(/has refused .*Not this one\.\)$/);
     expect(authority.count('newOrder')).toBeLessThan(50);
   });
 
@@ -133,7 +135,7 @@ describe('an authority that never comes to an end', () => {
       headers,
       body,
     }));
-    expect((await failureOf(look())).message).toMatch(/has led round in circles/);
+    expect(errorText(await failureOf(look()))).toMatch(/has led round in circles/);
     expect(authority.requests.length).toBeLessThan(150);
   });
 
@@ -160,8 +162,8 @@ describe('an authority', () => {
   it('whose own certificate nobody vouches for is told from one that is down', async () => {
     const { authority, clock } = await orderAtStub();
     const { look } = openOrders(authority, clock, { settings: { extraCaPem: undefined } });
-    const { message } = await failureOf(look());
-    expect(message).toMatch(/cannot be asked.*EARSHOT_ACME_CA.*no trusted HTTPS connection/);
+    const { text } = await failureOf(look());
+    expect(text).toMatch(/cannot be asked.*EARSHOT_ACME_CA.*no trusted HTTPS connection/);
     expect(authority.requests).toEqual([]);
   });
 
@@ -180,7 +182,7 @@ describe('an authority', () => {
     const key = (await world.folder.readAccount(authority.directoryUrl))?.key ?? 'none';
     const keyText = key.split('\n')[1] ?? 'none';
     expect(keyText).toMatch(/^[\w+/=]{60,}$/);
-    const said = [error.message, String(error.cause), JSON.stringify([log, authority.requests])];
+    const said = [errorText(error), String(error.cause), JSON.stringify([log, authority.requests])];
     expect(said.join('\n')).not.toContain(eab.hmacKey);
     expect(said.join('\n')).not.toContain(keyText);
   });
@@ -191,7 +193,7 @@ describe('an authority', () => {
       const { look } = await orderAtStub({ unproved: true, token });
       const error = await failureOf(look());
       expect(error).toMatchObject({ code: 'unavailable' });
-      expect(error.message).toMatch(/\(malformedAnswer: /);
+      expect(errorText(error)).toMatch(/\(malformedAnswer: /);
     },
   );
 });

@@ -69,7 +69,7 @@ describe('the pause after a failure', () => {
 describe('waiting', () => {
   const failed = afterFailure(fresh, {
     nowUs: startUs,
-    message: 'It failed.',
+    words: { message: 'It failed.', advice: undefined },
     isProof: false,
     nextTryAtUs: startUs + hourUs,
   });
@@ -187,7 +187,7 @@ describe('the state', () => {
   const failing = (state: RenewalState, nowUs: number) =>
     afterFailure(state, {
       nowUs,
-      message: 'It failed.',
+      words: { message: 'It failed.', advice: undefined },
       isProof: false,
       nextTryAtUs: nowUs + hourUs,
     });
@@ -206,7 +206,11 @@ describe('the state', () => {
       lastAttemptAtUs: startUs + dayUs,
       lastSuccessAtUs: startUs + dayUs,
       nextTryAtUs: null,
-      lastFailure: { atUs: startUs + hourUs, message: 'It failed.', isProof: false },
+      lastFailure: {
+        atUs: startUs + hourUs,
+        message: 'It failed.',
+        isProof: false,
+      },
     });
   });
 

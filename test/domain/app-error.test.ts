@@ -1,0 +1,36 @@
+/** The texts and the data of our errors. */
+import { describe, expect, it } from 'vitest';
+import { AppError, errorText } from '../../src/domain/app-error.ts';
+import { receivedError, sentError } from '../../src/store/engine/rpc.ts';
+
+const advice = 'Free some space.';
+const details = ['a: no', 'b: no'];
+const facts = { limit: 'tokensPerDay', left: 0 };
+const full = new AppError('unavailable', 'The disk is full.', { advice, details, facts });
+
+describe('the text of an error', () => {
+  it.each([
+    ['of ours is the message and the advice', full, 'The disk is full. Free some space.'],
+    ['of ours without advice is the message', new AppError('invalid', 'No.'), 'No.'],
+    ['of others is the message', new RangeError('too far'), 'too far'],
+    ['that is none is that', 'gone', 'gone'],
+  ])('%s', (_, error, text) => {
+    expect(errorText(error)).toBe(text);
+  });
+});
+
+describe('the data of an error', () => {
+  it('is kept by a copy, but for what the copy changes', () => {
+    const copy = full.with({ code: 'conflict', message: 'Nothing was written.' });
+    expect(copy).toMatchObject({ code: 'conflict', message: 'Nothing was written.' });
+    expect(copy).toMatchObject({ advice, details, facts });
+    expect(full.with({ advice: 'Wait.' })).toMatchObject({ code: 'unavailable', advice: 'Wait.' });
+  });
+
+  it('crosses a thread', () => {
+    const received = receivedError(structuredClone(sentError(full)));
+    const { code, message } = full;
+    expect(received).toMatchObject({ code, message, advice, details, facts });
+    expect(received.cause).toBe(full.stack);
+  });
+});

@@ -27,7 +27,7 @@ import {
   openStoredProducts,
   type ProductsQuestion,
   type StoredProducts,
-} from './store/products/products.ts';
+} from './store/products/stored-products.ts';
 import { openStore as openStoreAt } from './store/store.ts';
 
 export { geojsonFile } from './config/geojson-file.ts';

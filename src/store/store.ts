@@ -72,8 +72,12 @@ export function openStoreReader(dataDir: string): StoreReader {
     dataDir,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
-  const { log, quarantine, account, alerts, coverage, sinks, summaries, backups, pruning } =
-    remote<Reads>(thread);
+  return { ...readPorts(remote<Reads>(thread)), close: () => thread.close() };
+}
+
+/** The ports that only read, over the operations of a query thread. */
+export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
+  const { log, quarantine, account, alerts, coverage, sinks, summaries, backups, pruning } = reads;
   return {
     ...pick(log, ['body', 'original', 'lastPosition', 'drift', 'counts', 'cursor']),
     find: (query) => findRows(log, query),
@@ -109,7 +113,6 @@ export function openStoreReader(dataDir: string): StoreReader {
     },
     backups: pick(backups, ['lastBackups']),
     pruning: pick(pruning, ['pruneHorizon', 'logHolders', 'logSize', 'prunable']),
-    close: () => thread.close(),
   };
 }
 
@@ -172,7 +175,7 @@ export async function openStore(
       }
       return dropped;
     },
-    ...portsOf(reader, writer),
+    ...changePorts(reader, writer),
     close: async () => {
       intake.flush();
       await reader.close();
@@ -182,8 +185,8 @@ export async function openStore(
 }
 
 /** The ports that the program changes: the queries of the reader, and the changes. */
-function portsOf(
-  reader: StoreReader,
+export function changePorts(
+  reader: Omit<StoreReader, 'close'>,
   writer: Remote<Writes>,
 ): Pick<
   Store,

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { sealBytes, sealOf } from '../../src/store/backups/backup-format.ts';
+import { sealBytes, sealOf } from '../../src/store/backups/seal.ts';
 import { openStore } from '../../src/store/store.ts';
 import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-world.ts';
 import { runCommand, version } from './fake-io.ts';

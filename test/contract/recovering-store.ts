@@ -6,7 +6,7 @@ import { atUs, hour } from './catalogue-events.ts';
 
 export type RecoveringStore = Intake &
   NotificationLog &
-  Quarantine & { completeness: Completeness };
+  Pick<Quarantine, 'quarantined'> & { completeness: Completeness };
 
 /** Gives an empty store that is closed when the test has finished. */
 export type OpenRecovering = () => Promise<RecoveringStore>;

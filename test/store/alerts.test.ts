@@ -4,12 +4,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { describeAlerts, finding, settle } from '../contract/alerts-contract.ts';
+import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 const atUs = 1_795_000_000_000_001;
 const weekUs = 7 * 86_400_000_000;
 
-describeAlerts('the SQLite store', openSqliteStore);
+describeAlerts('the store', openLocalStore);
 
 function openFile(dataDir: string) {
   const database = new Sqlite(join(dataDir, databaseFileName));

@@ -10,11 +10,12 @@ import { describeLatePushes } from '../contract/late-push-contract.ts';
 import { describeRecovery } from '../contract/recovery-contract.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
-describeCompleteness('the SQLite store', openSqliteStore);
+describeCompleteness('the store', openLocalStore);
 describeRecovery('the SQLite store', async () => (await openSqliteStore()).store);
-describeLatePushes('the SQLite store', async () => (await openSqliteStore()).store);
+describeLatePushes('the store', async () => (await openLocalStore()).store);
 
 function openFile(dataDir: string) {
   const database = new Sqlite(join(dataDir, databaseFileName));

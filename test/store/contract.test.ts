@@ -9,6 +9,7 @@ import { describeSummaries } from '../contract/summaries-contract.ts';
 import { describeSummaryBudget } from '../contract/summary-budget-contract.ts';
 import { describeSummaryOutcomes } from '../contract/summary-outcomes-contract.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 const open = async () => (await openSqliteStore()).store;
@@ -16,11 +17,11 @@ const open = async () => (await openSqliteStore()).store;
 describeIntake('the SQLite store', open);
 describeQuarantine('the SQLite store', open);
 describeCursors('the SQLite store', openSqliteStore);
-describeAdministration('the SQLite store', openSqliteStore);
-describeBackups('the SQLite store', openSqliteStore);
-describeSummaries('the SQLite store', openSqliteStore);
-describeSummaryOutcomes('the SQLite store', openSqliteStore);
-describeSummaryBudget('the SQLite store', openSqliteStore);
+describeAdministration('the store', openLocalStore);
+describeBackups('the store', openLocalStore);
+describeSummaries('the store', openLocalStore);
+describeSummaryOutcomes('the store', openLocalStore);
+describeSummaryBudget('the store', openLocalStore);
 describeLocks('locks on files', () => {
   const dataDir = temporaryDirectory();
   return [createTakeLock(dataDir), createTakeLock(dataDir)];

@@ -10,9 +10,10 @@ import { atUs, dead, dueProducts, postponed, queued, replayOf } from '../contrac
 import { describeSinks } from '../contract/sinks-contract.ts';
 import { productJob } from '../contract/summary-jobs.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
-describeSinks('the SQLite store', openSqliteStore);
+describeSinks('the store', openLocalStore);
 
 function openFile(dataDir: string) {
   const database = new Sqlite(join(dataDir, databaseFileName));

@@ -9,7 +9,7 @@ import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { sizeText } from '../../domain/text.ts';
-import { inspectBackup } from '../../store/backups/backup-format.ts';
+import { inspectBackup } from '../../store/backups/inspect-backup.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
 import {
   backupName,

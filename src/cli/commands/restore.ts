@@ -7,13 +7,10 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { sizeText } from '../../domain/text.ts';
-import { type InspectedBackup, inspectBackup } from '../../store/backups/backup-format.ts';
-import {
-  oldContents,
-  refuseInUse,
-  restoreBackup,
-  verifySealed,
-} from '../../store/backups/restore-backup.ts';
+import { type InspectedBackup, inspectBackup } from '../../store/backups/inspect-backup.ts';
+import { oldContents, refuseInUse } from '../../store/backups/old-contents.ts';
+import { restoreBackup } from '../../store/backups/restore-backup.ts';
+import { verifySealed } from '../../store/backups/verify-backup.ts';
 import { compactTime, createBackupProgress, isKeptFile } from '../backup-files.ts';
 import { addHiddenAlias, confirm, folder, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';

@@ -1,6 +1,6 @@
 /** The one place where the database file is opened; each setting has its reason. */
 import { existsSync, type Stats, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
@@ -82,10 +82,9 @@ function openForReading(dataDir: string): Database {
     database.pragma('cache_size = -4096');
     refuseForeignFile(database);
     if (fileVersion(database) < schemaVersion) {
-      throw new AppError(
-        'configuration',
-        `${file} was written by an older earshot. Run \`earshot start\` once: it brings the file up to date.`,
-      );
+      throw new AppError('configuration', `${file} was written by an older earshot.`, {
+        advice: 'Run `earshot start` once: it brings the file up to date.',
+      });
     }
   });
 }
@@ -162,11 +161,6 @@ export function prepared<Bound extends unknown[] | object = unknown[], Row = unk
   }
   // The rows of a statement are what its caller selects.
   return statement as ReturnType<typeof database.prepare<Bound, Row>>;
-}
-
-/** The data directory of an open database. */
-export function dataDirOf(database: Database): string {
-  return dirname(database.name);
 }
 
 /** Throws `configuration` when there is no database, so that a mistyped path does not make one. */

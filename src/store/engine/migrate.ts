@@ -41,16 +41,15 @@ export function refuseForeignFile(database: Database): void {
     tables: hasTables(database),
   }))();
   if (id !== applicationId && (id !== 0 || version !== 0 || tables)) {
-    throw new AppError(
-      'configuration',
-      `${database.name} is a SQLite file of another program. Name another folder in EARSHOT_DATA_DIR.`,
-    );
+    throw new AppError('configuration', `${database.name} is a SQLite file of another program.`, {
+      advice: 'Name another folder in EARSHOT_DATA_DIR.',
+    });
   }
   if (version > schemaVersion) {
     throw new AppError(
       'configuration',
-      `${database.name} was written by a newer earshot (schema ${version}, this program knows up to ` +
-        `${schemaVersion}). Install that version again, or restore a backup made before the upgrade.`,
+      `${database.name} was written by a newer earshot (schema ${version}, this program knows up to ${schemaVersion}).`,
+      { advice: 'Install that version again, or restore a backup made before the upgrade.' },
     );
   }
 }

@@ -94,14 +94,16 @@ export type ThreadMessage =
 export interface SentError {
   code: ErrorCode;
   message: string;
+  advice: string | undefined;
   details: readonly string[];
+  facts: Readonly<Record<string, unknown>>;
   cause: string;
 }
 
 export function sentError(error: unknown): SentError {
-  const { code, message, details } = storeError(error);
+  const { code, message, advice, details, facts } = storeError(error);
   const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { code, message, details, cause };
+  return { code, message, advice, details, facts, cause };
 }
 
 export function receivedError({ code, message, ...options }: SentError): AppError {

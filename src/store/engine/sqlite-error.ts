@@ -2,33 +2,54 @@
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 
+/** What happened, and what to do. */
+type Words = readonly [message: string, advice?: string];
+
 /** What each primary result code of SQLite means for the one who runs earshot. */
-const advice: Record<string, string> = {
-  SQLITE_FULL: 'The disk is full. Free some space: intake goes on by itself.',
-  SQLITE_READONLY:
-    'The database file cannot be written. Give the user that runs earshot write permission to the data directory and the files in it.',
-  SQLITE_BUSY:
-    'Another program holds the database locked. Close it (a database browser, a backup): intake goes on by itself.',
-  SQLITE_CORRUPT:
-    'The database file is damaged. Stop earshot, keep a copy of the data directory, and restore a backup.',
-  SQLITE_NOTADB:
-    'The file is not a database, or it is damaged. Stop earshot, keep a copy of the data directory, and restore a backup.',
-  SQLITE_CANTOPEN:
-    'The database file cannot be opened. Check that the data directory exists and belongs to the user that runs earshot.',
-  SQLITE_IOERR:
-    'The disk reports an error. It may be full: look at the free space, and at the system log.',
-  SQLITE_PERM: 'The operating system denies access to the database file. Check its owner.',
-  SQLITE_NOMEM: 'SQLite ran out of memory.',
+const advice: Record<string, Words> = {
+  SQLITE_FULL: ['The disk is full.', 'Free some space: intake goes on by itself.'],
+  SQLITE_READONLY: [
+    'The database file cannot be written.',
+    'Give the user that runs earshot write permission to the data directory and the files in it.',
+  ],
+  SQLITE_BUSY: [
+    'Another program holds the database locked.',
+    'Close it (a database browser, a backup): intake goes on by itself.',
+  ],
+  SQLITE_CORRUPT: [
+    'The database file is damaged.',
+    'Stop earshot, keep a copy of the data directory, and restore a backup.',
+  ],
+  SQLITE_NOTADB: [
+    'The file is not a database, or it is damaged.',
+    'Stop earshot, keep a copy of the data directory, and restore a backup.',
+  ],
+  SQLITE_CANTOPEN: [
+    'The database file cannot be opened.',
+    'Check that the data directory exists and belongs to the user that runs earshot.',
+  ],
+  SQLITE_IOERR: [
+    'The disk reports an error.',
+    'It may be full: look at the free space, and at the system log.',
+  ],
+  SQLITE_PERM: ['The operating system denies access to the database file.', 'Check its owner.'],
+  SQLITE_NOMEM: ['SQLite ran out of memory.'],
 };
 
 /** The same of a failure to open a file, after its name. Those that only read write beside it, too. */
-const openingAdvice: Record<string, string> = {
-  SQLITE_READONLY:
-    'cannot be written. Give the user that runs earshot write permission to the folder and the files in it; reading takes it, too. Or the disk is mounted read-only.',
-  SQLITE_CANTOPEN:
-    'cannot be opened. The user that runs earshot needs write permission to the folder, for reading, too; and the disk must not be full, or mounted read-only.',
-  SQLITE_IOERR:
-    'cannot be opened, as the disk reports an error. It may be full: free some space, or look at the system log.',
+const openingAdvice: Record<string, Words> = {
+  SQLITE_READONLY: [
+    'cannot be written.',
+    'Give the user that runs earshot write permission to the folder and the files in it; reading takes it, too. Or the disk is mounted read-only.',
+  ],
+  SQLITE_CANTOPEN: [
+    'cannot be opened.',
+    'The user that runs earshot needs write permission to the folder, for reading, too; and the disk must not be full, or mounted read-only.',
+  ],
+  SQLITE_IOERR: [
+    'cannot be opened, as the disk reports an error.',
+    'It may be full: free some space, or look at the system log.',
+  ],
 };
 
 const aliases: Record<string, string> = {
@@ -64,18 +85,22 @@ export function needsReopening(error: unknown): boolean {
 
 /** What to throw when a file cannot be opened: where the environment is at fault, an error that names the file. */
 export function openingError(error: unknown, file: string): unknown {
-  const text = openingAdvice[sqliteCode(error) ?? ''];
-  if (text === undefined) return error;
-  return new AppError('unavailable', `${file} ${text} (${errorCodeOf(error)})`, { cause: error });
+  const words = openingAdvice[sqliteCode(error) ?? ''];
+  if (words === undefined) return error;
+  const [message, ...next] = words;
+  return environmentError([`${file} ${message}`, ...next], error);
 }
 
 /** The error that callers of the store see: `unavailable` for the environment, else `internal`. */
 export function storeError(error: unknown): AppError {
   if (isAppError(error)) return error;
   const code = sqliteCode(error);
-  const text = code === null ? undefined : advice[code];
-  if (text !== undefined) {
-    return new AppError('unavailable', `${text} (${errorCodeOf(error)})`, { cause: error });
-  }
+  const words = code === null ? undefined : advice[code];
+  if (words !== undefined) return environmentError(words, error);
   return new AppError('internal', 'The store failed in a way it should not.', { cause: error });
+}
+
+function environmentError([message, ...next]: Words, cause: unknown): AppError {
+  const advice = [...next, `(${errorCodeOf(cause)})`].join(' ');
+  return new AppError('unavailable', message, { advice, cause });
 }

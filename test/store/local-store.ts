@@ -1,0 +1,118 @@
+/** The store without threads: its operations over a database of the test's own, each change in one transaction. */
+import type { Database } from 'better-sqlite3';
+import { onTestFinished } from 'vitest';
+import type { Completeness } from '../../src/domain/coverage.ts';
+import type { Delivery } from '../../src/domain/ports.ts';
+import { accountReads, accountWrites } from '../../src/store/account.ts';
+import { alertReads, alertWrites } from '../../src/store/alerts.ts';
+import { lastBackups, recordBackup } from '../../src/store/backups/backup-runs.ts';
+import { coverageReads, coverageWrites } from '../../src/store/coverage.ts';
+import { openForWriting } from '../../src/store/engine/database.ts';
+import {
+  type Operation,
+  type Operations,
+  type Remote,
+  receivedError,
+  sentError,
+} from '../../src/store/engine/rpc.ts';
+import { quarantineReads } from '../../src/store/log/quarantine.ts';
+import { logReads, logWrites } from '../../src/store/log/queries.ts';
+import { recover } from '../../src/store/log/recovered-events.ts';
+import { writeDeliveries } from '../../src/store/log/write-delivery.ts';
+import type { Writes } from '../../src/store/log/writer-thread.ts';
+import {
+  logHolders,
+  logSize,
+  prunable,
+  pruneHorizon,
+} from '../../src/store/pruning/prune-queries.ts';
+import type { Reads } from '../../src/store/query-thread.ts';
+import { sinkReads, sinkWrites } from '../../src/store/sinks.ts';
+import { changePorts, readPorts } from '../../src/store/store.ts';
+import { summaryReads } from '../../src/store/summaries.ts';
+import { summaryWrites } from '../../src/store/summary-jobs.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+/** The groups of the query thread. */
+const reads = {
+  log: logReads,
+  quarantine: quarantineReads,
+  account: accountReads,
+  alerts: alertReads,
+  coverage: coverageReads,
+  sinks: sinkReads,
+  summaries: summaryReads,
+  backups: { lastBackups },
+  pruning: { pruneHorizon, logHolders, logSize, prunable },
+} satisfies Reads;
+
+/** Those of the writer thread whose changes are plain transactions. */
+const changes = {
+  log: logWrites,
+  account: accountWrites,
+  alerts: alertWrites,
+  coverage: {
+    ...coverageWrites,
+    recover: (database: Database, options: Parameters<Completeness['recover']>[0]) =>
+      recover(database, options),
+  },
+  sinks: sinkWrites,
+  summaries: summaryWrites,
+  backups: { recordBackup },
+};
+
+type Group = Readonly<Record<string, Operation<Database>>>;
+
+/** One group of operations, called as the main thread calls them. */
+export function localOperations<Ops extends Operations<Database>>(
+  operations: Ops,
+  database: () => Database,
+): Remote<Ops> {
+  const calls = Object.entries(operations).map(([name, one]) => [
+    name,
+    typeof one === 'function'
+      ? async (...args: never[]) => {
+          try {
+            return database().transaction(() => one(database(), ...args))();
+          } catch (error) {
+            throw receivedError(sentError(error));
+          }
+        }
+      : localOperations(one as Group, database),
+  ]);
+  return Object.fromEntries(calls) as Remote<Ops>;
+}
+
+function portsOver(database: () => Database) {
+  const reader = readPorts(localOperations(reads, database));
+  const writer = localOperations(changes, database);
+  return {
+    ...reader,
+    ...changePorts(reader, { ...writer, pruning: {} } as unknown as Remote<Writes>),
+    moveCursor: writer.log.moveCursor,
+    checkWritable: async () => undefined,
+    accept: async (delivery: Delivery) => {
+      const [receipt] = database().transaction(() => writeDeliveries(database(), [delivery]))();
+      if (receipt === undefined) throw new Error('A delivery has no receipt.');
+      return receipt;
+    },
+  };
+}
+
+/** Opens an empty store that is closed, and removed, when the test has finished. */
+export async function openLocalStore() {
+  const dataDir = temporaryDirectory();
+  let database = openForWriting(dataDir);
+  onTestFinished(() => void database.close());
+  const store = portsOver(() => database);
+  return {
+    store,
+    dataDir,
+    /** Closes the file and opens the same one again. */
+    reopen: async () => {
+      database.close();
+      database = openForWriting(dataDir);
+      return store;
+    },
+  };
+}

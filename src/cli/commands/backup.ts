@@ -9,15 +9,9 @@ import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { errorCodeOf } from '../../domain/error-code.ts';
 import { sizeText } from '../../domain/text.ts';
-import { inspectBackup } from '../../store/backups/inspect-backup.ts';
+import { inspectBackup } from '../../store/backups/backup-format.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
-import {
-  backupName,
-  createBackupProgress,
-  isKeptFile,
-  makeRememberedBackup,
-  type RememberedBackup,
-} from '../backup-files.ts';
+import { backupName, createBackupProgress, isKeptFile, makeRememberedBackup, type RememberedBackup } from '../backup-files.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeOut } from '../output.ts';
 

@@ -1,4 +1,4 @@
-/** The place of a backup: its folder, the checks before it is written, and the file in which it grows. */
+/** The place of a backup: the checks before it is written, the file in which it grows, failures of its disk, its progress. */
 import {
   closeSync,
   fstatSync,
@@ -14,8 +14,7 @@ import { errorCodeOf } from '../../domain/error-code.ts';
 import { sizeText } from '../../domain/text.ts';
 import { makeDirectory, writeOwnerOnly } from '../../host/files.ts';
 import { databaseFileName } from '../engine/database.ts';
-import { type DataPlace, diskRoom } from '../engine/disk-limit.ts';
-import { freeBytesOf } from './free-bytes.ts';
+import { type DataPlace, diskRoom, diskSize } from '../engine/disk-limit.ts';
 
 /** The file itself and those that SQLite creates next to it. */
 const suffixes = ['', '-journal', '-wal', '-shm'] as const;
@@ -102,14 +101,14 @@ export function refuseTarget({ dataDir }: DataPlace, file: string, replace: bool
  * Throws `unavailable` without room for as much as is to be copied. On the disk of the data directory, more has to stay
  * free than intake needs.
  */
-export async function requireRoomFor(place: DataPlace, file: string): Promise<void> {
+export function requireRoomFor(place: DataPlace, file: string): void {
   const database = join(place.dataDir, databaseFileName);
   const sizes = [database, `${database}-wal`].map((path) => statsOf(path)?.size ?? 0);
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const isSameDisk = statsOf(dirname(file))?.dev === statsOf(place.dataDir)?.dev;
   const room = isSameDisk ? diskRoom(place) : null;
   const needed = bytes + 2 * (room?.reserveBytes ?? 0);
-  const free = await freeBytesOf(dirname(file));
+  const free = diskSize(dirname(file))?.freeBytes ?? 0;
   if (free >= needed) return;
   throw new AppError(
     'unavailable',
@@ -117,7 +116,7 @@ export async function requireRoomFor(place: DataPlace, file: string): Promise<vo
   );
 }
 
-/** Throws `configuration` where there can be no file that is ours alone. SQLite gives the same rights to what it puts beside it. */
+/** Throws `configuration` where no owner-only file can be created. SQLite gives the same rights to the files it adds. */
 export function createPart(part: string, holdsSecrets: boolean): void {
   let descriptor: number | undefined;
   try {
@@ -142,4 +141,38 @@ export function createPart(part: string, holdsSecrets: boolean): void {
 
 function statsOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
+}
+
+const full = ['SQLITE_FULL', 'ENOSPC', 'EDQUOT'];
+
+/** The error of a disk that a backup is written to, or read from, with what to do. Any other error stays as it is. */
+export function diskError(error: unknown, path: string): unknown {
+  if (error instanceof AppError) return error;
+  const code = errorCodeOf(error);
+  const failed = (message: string) => new AppError('unavailable', message, { cause: error });
+  if (full.includes(code)) {
+    return failed(`The disk of ${path} is full (${code}). Free some space there, or name another.`);
+  }
+  if (!/^(E[A-Z]+|SQLITE_IOERR.*)$/.test(code)) return error;
+  return failed(
+    `${path} cannot be read or written (${code}). Look at its rights, at that disk, and at the system log; some file systems hold no file above 4 GiB.`,
+  );
+}
+
+export interface BackupProgress {
+  /** `copying` counts pages or bytes, `comparing` rows, `sealing` and `verifying` bytes. */
+  phase: 'copying' | 'comparing' | 'checking' | 'sealing' | 'verifying';
+  done: number;
+  /** Null where it is not known. */
+  total: number | null;
+}
+
+export interface BackupWatch {
+  /** Called several times a second. */
+  onProgress?: ((progress: BackupProgress) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export function cancelled(): AppError {
+  return new AppError('cancelled', 'Ended before it was finished; nothing of it was kept.');
 }

@@ -1,20 +1,28 @@
 /** Makes a data directory of a backup: checked before anything of the old one is touched. */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { pipeline } from 'node:stream/promises';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { syncFolder, writeOwnerOnly } from '../../host/files.ts';
 import { createDirectory, databaseFileName, restoringFolderName } from '../engine/database.ts';
+import { diskSize } from '../engine/disk-limit.ts';
 import { createTakeLock } from '../engine/locks.ts';
-import { dropContents } from './backup-contents.ts';
-import { wasEnded } from './backup-job.ts';
-import type { BackupWatch } from './copy-on-thread.ts';
-import { diskError } from './disk-error.ts';
-import { freeBytesOf } from './free-bytes.ts';
-import { type InspectedBackup, inspectBackup } from './inspect-backup.ts';
-import { moveAside, oldContents, refuseInUse } from './old-contents.ts';
-import { copySealed, verifySealed } from './verify-backup.ts';
+import { sqliteCode } from '../engine/sqlite-error.ts';
+import { dropContents, type InspectedBackup, inspectBackup, type Sealed } from './backup-format.ts';
+import { type BackupProgress, type BackupWatch, cancelled, diskError } from './backup-target.ts';
 
 export interface RestoreOptions extends BackupWatch {
   /** Absolute path of the backup. */
@@ -37,11 +45,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<InspectedB
   createDirectory(dataDir);
   refuseInUse(dataDir);
   const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
-  // One that was left over is begun anew.
+  // An interrupted one is begun again.
   const staging = join(dataDir, restoringFolderName);
   try {
     rmSync(staging, { recursive: true, force: true });
-    await requireRoomFor(dataDir, backup.bytes);
+    requireRoom(dataDir, backup.bytes);
     mkdirSync(staging, { mode: 0o700 });
     await build(staging, backup, options);
     refuseInUse(dataDir);
@@ -58,8 +66,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<InspectedB
   }
 }
 
-async function requireRoomFor(folder: string, bytes: number): Promise<void> {
-  const free = await freeBytesOf(folder);
+function requireRoom(folder: string, bytes: number): void {
+  const free = diskSize(folder)?.freeBytes ?? 0;
   if (free >= bytes) return;
   throw new AppError(
     'unavailable',
@@ -79,7 +87,7 @@ async function build(
   await verifySealed(database, backup, watch);
   for (const { path, bytes } of backup.files) await writeOwnerOnly(join(staging, path), bytes);
   becomeStore(database);
-  if (signal?.aborted) throw wasEnded();
+  if (signal?.aborted) throw cancelled();
 }
 
 function becomeStore(file: string): void {
@@ -106,4 +114,114 @@ function moveIn(staging: string, { dataDir, aside }: RestoreOptions): void {
     }
     renameSync(join(staging, name), join(dataDir, name));
   }
+}
+
+interface OldEntry {
+  name: string;
+  stats: Stats;
+}
+
+/** The log and the index with the files that SQLite adds. */
+const databases = /^(earshot|products-\d+|products\.building)\.db(-wal|-shm|-journal)?$/;
+
+/** What a backup with these files takes the place of, by name; a backup without secrets leaves those that are there. */
+export function oldContents(dataDir: string, paths: readonly string[]): OldEntry[] {
+  const replaced = new Set(paths.map((path) => path.split('/')[0]));
+  return namesIn(dataDir)
+    .filter((name) => databases.test(name) || replaced.has(name))
+    .map((name) => ({ name, stats: statSync(join(dataDir, name)) }));
+}
+
+function namesIn(folder: string): string[] {
+  return statSync(folder, { throwIfNoEntry: false }) === undefined
+    ? []
+    : readdirSync(folder).toSorted();
+}
+
+/**
+ * Throws `conflict` while any program has the log open. Each that has holds a lock on the file, which this asks for
+ * alone: one that is damaged gives it, too.
+ */
+export function refuseInUse(dataDir: string): void {
+  const file = join(dataDir, databaseFileName);
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) return;
+  let database: Database | undefined;
+  try {
+    database = new Sqlite(file, { fileMustExist: true, timeout: 0 });
+    database.pragma('locking_mode = EXCLUSIVE');
+    database.prepare('SELECT 1 FROM sqlite_schema').get();
+  } catch (error) {
+    if (sqliteCode(error) !== 'SQLITE_BUSY') return;
+    throw new AppError(
+      'conflict',
+      `${dataDir} is in use: a receiver or a command of earshot has its log open. Stop it (such as with \`systemctl stop earshot\`), then run this again.`,
+    );
+  } finally {
+    database?.close();
+  }
+}
+
+/** Nothing is deleted: it all goes into a folder within. */
+function moveAside(dataDir: string, entries: readonly OldEntry[], folder: string): void {
+  if (entries.length === 0) return;
+  mkdirSync(folder, { mode: 0o700 });
+  // The log goes last: until then, what is there still is a data directory.
+  const log = (name: string) => Number(name.startsWith(databaseFileName));
+  for (const { name } of entries.toSorted((a, b) => log(a.name) - log(b.name))) {
+    renameSync(join(dataDir, name), join(folder, name));
+  }
+}
+
+/** Rejects with `invalid` where a file does not begin with these bytes, and `cancelled` when the signal is aborted. */
+export async function verifySealed(
+  file: string,
+  sealed: Sealed,
+  watch: BackupWatch,
+): Promise<void> {
+  try {
+    for await (const _chunk of readSealed(file, sealed, watch, 'verifying'));
+  } catch (error) {
+    throw diskError(error, file);
+  }
+}
+
+/** Copies them into a new file, owner-only and on disk when it resolves. Rejects in the same way. */
+async function copySealed(
+  file: string,
+  to: string,
+  sealed: Sealed,
+  watch: BackupWatch,
+): Promise<void> {
+  try {
+    const target = createWriteStream(to, { mode: 0o600, flags: 'wx', flush: true });
+    await pipeline(readSealed(file, sealed, watch, 'copying'), target);
+  } catch (error) {
+    throw diskError(error, to);
+  }
+}
+
+async function* readSealed(
+  file: string,
+  { sealedBytes: total, digest }: Sealed,
+  { onProgress, signal }: BackupWatch,
+  phase: BackupProgress['phase'],
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  let done = 0;
+  const chunks: AsyncIterable<Buffer> = createReadStream(file, {
+    end: total - 1,
+    highWaterMark: 2 ** 20,
+  });
+  for await (const chunk of chunks) {
+    if (signal?.aborted) throw cancelled();
+    hash.update(chunk);
+    done += chunk.length;
+    onProgress?.({ phase, done, total });
+    yield chunk;
+  }
+  if (hash.digest('hex') === digest) return;
+  throw new AppError(
+    'invalid',
+    `${file} is damaged: it is not what it was when it was made. Copy it here once more, or use another backup.`,
+  );
 }

@@ -1,8 +1,8 @@
-/** Compacts the log step by step, on a thread of its own, beside everything else that reads and writes it. */
+/** Compacts the log step by step, on a thread of its own, while others read and write it. */
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
-import { type Remote, remote } from '../engine/rpc.ts';
-import { StoreThread, threadFile } from '../engine/thread.ts';
+import type { Remote } from '../engine/rpc.ts';
+import { withThread } from '../engine/thread.ts';
 import type { CompactStep } from './compact-step.ts';
 import type { CompactOperations } from './compact-thread.ts';
 
@@ -29,18 +29,10 @@ export interface CompactOptions extends DataPlace {
  * with `configuration` where there is no log, `unavailable` when it cannot be written.
  */
 export async function compactLog(options: CompactOptions): Promise<Compacted> {
-  const { dataDir, diskReserveBytes } = options;
-  requireDatabase(dataDir);
-  const thread = new StoreThread(threadFile('bodies/compact-thread'), {
-    dataDir,
-    diskReserveBytes,
-    callTimeoutSeconds: Number.POSITIVE_INFINITY,
-  });
-  try {
-    return await compactOn(remote<CompactOperations>(thread), options);
-  } finally {
-    await thread.close();
-  }
+  requireDatabase(options.dataDir);
+  return withThread<CompactOperations, Compacted>('bodies/compact-thread', options, (compact) =>
+    compactOn(compact, options),
+  );
 }
 
 async function compactOn(

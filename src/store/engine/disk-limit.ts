@@ -51,7 +51,8 @@ function usualReserveOf({ totalBytes }: Pick<DiskRoom, 'totalBytes'>): number {
   return Math.floor(Math.min(reserveBytesUsual, totalBytes * reserveShareMax));
 }
 
-function diskSize(path: string): Pick<DiskRoom, 'freeBytes' | 'totalBytes'> | null {
+/** Null for a file system without a size, as the kernel's own. */
+export function diskSize(path: string): Pick<DiskRoom, 'freeBytes' | 'totalBytes'> | null {
   const { bavail, blocks, bsize, frsize } = statfsSync(path);
   if (blocks === 0) return null;
   // Blocks are counted in `frsize`; `bsize` is the size to transfer, and may be larger (statfs(2)).

@@ -5,7 +5,9 @@ import type { CommitFacts } from '../../domain/ports.ts';
 import type { DataPlace } from './disk-limit.ts';
 import {
   type Caller,
+  type Remote,
   receivedError,
+  remote,
   type Settled,
   type ThreadMessage,
   type ThreadRequest,
@@ -153,6 +155,23 @@ export class StoreThread implements Caller {
     }, restartPauseMs);
     this.#retryTimer.unref();
     this.#calls.failAll(failure);
+  }
+}
+
+/** Runs work on a thread of its own, without a time limit, and ends the thread. */
+export async function withThread<Ops, Result>(
+  name: string,
+  { dataDir, diskReserveBytes }: DataPlace,
+  work: (thread: Remote<Ops>) => Promise<Result>,
+): Promise<Result> {
+  const callTimeoutSeconds = Number.POSITIVE_INFINITY;
+  const options = { dataDir, diskReserveBytes, callTimeoutSeconds };
+  const thread = new StoreThread(threadFile(name), options);
+  try {
+    await thread.start();
+    return await work(remote<Ops>(thread));
+  } finally {
+    await thread.close();
   }
 }
 

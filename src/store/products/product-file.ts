@@ -1,20 +1,17 @@
 /**
- * The index's files: `products-<generation>.db` in the data directory. The highest generation counts. A
- * rebuild fills a file beside it and then gives that the next number, so that queries and indexing go
- * over from one complete file to the next.
+ * The index's files: `products-<generation>.db` in the data directory. The highest generation is the current one. A
+ * rebuild fills another file and then gives that the next number, so that queries and indexing change from one complete
+ * file to the next.
  */
 import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { errorCodeOf } from '../../domain/error-code.ts';
 import { createOwnerOnly } from '../../host/files.ts';
 import { busyTimeoutMs, prepared } from '../engine/database.ts';
 import { sqliteCode, storeError } from '../engine/sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
 
-const filePattern = /^products-(\d{1,9})\.db$/;
-/** Not an index yet; a rebuild that was interrupted leaves it behind. */
 export const pageBytes = 4_096;
 /** Size of the write-ahead log at which it is moved into the file: large, as the same pages are written again and again. */
 export const usualLogPages = 16_000;
@@ -22,58 +19,52 @@ export const usualLogPages = 16_000;
 const idleLogBytesMax = 1_048_576;
 const buildingName = 'products.building.db';
 /** An index, or an unfinished one, and the files that SQLite creates next to it. */
-const anyFilePattern = /^products(-\d{1,9}|\.building)\.db(-wal|-shm|-journal)?$/;
+const filePattern = /^products(?:-(\d{1,9})|\.building)\.db(-wal|-shm|-journal)?$/;
 
-/** The name of the file that counts; null when there is none. */
+/** Path of the current file; null when there is none. */
 export function currentProductFile(dataDir: string): string | null {
-  const generation = Math.max(0, ...generationsIn(dataDir));
+  const generation = newestGeneration(dataDir);
   return generation === 0 ? null : fileOf(dataDir, generation);
 }
 
-/** Opens the file that counts for indexing, or makes the first one. One that is no use is replaced. */
+/** Opens the current file for indexing, or creates the first one. Replaces one that is unusable. */
 export function openProductFile(dataDir: string): Database {
   const file = currentProductFile(dataDir) ?? fileOf(dataDir, 1);
   return openIfOurs(file) ?? replaceProductFile(dataDir);
 }
 
-/** Makes an empty file the one that counts: the old one is of another program or log, or damaged. */
+/** Makes an empty file the current one: the old one is of another program or log, or damaged. */
 export function replaceProductFile(dataDir: string): Database {
-  const [generation = 0, ...others] = generationsIn(dataDir);
-  const next = openForIndexing(fileOf(dataDir, generation + 1));
-  for (const old of [generation, ...others]) removeFile(fileOf(dataDir, old));
+  const generation = newestGeneration(dataDir) + 1;
+  const next = openForIndexing(fileOf(dataDir, generation));
+  removeOlder(dataDir, generation);
   return next;
 }
 
 /** Opens a new file to be filled by a rebuild, and removes what an interrupted one has left. */
 export function openBuildingFile(dataDir: string): Database {
-  const file = join(dataDir, buildingName);
-  removeFile(file);
-  return openForIndexing(file);
+  discardBuildingFile(dataDir);
+  return openForIndexing(join(dataDir, buildingName));
 }
 
-/** Makes the rebuilt file the one that counts. It must be closed. */
+/** Makes the rebuilt file the current one. It must be closed. */
 export function installBuildingFile(dataDir: string): void {
-  const old = generationsIn(dataDir);
-  const [newest = 0] = old;
-  // Closing has moved everything into the file itself: the log beside it is gone, or may go.
-  renameSync(join(dataDir, buildingName), fileOf(dataDir, newest + 1));
-  removeFile(join(dataDir, buildingName));
-  for (const generation of old) removeFile(fileOf(dataDir, generation));
+  const generation = newestGeneration(dataDir) + 1;
+  // Closing has moved everything into the file itself: its write-ahead log may be removed.
+  renameSync(join(dataDir, buildingName), fileOf(dataDir, generation));
+  discardBuildingFile(dataDir);
+  removeOlder(dataDir, generation);
 }
 
-/** Drops what a rebuild has begun. */
+/** Drops an unfinished rebuild. */
 export function discardBuildingFile(dataDir: string): void {
   removeFile(join(dataDir, buildingName));
 }
 
 /** Names of files that belong to no index in use: left by a rebuild, or a change of the index, that was killed. */
 export function staleProductFiles(dataDir: string): string[] {
-  const names = namesIn(dataDir);
-  const current = `-${generationsAmong(names)[0] ?? 0}`;
-  return names.filter((name) => {
-    const [, which] = anyFilePattern.exec(name) ?? [];
-    return which !== undefined && which !== current;
-  });
+  const newest = newestGeneration(dataDir);
+  return productFiles(dataDir).flatMap((one) => (one.generation === newest ? [] : [one.name]));
 }
 
 /** The caller holds the lock for the index, so that no rebuild is in progress. */
@@ -81,14 +72,14 @@ export function removeStaleProductFiles(dataDir: string): void {
   for (const name of staleProductFiles(dataDir)) rmSync(join(dataDir, name), { force: true });
 }
 
-/** Opens the file that counts for questions. Throws `unavailable` when there is none of this version. */
+/** Opens the current file for questions. Throws `unavailable` when there is none of this version. */
 export function openProductsForReading(dataDir: string): Database {
   const file = currentProductFile(dataDir);
   if (file === null) throw notIndexed();
   const database = new Sqlite(file, { readonly: true, timeout: busyTimeoutMs });
   // 8 MiB, negative because in KiB.
   database.pragma('cache_size = -8192');
-  if (isOfThisVersion(database)) return database;
+  if (version(database) === productSchemaVersion) return database;
   database.close();
   throw notIndexed();
 }
@@ -122,8 +113,8 @@ function openForIndexing(file: string): Database {
 }
 
 /**
- * Empties a large write-ahead log: SQLite itself keeps the file at its largest size. Queries that read from it are not
- * waited for; the next call tries again.
+ * Empties a large write-ahead log: SQLite itself keeps the file at its largest size. Does not wait for queries that read
+ * from it; the next call tries again.
  */
 export function shrinkIdleLog(database: Database): void {
   const bytes = statSync(`${database.name}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -139,7 +130,7 @@ export function shrinkIdleLog(database: Database): void {
 function openIfOurs(file: string): Database | null {
   try {
     const database = openForIndexing(file);
-    if (isOfThisVersion(database)) return database;
+    if (version(database) === productSchemaVersion) return database;
     database.close();
     return null;
   } catch (error) {
@@ -148,7 +139,7 @@ function openIfOurs(file: string): Database | null {
   }
 }
 
-/** True when the file itself is at fault: nothing but a new one helps. */
+/** True when the file itself is at fault: only a new one helps. */
 export function isDamage(error: unknown): boolean {
   return ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(sqliteCode(error) ?? '');
 }
@@ -159,33 +150,31 @@ function createTables(database: Database): void {
   database.pragma(`user_version = ${productSchemaVersion}`);
 }
 
-function isOfThisVersion(database: Database): boolean {
-  return version(database) === productSchemaVersion;
-}
-
 function version(database: Database): number {
   return Number(database.pragma('user_version', { simple: true }));
 }
 
-/** Highest first. */
-function generationsIn(dataDir: string): number[] {
-  return generationsAmong(namesIn(dataDir));
+/** 0 for none. A write-ahead log alone is no index. */
+function newestGeneration(dataDir: string): number {
+  const indexes = productFiles(dataDir).filter(({ suffix }) => suffix === '');
+  return Math.max(0, ...indexes.map(({ generation }) => generation));
 }
 
-function namesIn(dataDir: string): string[] {
-  try {
-    return readdirSync(dataDir);
-  } catch (cause) {
-    if (errorCodeOf(cause) === 'ENOENT') return [];
-    throw cause;
+/** The index's files; the generation of an unfinished one is -1. */
+function productFiles(dataDir: string) {
+  const isThere = statSync(dataDir, { throwIfNoEntry: false }) !== undefined;
+  const names = isThere ? readdirSync(dataDir) : [];
+  return names.flatMap((name) => {
+    const [found, generation = -1, suffix = ''] = filePattern.exec(name) ?? [];
+    return found === undefined ? [] : [{ name, generation: Number(generation), suffix }];
+  });
+}
+
+/** Leaves what a program that indexes at the same time may have made since. */
+function removeOlder(dataDir: string, current: number): void {
+  for (const { generation } of productFiles(dataDir)) {
+    if (generation > 0 && generation < current) removeFile(fileOf(dataDir, generation));
   }
-}
-
-function generationsAmong(names: readonly string[]): number[] {
-  return names
-    .map((name) => Number(filePattern.exec(name)?.[1] ?? 0))
-    .filter((generation) => generation > 0)
-    .sort((a, b) => b - a);
 }
 
 function fileOf(dataDir: string, generation: number): string {

@@ -1,7 +1,18 @@
-/** The products of a data directory, to be asked from the main thread. */
-import type { FoundProduct, ProductKey, ProductQuery, Products } from '../../domain/products.ts';
+/** The products of a data directory, asked from the main thread; and as the library offers them. */
+import type { Entity } from '../../domain/filter-tree.ts';
+import type { NotificationLog } from '../../domain/ports.ts';
+import type {
+  FoundProduct,
+  ProductKey,
+  ProductQuery,
+  ProductRow,
+  Products,
+} from '../../domain/products.ts';
+import type { Expression } from '../../filter/builder.ts';
+import { requireFilter } from '../../filter/check.ts';
 import { pick, type Remote, remote } from '../engine/rpc.ts';
 import { StoreThread, threadFile } from '../engine/thread.ts';
+import { catchUpIndex } from './index-maintenance.ts';
 import type { ProductOperations } from './product-thread.ts';
 import { keyOf } from './search/order.ts';
 
@@ -45,4 +56,56 @@ async function* find(
     skip -= page.skipped;
     after = page.next;
   }
+}
+
+/** A question about products. Without a field of it, all of them, newest first. */
+export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
+  /** `Products`, unless `DeletedProducts` are asked for. */
+  entity?: Entity | undefined;
+  /** A `$filter` expression, as a text or built with `and`, `collection`, … */
+  filter?: string | Expression | undefined;
+}
+
+/**
+ * The products that notifications reported. Each call brings the index up to date first. Rejects with
+ * `invalid` for a filter with a fault, `unavailable` when the index cannot be read or written.
+ */
+export interface StoredProducts {
+  /** Streams what matches, each with its record. */
+  find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
+  count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
+  /** The key of a row that `find` gave, to continue after it with `after`. */
+  keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
+}
+
+/** Opens the products of a data directory; `close` ends what is in progress. */
+export function openStoredProducts(
+  dataDir: string,
+  log: Pick<NotificationLog, 'lastPosition'>,
+): { products: StoredProducts; close(): Promise<void> } {
+  const index = openProducts(dataDir);
+  const closing = new AbortController();
+  let indexedPosition = -1;
+  const upToDate = async (question: Pick<ProductsQuestion, 'entity' | 'filter'>) => {
+    const { entity = 'Products', filter = '' } = question;
+    const query = { ...question, entity, filter: requireFilter(String(filter), entity) };
+    // A log that was restored from a copy may end before what is indexed.
+    if ((await log.lastPosition()) !== indexedPosition) {
+      ({ indexedPosition } = await catchUpIndex({ dataDir, signal: closing.signal }));
+    }
+    return query;
+  };
+  return {
+    products: {
+      find: async function* (question = {}) {
+        yield* index.find(await upToDate(question));
+      },
+      count: async (question = {}) => index.count(await upToDate(question)),
+      keyOf: (row, { entity = 'Products', order } = {}) => index.keyOf(row, { entity, order }),
+    },
+    close: async () => {
+      closing.abort();
+      await index.close();
+    },
+  };
 }

@@ -1,4 +1,4 @@
-/** Prunes the log step by step, beside everything else that reads and writes it. */
+/** Prunes the log step by step, while others read and write it. */
 import {
   type PrunePhase,
   type PruneWish,

@@ -1,9 +1,15 @@
 /** Compacting changes how bodies lie in the file, and nothing else. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import { unpackBodies } from '../../../src/store/bodies/body-codec.ts';
 import { type Compacted, compactLog } from '../../../src/store/bodies/compact-log.ts';
-import { createCompactStep } from '../../../src/store/bodies/compact-step.ts';
+import { createCompactStep, createPackFull } from '../../../src/store/bodies/compact-step.ts';
 import { databaseFileName } from '../../../src/store/engine/database.ts';
 import { createWriterConnection } from '../../../src/store/engine/writer-connection.ts';
 import { collect, delivery } from '../../helpers/deliveries.ts';
@@ -129,5 +135,80 @@ describe('compacting', () => {
 
   it('refuses to begin where there is no log', async () => {
     await expect(compact('/nowhere/at/all')).rejects.toMatchObject({ code: 'configuration' });
+  });
+});
+
+const kills = 10;
+const perKill = 260;
+const child = new URL('compact-child.ts', import.meta.url).pathname;
+
+it(`keeps every body as it came over ${kills} kills of a program that compacts, while others come in`, async () => {
+  const bodies = generatedBodies(kills * perKill + kills * 20);
+  const old = kills * perKill;
+  const { store, dataDir } = await openOldStore(bodies.slice(0, old));
+  const random = createRandom(20_261_121);
+  let stored = old;
+  for (let round = 0; round < kills; round += 1) {
+    const program = spawn(process.execPath, [child, dataDir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void program.kill('SIGKILL'));
+    await once(program.stdout, 'data');
+    for (const body of bodies.slice(stored, stored + 20)) await store.accept(delivery(body));
+    stored += 20;
+    // The moment itself is what is random here, not a wait for something to happen.
+    await delay(random.integer(0, 150));
+    program.kill('SIGKILL');
+    await once(program, 'exit');
+  }
+
+  expect(keptRows(dataDir).length).toBeLessThan(old);
+  expect(await store.counts()).toMatchObject({ notifications: stored });
+  expect(await countOthers(store, bodies)).toBe(0);
+  await compact(dataDir);
+  expect(keptRows(dataDir).every(({ encoding }) => encoding === 'zstd-1')).toBe(true);
+  expect(await countOthers(store, bodies)).toBe(0);
+  const check = inFile(dataDir, (file) => file.pragma('integrity_check', { simple: true }));
+  expect(check).toBe('ok');
+}, 240_000);
+
+/** All bodies in packs, one after the other. */
+function packAll(bodies: readonly Uint8Array[], level: number) {
+  const packFull = createPackFull(level);
+  const rows = [];
+  for (let at = 0; at < bodies.length; ) {
+    const packed = packFull(bodies.slice(at));
+    rows.push(...packed);
+    at += packed.reduce((sum, row) => sum + row.bodies, 0);
+  }
+  return rows;
+}
+
+describe('full packs', () => {
+  it('fill half a page each, and hold every body in its order', () => {
+    const bodies = generatedBodies(200);
+    const rows = packAll(bodies, 9);
+    const sizes = rows.slice(0, -1).map(({ bytes }) => bytes.length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(8_160);
+    expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).toBeGreaterThan(7_400);
+    expect(Buffer.concat(rows.flatMap(unpackBodies)).equals(Buffer.concat(bodies))).toBe(true);
+  });
+
+  it('lose nothing of bodies that are tiny, huge or cannot be compressed', () => {
+    const noise = fc
+      .tuple(fc.integer({ min: 0, max: 40_000 }), fc.integer())
+      .map(([length, seed]) => Buffer.from(createRandom(seed).hex(2 * length), 'hex'));
+    const pattern = fc
+      .integer({ min: 0, max: 300_000 })
+      .map((length) => Buffer.alloc(length, 'ab'));
+    const body = fc.oneof(noise, pattern);
+    fc.assert(
+      fc.property(fc.array(body, { minLength: 1, maxLength: 100, size: 'max' }), (bodies) => {
+        const unpacked = packAll(bodies, 1).flatMap(unpackBodies);
+        expect(unpacked.length).toBe(bodies.length);
+        expect(Buffer.concat(unpacked).equals(Buffer.concat(bodies))).toBe(true);
+      }),
+      { numRuns: 8 },
+    );
   });
 });

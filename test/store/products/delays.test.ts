@@ -35,6 +35,14 @@ const one = (seconds: number) => {
   return { count: 1, p50Ms: ms, p90Ms: ms, p99Ms: ms, maxMs: ms };
 };
 
+const delays = (
+  sensingToPublication: object | null,
+  publicationToNotification: object | null,
+  notificationToReceipt: object | null,
+) => ({ sensingToPublication, publicationToNotification, notificationToReceipt });
+
+const { PublicationDate: _, ...unpublished } = product('b', 0, 100);
+
 /** Stores pushes of one subscription that were told so many microseconds before they came. */
 async function deliverLate(
   { store }: ProductWorld,
@@ -53,75 +61,53 @@ async function deliverLate(
 }
 
 describe('delays', () => {
-  it('are measured from sensing to publication, to the notification, and to its receipt', async () => {
-    const { index, products } = await openProductWorld();
-    await index(news('created', product('a', 0, 100), [146, 147.25]));
-    expect(await products.delays(always)).toEqual([
-      {
-        subscription: 'test',
-        sensingToPublication: one(100),
-        publicationToNotification: one(46),
-        notificationToReceipt: one(1.25),
-      },
-    ]);
-  });
-
-  it('count modifications and deletions for the receipt alone', async () => {
-    const { index, products } = await openProductWorld();
-    await index(
-      news('created', product('a', 0, 100), [150, 151]),
-      news('modified', product('a', 0, 100), [160, 163]),
-      news('deleted', { Id: 'a', DeletionDate: at(200) }, [201, 203]),
-    );
-    const [delays, ...others] = await products.delays(always);
-    expect(others).toEqual([]);
-    // The record of the deletion says nothing of sensing, and is the newest.
-    expect(delays?.sensingToPublication).toBeNull();
-    expect(delays?.publicationToNotification).toEqual(one(50));
-    const receipt = { count: 3, p50Ms: 2_000, p90Ms: 3_000, p99Ms: 3_000, maxMs: 3_000 };
-    expect(delays?.notificationToReceipt).toEqual(receipt);
-  });
-
-  it('of a notification without a record are those of its product', async () => {
-    const { index, products } = await openProductWorld();
-    await index(
-      { ...news('created', null, [130, 131]), productId: 'a' },
-      news('modified', product('a', 0, 100), [160, 163]),
-    );
-    expect(await products.delays(always)).toMatchObject([
+  it.each<[name: string, news: TestNews[], expected: object]>([
+    [
+      'are measured from sensing to publication, to the notification, and to its receipt',
+      [news('created', product('a', 0, 100), [146, 147.25])],
+      { subscription: 'test', ...delays(one(100), one(46), one(1.25)) },
+    ],
+    [
+      // The record of the deletion says nothing of sensing, and is the newest.
+      'count modifications and deletions for the receipt alone',
+      [
+        news('created', product('a', 0, 100), [150, 151]),
+        news('modified', product('a', 0, 100), [160, 163]),
+        news('deleted', { Id: 'a', DeletionDate: at(200) }, [201, 203]),
+      ],
+      delays(null, one(50), {
+        ...{ count: 3, p50Ms: 2_000, p90Ms: 3_000, p99Ms: 3_000, maxMs: 3_000 },
+      }),
+    ],
+    [
+      'of a notification without a record are those of its product',
+      [
+        { ...news('created', null, [130, 131]), productId: 'a' },
+        news('modified', product('a', 0, 100), [160, 163]),
+      ],
       { sensingToPublication: one(100), publicationToNotification: one(30) },
-    ]);
-  });
-
-  it('count what was recovered from sensing to publication alone', async () => {
+    ],
+    [
+      'count what was recovered from sensing to publication alone',
+      [{ ...news('created', product('a', 0, 100), [900, 1_000]), source: 'reconcile' }],
+      delays(one(100), null, null),
+    ],
+    [
+      'may be negative, and are not known where a date is absent',
+      [
+        news('created', product('a', 120, 100), [90, 88.5]),
+        news('created', unpublished, [null, 100]),
+        news('created', { Id: 'c' }, [null, 100]),
+        { ...news('created', null, [null, 100]), productId: 'd' },
+      ],
+      delays(one(-20), one(-10), one(-1.5)),
+    ],
+  ])('%s', async (_name, news, expected) => {
     const { index, products } = await openProductWorld();
-    const recovered = news('created', product('a', 0, 100), [900, 1_000]);
-    await index({ ...recovered, source: 'reconcile' });
-    expect(await products.delays(always)).toMatchObject([
-      {
-        sensingToPublication: one(100),
-        publicationToNotification: null,
-        notificationToReceipt: null,
-      },
-    ]);
-  });
-
-  it('may be negative, and are not known where a date is absent', async () => {
-    const { index, products } = await openProductWorld();
-    const { PublicationDate: _, ...unpublished } = product('b', 0, 100);
-    await index(
-      news('created', product('a', 120, 100), [90, 88.5]),
-      news('created', unpublished, [null, 100]),
-      news('created', { Id: 'c' }, [null, 100]),
-      { ...news('created', null, [null, 100]), productId: 'd' },
-    );
-    expect(await products.delays(always)).toMatchObject([
-      {
-        sensingToPublication: one(-20),
-        publicationToNotification: one(-10),
-        notificationToReceipt: one(-1.5),
-      },
-    ]);
+    await index(...news);
+    const found = await products.delays(always);
+    expect(found).toHaveLength(1);
+    expect(found).toMatchObject([expected]);
   });
 
   it('are told by subscription, also for a path without a name, and for one that is asked for', async () => {

@@ -6,17 +6,13 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseFilter } from '../../../src/filter/parse.ts';
-import {
-  catchUpIndex,
-  rebuildIndex,
-  startIndexing,
-} from '../../../src/store/products/index-maintenance.ts';
+import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
+import { openStoredProducts } from '../../../src/store/products/products.ts';
+import { samples, told } from '../../cli/product-samples.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
-import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+import { created, openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
 
 const child = new URL('index-child.ts', import.meta.url).pathname;
-
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** News of so many products, each created, every third modified, every seventh deleted. */
 function newsOf(count: number): TestNews[] {
@@ -53,6 +49,19 @@ function expectedCounts(count: number) {
   };
 }
 
+const countsAndOne = (count: number) => {
+  const { alive, ...others } = expectedCounts(count);
+  return { alive: alive + 1, ...others };
+};
+
+const slowly = { timeout: 10_000 };
+
+/** Delivers many notifications in one body. */
+async function deliverTogether({ store }: ProductWorld, items: readonly object[]): Promise<void> {
+  const body = Buffer.from(JSON.stringify(items));
+  await store.accept({ body, subscription: 'test', source: 'push', headers: [], receivedAtUs: 1 });
+}
+
 const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
 
@@ -68,25 +77,19 @@ describe('the index', () => {
     burst.pragma('wal_autocheckpoint = 0');
     burst.exec('CREATE TABLE burst AS SELECT zeroblob(4000000)');
     expect(walBytes()).toBeGreaterThan(4_000_000);
-    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
-    onTestFinished(() => indexing.stop());
-    await expect.poll(walBytes, { timeout: 10_000 }).toBe(0);
-    await world.deliver({ event: 'created', record: { Id: 'one more' } });
-    await expect
-      .poll(async () => (await countsOf(world)).alive, { timeout: 10_000 })
-      .toBe(expectedCounts(20).alive + 1);
+    world.follow();
+    await expect.poll(walBytes, slowly).toBe(0);
+    await world.deliver(...created({ Id: 'one more' }));
+    await expect.poll(() => countsOf(world), slowly).toEqual(countsAndOne(20));
   });
 
   it('follows the log while notifications arrive', async () => {
     const world = await openProductWorld();
-    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
-    onTestFinished(() => indexing.stop());
+    world.follow();
     await world.deliver(...newsOf(50));
-    await expect.poll(() => countsOf(world), { timeout: 10_000 }).toEqual(expectedCounts(50));
-    await world.deliver({ event: 'created', record: { Id: 'one more' } });
-    await expect
-      .poll(async () => (await countsOf(world)).alive, { timeout: 10_000 })
-      .toBe(expectedCounts(50).alive + 1);
+    await expect.poll(() => countsOf(world), slowly).toEqual(expectedCounts(50));
+    await world.deliver(...created({ Id: 'one more' }));
+    await expect.poll(() => countsOf(world), slowly).toEqual(countsAndOne(50));
   });
 
   it('is complete and counts nothing twice after its program was killed again and again', async () => {
@@ -120,8 +123,7 @@ describe('the index', () => {
   it('is built anew while notifications arrive, and answers from the old file until then', async () => {
     const world = await openProductWorld();
     await world.index(...newsOf(700));
-    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
-    onTestFinished(() => indexing.stop());
+    world.follow();
     const answers: number[] = [];
     const seen: number[] = [];
     const more = newsOf(900).slice(newsOf(700).length);
@@ -138,7 +140,7 @@ describe('the index', () => {
     expect(progress.indexedPosition).toBeGreaterThanOrEqual(newsOf(700).length);
     expect(seen.length).toBeGreaterThan(0);
     expect(Math.min(...answers)).toBeGreaterThanOrEqual(expectedCounts(700).gone);
-    await expect.poll(() => countsOf(world), { timeout: 10_000 }).toEqual(expectedCounts(900));
+    await expect.poll(() => countsOf(world), slowly).toEqual(expectedCounts(900));
     expect(indexFiles(world.dataDir)).toEqual(['products-2.db']);
   });
 
@@ -169,7 +171,7 @@ describe('the index', () => {
     const world = await openProductWorld();
     await world.index(...newsOf(40));
     const other = await openProductWorld();
-    await other.deliver({ event: 'created', record: { Id: 'of the other log' } }, ...newsOf(60));
+    await other.deliver(...created({ Id: 'of the other log' }), ...newsOf(60));
     await world.store.close();
     await other.store.close();
     for (const name of readdirSync(world.dataDir)) {
@@ -177,8 +179,7 @@ describe('the index', () => {
     }
     copyFileSync(join(other.dataDir, 'earshot.db'), join(world.dataDir, 'earshot.db'));
     await catchUpIndex({ dataDir: world.dataDir });
-    const { alive, ...others } = expectedCounts(60);
-    expect(await countsOf(world)).toEqual({ alive: alive + 1, ...others });
+    expect(await countsOf(world)).toEqual(countsAndOne(60));
   });
 
   it('is built anew by one program at a time', async () => {
@@ -211,14 +212,7 @@ describe('the index', () => {
       SubscriptionEvent: 'created',
       value: { Id: `many-${i}`, Name: `${i}.SAFE` },
     }));
-    const body = Buffer.from(JSON.stringify(items));
-    const delivery = {
-      subscription: 'test',
-      source: 'push',
-      headers: [],
-      receivedAtUs: 1,
-    } as const;
-    await world.store.accept({ ...delivery, body });
+    await deliverTogether(world, items);
     await catchUpIndex({ dataDir: world.dataDir });
     expect(await world.products.indexState()).toMatchObject({ products: count, skipped: 0 });
   }, 10_000);
@@ -234,6 +228,54 @@ describe('the index', () => {
     replaceBody(world.dataDir, 2, Buffer.from('not json'));
     await catchUpIndex({ dataDir: world.dataDir });
     expect(await world.products.indexState()).toMatchObject({ skipped: 1 });
+  });
+
+  it('is made anew beside the receiver where it is of an older version, which tells that and goes on', async () => {
+    const world = await openProductWorld();
+    const { dataDir, products } = world;
+    await world.index(...created({ Id: 'first' }));
+    const old = new Sqlite(join(dataDir, 'products-1.db'));
+    // The tables of the first version.
+    old.exec('DROP TABLE product_event; ALTER TABLE progress RENAME COLUMN mark TO dedupe_key');
+    old.pragma('user_version = 1');
+    old.close();
+    const count = 3_000;
+    const items = Array.from({ length: count }, (_, i) => ({
+      AckId: `many-${i}`,
+      ProductId: `product-${i}`,
+      SubscriptionEvent: 'created',
+    }));
+    await deliverTogether(world, items);
+    const told: { fields: object; message: string }[] = [];
+    world.follow((fields: object, message: string) => void told.push({ fields, message }));
+    await expect.poll(() => told.length).toBeGreaterThan(0);
+    // Nobody is refused meanwhile.
+    expect(await products.count({ entity: 'Products', filter: null })).toBeGreaterThan(0);
+    await world.deliver({ event: 'modified', record: { Id: 'first' } });
+    const lastPosition = count + 2;
+    await expect.poll(() => products.indexedPosition(), { timeout: 20_000 }).toBe(lastPosition);
+    await expect
+      .poll(() => told.map(({ message }) => message))
+      .toEqual(['the product index is behind and catches up', 'the product index is complete']);
+    expect(told[0]?.fields).toMatchObject({ lastPosition: count + 1 });
+    expect(await products.count({ entity: 'Products', filter: null })).toBe(count + 1);
+    const events = await products.pushedEvents({ subscription: 'test', productIds: ['FIRST'] });
+    expect(events.map(({ position }) => position)).toEqual([1, lastPosition]);
+  }, 40_000);
+
+  it('gets what is new where the library asks, even where the log ends before what it had indexed, as a restored one does', async () => {
+    const { store, dataDir } = await openProductWorld();
+    let lastPosition = 2;
+    const { products, close } = openStoredProducts(dataDir, {
+      lastPosition: async () => lastPosition,
+    });
+    onTestFinished(close);
+    for (const sample of samples.slice(0, 2)) await store.accept(told(sample));
+    expect(await products.count()).toBe(2);
+    for (const sample of samples.slice(2, 4)) await store.accept(told(sample));
+    expect(await products.count()).toBe(2);
+    lastPosition = 1;
+    expect(await products.count()).toBe(4);
   });
 });
 

@@ -3,19 +3,19 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  pruneIndex,
-  rebuildIndex,
-  startIndexing,
-} from '../../../src/store/products/index-maintenance.ts';
+import { describe, expect, it } from 'vitest';
+import { pruneIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
 import { times } from '../../helpers/thorough.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
-import { generatedRecords } from './product-records.ts';
-import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+import {
+  created,
+  generatedRecords,
+  openProductWorld,
+  type ProductWorld,
+  type TestNews,
+} from './product-world.ts';
 
 const records = generatedRecords(12, 5);
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const firstUs = Date.UTC(2026, 0, 1) * 1000;
 const { signal } = new AbortController();
 
@@ -87,9 +87,7 @@ describe('an index of a pruned log', () => {
     if (gone === undefined || kept === undefined || bare === undefined) throw new Error('too few');
     const deleted = { event: 'deleted', record: null, productId: bare.Id };
     await world.index(
-      { event: 'created', record: gone },
-      { event: 'created', record: kept },
-      { event: 'created', record: bare },
+      ...created(gone, kept, bare),
       { event: 'modified', record: { ...kept, ModificationDate: '2027-01-01T00:00:00Z' } },
       { ...deleted, productName: String(bare.Name) },
     );
@@ -107,12 +105,10 @@ describe('an index of a pruned log', () => {
 
   it('is pruned by the receiver that keeps it, while notifications arrive', async () => {
     const world = await openProductWorld();
-    const { dataDir } = world;
-    await world.index(...records.map((record) => ({ event: 'created', record })));
-    const indexing = startIndexing({ dataDir, log: silent, besideIntake: true });
-    onTestFinished(() => indexing.stop());
+    await world.index(...created(...records));
+    world.follow();
     await pruneBefore(world.store, firstUs + records.length);
-    await world.deliver({ event: 'created', record: { Id: 'one more' } });
+    await world.deliver(...created({ Id: 'one more' }));
     await expect
       .poll(async () => (await world.find('Products')).map(({ row }) => row.productId), {
         timeout: 10_000,
@@ -122,7 +118,7 @@ describe('an index of a pruned log', () => {
 
   it('is not made where there is none', async () => {
     const world = await openProductWorld();
-    await world.deliver({ event: 'created', record: { Id: 'one' } });
+    await world.deliver(...created({ Id: 'one' }));
     expect(await pruneIndex({ dataDir: world.dataDir, signal })).toBe(0);
     expect(readdirSync(world.dataDir).filter((name) => name.startsWith('products'))).toEqual([]);
   });

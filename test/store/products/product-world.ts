@@ -1,9 +1,12 @@
-/** A store, its index, and products to ask for, as the tests of the index need them. */
+/** A store, its index, and records of all kinds, as the tests of the index need them. */
+import { existsSync, readFileSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import type { Entity } from '../../../src/domain/filter-tree.ts';
+import type { Logger } from '../../../src/domain/ports.ts';
 import type { FoundProduct, ProductQuery, Products } from '../../../src/domain/products.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
-import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
+import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
+import { catchUpIndex, startIndexing } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
@@ -32,6 +35,8 @@ export interface ProductWorld {
   deliver(...news: TestNews[]): Promise<void>;
   /** Stores and indexes. */
   index(...news: TestNews[]): Promise<void>;
+  /** Indexes what arrives until the test has finished. */
+  follow(info?: Logger['info']): void;
   /** All that matches a filter's text; everything for an empty one. */
   find(entity: Entity, filter?: string, options?: Partial<ProductQuery>): Promise<FoundProduct[]>;
 }
@@ -64,12 +69,21 @@ export async function openProductWorld(): Promise<ProductWorld> {
       await deliver(...news);
       await catchUpIndex({ dataDir });
     },
+    follow: (info = () => {}) => {
+      const log = { debug: () => {}, info, warn: () => {}, error: () => {} };
+      const indexing = startIndexing({ dataDir, log, besideIntake: true });
+      onTestFinished(() => indexing.stop());
+    },
     find: (entity, filter = '', options = {}) => {
       const tree = filter === '' ? null : parseFilter(filter).tree;
       return all(products.find({ entity, filter: tree, ...options }));
     },
   };
 }
+
+/** News that products were created. */
+export const created = (...records: TestRecord[]): TestNews[] =>
+  records.map((record) => ({ event: 'created', record }));
 
 export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const list: Item[] = [];
@@ -90,3 +104,63 @@ function notificationOf(news: TestNews, ackId: string) {
     ...(record === null ? {} : { value: record }),
   };
 }
+
+const realFile = new URL('../../../../shared/fixtures/products.jsonl', import.meta.url);
+
+/** Products as the sandbox makes them, at one a minute. */
+export function generatedRecords(count: number, seed: number): TestRecord[] {
+  const generator = createProductGenerator({ seed });
+  const firstMs = Date.UTC(2026, 4, 1);
+  return Array.from({ length: count }, (_, i) => ({ ...generator.next(firstMs + i * 60_000) }));
+}
+
+/** Some of the recorded products, of all missions and ages; none when the folder is not there. */
+export function realRecords(every: number): TestRecord[] {
+  if (!existsSync(realFile)) return [];
+  const lines = readFileSync(realFile, 'utf8').trim().split('\n');
+  return lines.filter((_, i) => i % every === 0).map((line) => JSON.parse(line));
+}
+
+/** Records with what makes columns and evaluation differ if either is careless. */
+export const oddRecords: TestRecord[] = [
+  { Id: '00000000-0000-4000-8000-000000000001' },
+  { Id: '00000000-0000-4000-8000-000000000002', Name: '', Online: null, Footprint: null },
+  {
+    Id: '00000000-0000-4000-8000-00000000000A',
+    Name: 'S2A_MSIL1C_strange "quotes" and \'others\' %_*[]',
+    Online: false,
+    ContentDate: { Start: '2026-05-01T00:10:00', End: '2026-05-01T00:10:00.123456789+02:00' },
+    PublicationDate: 'yesterday',
+    Attributes: [
+      { Name: 'cloudCover', Value: '12.5', ValueType: 'Double' },
+      { Name: 'orbitNumber', Value: 12.5, '@odata.type': '#OData.CSC.IntegerAttribute' },
+      { Name: 'relativeOrbitNumber', Value: 15, ValueType: 'String' },
+      { Name: 'productType', Value: 5, ValueType: 'String' },
+      { Name: 'productType', Value: 'S2MSI1C', ValueType: 'String' },
+    ],
+    Footprint:
+      "geography'SRID=4326;MULTIPOLYGON (((179 10, 180 10, 180 12, 179 12, 179 10)), ((-180 10, -178 10, -178 12, -180 12, -180 10)))'",
+  },
+  {
+    Id: '00000000-0000-4000-8000-00000000000b',
+    Name: 'ÄÖÜ_S2B_MSIL2A_😀_end',
+    Online: 'true',
+    Attributes: [
+      { Name: 'cloudCover', Value: 'much', ValueType: 'Double' },
+      { Name: 'productType', Value: { nested: true }, ValueType: 'String' },
+      { Name: 'tileId', Value: true, ValueType: 'String' },
+    ],
+    Footprint: "geography'SRID=4326;POLYGON ((170 80, -100 80, -10 80, 80 80, 170 80))'",
+  },
+  {
+    Id: '00000000-0000-4000-8000-00000000000d',
+    Attributes: [
+      { Name: 'cloudCover', Value: 12, ValueType: 'Integer' },
+      { Name: 'orbitNumber', Value: '12', ValueType: 'Integer' },
+      { Name: 'relativeOrbitNumber', Value: '15', ValueType: 'String' },
+      { Name: 'productType', Value: '5', ValueType: 'Integer' },
+      { Name: 'tileId', Value: '2026-05-01T00:00:00Z', ValueType: 'DateTimeOffset' },
+    ],
+  },
+  { Id: '00000000-0000-4000-8000-00000000000c', Footprint: "geography'SRID=4326;POLYGON ((1 2'" },
+];

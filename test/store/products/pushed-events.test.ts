@@ -2,16 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  catchUpIndex,
-  rebuildIndex,
-  startIndexing,
-} from '../../../src/store/products/index-maintenance.ts';
+import { describe, expect, it } from 'vitest';
+import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
-
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
 const atUs = (minute: number) => (Date.UTC(2026, 0, 1) + minute * 60_000) * 1000;
@@ -126,8 +120,7 @@ describe('pushed events', () => {
 
   it('are the same, as delays are, after a rebuild as after they were indexed one by one', async () => {
     const world = await openProductWorld();
-    const indexing = startIndexing({ dataDir: world.dataDir, log: silent, besideIntake: true });
-    onTestFinished(() => indexing.stop());
+    world.follow();
     for (const news of manyNews) await world.deliver(news);
     await world.deliver(recoveredDeletion);
     await expect

@@ -5,15 +5,11 @@ import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import { windowsBelow } from '../../../src/store/products/search/candidates.ts';
-import { oddRecords } from './product-records.ts';
-import { all, openProductWorld, type TestRecord } from './product-world.ts';
+import { all, created, oddRecords, openProductWorld, type TestRecord } from './product-world.ts';
 
 const world =
   "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')";
 const place = "geography'SRID=4326;POLYGON ((1 2, 3 2, 3 4, 1 2))'";
-
-const created = (...records: TestRecord[]) =>
-  records.map((record) => ({ event: 'created', record }));
 
 const cloudy = (Id: string, Value: number): TestRecord => ({
   Id,

@@ -5,7 +5,13 @@ import type { FilterTree } from '../../../src/domain/filter-tree.ts';
 import { productOrders } from '../../../src/domain/products.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { productView } from '../../../src/filter/product-view.ts';
-import { all, openProductWorld, type ProductWorld, type TestRecord } from './product-world.ts';
+import {
+  all,
+  created,
+  openProductWorld,
+  type ProductWorld,
+  type TestRecord,
+} from './product-world.ts';
 
 const count = 12_000;
 
@@ -79,7 +85,7 @@ describe('searching 12,000 products', () => {
   it('finds the same as evaluating each, in each order, page by page from where the last one ended', async () => {
     const records = Array.from({ length: count }, (_, i) => smallRecord(i));
     const world = await openProductWorld();
-    await world.index(...records.map((record) => ({ event: 'created', record })));
+    await world.index(...created(...records));
     const views = records.map((record, i) => ({ view: productView(record), position: i + 1 }));
     // Over the edge of the first window, where each of them matches.
     const newestFirst = { by: 'received', direction: 'desc' } as const;

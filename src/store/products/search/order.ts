@@ -10,33 +10,22 @@ import {
 } from '../../../domain/products.ts';
 import type { SqlCondition } from './conditions.ts';
 
+/** The column of each order, its index (null for the table itself), and its value in a row. */
 const orders = {
-  received: { column: 'id', index: null, value: 'position' },
-  'ContentDate/Start': {
-    column: 'sensing_start_us',
-    index: 'product_by_sensing',
-    value: 'sensingStartUs',
-  },
-  'ContentDate/End': {
-    column: 'sensing_end_us',
-    index: 'product_by_sensing_end',
-    value: 'sensingEndUs',
-  },
-  PublicationDate: {
-    column: 'publication_us',
-    index: 'product_by_publication',
-    value: 'publicationUs',
-  },
-  ModificationDate: {
-    column: 'modification_us',
-    index: 'product_by_modification',
-    value: 'modificationUs',
-  },
-  DeletionDate: { column: 'deletion_us', index: 'product_by_deletion', value: 'deletionUs' },
-} as const satisfies Record<ProductOrder, { value: keyof ProductRow; [key: string]: unknown }>;
+  received: ['id', null, 'position'],
+  'ContentDate/Start': ['sensing_start_us', 'product_by_sensing', 'sensingStartUs'],
+  'ContentDate/End': ['sensing_end_us', 'product_by_sensing_end', 'sensingEndUs'],
+  PublicationDate: ['publication_us', 'product_by_publication', 'publicationUs'],
+  ModificationDate: ['modification_us', 'product_by_modification', 'modificationUs'],
+  DeletionDate: ['deletion_us', 'product_by_deletion', 'deletionUs'],
+} as const satisfies Record<ProductOrder, readonly [string, string | null, keyof ProductRow]>;
 
-/** An order with its column, and the index in this order; null for the table itself. */
-export type Order = (typeof orders)[ProductOrder] & { direction: Direction };
+export interface Order {
+  column: string;
+  index: string | null;
+  value: (typeof orders)[ProductOrder][2];
+  direction: Direction;
+}
 
 /** The order of a query, or the one for its entity. Throws `invalid` for one that the entity lacks. */
 export function orderOf({ entity, order }: Pick<ProductQuery, 'entity' | 'order'>): Order {
@@ -44,7 +33,8 @@ export function orderOf({ entity, order }: Pick<ProductQuery, 'entity' | 'order'
   if (by === 'DeletionDate' && entity === 'Products') {
     throw new AppError('invalid', 'Products that are not deleted have no order by DeletionDate.');
   }
-  return { ...orders[by], direction };
+  const [column, index, value] = orders[by];
+  return { column, index, value, direction };
 }
 
 export function keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey {
@@ -64,24 +54,22 @@ export function partsAfter(
 ): OrderPart[] {
   const sign = direction === 'desc' ? '<' : '>';
   const name = `p.${column}`;
-  const byId = (sql: string, values: number[] = []): OrderPart => ({
+  const part = (columns: string[], sql: string, values: number[]): OrderPart => ({
     condition: { sql, values },
-    orderBy: `p.id ${direction}`,
+    orderBy: columns.map((one) => `${one} ${direction}`).join(', '),
   });
-  const byValue = (sql: string, values: number[] = []): OrderPart => ({
-    condition: { sql, values },
-    orderBy: `${name} ${direction}, p.id ${direction}`,
-  });
+  const byId = (sql: string, ...values: number[]) => part(['p.id'], sql, values);
+  const byValue = (sql: string, ...values: number[]) => part([name, 'p.id'], sql, values);
   if (column === 'id') {
-    return [after === undefined ? byId('TRUE') : byId(`p.id ${sign} ?`, [after.position])];
+    return [after === undefined ? byId('TRUE') : byId(`p.id ${sign} ?`, after.position)];
   }
   const all = byValue(`${name} IS NOT NULL`);
   const allEmpty = byId(`${name} IS NULL`);
   if (after === undefined) return direction === 'desc' ? [all, allEmpty] : [allEmpty, all];
   if (after.value === null) {
-    const rest = byId(`${name} IS NULL AND p.id ${sign} ?`, [after.position]);
+    const rest = byId(`${name} IS NULL AND p.id ${sign} ?`, after.position);
     return direction === 'desc' ? [rest] : [rest, all];
   }
-  const rest = byValue(`(${name}, p.id) ${sign} (?, ?)`, [after.value, after.position]);
+  const rest = byValue(`(${name}, p.id) ${sign} (?, ?)`, after.value, after.position);
   return direction === 'desc' ? [rest, allEmpty] : [rest];
 }

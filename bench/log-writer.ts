@@ -2,9 +2,8 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { identityOf } from '../src/domain/identity.ts';
-import { packKept } from '../src/store/bodies/body-writer.ts';
-import { dedupeKey } from '../src/store/log/dedupe-key.ts';
+import { packKept } from '../src/store/bodies/bodies.ts';
+import { dedupeKey, identityOf } from '../src/store/log/dedupe-key.ts';
 
 /** A notification as the log keeps it; times in µs since 1970. */
 export interface LogEntry {

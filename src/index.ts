@@ -6,7 +6,16 @@ import { z } from 'zod';
 import { addressRanges } from './config/values.ts';
 import { AppError } from './domain/app-error.ts';
 import type { Entity } from './domain/filter-tree.ts';
-import type { Cursors, Intake, Logger, NotificationLog, NotificationQuery, NotificationRow, Quarantine, Receipt } from './domain/ports.ts';
+import type {
+  Cursors,
+  Intake,
+  Logger,
+  NotificationLog,
+  NotificationQuery,
+  NotificationRow,
+  Quarantine,
+  Receipt,
+} from './domain/ports.ts';
 import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
 import { followLog } from './domain/streams.ts';
 import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
@@ -14,13 +23,17 @@ import { type CredentialPair, createProbeProofCheck } from './http/probe-proof.t
 import type { Outcome } from './receiver/app.ts';
 import { createCredentialCheck } from './receiver/basic-auth.ts';
 import { createMountableReceiver, guardLog, guardObserve } from './receiver/mountable-receiver.ts';
-import { openStoredProducts, type ProductsQuestion, type StoredProducts } from './store/products/products.ts';
+import {
+  openStoredProducts,
+  type ProductsQuestion,
+  type StoredProducts,
+} from './store/products/products.ts';
 import { openStore as openStoreAt } from './store/store.ts';
 
 export { geojsonFile } from './config/geojson-file.ts';
 export { defineConfig, type EarshotConfig } from './config/subscriptions-file.ts';
 export { AppError, type ErrorCode, isAppError } from './domain/app-error.ts';
-export type { Geometry } from './domain/geometry.ts';
+export type { Geometry } from './domain/filter-tree.ts';
 export type { Fault } from './domain/notification.ts';
 export type {
   Delivery,

@@ -1,5 +1,5 @@
 /** What kept a probe from its answer: each failure of name, connection and TLS in words for its user. */
-import { errorCodeOf } from '../domain/error-code.ts';
+import { errorCodeOf } from '../domain/app-error.ts';
 
 /** How far a probe came, in order. */
 export const probeStages = ['name', 'connection', 'certificate', 'answer'] as const;

@@ -3,10 +3,9 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentialsFileName } from '../config/endpoint-credentials.ts';
-import { AppError, errorText, isAppError } from '../domain/app-error.ts';
+import { AppError, errorCodeOf, errorText, isAppError } from '../domain/app-error.ts';
 import type { BackupRun } from '../domain/backups.ts';
 import { formatDateUs } from '../domain/dates.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
 import { readOwnerOnly } from '../host/files.ts';
 import type { KeptFile } from '../store/backups/backup-format.ts';
 import type { BackupProgress } from '../store/backups/backup-target.ts';

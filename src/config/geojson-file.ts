@@ -1,8 +1,7 @@
 /** Reads a GeoJSON file: for a filter in `earshot.config.ts`, and for a flag. */
 
 import { readFileSync } from 'node:fs';
-import { AppError, errorText } from '../domain/app-error.ts';
-import { readFaultOf } from '../domain/error-code.ts';
+import { AppError, errorText, readFaultOf } from '../domain/app-error.ts';
 import { readAreas } from '../filter/geometry/geojson.ts';
 
 /**

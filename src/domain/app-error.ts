@@ -1,7 +1,7 @@
 /** The one error type of the program: a closed code, and words that are safe to show to anybody. */
 
 /** Every kind of failure that a caller may act on. Anything else is a bug and counts as internal. */
-export const errorCodes = [
+const errorCodes = [
   'usage', // a command was called with wrong words
   'configuration', // a variable, a file it names, or the data directory is not as it must be
   'invalid', // what was handed over cannot be used as it is
@@ -20,7 +20,7 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-export interface AppErrorOptions {
+interface AppErrorOptions {
   /** What to do next, in whole sentences. Words of another service come last. */
   advice?: string | undefined;
   /** Further lines for the reader, one finding each. */
@@ -90,3 +90,21 @@ export function errorText(error: unknown): string {
 export function withAdvice(message: string, advice: string | null | undefined): string {
   return advice ? `${message} ${advice}` : message;
 }
+
+/** Such as `ENOENT`; `unknown` for an error without a code. It holds no path and no secret. */
+export function errorCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+/** Why a file cannot be read, in words that follow a colon. */
+export function readFaultOf(error: unknown): string {
+  const code = errorCodeOf(error);
+  return readFaults[code] ?? `the system says ${code}`;
+}
+
+const readFaults: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'this user may not read it',
+};

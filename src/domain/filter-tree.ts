@@ -1,15 +1,17 @@
 /** A `$filter` expression as a tree, without any trace of how it was written. */
-import type { Geometry } from './geometry.ts';
 
 /** What a filter is about: products as they are, or products that have been deleted. */
 export const entities = ['Products', 'DeletedProducts'] as const;
+
 export type Entity = (typeof entities)[number];
 
 export type ComparisonOperator = 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge';
+
 export type TextFunction = 'contains' | 'startswith' | 'endswith';
 
 /** The kinds of attributes; a filter by a Boolean one is not documented. */
 export const attributeKinds = ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean'] as const;
+
 export type AttributeKind = (typeof attributeKinds)[number];
 
 /** A value. A date in quotes is a text; a date after the year 2255 counts as the last of them. */
@@ -84,3 +86,26 @@ export type FilterTree =
 
 /** A direction of `$orderby`. */
 export type Direction = 'asc' | 'desc';
+
+export type Position = readonly [longitude: number, latitude: number];
+
+/** The corners in turn; a closed ring ends with the corner it began with. */
+export type Ring = readonly Position[];
+
+/** The first ring is the outline, the others are holes. */
+export type Rings = readonly Ring[];
+
+/** The geometries of the filter language (facts, filters 1), in the form of GeoJSON (RFC 7946). */
+export type Geometry =
+  | { readonly type: 'Point'; readonly coordinates: Position }
+  | { readonly type: 'MultiPoint'; readonly coordinates: readonly Position[] }
+  | { readonly type: 'Polygon'; readonly coordinates: Rings }
+  | { readonly type: 'MultiPolygon'; readonly coordinates: readonly Rings[] };
+
+/** A box that does not cross the antimeridian: -180 <= west <= east <= 180. */
+export interface Box {
+  west: number;
+  south: number;
+  east: number;
+  north: number;
+}

@@ -1,9 +1,8 @@
 /** Reads a condition about an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
 import { type AttributeKind, attributeKinds, type FilterTree } from '../domain/filter-tree.ts';
-import { type Cursor, type Token, unquoted } from './cursor.ts';
+import { type Cursor, parseOperation, type Token, unquoted } from './cursor.ts';
 import { named } from './finding.ts';
 import { insteadOfIn, undocumentedForm, undocumentedOperator } from './hints.ts';
-import { parseOperation } from './literal.ts';
 
 const lambdaPath = /^attributes\/odata\.csc\.([a-z]+)attribute\/any$/i;
 const castPath = /^odata\.csc\.([a-z]+)attribute\/value$/i;

@@ -1,6 +1,6 @@
 /** Reads a box: `west,south,east,north` in degrees, for the command line and the private listener alike. */
 import { AppError } from '../domain/app-error.ts';
-import type { Box, Geometry, Position, Ring } from '../domain/geometry.ts';
+import type { Box, Geometry, Position, Ring } from '../domain/filter-tree.ts';
 
 /** An edge of more than 180 degrees would be taken the short way round the globe; this is well below. */
 const edgeMaxDegrees = 90;

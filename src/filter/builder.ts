@@ -19,10 +19,10 @@ import type {
   AttributeKind,
   ComparisonOperator,
   FilterTree,
+  Geometry,
   Literal,
   TextFunction,
 } from '../domain/filter-tree.ts';
-import type { Geometry } from '../domain/geometry.ts';
 import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
 import { joinAreas, readAreas } from './geometry/geojson.ts';
 import { geometryFaults } from './geometry/validity.ts';

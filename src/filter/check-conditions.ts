@@ -10,7 +10,7 @@ import type {
   Literal,
   TextNode,
 } from '../domain/filter-tree.ts';
-import type { ConditionParts } from './cursor.ts';
+import { type ConditionParts, guid } from './cursor.ts';
 import {
   attributeKindOf,
   type Field,
@@ -32,7 +32,6 @@ import {
   undocumentedOperator,
   unknownFieldHint,
 } from './hints.ts';
-import { guid } from './literal.ts';
 import { nearestName } from './nearest-name.ts';
 import type { ParsedFilter } from './parse.ts';
 import { attributeForm, showNumber, showText } from './print.ts';

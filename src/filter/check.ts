@@ -1,7 +1,6 @@
 /** Checks a filter for an entity: errors, and warnings of what may not mean what it seems to. */
 import { AppError } from '../domain/app-error.ts';
-import type { Entity, FilterTree, IntersectsNode } from '../domain/filter-tree.ts';
-import type { Ring } from '../domain/geometry.ts';
+import type { Entity, FilterTree, IntersectsNode, Ring } from '../domain/filter-tree.ts';
 import {
   checkAttribute,
   checkComparison,

@@ -5,9 +5,10 @@ import type {
   ComparisonNode,
   ComparisonOperator,
   FilterTree,
+  Geometry,
   Literal,
+  Position,
 } from '../domain/filter-tree.ts';
-import type { Geometry, Position } from '../domain/geometry.ts';
 import { printable } from '../domain/text.ts';
 import { pointsOf, polygonsOf } from './geometry/ring.ts';
 import { boxesOf, toShape } from './geometry/shape.ts';

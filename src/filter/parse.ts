@@ -1,11 +1,17 @@
 /** Reads the text of a filter into a tree, by recursive descent along the grammar (facts, filters 1). */
 import type { FilterTree, IntersectsNode, TextFunction } from '../domain/filter-tree.ts';
 import { parseAttribute } from './attribute-condition.ts';
-import { type ConditionParts, Cursor, filterLengthMax, type Token, unquoted } from './cursor.ts';
+import {
+  type ConditionParts,
+  Cursor,
+  filterLengthMax,
+  parseOperation,
+  type Token,
+  unquoted,
+} from './cursor.ts';
 import { findField } from './fields.ts';
 import { type FilterFinding, FilterSyntaxError, named, type Span } from './finding.ts';
 import { functionFault, openSearchFault, undocumentedForm, wrappingFault } from './hints.ts';
-import { parseOperation } from './literal.ts';
 import { parseWkt } from './wkt.ts';
 
 export interface ParsedFilter {

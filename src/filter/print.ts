@@ -5,9 +5,10 @@ import type {
   AttributeKind,
   ComparisonOperator,
   FilterTree,
+  Geometry,
   Literal,
+  Position,
 } from '../domain/filter-tree.ts';
-import type { Geometry, Position } from '../domain/geometry.ts';
 
 /**
  * The text of a tree, in documented forms wherever there is one: a group within a group stands in

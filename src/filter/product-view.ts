@@ -1,6 +1,12 @@
 /** A product record as a filter sees it: read field by field, of any age and with any part missing. */
-import { type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
-import type { Geometry, Position, Ring, Rings } from '../domain/geometry.ts';
+import {
+  type AttributeKind,
+  attributeKinds,
+  type Geometry,
+  type Position,
+  type Ring,
+  type Rings,
+} from '../domain/filter-tree.ts';
 import { toProductJson, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct } from '../domain/products.ts';
 import { jsonOf } from '../domain/text.ts';

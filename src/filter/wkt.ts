@@ -1,5 +1,5 @@
 /** Reads the geometry of a filter: `SRID=4326;` and well-known text, inside the quotes. */
-import type { Geometry, Position, Ring, Rings } from '../domain/geometry.ts';
+import type { Geometry, Position, Ring, Rings } from '../domain/filter-tree.ts';
 import type { Cursor, Token } from './cursor.ts';
 import { type FilterFinding, named, type Span } from './finding.ts';
 

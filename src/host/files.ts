@@ -11,8 +11,7 @@ import {
 } from 'node:fs';
 import { chown, mkdtemp, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { AppError } from '../domain/app-error.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
+import { AppError, errorCodeOf } from '../domain/app-error.ts';
 
 /**
  * What the file holds; null without one. Throws `configuration` for one that others may read or change: what they

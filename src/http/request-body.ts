@@ -2,8 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { AppError, isAppError } from '../domain/app-error.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
+import { AppError, errorCodeOf, isAppError } from '../domain/app-error.ts';
 import type { Fault } from '../domain/notification.ts';
 import type { Delivery, EncodedBody } from '../domain/ports.ts';
 

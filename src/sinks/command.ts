@@ -1,5 +1,5 @@
 /** Hands items over to a program: one start for each, the document on its standard input. */
-import { errorCodeOf } from '../domain/error-code.ts';
+import { errorCodeOf } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { SinkTarget } from '../domain/sinks.ts';
 import { printable } from '../domain/text.ts';

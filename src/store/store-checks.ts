@@ -2,8 +2,8 @@
 import type { Stats } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { errorCodeOf } from '../domain/app-error.ts';
 import { type DiskRoom, diskLevels } from '../domain/disk-room.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
 import { type Check, type Finding, failedFinding } from '../domain/finding.ts';
 import { sizeText } from '../domain/text.ts';
 import { databaseFileName, isOpenToAll } from './engine/database.ts';

@@ -3,8 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { AppError, errorText } from '../domain/app-error.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
+import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 
 export interface CertificateFiles {

@@ -5,8 +5,7 @@ import {
   type AlertFinding,
   alertRetryDelayMaxUs,
 } from '../domain/alerts.ts';
-import { AppError, errorText } from '../domain/app-error.ts';
-import { errorCodeOf } from '../domain/error-code.ts';
+import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import type { Finding } from '../domain/finding.ts';
 import { jittered } from '../domain/jitter.ts';
 import type { RunProgram } from '../host/run-program.ts';

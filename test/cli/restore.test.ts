@@ -1,12 +1,21 @@
 import { createHash } from 'node:crypto';
-import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { sealBytes, sealOf } from '../../src/store/backups/backup-format.ts';
 import { openStore } from '../../src/store/store.ts';
 import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-world.ts';
 import { runCommand, version } from './fake-io.ts';
-import Sqlite, { type Database } from 'better-sqlite3';
 
 /** A backup of five notifications, and the data directory with three more, closed. */
 async function openWorld() {

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CatalogueEvent } from '../../src/domain/coverage.ts';
-import { identityOf, recoveredIdentityOf } from '../../src/domain/identity.ts';
 import type { Notification } from '../../src/domain/notification.ts';
+import { identityOf, recoveredIdentityOf } from '../../src/store/log/dedupe-key.ts';
 import { sampleRead } from './sample-notification.ts';
 
 const unnumbered: Notification = { ...sampleRead, ackId: null };

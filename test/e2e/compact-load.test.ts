@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { bodyReader } from '../../src/store/bodies/body-reader.ts';
+import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { bodyReader } from '../../src/store/bodies/body-reader.ts';
+import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';

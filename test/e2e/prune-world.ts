@@ -1,7 +1,7 @@
 /** A log with an old part and a new one, and what of it is there, counted by looking at the file itself. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { bodyReader } from '../../src/store/bodies/body-reader.ts';
+import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';

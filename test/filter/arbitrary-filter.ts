@@ -7,12 +7,15 @@ import {
   type ComparisonOperator,
   type Entity,
   type FilterTree,
+  type Geometry,
   type InNode,
   type IntersectsNode,
   type Literal,
+  type Position,
+  type Ring,
+  type Rings,
   type TextNode,
 } from '../../src/domain/filter-tree.ts';
-import type { Geometry, Position, Ring, Rings } from '../../src/domain/geometry.ts';
 import { type Field, fieldsOf, publishedAttributes } from '../../src/filter/fields.ts';
 
 /** What a caller may want instead of anything: texts and dates that its records hold. */

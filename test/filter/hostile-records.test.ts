@@ -1,6 +1,6 @@
 /** Records made to stall the index are read soon: as a place or a value, or as none. */
 import { describe, expect, it } from 'vitest';
-import type { Position } from '../../src/domain/geometry.ts';
+import type { Position } from '../../src/domain/filter-tree.ts';
 import { checkFilter } from '../../src/filter/check.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { toGeoJson } from '../../src/filter/geometry/geojson.ts';

@@ -1,7 +1,7 @@
 /** Puts other bytes in the place of a body of the log, as no program would. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { bodyReader } from '../../src/store/bodies/body-reader.ts';
+import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 
 /** The body alone: those that were packed with it become rows of their own, as they came. */

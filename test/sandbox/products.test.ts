@@ -3,8 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { swathRing } from '../../src/sandbox/products/footprint.ts';
-import type { Position } from '../../src/sandbox/products/orbit.ts';
+import { type Position, swathRing } from '../../src/sandbox/products/orbit.ts';
 import {
   createProductGenerator,
   deletionCauses,

@@ -2,13 +2,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
 import { createSandboxClock } from '../../src/sandbox/clock.ts';
-import type { Dispatcher } from '../../src/sandbox/delivery/dispatcher.ts';
+import type { Dispatcher, Recipient } from '../../src/sandbox/delivery/dispatcher.ts';
 import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import {
   type BuiltNotification,
   createNotificationBuilder,
 } from '../../src/sandbox/delivery/notification.ts';
-import type { Recipient } from '../../src/sandbox/delivery/recipients.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';

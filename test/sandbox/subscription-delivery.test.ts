@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { productView } from '../../src/filter/product-view.ts';
 import { createSubscriptions } from '../../src/sandbox/account.ts';
 import { createSandboxClock } from '../../src/sandbox/clock.ts';
-import { createRecipients } from '../../src/sandbox/delivery/recipients.ts';
+import { createRecipients } from '../../src/sandbox/delivery/dispatcher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 import {
   createServiceKnobs,

@@ -5,7 +5,7 @@ import { type HourCoverage, hourUs } from '../../src/domain/coverage.ts';
 import { parseDate } from '../../src/domain/dates.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { bodyReader } from '../../src/store/bodies/body-reader.ts';
+import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import type { WalkedMonth } from './month-walk.ts';
 import type { MonthWorld } from './month-world.ts';

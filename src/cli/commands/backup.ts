@@ -4,14 +4,19 @@ import { readdirSync, statSync } from 'node:fs';
 import { extname, join, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import { AppError, errorCodeOf, errorText } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
-import { errorCodeOf } from '../../domain/error-code.ts';
 import { sizeText } from '../../domain/text.ts';
 import { inspectBackup } from '../../store/backups/backup-format.ts';
 import { openStore, openStoreReader } from '../../store/store.ts';
-import { backupName, createBackupProgress, isKeptFile, makeRememberedBackup, type RememberedBackup } from '../backup-files.ts';
+import {
+  backupName,
+  createBackupProgress,
+  isKeptFile,
+  makeRememberedBackup,
+  type RememberedBackup,
+} from '../backup-files.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeOut } from '../output.ts';
 

@@ -8,7 +8,12 @@ import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { sizeText } from '../../domain/text.ts';
 import { type InspectedBackup, inspectBackup } from '../../store/backups/backup-format.ts';
-import { oldContents, refuseInUse, restoreBackup, verifySealed } from '../../store/backups/restore-backup.ts';
+import {
+  oldContents,
+  refuseInUse,
+  restoreBackup,
+  verifySealed,
+} from '../../store/backups/restore-backup.ts';
 import { compactTime, createBackupProgress, isKeptFile } from '../backup-files.ts';
 import { addHiddenAlias, confirm, folder, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';

@@ -3,8 +3,7 @@
 import { type AccountWorld, carryOut, preparePlan } from '../../admin/carry-out-plan.ts';
 import { maintain } from '../../admin/maintain.ts';
 import { AppError } from '../../domain/app-error.ts';
-import type { FilterTree } from '../../domain/filter-tree.ts';
-import type { Box } from '../../domain/geometry.ts';
+import type { Box, FilterTree } from '../../domain/filter-tree.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { parseFilter } from '../../filter/parse.ts';
 import { accountWorld } from '../account.ts';

@@ -4,9 +4,8 @@ import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { lifetimeOf } from '../../admin/review.ts';
 import type { Registration } from '../../domain/account.ts';
-import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage-report.ts';
-import { errorCodeOf } from '../../domain/error-code.ts';
 import type { Logger, NotificationQuery } from '../../domain/ports.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import type {

@@ -1,7 +1,7 @@
 /** Finds where the rings of a geometry cross, run along or touch each other and themselves. */
 import Flatbush from 'flatbush';
 import { orient2d } from 'robust-predicates';
-import type { Box, Position, Ring } from '../../domain/geometry.ts';
+import type { Box, Position, Ring } from '../../domain/filter-tree.ts';
 import { type Effort, onOneSide, spend } from './intersects.ts';
 import { enclosedPole, turnsOf, type UnwrappedRing, unwrapRing } from './ring.ts';
 

@@ -1,7 +1,7 @@
 /** Reads the GeoJSON that users have (RFC 7946), and writes geometries as GeoJSON that maps can show. */
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
-import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { shapesIntersect } from './intersects.ts';
 import {
   clampedLatitude,

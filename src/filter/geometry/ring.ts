@@ -1,5 +1,5 @@
 /** Rings laid out in the plane: longitudes run on across the antimeridian instead of jumping. */
-import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 
 /**
  * Longitudes are held in steps of 2^-40 degrees, a tenth of a micrometre on the ground. So adding whole turns is

@@ -1,6 +1,6 @@
 /** A geometry prepared for questions about place, on a globe whose longitudes have no end. */
 import Flatbush from 'flatbush';
-import type { Box, Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import {
   clampedLatitude,
   enclosedPole,

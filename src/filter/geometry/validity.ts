@@ -1,5 +1,5 @@
 /** Finds what is wrong with a geometry, so that the catalogue would refuse it (OGC 06-103r4, 6.1.11). */
-import type { Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { type Contact, findContacts, type RingPath, ringPath, visitOverlaps } from './contacts.ts';
 import { type Effort, EffortExhausted, newEffort, shapesIntersect, spend } from './intersects.ts';
 import { isClosed, pointsOf, polygonsOf, turnsOf } from './ring.ts';

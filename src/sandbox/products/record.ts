@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { attributeKindOf } from '../../filter/fields.ts';
 import { SandboxConfigurationError } from '../configuration-error.ts';
 import type { Random } from '../random.ts';
-import type { Footprint, FootprintGeometry } from './footprint.ts';
+import type { Footprint, FootprintGeometry } from './orbit.ts';
 
 const text = z.string();
 

@@ -1,6 +1,5 @@
 /** Makes Sentinel-1 products: slices of IW data takes (SLC, GRD, cloud-optimised GRD, raw, ocean) and orbit files. */
 import type { Random } from '../random.ts';
-import { swathRing, toFootprint } from './footprint.ts';
 import {
   type Acquisition,
   type Arc,
@@ -10,7 +9,9 @@ import {
   periodMs,
   pickWeighted,
   type Satellite,
+  swathRing,
   type Table,
+  toFootprint,
 } from './orbit.ts';
 import {
   type AttributeValues,

@@ -1,17 +1,20 @@
 /** Makes Sentinel-2 products: tiles of the military grid as top-of-atmosphere (L1C) and surface (L2A). */
 import mgrs from 'mgrs';
 import type { Random } from '../random.ts';
-import { clipRing, continuousRing, type Ring, toFootprint } from './footprint.ts';
 import {
   type Acquisition,
   type Arc,
+  clipRing,
+  continuousRing,
   drawArgumentDegrees,
   drawSatellite,
   groundPoint,
   latestAcquisition,
   periodMs,
+  type Ring,
   type Satellite,
   type Table,
+  toFootprint,
 } from './orbit.ts';
 import {
   type AttributeValues,

@@ -1,6 +1,5 @@
 /** Makes Sentinel-3 products: frames of the colour and temperature imagers, stretches of the altimeter. */
 import type { Random } from '../random.ts';
-import { type Swath, swathRing, toFootprint } from './footprint.ts';
 import {
   type Acquisition,
   drawSatellite,
@@ -8,7 +7,10 @@ import {
   periodMs,
   pickWeighted,
   type Satellite,
+  type Swath,
+  swathRing,
   type Table,
+  toFootprint,
 } from './orbit.ts';
 import {
   type AttributeValues,

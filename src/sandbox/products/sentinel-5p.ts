@@ -1,5 +1,4 @@
 /** Makes Sentinel-5P products: trace gases in 5-minute granules near real time, methane by the orbit. */
-import { type Swath, swathRing, toFootprint } from './footprint.ts';
 import {
   type Arc,
   drawArgumentDegrees,
@@ -7,7 +6,10 @@ import {
   periodMs,
   pickWeighted,
   type Satellite,
+  type Swath,
+  swathRing,
   type Table,
+  toFootprint,
 } from './orbit.ts';
 import { type AttributeValues, type ProductSource, toNameTime, toTimestamp } from './record.ts';
 

@@ -1,8 +1,7 @@
 /** What happens to products step by step: the catalogue shows it, the ledger notes it, subscriptions are notified. */
-import type { Dispatcher } from '../delivery/dispatcher.ts';
+import type { Dispatcher, Recipient, RecipientsOf } from '../delivery/dispatcher.ts';
 import { type FaultSettings, planContent, planDelivery, planShape } from '../delivery/faults.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
-import type { Recipient, RecipientsOf } from '../delivery/recipients.ts';
 import type { ProductGenerator } from '../products/product-generator.ts';
 import type { CatalogueProduct } from '../products/record.ts';
 import type { Random } from '../random.ts';

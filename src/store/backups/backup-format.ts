@@ -2,8 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { z } from 'zod';
-import { AppError } from '../../domain/app-error.ts';
-import { errorCodeOf, readFaultOf } from '../../domain/error-code.ts';
+import { AppError, errorCodeOf, readFaultOf } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import { fileVersion, schemaVersion } from '../engine/migrate.ts';
 import { lastPosition } from '../log/queries.ts';

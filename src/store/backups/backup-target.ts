@@ -9,8 +9,7 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { AppError } from '../../domain/app-error.ts';
-import { errorCodeOf } from '../../domain/error-code.ts';
+import { AppError, errorCodeOf } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { makeDirectory, writeOwnerOnly } from '../../host/files.ts';
 import { databaseFileName } from '../engine/database.ts';

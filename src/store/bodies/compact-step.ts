@@ -5,13 +5,13 @@ import { prepared } from '../engine/database.ts';
 import type { WriterConnection } from '../engine/writer-connection.ts';
 import {
   type BodyRow,
+  insertBodies,
   packBodies,
   packBodiesMax,
   packRawBytesMax,
   type StoredRow,
   unpackBodies,
-} from './body-codec.ts';
-import { insertBodies } from './body-writer.ts';
+} from './bodies.ts';
 
 /** Limits of what one transaction replaces. */
 const bodiesMax = 128;

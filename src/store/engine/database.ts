@@ -2,8 +2,7 @@
 import { existsSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
-import { errorCodeOf } from '../../domain/error-code.ts';
+import { AppError, errorCodeOf } from '../../domain/app-error.ts';
 import { createOwnerOnly, makeDirectory } from '../../host/files.ts';
 import { fileVersion, migrate, refuseForeignFile, schemaVersion } from './migrate.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';

@@ -1,6 +1,5 @@
 /** Turns SQLite's and the file system's failures into errors that say what to do. */
-import { AppError, isAppError } from '../../domain/app-error.ts';
-import { errorCodeOf } from '../../domain/error-code.ts';
+import { AppError, errorCodeOf, isAppError } from '../../domain/app-error.ts';
 
 /** What happened, and what to do. */
 type Words = readonly [message: string, advice?: string];

@@ -5,8 +5,7 @@ import { AppError } from '../../domain/app-error.ts';
 import type { Fault } from '../../domain/notification.ts';
 import type { Delivery, QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
-import { bodyReader } from '../bodies/body-reader.ts';
-import type { BodyWriter } from '../bodies/body-writer.ts';
+import { type BodyWriter, bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 
 const columns = `id, received_at_us AS receivedAtUs, subscription, faults, body_id AS bodyId,

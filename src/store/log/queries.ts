@@ -8,7 +8,7 @@ import {
   namePatternMax,
   type OriginalBody,
 } from '../../domain/ports.ts';
-import { bodyReader } from '../bodies/body-reader.ts';
+import { bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { dedupeKey, lastKeyOf } from './dedupe-key.ts';
 import { driftCounts } from './drift.ts';

@@ -10,16 +10,14 @@ import {
   tellsOf,
   writtenEventUs,
 } from '../../domain/coverage.ts';
-import { recoveredIdentityOf } from '../../domain/identity.ts';
 import { type Notification, readNotifications } from '../../domain/notification.ts';
 import { contentOf, type Delivery } from '../../domain/ports.ts';
 import { wholeSinceUs } from '../../domain/pruning.ts';
-import { bodyReader } from '../bodies/body-reader.ts';
-import { createBodyWriter } from '../bodies/body-writer.ts';
+import { bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { type BodyDates, createBodyDates } from './body-dates.ts';
-import { dedupeKey } from './dedupe-key.ts';
+import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
 import { lastPosition } from './queries.ts';
 
 const eventsMax = 100;

@@ -3,16 +3,19 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
 import { AppError, isAppError } from '../../domain/app-error.ts';
-import { readDelivery } from '../../domain/delivery-content.ts';
-import { identityOf, recoveredIdentityOf } from '../../domain/identity.ts';
-import type { DriftShape, Fault, Notification } from '../../domain/notification.ts';
+import {
+  type DriftShape,
+  type Fault,
+  type Notification,
+  type Reading,
+  readNotifications,
+} from '../../domain/notification.ts';
 import { contentOf, type Delivery, type Receipt } from '../../domain/ports.ts';
-import { bodyReader } from '../bodies/body-reader.ts';
-import { type BodyWriter, createBodyWriter } from '../bodies/body-writer.ts';
+import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { bodyDocument } from '../products/product-record.ts';
 import { type BodyDates, createBodyDates } from './body-dates.ts';
-import { dedupeKey, subscriptionKey } from './dedupe-key.ts';
+import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
 import { countDrift } from './drift.ts';
 import { heldDelivery, hold, holdOnce, release } from './quarantine.ts';
 import { claimRecovered, findRecovered } from './recovered-events.ts';
@@ -279,4 +282,12 @@ function createComparison(database: Database, bodies: BodyWriter) {
 
 function itemIn(document: unknown, index: number): unknown {
   return Array.isArray(document) ? document[index] : document;
+}
+
+/** Reads the content of a delivery; of one that cannot be decoded the reason is its fault. */
+function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
+  if (encoded === undefined) return readNotifications(body);
+  const { content } = encoded;
+  if (content instanceof Uint8Array) return readNotifications(content);
+  return { notifications: [], faults: [content], drift: [] };
 }

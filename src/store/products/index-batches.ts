@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import { isTooDeep } from '../../domain/notification.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
-import { bodyReader } from '../bodies/body-reader.ts';
+import { bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { isEnvironmentFailure, storeError } from '../engine/sqlite-error.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';

@@ -1,7 +1,7 @@
 /** Answers questions about products on the connections of one thread. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
-import type { Geometry } from '../../domain/geometry.ts';
+import type { Geometry } from '../../domain/filter-tree.ts';
 import type {
   FoundProduct,
   IndexState,
@@ -15,7 +15,7 @@ import { toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import { bodyReader } from '../bodies/body-reader.ts';
+import { bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import type { Call } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';

@@ -3,7 +3,7 @@
  * GeoNames (https://www.geonames.org, CC BY 4.0): places of 100,000 people and more, but for suburbs
  * of larger ones, written by scripts/generate-places.js.
  */
-import type { Box, Position } from '../../domain/geometry.ts';
+import type { Box, Position } from '../../domain/filter-tree.ts';
 import data from './cities.json' with { type: 'json' };
 import { type Footprint, holds } from './footprint.ts';
 import { degreeKm, directionTo, distanceKm, type NearPlace, radiansOf, wrapped } from './globe.ts';

@@ -8,7 +8,7 @@ import type { Geometry as Shape } from 'geojson';
 import { feature } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 import whichPolygon from 'which-polygon';
-import type { Position, Ring } from '../../domain/geometry.ts';
+import type { Position, Ring } from '../../domain/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from './footprint.ts';
 import { wrapped } from './globe.ts';

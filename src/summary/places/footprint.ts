@@ -1,5 +1,5 @@
 /** A footprint in the plane: cut along the antimeridian, nothing beyond 180 and 90 degrees. */
-import type { Box, Geometry, Position, Ring, Rings } from '../../domain/geometry.ts';
+import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 
 /** A polygon with its holes, and its extent. */

@@ -1,5 +1,5 @@
 /** Distances and directions on the globe, taken as a sphere. */
-import type { Position } from '../../domain/geometry.ts';
+import type { Position } from '../../domain/filter-tree.ts';
 
 const radiusKm = 6371.0088;
 

@@ -1,5 +1,5 @@
 /** Tells in words of the map where a footprint lies, from data that come along. */
-import type { Geometry, Position } from '../../domain/geometry.ts';
+import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { type City, nearPlaces, openCities, suburbs } from './cities.ts';
 import { type Countries, openCountries, otherCountryNames } from './countries.ts';
 import { crossingsAt, type Footprint, footprintOf, type Part } from './footprint.ts';

@@ -5,7 +5,7 @@
  */
 
 import whichPolygon from 'which-polygon';
-import type { Position } from '../../domain/geometry.ts';
+import type { Position } from '../../domain/filter-tree.ts';
 import { radiansOf, wrapped } from './globe.ts';
 import { americanSeas } from './seas/americas.ts';
 import { asianSeas } from './seas/asia.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { errorCodeOf } from '../../domain/error-code.ts';
+import { errorCodeOf } from '../../domain/app-error.ts';
 import {
   type HandshakeOnly,
   type KeyPair,

@@ -1,6 +1,6 @@
 /** Made-up geometries on a coarse grid, where touching, sharing edges and degenerate rings are common. */
 import fc from 'fast-check';
-import type { Geometry, Position, Ring, Rings } from '../../../src/domain/geometry.ts';
+import type { Geometry, Position, Ring, Rings } from '../../../src/domain/filter-tree.ts';
 
 /** Positions with whole degrees from 0 to `size`, shifted. */
 const positions = (size: number, shift = 0): fc.Arbitrary<Position> =>

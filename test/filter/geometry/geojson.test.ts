@@ -1,7 +1,7 @@
 /** Geometries from GeoJSON, and to GeoJSON that any map can show. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
+import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { joinAreas, readAreas, toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
 import { polygonsOf } from '../../../src/filter/geometry/ring.ts';

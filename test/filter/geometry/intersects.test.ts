@@ -1,7 +1,7 @@
 /** Whether two places meet: against JTS in the plane, at any longitude, and whatever the footprint. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Box, Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
+import type { Box, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { arbitraryGeometries, mapped, turnedBy } from './arbitrary-areas.ts';

@@ -1,6 +1,6 @@
 /** Places in few words, and whether they meet. */
 import { expect } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
+import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
 

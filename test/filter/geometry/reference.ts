@@ -3,7 +3,7 @@ import GeometryFactory from 'jsts/org/locationtech/jts/geom/GeometryFactory.js';
 import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
 import RelateOp from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';
 import IsValidOp from 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js';
-import type { Geometry } from '../../../src/domain/geometry.ts';
+import type { Geometry } from '../../../src/domain/filter-tree.ts';
 
 const reader = new GeoJSONReader(new GeometryFactory());
 

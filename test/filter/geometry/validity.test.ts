@@ -1,7 +1,7 @@
 /** What makes a geometry unusable: as JTS sees it, and on the globe. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
+import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { arbitraryAreas, turnedBy } from './arbitrary-areas.ts';
 import { box, multi, polygon, ring } from './places.ts';

@@ -8,7 +8,7 @@ import {
   packBodies,
   packBodiesMax,
   unpackBodies,
-} from '../../../src/store/bodies/body-codec.ts';
+} from '../../../src/store/bodies/bodies.ts';
 import dictionary1 from '../../../src/store/bodies/dictionary-1.json' with { type: 'json' };
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
 

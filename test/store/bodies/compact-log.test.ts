@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import { unpackBodies } from '../../../src/store/bodies/body-codec.ts';
+import { unpackBodies } from '../../../src/store/bodies/bodies.ts';
 import { type Compacted, compactLog } from '../../../src/store/bodies/compact-log.ts';
 import { createCompactStep, createPackFull } from '../../../src/store/bodies/compact-step.ts';
 import { databaseFileName } from '../../../src/store/engine/database.ts';

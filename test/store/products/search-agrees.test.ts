@@ -5,10 +5,10 @@ import {
   type ComparisonOperator,
   entities,
   type FilterTree,
+  type Geometry,
   type GroupNode,
   type Literal,
 } from '../../../src/domain/filter-tree.ts';
-import type { Geometry } from '../../../src/domain/geometry.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import { readFilterDate } from '../../../src/filter/values.ts';

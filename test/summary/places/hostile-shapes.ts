@@ -1,5 +1,5 @@
 /** Shapes that somebody may send to keep the program busy: many parts, long edges, no inside, no city. */
-import type { Geometry, Position, Ring } from '../../../src/domain/geometry.ts';
+import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 
 function polygon(...rings: Ring[]): Geometry {
   return { type: 'Polygon', coordinates: rings };

@@ -1,7 +1,7 @@
 /** Where footprints lie: tiles, swaths, orbits, points, and what is hardly a place. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Geometry, Position } from '../../../src/domain/geometry.ts';
+import type { Geometry, Position } from '../../../src/domain/filter-tree.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
 
 const places = openPlaces();

@@ -2,7 +2,7 @@
  * Places that are known to lie in a sea: in its middle, and near its usual limits. The longitude and
  * the latitude of each.
  */
-import type { Position } from '../../../src/domain/geometry.ts';
+import type { Position } from '../../../src/domain/filter-tree.ts';
 
 const text = `
 North Atlantic Ocean: -30 40, -45 20, -60 35, -25 5, -15 50, -70 33, -18 28, -50 45

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { AppError, errorCodeOf } from '../domain/app-error.ts';
+import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/text.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import type { Reader } from './load.ts';
@@ -115,7 +115,7 @@ export function watchCredentialsFile(options: {
       current = pairs;
       onChange(pairs);
     } catch (error) {
-      onProblem(error instanceof Error ? error.message : String(error));
+      onProblem(errorText(error));
     }
   };
   const timer = setInterval(look, watchIntervalMs);

@@ -63,10 +63,13 @@ describe('a step', () => {
     [
       'at once',
       () => {
-        throw new AppError('unavailable', 'No way. Try again.');
+        throw new AppError('unavailable', 'No way.', { advice: 'Try again.' });
       },
     ],
-    ['later', () => Promise.reject(new AppError('unavailable', 'No way. Try again.'))],
+    [
+      'later',
+      () => Promise.reject(new AppError('unavailable', 'No way.', { advice: 'Try again.' })),
+    ],
   ])('that throws %s is a failure, and the others go on', async (_when, run) => {
     const findings: Finding[] = [];
     const steps = [{ name: 'one', needs: [], run }, step('two', [], 'pass')];

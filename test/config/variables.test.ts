@@ -219,8 +219,10 @@ describe('a variable', () => {
   });
 
   it.each(bad)('$name=$text is refused with an example of what is right', ({ name, text }) => {
-    const message = expect.stringMatching(new RegExp(`^${name}: .*Example: `));
-    expect(read(name, { [name]: text })).toEqual({ problems: [{ variable: name, message }] });
+    const message = expect.stringMatching(new RegExp(`^${name}: .*\\.$`));
+    const advice = expect.stringMatching(/^Example: /);
+    const problem = { variable: name, message, advice };
+    expect(read(name, { [name]: text })).toEqual({ problems: [problem] });
   });
 
   it.each(names)('%s that is empty counts as unset', (name) => {

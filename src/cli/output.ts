@@ -1,10 +1,8 @@
 /** Prints rows as an aligned table that fits the terminal, and streams what is beyond the first page. */
 
 import { styleText } from 'node:util';
-import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
 import { cellWidth } from '../filter/cell-width.ts';
-import { likelyNames } from '../filter/nearest-name.ts';
 import type { Io, Output } from './io.ts';
 
 export interface Column<Row> {
@@ -72,33 +70,6 @@ export async function printTable<Row>(
   }
   if (measured !== null && measured.length > 0) await flush(measured);
   return count;
-}
-
-/** Reads `--columns a,b,c`. Throws `usage` with the valid names for one that is unknown. */
-export function readColumnNames(text: string, valid: readonly string[]): string[] {
-  const names = text.split(',').map((name) => name.trim());
-  const unknown = names.filter((name) => !valid.includes(name));
-  if (unknown.length === 0) return [...new Set(names)];
-  const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
-  const near = [...new Set(unknown.flatMap((name) => likelyNames(name, valid)))];
-  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
-  throw new AppError(
-    'usage',
-    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint}`,
-    { advice: `Use names from: ${valid.join(', ')}.` },
-  );
-}
-
-/** Columns that show fields as they are in CSV, whole; absent values as `-`. */
-export function chosenColumns<Row>(
-  fields: readonly string[],
-  valuesOf: (row: Row) => Readonly<Record<string, unknown>>,
-): Column<Row>[] {
-  return fields.map((field) => ({
-    title: field,
-    value: (row) => String(valuesOf(row)[field] ?? '-'),
-    whole: true,
-  }));
 }
 
 /** The columns of a terminal; no limit in a pipe. */
@@ -288,6 +259,22 @@ export function writeForeign(output: Output, chunk: string | Uint8Array): Promis
   if (!output.isTTY) return writeOut(output, chunk);
   const text = typeof chunk === 'string' ? chunk : new TextDecoder().decode(chunk);
   return writeOut(output, text.split('\n').map(printable).join('\n'));
+}
+
+/** Writes an array, one element a line, and what stands around it. On a terminal, any text in it is safe. */
+export async function writeJson<Row>(
+  output: Output,
+  rows: AsyncIterable<Row> | Iterable<Row>,
+  { begin = '', end = '', element = (row: Row): unknown => row } = {},
+): Promise<number> {
+  let count = 0;
+  for await (const row of rows) {
+    const before = count === 0 ? `${begin}[\n` : ',\n';
+    await writeForeign(output, `${before}${JSON.stringify(element(row))}`);
+    count += 1;
+  }
+  await writeOut(output, `${count === 0 ? `${begin}[` : '\n'}]${end}\n`);
+  return count;
 }
 
 export const whole = (count: number) => count.toLocaleString('en-US');

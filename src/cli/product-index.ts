@@ -74,19 +74,16 @@ async function tellLag(products: Products, failure: AppError, io: Io): Promise<v
   io.stderr.write(`${label}, so the answer lacks them: ${errorText(failure)}\n`);
 }
 
-const width = 12;
-
 /** One part after the other, each under its name. */
 export function explanationLines(explanation: QueryExplanation): string[] {
   const { narrowedBy, byColumns, byRecords, plan } = explanation;
-  return [
-    ...part('narrowed by', [narrowedBy ?? 'nothing: all are looked at in their order']),
-    ...part('by columns', byColumns),
-    ...part('by records', byRecords),
-    ...part('plan', plan),
-  ];
-}
-
-function part(name: string, texts: readonly string[]): string[] {
-  return texts.map((text, i) => `${(i === 0 ? name : '').padEnd(width)}${printable(text)}`);
+  const parts = {
+    'narrowed by': [narrowedBy ?? 'nothing: all are looked at in their order'],
+    'by columns': byColumns,
+    'by records': byRecords,
+    plan,
+  };
+  return Object.entries(parts).flatMap(([name, texts]) =>
+    texts.map((text, i) => `${(i === 0 ? name : '').padEnd(12)}${printable(text)}`),
+  );
 }

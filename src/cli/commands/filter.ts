@@ -9,7 +9,7 @@ import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subsc
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Entity, entities, type FilterTree } from '../../domain/filter-tree.ts';
-import type { ProductRow, Products, QueryExplanation } from '../../domain/products.ts';
+import type { Products, QueryExplanation } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
@@ -251,7 +251,8 @@ async function matchesByDay(
   let matching = 0;
   for await (const { row } of products.find({ entity, filter: matched, records: false })) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Ended before all were counted.');
-    const day = formatDateUs(dayOf(row)).slice(0, 10);
+    const dayUs = row.deletionUs ?? row.publicationUs ?? row.receivedAtUs;
+    const day = formatDateUs(dayUs).slice(0, 10);
     counts.set(day, (counts.get(day) ?? 0) + 1);
     matching += 1;
     if (matching % rowsPerSign === 0) progress.show(`${matching} products match so far`);
@@ -261,10 +262,6 @@ async function matchesByDay(
     .map(([day, count]) => ({ day, matching: count }))
     .toSorted((a, b) => (a.day < b.day ? -1 : 1));
   return { entity, matching, total, share: total === 0 ? 0 : matching / total, days };
-}
-
-function dayOf({ deletionUs, publicationUs, receivedAtUs }: ProductRow): number {
-  return deletionUs ?? publicationUs ?? receivedAtUs;
 }
 
 interface FilterArgument {

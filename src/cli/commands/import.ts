@@ -156,10 +156,7 @@ async function importQuarantine(
   await take.flush();
 }
 
-interface HeldBody {
-  id: number;
-  key: string;
-}
+type HeldBody = Readonly<{ id: number; key: string }>;
 
 /** Every body in a quarantine, oldest first. */
 async function bodiesOf(
@@ -190,7 +187,11 @@ function endWhenAsked({ signal }: Pick<Context, 'signal'>): void {
 function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts, io: Context) {
   let batch: Delivery[] = [];
   const flush = async () => {
-    const known = await knownAmong(batch, io);
+    const known = await io.pushedHere.among(batch).catch((error: unknown) => {
+      // The index was asked to end in the middle of its work.
+      endWhenAsked(io);
+      throw error;
+    });
     counts.duplicates += known.size;
     const others = batch.filter((delivery) => !known.has(delivery));
     const receipts = await Promise.all(others.map((delivery) => to.accept(delivery)));
@@ -204,16 +205,6 @@ function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts, io: Contex
       if (batch.length >= batchMax) await flush();
     },
   };
-}
-
-async function knownAmong(batch: readonly Delivery[], io: Context): Promise<ReadonlySet<Delivery>> {
-  try {
-    return await io.pushedHere.among(batch);
-  } catch (error) {
-    // The index was asked to end in the middle of its work.
-    endWhenAsked(io);
-    throw error;
-  }
 }
 
 function count(receipt: Receipt, counts: ImportCounts): void {
@@ -236,12 +227,6 @@ export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHer
   const state = createBodyDates();
   let opened: ReturnType<typeof openProducts> | undefined;
 
-  const openIndex = async () => {
-    await catchUpIndex({ ...place, signal });
-    signal.throwIfAborted();
-    return openProducts(place.dataDir);
-  };
-
   /** Recovered events come one to a body. */
   const recoveredIn = (delivery: Delivery): CatalogueEvent | null => {
     if (delivery.source !== 'reconcile') return null;
@@ -257,7 +242,11 @@ export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHer
       });
       const known = new Set<Delivery>();
       for (const [subscription, some] of Map.groupBy(found, (one) => one.event.subscription)) {
-        opened ??= await openIndex();
+        if (opened === undefined) {
+          await catchUpIndex({ ...place, signal });
+          signal.throwIfAborted();
+          opened = openProducts(place.dataDir);
+        }
         const productIds = [...new Set(some.map(({ event }) => event.productId))];
         const pushes = await opened.pushedEvents({ subscription, productIds });
         const byProduct = Map.groupBy(pushes, ({ productId }) => productId.toLowerCase());

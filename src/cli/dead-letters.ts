@@ -12,8 +12,7 @@ import { judgeBehind, judgeRefused } from '../watch/check-sinks.ts';
 import { joined, unjudged } from '../watch/situation.ts';
 import { confirm } from './flags.ts';
 import type { Io } from './io.ts';
-import { writeJson } from './notification-output.ts';
-import { type Column, counted, printTable, whole } from './output.ts';
+import { type Column, counted, printTable, whole, writeJson } from './output.ts';
 import { requireSink } from './sink-names.ts';
 import { alertTellers } from './start/watchdog.ts';
 

@@ -40,18 +40,9 @@ export function addFilterOptions(command: Command, io: Io): Command {
 
 /** The flags as a query of the log. */
 export function toQuery(flags: FilterFlags): NotificationQuery {
-  const { ackId, productId, name, event, subscription, source, since, until, time } = flags;
-  return {
-    ackId,
-    productId,
-    name,
-    events: event,
-    subscription,
-    source,
-    time,
-    sinceUs: since,
-    untilUs: until,
-  };
+  const { ackId, productId, name, event: events, subscription, source, time } = flags;
+  const { since: sinceUs, until: untilUs } = flags;
+  return { ackId, productId, name, events, subscription, source, time, sinceUs, untilUs };
 }
 
 /** A name may be a slip, or an event that the catalogue has had only since: it is looked for all the same. */

@@ -1,10 +1,8 @@
-/** Prints rows as an aligned table that fits the terminal, and streams what is beyond the first page. */
+/** Output for people: tables that fit the terminal, wrapped and coloured text, progress; and safe writes of any text. */
 
 import { styleText } from 'node:util';
-import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
 import { cellWidth } from '../filter/cell-width.ts';
-import { likelyNames } from '../filter/nearest-name.ts';
 import type { Io, Output } from './io.ts';
 
 export interface Column<Row> {
@@ -28,11 +26,6 @@ export interface Column<Row> {
   whole?: true;
 }
 
-interface TableOptions {
-  /** Prints all columns whole, however wide the terminal is. */
-  wide?: boolean;
-}
-
 /** Rows that decide the widths; later ones that are longer push their line out. */
 const measuredRowsMax = 500;
 
@@ -46,59 +39,34 @@ const flexibleWidthKept = 30;
 /** Cells of the other columns are short by nature; what comes from outside may be anything. */
 const fixedWidthMax = 40;
 
-/** Prints the title line, if there is a row, and the rows; returns how many there were. */
+/**
+ * Prints the title line, if there is a row, and the rows; returns how many there were. A `wide` table has all columns
+ * whole, however wide the terminal is.
+ */
 export async function printTable<Row>(
   output: Output,
   columns: readonly Column<Row>[],
   rows: AsyncIterable<Row> | Iterable<Row>,
-  { wide = false }: TableOptions = {},
+  { wide = false } = {},
 ): Promise<number> {
-  let measured: Row[] | null = [];
+  const measured: Row[] = [];
   let layout: Layout<Row> | null = null;
   let count = 0;
-  const flush = async (first: readonly Row[]): Promise<Layout<Row>> => {
+  const flush = async (): Promise<Layout<Row>> => {
+    const first = measured.splice(0);
     const chosen = layoutOf(columns, first, wide ? Number.POSITIVE_INFINITY : widthOf(output));
-    const lines = [titlesOf(chosen), ...first.map((row) => lineOf(chosen, row))];
+    const titles = chosen.columns.map(({ title }) => title);
+    const lines = [formatLine(chosen, titles), ...first.map((row) => lineOf(chosen, row))];
     await writeOut(output, lines.join(''));
     return chosen;
   };
   for await (const row of rows) {
     count += 1;
     if (layout !== null) await writeOut(output, lineOf(layout, row));
-    else if (measured?.push(row) === measuredRowsMax) {
-      layout = await flush(measured);
-      measured = null;
-    }
+    else if (measured.push(row) === measuredRowsMax) layout = await flush();
   }
-  if (measured !== null && measured.length > 0) await flush(measured);
+  if (measured.length > 0) await flush();
   return count;
-}
-
-/** Reads `--columns a,b,c`. Throws `usage` with the valid names for one that is unknown. */
-export function readColumnNames(text: string, valid: readonly string[]): string[] {
-  const names = text.split(',').map((name) => name.trim());
-  const unknown = names.filter((name) => !valid.includes(name));
-  if (unknown.length === 0) return [...new Set(names)];
-  const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
-  const near = [...new Set(unknown.flatMap((name) => likelyNames(name, valid)))];
-  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
-  throw new AppError(
-    'usage',
-    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint}`,
-    { advice: `Use names from: ${valid.join(', ')}.` },
-  );
-}
-
-/** Columns that show fields as they are in CSV, whole; absent values as `-`. */
-export function chosenColumns<Row>(
-  fields: readonly string[],
-  valuesOf: (row: Row) => Readonly<Record<string, unknown>>,
-): Column<Row>[] {
-  return fields.map((field) => ({
-    title: field,
-    value: (row) => String(valuesOf(row)[field] ?? '-'),
-    whole: true,
-  }));
 }
 
 /** The columns of a terminal; no limit in a pipe. */
@@ -176,33 +144,17 @@ function fittedWidths<Row>(
 ): number[] {
   const total = shown.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
   const excess = Math.max(0, total - available);
-  return shown.map(({ column, width }) =>
-    column.flexible ? Math.max(leastWidth(column, width), width - excess) : width,
-  );
-}
-
-function leastWidth<Row>({ flexible, widthMin }: Column<Row>, width: number): number {
-  return flexible ? Math.min(width, widthMin ?? flexibleWidthMin) : width;
-}
-
-function titlesOf<Row>(layout: Layout<Row>): string {
-  return formatLine(
-    layout,
-    layout.columns.map(({ title }) => title),
+  return shown.map(({ column: { flexible, widthMin: least = flexibleWidthMin }, width }) =>
+    flexible ? Math.max(Math.min(width, least), width - excess) : width,
   );
 }
 
 function lineOf<Row>(layout: Layout<Row>, row: Row): string {
   const { columns, span } = layout;
-  if (span?.column.requiredBy?.(row)) {
-    const cells = columns.slice(0, span.at).map(({ value }) => printable(value(row)));
-    const text = shorten(printable(span.column.value(row)), span.width);
-    return formatLine(layout, cells, [text]);
-  }
-  return formatLine(
-    layout,
-    layout.columns.map(({ value }) => printable(value(row))),
-  );
+  const cellsOf = (some: readonly Column<Row>[]) => some.map(({ value }) => printable(value(row)));
+  if (!span?.column.requiredBy?.(row)) return formatLine(layout, cellsOf(columns));
+  const text = shorten(printable(span.column.value(row)), span.width);
+  return formatLine(layout, cellsOf(columns.slice(0, span.at)), [text]);
 }
 
 function lengthOf<Row>(cell: string, { flexible, whole }: Column<Row>): number {
@@ -288,6 +240,22 @@ export function writeForeign(output: Output, chunk: string | Uint8Array): Promis
   if (!output.isTTY) return writeOut(output, chunk);
   const text = typeof chunk === 'string' ? chunk : new TextDecoder().decode(chunk);
   return writeOut(output, text.split('\n').map(printable).join('\n'));
+}
+
+/** Writes an array, one element a line, and what stands around it. On a terminal, any text in it is safe. */
+export async function writeJson<Row>(
+  output: Output,
+  rows: AsyncIterable<Row> | Iterable<Row>,
+  { begin = '', end = '', element = (row: Row): unknown => row } = {},
+): Promise<number> {
+  let count = 0;
+  for await (const row of rows) {
+    const before = count === 0 ? `${begin}[\n` : ',\n';
+    await writeForeign(output, `${before}${JSON.stringify(element(row))}`);
+    count += 1;
+  }
+  await writeOut(output, `${count === 0 ? `${begin}[` : '\n'}]${end}\n`);
+  return count;
 }
 
 export const whole = (count: number) => count.toLocaleString('en-US');

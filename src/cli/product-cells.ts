@@ -1,9 +1,11 @@
 /** The cells in which every list shows a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
+import { shortDateUs } from '../domain/dates.ts';
 import { readName } from '../domain/naming/read-name.ts';
 import { boxesOf } from '../filter/geometry/shape.ts';
 import type { ProductRecord } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
 import type { ProductFacts } from '../store/products/product-rows.ts';
+import type { Column } from './output.ts';
 
 /** What is not known is null. */
 export interface ProductCells {
@@ -50,9 +52,7 @@ export function productCells(facts: ProductFacts, record: ProductRecord | null):
 
 /** `2026-11-20 06:00`; null for no time. */
 export function toMinute(us: number | null): string | null {
-  if (us === null) return null;
-  const date = new Date(us / 1000);
-  return Number.isNaN(date.getTime()) ? null : date.toISOString().slice(0, 16).replace('T', ' ');
+  return us === null || Number.isNaN(us) ? null : shortDateUs(us);
 }
 
 /** `11-20 06:00Z`, for what happened lately; null for no time. */
@@ -97,4 +97,71 @@ function showPlace(
   const degrees = (value: number, positive: string, negative: string) =>
     `${Math.abs(value).toFixed(digits)}${unit}${value < 0 ? negative : positive}`;
   return `${degrees(latitude, 'N', 'S')} ${degrees(longitude, 'E', 'W')}`;
+}
+
+/** A row of a list, with the cells of its product, which several columns share. */
+export interface WithCells {
+  row: { productName: string | null; productId: string };
+  cells: ProductCells;
+}
+
+/** The columns of every list that shows products. */
+export const productColumns = {
+  mission: { title: 'sat', value: ({ cells }) => cells.mission ?? '-' },
+  type: { title: 'type', value: ({ cells }) => cells.type ?? '-' },
+  sensed: {
+    title: 'sensed (UTC)',
+    value: ({ cells }) => cells.sensed ?? '-',
+    optionalRank: 0,
+    wanted: true,
+  },
+  tile: { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' },
+  cloud: {
+    title: 'cloud',
+    value: ({ cells }) => cells.cloud ?? '-',
+    align: 'right',
+    optionalRank: 1,
+    wanted: true,
+    short: shortColumn('cloud', 'cloud'),
+  },
+  place: {
+    title: 'place',
+    value: ({ cells }) => cells.place ?? '-',
+    optionalRank: 2,
+    wanted: true,
+    short: shortColumn('place', 'place'),
+  },
+  /** Names stand in place of the cells of a product that has none. */
+  name: {
+    title: 'name',
+    value: ({ row }) => row.productName ?? row.productId,
+    flexible: true,
+    widthMin: 12,
+    requiredBy: ({ cells }) => cells.mission === null,
+    spanFrom: 'sat',
+  },
+} as const satisfies Record<string, Column<WithCells>>;
+
+/** The short form of a column. */
+export function shortColumn(
+  title: string,
+  of: keyof ProductCells['short'],
+): Pick<Column<WithCells>, 'title' | 'value'> {
+  return { title, value: ({ cells }) => cells.short[of] ?? '-' };
+}
+
+/** A column with a time; a narrow terminal gets it shorter. */
+export function timeColumn<Row>(
+  what: string,
+  timeOf: (row: Row) => number | null,
+  upTo: 'minute' | 'second' = 'minute',
+): Column<{ row: Row }> {
+  return {
+    title: `${what} (UTC)`,
+    value: ({ row }) => {
+      const us = timeOf(row);
+      return us === null ? '-' : shortDateUs(us, upTo);
+    },
+    short: { title: what, value: ({ row }) => toShortMinute(timeOf(row)) ?? '-' },
+  };
 }

@@ -55,14 +55,22 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
 /** Adds those flags that are no times. */
 export function addConditionFlags(command: Command): Command {
   return command
-    .option('--collection <names>', 'such as SENTINEL-2 or S2; several with commas', collections)
-    .option('--type <types>', 'product type, such as S2MSI2A; several with commas', types)
+    .option(
+      '--collection <names>',
+      'such as SENTINEL-2 or S2; several with commas',
+      anyOf(collection),
+    )
+    .option(
+      '--type <types>',
+      'product type, such as S2MSI2A; several with commas',
+      anyOf((type) => attributeEquals('productType', type)),
+    )
     .option(
       '--platform <names>',
       'S2A, or SENTINEL-2 for all of it; several with commas',
-      platforms,
+      anyOf(platform),
     )
-    .option('--tile <tiles>', 'Sentinel-2 tile, 31UFR or T31UFR; several with commas', tiles)
+    .option('--tile <tiles>', 'Sentinel-2 tile, 31UFR or T31UFR; several with commas', anyOf(tile))
     .option('--cloud-below <percent>', 'less cloud cover than this', cloudBelow)
     .option(
       '--bbox <box>',
@@ -87,42 +95,41 @@ function boundingBox(text: string): BoundingBox {
   }
 }
 
-function collections(text: string, previous?: FilterTree): FilterTree | undefined {
-  return anyNamed(text, previous, (name) => {
-    const short = /^S(\d)(P?)$/i.exec(name);
-    // The catalogue writes all of its collections in capitals.
-    const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
-    return textField('Collection/Name').eq(value).tree;
-  });
+/** A parser of values with commas between them. A flag that is repeated adds its values to those before. */
+function anyOf(condition: (value: string) => FilterTree) {
+  return (text: string, previous?: FilterTree): FilterTree | undefined => {
+    const values = text.split(',').map((value) => value.trim());
+    if (values.includes('')) throw new InvalidArgumentError('Use one, or several with commas.');
+    const before = previous === undefined ? [] : [previous];
+    return group('or', [...before, ...[...new Set(values)].map(condition)]) ?? undefined;
+  };
 }
 
-function types(text: string, previous?: FilterTree): FilterTree | undefined {
-  return anyNamed(text, previous, (type) => attributeEquals('productType', type));
+function collection(name: string): FilterTree {
+  const short = /^S(\d)(P?)$/i.exec(name);
+  // The catalogue writes all of its collections in capitals.
+  const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
+  return textField('Collection/Name').eq(value).tree;
 }
 
 /** The catalogue has the serial letter in an attribute of its own. */
-function platforms(text: string, previous?: FilterTree): FilterTree | undefined {
-  return anyNamed(text, previous, (name) => {
-    const match = /^S(?:ENTINEL-?)?(\d)(P?)([A-Z]?)$/i.exec(name.toUpperCase());
-    if (match === null) return attributeEquals('platformShortName', name);
-    const [, number = '', p = '', serial = ''] = match;
-    const platform = attributeEquals('platformShortName', `SENTINEL-${number}${p}`);
-    if (serial === '') return platform;
-    return { node: 'and', terms: [platform, attributeEquals('platformSerialIdentifier', serial)] };
-  });
+function platform(name: string): FilterTree {
+  const match = /^S(?:ENTINEL-?)?(\d)(P?)([A-Z]?)$/i.exec(name.toUpperCase());
+  if (match === null) return attributeEquals('platformShortName', name);
+  const [, number = '', p = '', serial = ''] = match;
+  const all = attributeEquals('platformShortName', `SENTINEL-${number}${p}`);
+  if (serial === '') return all;
+  return { node: 'and', terms: [all, attributeEquals('platformSerialIdentifier', serial)] };
 }
 
-function tiles(text: string, previous?: FilterTree): FilterTree | undefined {
-  return anyNamed(text, previous, (tile) => {
-    const [, zone = '', letters = ''] =
-      /^T?(\d{1,2})([C-HJ-NP-X][A-HJ-NP-Z]{2})$/i.exec(tile) ?? [];
-    if (letters === '' || Number(zone) < 1 || Number(zone) > 60) {
-      throw new InvalidArgumentError(
-        `${printable(tile)} is no tile: zones go from 1 to 60, then come a band from C to X and two letters, all without I and O. Use tiles such as 31UFR, with commas between several.`,
-      );
-    }
-    return attributeEquals('tileId', zone.padStart(2, '0') + letters.toUpperCase());
-  });
+function tile(text: string): FilterTree {
+  const [, zone = '', letters = ''] = /^T?(\d{1,2})([C-HJ-NP-X][A-HJ-NP-Z]{2})$/i.exec(text) ?? [];
+  if (letters === '' || Number(zone) < 1 || Number(zone) > 60) {
+    throw new InvalidArgumentError(
+      `${printable(text)} is no tile: zones go from 1 to 60, then come a band from C to X and two letters, all without I and O. Use tiles such as 31UFR, with commas between several.`,
+    );
+  }
+  return attributeEquals('tileId', zone.padStart(2, '0') + letters.toUpperCase());
 }
 
 function cloudBelow(text: string): FilterTree {
@@ -141,18 +148,6 @@ function cloudBelow(text: string): FilterTree {
 
 function attributeEquals(name: string, value: string): FilterTree {
   return attributeOf(name, 'String').eq(value).tree;
-}
-
-/** A flag that is repeated adds its values to those before. */
-function anyNamed(
-  text: string,
-  previous: FilterTree | undefined,
-  condition: (value: string) => FilterTree,
-): FilterTree | undefined {
-  const values = text.split(',').map((value) => value.trim());
-  if (values.includes('')) throw new InvalidArgumentError('Use one, or several with commas.');
-  const before = previous === undefined ? [] : [previous];
-  return anyOf([...before, ...[...new Set(values)].map(condition)]) ?? undefined;
 }
 
 /** The flags as a question about products or tombstones. Throws `usage`; warns on stderr. */
@@ -187,15 +182,12 @@ export function conditionsOf(
   io: Pick<Io, 'readFile' | 'stderr' | 'env'>,
 ): FilterTree | null {
   const { collection, type, platform, tile, cloudBelow, bbox, name = [] } = flags;
+  const { area: file = flags.intersects } = flags;
+  const flag = flags.area === undefined ? '--intersects' : '--area';
   const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
-  const area = areaOf(flags, io);
+  const area = file === undefined ? undefined : readAreaFile(flag, file, io);
   const terms = [collection, type, platform, tile, cloudBelow, box, area, ...name];
   return allOf(terms.filter((term) => term !== undefined));
-}
-
-function areaOf({ area, intersects }: ConditionFlags, io: Pick<Io, 'readFile'>) {
-  if (area !== undefined) return readAreaFile('--area', area, io);
-  return intersects === undefined ? undefined : readAreaFile('--intersects', intersects, io);
 }
 
 function intersectsBox(
@@ -221,26 +213,16 @@ export function allOf(terms: readonly FilterTree[]): FilterTree | null {
   return group('and', terms);
 }
 
-/** At least one of these conditions; null for none. */
-function anyOf(terms: readonly FilterTree[]): FilterTree | null {
-  return group('or', terms);
-}
-
 /** A date within a span: no condition, one or two. */
 export function during(field: string, { fromUs, untilUs }: TimeRange = {}): FilterTree[] {
-  return [
-    ...(fromUs === undefined ? [] : [compared(field, 'ge', fromUs)]),
-    ...(untilUs === undefined ? [] : [compared(field, 'lt', untilUs)]),
-  ];
+  const compared = (operator: 'ge' | 'lt', us: number | undefined): FilterTree[] =>
+    us === undefined
+      ? []
+      : [{ node: 'comparison', field, operator, literal: { type: 'date', us } }];
+  return [...compared('ge', fromUs), ...compared('lt', untilUs)];
 }
 
-function compared(field: string, operator: 'ge' | 'lt', us: number): FilterTree {
-  return { node: 'comparison', field, operator, literal: { type: 'date', us } };
-}
-
-// Not the builder's groups: with them comes all that geometries need, which other commands do not.
-
-/** A group within one of its own kind is dissolved, as trees are written without. */
+/** Null for no terms. A group within one of its own kind is dissolved, as trees are written without. */
 function group(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree | null {
   const flat = terms.flatMap((term) => (term.node === node ? term.terms : [term]));
   const [only, ...others] = flat;
@@ -290,9 +272,9 @@ function parseNamePattern(text: string): FilterTree[] {
   const name = textField('Name');
   if (last === undefined) return [name.eq(text).tree];
   const conditions = [
-    ...(first === '' ? [] : [name.startsWith(first)]),
-    ...rest.filter((part) => part !== '').map(name.contains),
-    ...(last === '' ? [] : [name.endsWith(last)]),
+    ...[first].filter(Boolean).map(name.startsWith),
+    ...rest.filter(Boolean).map(name.contains),
+    ...[last].filter(Boolean).map(name.endsWith),
   ];
   return conditions.map(({ tree }) => tree);
 }
@@ -312,22 +294,16 @@ const advice =
  * InvalidArgumentError.
  */
 function parseTimeRange(text: string, nowUs: number): TimeRange {
-  const parts = text.split('..').map((part) => part.trim());
-  if (parts.length > 2) throw new InvalidArgumentError(advice);
-  const [from = '', until] = parts;
-  if (until === undefined) return single(from, nowUs);
-  if (from === '' && until === '') throw new InvalidArgumentError(advice);
-  const range = {
-    ...(from === '' ? {} : { fromUs: moment(from, nowUs).startUs }),
-    ...(until === '' ? {} : { untilUs: moment(until, nowUs).endUs }),
-  };
-  const { fromUs = Number.NEGATIVE_INFINITY, untilUs = Number.POSITIVE_INFINITY } = range;
-  if (fromUs < untilUs) return range;
+  const [from = '', until, ...more] = text.split('..').map((part) => part.trim());
+  if (until === undefined) return rangeOf(moment(from, nowUs), from);
+  if (more.length > 0 || (from === '' && until === '')) throw new InvalidArgumentError(advice);
+  const fromUs = from === '' ? undefined : moment(from, nowUs).startUs;
+  const untilUs = until === '' ? undefined : moment(until, nowUs).endUs;
+  if (fromUs === undefined || untilUs === undefined || fromUs < untilUs) return { fromUs, untilUs };
   throw new InvalidArgumentError(`It ends before it begins: put ${until} first.`);
 }
 
-function single(text: string, nowUs: number): TimeRange {
-  const { startUs, endUs, kind } = moment(text, nowUs);
+function rangeOf({ startUs, endUs, kind }: Moment, text: string): TimeRange {
   if (kind === 'back') return { fromUs: startUs };
   if (kind === 'span') return { fromUs: startUs, untilUs: endUs };
   throw new InvalidArgumentError(

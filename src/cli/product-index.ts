@@ -4,9 +4,9 @@ import type { Products, QueryExplanation } from '../domain/products.ts';
 import { printable } from '../domain/text.ts';
 import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { catchUpIndex, type IndexProgress } from '../store/products/index-maintenance.ts';
-import { openProducts } from '../store/products/products.ts';
+import { withParts } from './command.ts';
 import type { Io } from './io.ts';
-import { painter } from './output.ts';
+import { createProgressLine, painter } from './output.ts';
 
 /**
  * Brings the index up to date, and holds it open while `use` runs. Where it cannot be written, as by a
@@ -17,7 +17,7 @@ export async function withCurrentIndex(
   io: Io,
   use: (products: Products) => Promise<void>,
 ): Promise<void> {
-  await withIndex(place.dataDir, async (products) => {
+  await withParts(io, ['products'], async ({ products }) => {
     if (!(await isCurrent(products))) {
       const failure = await catchUp(place, io);
       if (failure !== null) await tellLag(products, failure, io);
@@ -26,33 +26,15 @@ export async function withCurrentIndex(
   });
 }
 
-/** Holds the index open as it is. */
-export async function withIndex(
-  dataDir: string,
-  use: (products: Products) => Promise<void>,
-): Promise<void> {
-  const products = openProducts(dataDir);
-  try {
-    await use(products);
-  } finally {
-    await products.close();
-  }
-}
-
 /** Shows how far the work has got, on a terminal. `done` ends the line. */
-export function createProgress({ stderr }: Pick<Io, 'stderr'>, what: string) {
-  let shown = '';
+export function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string) {
+  const { show, done } = createProgressLine(stderr);
   return {
     show: ({ indexedPosition, lastPosition }: IndexProgress) => {
-      if (stderr.isTTY !== true || lastPosition === 0) return;
-      const percent = Math.floor((indexedPosition / lastPosition) * 100);
-      const text = `\r${what}: ${percent} %`;
-      if (text !== shown) stderr.write(text);
-      shown = text;
+      if (lastPosition === 0) return;
+      show(`${what}: ${Math.floor((indexedPosition / lastPosition) * 100)} %`);
     },
-    done: () => {
-      if (shown !== '') stderr.write('\n');
-    },
+    done,
   };
 }
 
@@ -70,7 +52,7 @@ async function isCurrent(products: Products): Promise<boolean> {
 
 async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
   const { signal } = io;
-  const progress = createProgress(io, 'Indexing');
+  const progress = createIndexProgress(io, 'Indexing');
   try {
     await catchUpIndex({ ...place, signal, onProgress: progress.show });
     if (signal.aborted) throw new AppError('cancelled', 'Ended. What was indexed by now is kept.');
@@ -92,19 +74,16 @@ async function tellLag(products: Products, failure: AppError, io: Io): Promise<v
   io.stderr.write(`${label}, so the answer lacks them: ${errorText(failure)}\n`);
 }
 
-const width = 12;
-
 /** One part after the other, each under its name. */
 export function explanationLines(explanation: QueryExplanation): string[] {
   const { narrowedBy, byColumns, byRecords, plan } = explanation;
-  return [
-    ...part('narrowed by', [narrowedBy ?? 'nothing: all are looked at in their order']),
-    ...part('by columns', byColumns),
-    ...part('by records', byRecords),
-    ...part('plan', plan),
-  ];
-}
-
-function part(name: string, texts: readonly string[]): string[] {
-  return texts.map((text, i) => `${(i === 0 ? name : '').padEnd(width)}${printable(text)}`);
+  const parts = {
+    'narrowed by': [narrowedBy ?? 'nothing: all are looked at in their order'],
+    'by columns': byColumns,
+    'by records': byRecords,
+    plan,
+  };
+  return Object.entries(parts).flatMap(([name, texts]) =>
+    texts.map((text, i) => `${(i === 0 ? name : '').padEnd(12)}${printable(text)}`),
+  );
 }

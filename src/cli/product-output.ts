@@ -1,5 +1,4 @@
-/** Products as people and programs get them: table, JSON, NDJSON, CSV, GeoJSON, ids; with texts about them. */
-import { stringify } from 'csv-stringify/sync';
+/** Products in every form of output, with texts about them. */
 import {
   productFields,
   productLinkFields,
@@ -15,22 +14,22 @@ import { openStoreReader } from '../store/store.ts';
 import { lazyPlaces } from '../summary/places/places.ts';
 import { prepareProduct } from '../summary/worker/prepare.ts';
 import type { Output } from './io.ts';
+import { type Column, printTable, wrapText, writeOut } from './output.ts';
 import {
-  type Column,
-  chosenColumns,
-  printTable,
-  wrapText,
-  writeForeign,
-  writeOut,
-} from './output.ts';
-import { type ProductCells, productCells, toMinute, toShortMinute } from './product-cells.ts';
+  type ProductCells,
+  productCells,
+  productColumns,
+  timeColumn,
+  toMinute,
+} from './product-cells.ts';
+import { type ProductForm, type RowForms, type WrittenRows, writeRows } from './row-forms.ts';
 
 /** A product, with the text about it where texts were requested. */
 export interface ShownProduct extends FoundProduct {
   summary?: ReturnType<typeof toTextJson>;
 }
 
-export interface ProductOutputOptions {
+interface ProductOutputOptions {
   /** True when the products have texts. */
   texts?: boolean;
   /** What the products are sorted by; the table shows it. */
@@ -43,122 +42,65 @@ export interface ProductOutputOptions {
   catalogueUrl?: string;
 }
 
-/** Writes products as they come; returns how many there were. */
-export async function writeProducts(
+/** Writes products as they come. */
+export function writeProducts(
   output: Output,
   form: ProductForm,
   products: AsyncIterable<ShownProduct>,
   options: ProductOutputOptions = {},
-): Promise<number> {
-  if (form === 'table') return writeTable(output, products, options);
-  const { between, tail } = frames[form];
-  const header = `${fieldsOf(options).join(',')}\n`;
-  const { head, empty } = form === 'csv' ? { head: header, empty: header } : frames[form];
-  let count = 0;
-  for await (const product of products) {
-    await writeForeign(output, `${count === 0 ? head : between}${textOf(form, product, options)}`);
-    count += 1;
-  }
-  await writeOut(output, count === 0 ? empty : tail);
-  return count;
+): Promise<WrittenRows<ShownProduct>> {
+  const { columns, texts = false, catalogueUrl = '' } = options;
+  const forms: RowForms<ShownProduct> = {
+    table: (some) => (texts ? writeTexts(output, some) : writeTable(output, some, options)),
+    json: ({ record, summary }) => (summary === undefined ? record : { ...record, summary }),
+    fields: productFieldNames({ texts }),
+    values: (product) => {
+      const { text, model, verified } = product.summary ?? {};
+      return {
+        ...toProductJson(product.row),
+        ...toProductLinks(product, catalogueUrl),
+        ...{ summary: text, summaryModel: model, summaryVerified: verified },
+      };
+    },
+    feature: (product) => {
+      const { summary } = product;
+      const feature = toFeature(product, catalogueUrl);
+      if (summary === undefined) return feature;
+      return { ...feature, properties: { ...feature.properties, summary } };
+    },
+    // One line each, whatever the text holds.
+    id: ({ row: { productId }, summary }) =>
+      summary === undefined ? productId : `${productId}\t${printable(summary.text)}`,
+  };
+  return writeRows(output, form, products, forms, columns);
 }
-
-const textFields = ['summary', 'summaryModel', 'summaryVerified'] as const;
 
 /** The names of fields that table and CSV can have. */
 export function productFieldNames({ texts = false }: { texts?: boolean }): string[] {
-  return [...productFields, ...productLinkFields, ...(texts ? textFields : [])];
-}
-
-function fieldsOf({ columns, texts }: ProductOutputOptions): readonly string[] {
-  return columns ?? productFieldNames({ texts: texts === true });
-}
-
-function valuesOf(
-  product: ShownProduct,
-  { catalogueUrl = '' }: ProductOutputOptions,
-): Readonly<Record<string, unknown>> {
-  const { text: summary, model: summaryModel, verified: summaryVerified } = product.summary ?? {};
-  return {
-    ...toProductJson(product.row),
-    ...toProductLinks(product, catalogueUrl),
-    ...{ summary, summaryModel, summaryVerified },
-  };
-}
-
-const lines = { head: '', between: '\n', tail: '\n', empty: '' };
-
-/** What stands around the elements. */
-const frames = {
-  json: { head: '[\n', between: ',\n', tail: '\n]\n', empty: '[]\n' },
-  ndjson: lines,
-  csv: lines,
-  geojson: {
-    head: '{"type":"FeatureCollection","features":[\n',
-    between: ',\n',
-    tail: '\n]}\n',
-    empty: '{"type":"FeatureCollection","features":[]}\n',
-  },
-  ids: lines,
-};
-
-function textOf(
-  form: Exclude<ProductForm, 'table'>,
-  product: ShownProduct,
-  options: ProductOutputOptions,
-): string {
-  const { row, record, summary } = product;
-  switch (form) {
-    case 'json':
-    case 'ndjson':
-      return JSON.stringify(summary === undefined ? record : { ...record, summary });
-    case 'geojson': {
-      const feature = toFeature(product, options.catalogueUrl ?? '');
-      if (summary === undefined) return JSON.stringify(feature);
-      return JSON.stringify({ ...feature, properties: { ...feature.properties, summary } });
-    }
-    case 'ids':
-      // One line each, whatever the text holds.
-      return summary === undefined ? row.productId : `${row.productId}\t${printable(summary.text)}`;
-    case 'csv': {
-      const values = valuesOf(product, options);
-      const cells = fieldsOf(options).map((field) => values[field]);
-      const cast = { boolean: String };
-      // Names come from outside: a spreadsheet must not take one for a formula.
-      return stringify([cells], { escape_formulas: true, cast, eof: false });
-    }
-  }
+  const textFields = texts ? ['summary', 'summaryModel', 'summaryVerified'] : [];
+  return [...productFields, ...productLinkFields, ...textFields];
 }
 
 /** The columns follow the first product: all of one answer are alive, or all are tombstones. */
 async function writeTable(
   output: Output,
   products: AsyncIterable<ShownProduct>,
-  options: ProductOutputOptions,
-): Promise<number> {
-  const { columns: fields, texts = false, wide = false } = options;
-  if (fields !== undefined) {
-    const chosen = chosenColumns<ShownProduct>(fields, (product) => valuesOf(product, options));
-    return printTable(output, chosen, products);
-  }
-  if (texts) return writeTexts(output, products);
+  { orderedBy, wide = false }: ProductOutputOptions,
+): Promise<void> {
   const iterator = products[Symbol.asyncIterator]();
   const first = await iterator.next();
-  if (first.done) return 0;
+  if (first.done) return;
   const rows = async function* () {
     yield listed(first.value);
     for await (const product of { [Symbol.asyncIterator]: () => iterator }) yield listed(product);
   };
-  return printTable(output, columnsOf(first.value, options.orderedBy), rows(), { wide });
+  await printTable(output, columnsOf(first.value, orderedBy), rows(), { wide });
 }
 
 /** Texts are for reading: each stands below its product. */
-async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<number> {
-  let count = 0;
-  for await (const product of products) {
-    count += 1;
-    const { row, summary } = product;
-    const { sensed, cloud } = productCells(row, product.record);
+async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<void> {
+  for await (const { row, record, summary } of products) {
+    const { sensed, cloud } = productCells(row, record);
     const name = row.productName ?? row.productId;
     const cells =
       row.deletionUs === null
@@ -169,10 +111,8 @@ async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>)
     const text = wrapText(`${printable(summary?.text ?? '')}${doubt}`, '  ', output);
     await writeOut(output, `${printable(line)}\n${text.join('\n')}\n\n`);
   }
-  return count;
 }
 
-/** A product with its cells, which several columns share. */
 interface ListedProduct {
   row: FoundProduct['row'];
   cells: ProductCells;
@@ -184,45 +124,9 @@ function listed({ row, record }: FoundProduct): ListedProduct {
 
 type ProductColumn = Column<ListedProduct>;
 
-const mission: ProductColumn = { title: 'sat', value: ({ cells }) => cells.mission ?? '-' };
+const { mission, type, sensed, tile, cloud, place } = productColumns;
 
-const type: ProductColumn = { title: 'type', value: ({ cells }) => cells.type ?? '-' };
-
-const sensed: ProductColumn = {
-  title: 'sensed (UTC)',
-  value: ({ cells }) => cells.sensed ?? '-',
-  optionalRank: 0,
-  wanted: true,
-};
-
-const tile: ProductColumn = { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' };
-
-const cloud: ProductColumn = {
-  title: 'cloud',
-  value: ({ cells }) => cells.cloud ?? '-',
-  align: 'right',
-  optionalRank: 1,
-  wanted: true,
-  short: { title: 'cloud', value: ({ cells }) => cells.short.cloud ?? '-' },
-};
-
-const place: ProductColumn = {
-  title: 'place',
-  value: ({ cells }) => cells.place ?? '-',
-  optionalRank: 2,
-  wanted: true,
-  short: { title: 'place', value: ({ cells }) => cells.short.place ?? '-' },
-};
-
-const name: ProductColumn = {
-  title: 'name',
-  value: ({ row }) => row.productName ?? row.productId,
-  flexible: true,
-  widthMin: 12,
-  optionalRank: 3,
-  requiredBy: ({ cells }) => cells.mission === null,
-  spanFrom: 'sat',
-};
+const name: ProductColumn = { ...productColumns.name, optionalRank: 3 };
 
 const size: ProductColumn = {
   title: 'size',
@@ -230,8 +134,6 @@ const size: ProductColumn = {
   align: 'right',
   optionalRank: 4,
 };
-
-const deleted = timeColumn('deleted', ({ deletionUs }) => deletionUs);
 
 const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause ?? '-' };
 
@@ -242,19 +144,8 @@ const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
   ModificationDate: timeColumn('modified', ({ modificationUs }) => modificationUs),
   'ContentDate/Start': sensed,
   'ContentDate/End': timeColumn('sensing end', ({ sensingEndUs }) => sensingEndUs),
-  DeletionDate: deleted,
+  DeletionDate: timeColumn('deleted', ({ deletionUs }) => deletionUs),
 };
-
-function timeColumn(
-  what: string,
-  timeOf: (row: FoundProduct['row']) => number | null,
-): ProductColumn {
-  return {
-    title: `${what} (UTC)`,
-    value: ({ row }) => toMinute(timeOf(row)) ?? '-',
-    short: { title: what, value: ({ row }) => toShortMinute(timeOf(row)) ?? '-' },
-  };
-}
 
 function columnsOf(
   { row }: FoundProduct,
@@ -263,7 +154,7 @@ function columnsOf(
   const usual =
     row.deletionUs === null
       ? [sensed, mission, type, tile, cloud, place, size, name]
-      : [deleted, mission, type, sensed, tile, cause, place, name];
+      : [orderColumns.DeletionDate, mission, type, sensed, tile, cause, place, name];
   const first = orderColumns[orderedBy];
   return [first, ...usual.filter(({ title }) => title !== first.title)];
 }
@@ -277,17 +168,10 @@ function formatSize(bytes: number | null): string {
   return `${value.toFixed(step === 0 || value >= 100 ? 0 : 1)} ${units[step]}`;
 }
 
-export const productForms = ['table', 'json', 'ndjson', 'csv', 'geojson', 'ids'] as const;
-
-export type ProductForm = (typeof productForms)[number];
-
-/** Rows of a table without `--limit`; the other forms print all. */
-export const tableRowsDefault = 50;
-
 /** Products whose texts are looked up together: as many as the index gives at once. */
 const lookedUpMax = 64;
 
-/** In the order in which they were found. */
+/** Adds the text about each product, in the order in which they were found. */
 export async function* withTexts(
   found: AsyncIterable<FoundProduct>,
   products: Products,

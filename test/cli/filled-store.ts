@@ -80,6 +80,13 @@ export function createWorld(atEnd: (cleanUp: () => void) => void = onTestFinishe
   };
 }
 
+/** The same, with these in its log. */
+export async function filledWorld(deliveries: readonly Delivery[] = []) {
+  const world = createWorld();
+  await world.fill(deliveries);
+  return world;
+}
+
 /** Uses an open store and closes it, whatever happens. */
 export async function withStore<Result>(
   dataDir: string,

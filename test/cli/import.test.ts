@@ -1,38 +1,57 @@
 /** `earshot import`: two data directories become one. */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { createWorld, delivery, rawDelivery } from './filled-store.ts';
+import { importLog, openPushedHere } from '../../src/cli/commands/import.ts';
+import type { Delivery } from '../../src/domain/ports.ts';
+import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { openStoreReader } from '../../src/store/store.ts';
+import { atUs, missing, push, pushed } from '../contract/catalogue-events.ts';
+import { nowUs } from './fake-io.ts';
+import { delivery, filledWorld, numbered, rawDelivery, withStore } from './filled-store.ts';
+
+/** An old host that has received these, and a new one that takes them over. */
+async function createHosts(received: readonly Delivery[], own: readonly Delivery[] = []) {
+  const old = await filledWorld(received);
+  const fresh = await filledWorld(own);
+  const takeOver = async () => {
+    const { code, out } = await fresh.earshot(['import', old.dataDir, '--json']);
+    expect(code).toBe(0);
+    return JSON.parse(out);
+  };
+  const held = async (): Promise<{ receivedAt: string; subscription: string | null }[]> =>
+    JSON.parse((await fresh.earshot(['quarantine', 'list', '--json'])).out);
+  const rows = () => fresh.rows(['query']);
+  const ackIds = async () => (await rows()).map(({ ackId }) => ackId);
+  return { old, fresh, takeOver, held, rows, ackIds };
+}
 
 const good = (ackId: string) => ({ SubscriptionEvent: 'created', ProductId: ackId, AckId: ackId });
 
-/** What an old and a new host have received: one notification both, some only one of them. */
-async function createHosts() {
-  const old = createWorld();
-  await old.fill([
-    delivery({ AckId: 'both' }),
-    delivery({ AckId: 'old-only' }, { subscription: null, receivedAtUs: 1_777_000_000_000_000 }),
-    rawDelivery(JSON.stringify([good('array-1'), good('array-2')])),
-    rawDelivery(JSON.stringify([good('mixed'), 7]), { headers: ['X-A', '1'] }),
-    rawDelivery('no notification'),
-  ]);
-  const fresh = createWorld();
-  await fresh.fill([delivery({ AckId: 'both' }), delivery({ AckId: 'new-only' })]);
-  const rows = async () => JSON.parse((await fresh.earshot(['query', '--output', 'json'])).out);
-  const held = async () => JSON.parse((await fresh.earshot(['quarantine', 'list', '--json'])).out);
-  return { old, fresh, rows, held };
-}
+/** One notification both have received, some only one of them. */
+const createMixedHosts = () =>
+  createHosts(
+    [
+      delivery({ AckId: 'both' }),
+      delivery({ AckId: 'old-only' }, { subscription: null, receivedAtUs: 1_777_000_000_000_000 }),
+      rawDelivery(JSON.stringify([good('array-1'), good('array-2')])),
+      rawDelivery(JSON.stringify([good('mixed'), 7]), { headers: ['X-A', '1'] }),
+      rawDelivery('no notification'),
+    ],
+    [delivery({ AckId: 'both' }), delivery({ AckId: 'new-only' })],
+  );
 
 describe('earshot import', () => {
   it('stores what only the other has, with path and time of receipt', async () => {
-    const { old, fresh, rows, held } = await createHosts();
-    const { code, out } = await fresh.earshot(['import', old.dataDir, '--json']);
-    expect(code).toBe(0);
-    expect(JSON.parse(out)).toEqual({
+    const { takeOver, rows, held } = await createMixedHosts();
+    expect(await takeOver()).toEqual({
       notifications: 5,
       stored: 4,
       duplicates: 1,
       quarantined: 2,
     });
-    const all: { ackId: string; receivedAt: string; subscription: string | null }[] = await rows();
+    const all = await rows();
     expect(all.map(({ ackId }) => ackId).toSorted()).toEqual(
       ['array-1', 'array-2', 'both', 'mixed', 'new-only', 'old-only'].toSorted(),
     );
@@ -44,8 +63,8 @@ describe('earshot import', () => {
   });
 
   it('done again adds nothing', async () => {
-    const { old, fresh, rows, held } = await createHosts();
-    await fresh.earshot(['import', old.dataDir]);
+    const { old, fresh, takeOver, rows, held } = await createMixedHosts();
+    await takeOver();
     const before = (await rows()).length;
     const { code, err } = await fresh.earshot(['import', old.dataDir]);
     expect(code).toBe(0);
@@ -55,19 +74,169 @@ describe('earshot import', () => {
   });
 
   it('takes thousands, in batches', { timeout: 30_000 }, async () => {
-    const old = createWorld();
-    await old.fill(Array.from({ length: 3_000 }, (_, i) => delivery({ AckId: `ack-${i}` })));
-    const fresh = createWorld();
-    await fresh.fill([]);
-    const { out } = await fresh.earshot(['import', old.dataDir, '--json']);
-    expect(JSON.parse(out)).toMatchObject({ notifications: 3_000, stored: 3_000 });
+    const { takeOver } = await createHosts(numbered(1, 3_000));
+    expect(await takeOver()).toMatchObject({ notifications: 3_000, stored: 3_000 });
   });
 
   it('from a folder without a database says so', async () => {
-    const fresh = createWorld();
-    await fresh.fill([delivery()]);
+    const fresh = await filledWorld([delivery()]);
     const { code, err } = await fresh.earshot(['import', '/nonexistent/earshot']);
     expect(code).toBe(2);
     expect(err).toMatch(/\/nonexistent\/earshot/);
+  });
+});
+
+function changeDatabase(dataDir: string, sql: string): void {
+  const database = new Sqlite(join(dataDir, databaseFileName));
+  database.exec(sql);
+  database.close();
+}
+
+const bad = (count: number) => Array.from({ length: count }, () => rawDelivery('no notification'));
+
+describe('earshot import, of bodies in quarantine,', () => {
+  it('takes a notification that is as long as one of them and came at the same time', async () => {
+    const good = delivery({ AckId: 'good' });
+    const { takeOver, held, ackIds } = await createHosts([
+      rawDelivery('x'.repeat(good.body.byteLength)),
+      good,
+    ]);
+    expect(await takeOver()).toMatchObject({ notifications: 1, stored: 1, quarantined: 1 });
+    expect(await ackIds()).toEqual(['good']);
+    expect(await held()).toHaveLength(1);
+  });
+
+  it('takes as many equal ones as there are, and none of them again', async () => {
+    const later = rawDelivery('no notification', { receivedAtUs: nowUs });
+    const unnamed = rawDelivery('no notification', { subscription: null });
+    const { takeOver, held } = await createHosts([...bad(3), later, unnamed]);
+    expect(await takeOver()).toMatchObject({ quarantined: 5 });
+    expect(await takeOver()).toMatchObject({ quarantined: 0 });
+    const all = await held();
+    expect(all).toHaveLength(5);
+    expect(all.filter(({ receivedAt }) => receivedAt === '2026-05-02T12:00:00.000000Z')).toEqual([
+      all[1],
+    ]);
+    // In the order in which they came; the newest is listed first.
+    expect(all[0]).toMatchObject({ subscription: null });
+  });
+
+  it('takes one that is as long as one held here, and came at the same time', async () => {
+    const { takeOver, held } = await createHosts(
+      [rawDelivery('no notification')],
+      [rawDelivery('on notification')],
+    );
+    expect(await takeOver()).toMatchObject({ quarantined: 1 });
+    expect(await takeOver()).toMatchObject({ quarantined: 0 });
+    expect(await held()).toHaveLength(2);
+  });
+
+  it('takes only what is missing, and nothing that was released here', async () => {
+    const { fresh, takeOver, held } = await createHosts(bad(3), bad(1));
+    changeDatabase(fresh.dataDir, 'UPDATE quarantine SET released_at_us = 1');
+    expect(await takeOver()).toMatchObject({ quarantined: 2 });
+    expect(await takeOver()).toMatchObject({ quarantined: 0 });
+    expect(await held()).toHaveLength(2);
+  });
+
+  it('holds a notification once whose AckId stands for another one here', async () => {
+    const { takeOver, held, ackIds } = await createHosts(
+      [delivery({ ProductId: 'theirs' })],
+      [delivery({ ProductId: 'ours' })],
+    );
+    await takeOver();
+    expect(await held()).toHaveLength(1);
+    expect(await takeOver()).toMatchObject({ notifications: 1, stored: 0, duplicates: 1 });
+    expect(await held()).toHaveLength(1);
+    expect(await ackIds()).toEqual(['ack-1']);
+  });
+
+  it.each([
+    ['in the log', 100],
+    ['in the quarantine', 500],
+  ])('goes on where it was interrupted %s', async (_name, stopAfter) => {
+    const { old, fresh, takeOver, held, ackIds } = await createHosts([
+      ...numbered(1, 300),
+      ...bad(450),
+    ]);
+    const stopping = new AbortController();
+    const from = openStoreReader(old.dataDir);
+    let accepted = 0;
+    const interrupted = withStore(fresh.dataDir, (store) => {
+      const accept = (given: Delivery) => {
+        accepted += 1;
+        if (accepted === stopAfter) stopping.abort();
+        return store.accept(given);
+      };
+      const stderr = { write: () => true, once: () => undefined };
+      const { signal } = stopping;
+      const pushedHere = openPushedHere(fresh, signal);
+      return importLog(from, { ...store, accept }, { stderr, signal, pushedHere });
+    });
+    await expect(interrupted).rejects.toMatchObject({ code: 'cancelled' });
+    await from.close();
+    expect((await held()).length).toBeLessThan(450);
+    await takeOver();
+    expect(await takeOver()).toMatchObject({ stored: 0, duplicates: 300, quarantined: 0 });
+    expect(new Set(await ackIds()).size).toBe(300);
+    expect(await held()).toHaveLength(450);
+  });
+});
+
+/** An old host that has recovered these events, and a new one that was pushed others. */
+async function createRecoveredHosts(recovered: Parameters<typeof missing>[], pushes: unknown[]) {
+  const hosts = await createHosts(
+    [],
+    pushes.map((body) => push(body)),
+  );
+  await withStore(hosts.old.dataDir, async (store) => {
+    for (const one of recovered) {
+      await store.completeness.recover({ events: [missing(...one)], knownUpTo: 0, atUs });
+    }
+  });
+  const rows = async () =>
+    (await hosts.rows()).map(({ event, productId, source }) => `${event} ${productId} ${source}`);
+  return { ...hosts, rows };
+}
+
+const modified = (us: number) => ({ event: 'modified' as SubscriptionEvent, eventUs: atUs + us });
+
+describe('earshot import, of recovered events,', () => {
+  it('leaves out those that were pushed here, and takes the others once', async () => {
+    const { takeOver, rows } = await createRecoveredHosts(
+      [
+        [1],
+        [2],
+        [1, { event: 'deleted' }],
+        [1, { subscription: 'andes' }],
+        [3, modified(5_999)],
+        [4, modified(9_000)],
+      ],
+      [
+        pushed(1, { ProductId: 'PRODUCT-1' }),
+        pushed(3, modified(5_000)),
+        pushed(4, modified(8_000)),
+      ],
+    );
+    const taken = [
+      'created product-2',
+      'deleted product-1',
+      'created product-1',
+      'modified product-4',
+    ];
+    const counts = { notifications: 6, stored: 4, duplicates: 2, quarantined: 0 };
+    expect(await takeOver()).toEqual(counts);
+    const all = [
+      ...['created PRODUCT-1 push', 'modified product-3 push', 'modified product-4 push'],
+      ...taken.map((one) => `${one} reconcile`),
+    ].toSorted();
+    expect((await rows()).toSorted()).toEqual(all);
+    expect(await takeOver()).toEqual({ ...counts, stored: 0, duplicates: 6 });
+    expect((await rows()).toSorted()).toEqual(all);
+  });
+
+  it('says so in its help', async () => {
+    const { out } = await (await filledWorld()).earshot(['import', '--help']);
+    expect(out).toContain('pushed\nhere is known already');
   });
 });

@@ -2,21 +2,19 @@
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { replaceBody } from '../helpers/replace-body.ts';
-import { createWorld, delivery, rawDelivery } from './filled-store.ts';
+import { createWorld, delivery, filledWorld, rawDelivery } from './filled-store.ts';
 
 const fields = ['id', 'receivedAt', 'subscription', 'reason', 'faults', 'bodyBytes', 'releasedAt'];
 const headers = ['Content-Type', 'text/html', 'Authorization', 'Basic c2VjcmV0', 'X-A', '1'];
 
 /** Three bodies that are held: no JSON, an array with a bad item, no product. */
 async function createHeldWorld() {
-  const world = createWorld();
-  await world.fill([
+  return filledWorld([
     delivery(),
     rawDelivery('<html>\u001b[2Jé</html>\nsecond line  ', { headers, subscription: null }),
     rawDelivery('[{"SubscriptionEvent":"created","ProductId":"p","AckId":"good"},7]'),
     rawDelivery('{"SubscriptionEvent":"created"}'),
   ]);
-  return world;
 }
 
 /** Puts a body that can be read in the place of a held one, as if the program had learnt to read it. */
@@ -26,6 +24,13 @@ function replaceHeldBody(dataDir: string, id: number, body: string): void {
   database.close();
   replaceBody(dataDir, Number(bodyId), Buffer.from(body));
 }
+
+async function listed(world: ReturnType<typeof createWorld>, ...flags: string[]) {
+  return JSON.parse((await world.earshot(['quarantine', 'list', '--json', ...flags])).out);
+}
+
+const held = async (world: ReturnType<typeof createWorld>): Promise<number[]> =>
+  (await listed(world)).map(({ id }: { id: number }) => id);
 
 describe('quarantine list', () => {
   it('shows what is held, newest first', async () => {
@@ -40,8 +45,7 @@ describe('quarantine list', () => {
 
   it('prints the documented fields as JSON', async () => {
     const world = await createHeldWorld();
-    const { out } = await world.earshot(['quarantine', 'list', '--json', '--limit', '2']);
-    const rows = JSON.parse(out);
+    const rows = await listed(world, '--limit', '2');
     expect(rows.map(({ id }: { id: number }) => id)).toEqual([3, 2]);
     for (const row of rows) expect(Object.keys(row)).toEqual(fields);
     expect(rows[1]).toEqual({
@@ -56,8 +60,7 @@ describe('quarantine list', () => {
   });
 
   it('says so when nothing is held', async () => {
-    const world = createWorld();
-    await world.fill([delivery()]);
+    const world = await filledWorld([delivery()]);
     const { code, out, err } = await world.earshot(['quarantine', 'list']);
     expect({ code, out, err }).toEqual({
       code: 0,
@@ -121,18 +124,15 @@ describe('quarantine retry', () => {
     const [row] = await world.rows(['query', '--ack-id', 'late']);
     expect(row).toMatchObject({ receivedAt: '2026-05-02T11:00:00.000000Z', productId: 'late' });
     expect((await world.earshot(['query', '--ack-id', 'late', '--body'])).out).toBe(body);
-    const listed = JSON.parse((await world.earshot(['quarantine', 'list', '--json'])).out);
-    expect(listed.map(({ id }: { id: number }) => id)).toEqual([2, 1]);
-    const all = await world.earshot(['quarantine', 'list', '--json', '--released']);
-    expect(JSON.parse(all.out)[0]).toMatchObject({
+    expect(await held(world)).toEqual([2, 1]);
+    expect((await listed(world, '--released'))[0]).toMatchObject({
       id: 3,
       releasedAt: '2026-05-02T12:00:00.000000Z',
     });
   });
 
   it('--all leaves alone what has been released', async () => {
-    const world = createWorld();
-    await world.fill([rawDelivery('{}')]);
+    const world = await filledWorld([rawDelivery('{}')]);
     replaceHeldBody(world.dataDir, 1, '{"SubscriptionEvent":"created","ProductId":"late"}');
     const argv = ['quarantine', 'retry', '--all'];
     expect(await world.earshot(argv)).toMatchObject({ code: 0, out: '1  stored 1\n' });
@@ -158,13 +158,11 @@ describe('quarantine retry', () => {
     expect(code).toBe(1);
     expect(out).toMatch(/^3 {2}still held.*\n2 {2}known already\n1 {2}still held.*\n$/);
     expect(err).toContain('2 of 3 cannot be read yet');
-    const listed = JSON.parse((await world.earshot(['quarantine', 'list', '--json'])).out);
-    expect(listed.map(({ id }: { id: number }) => id)).toEqual([3, 1]);
+    expect(await held(world)).toEqual([3, 1]);
   });
 
   it('--all with nothing held is done', async () => {
-    const world = createWorld();
-    await world.fill([delivery()]);
+    const world = await filledWorld([delivery()]);
     expect(await world.earshot(['quarantine', 'retry', '--all'])).toMatchObject({
       code: 0,
       out: '',
@@ -189,11 +187,9 @@ describe('quarantine retry', () => {
   });
 
   it('of a reused AckId leaves one entry at most, however often', async () => {
-    const world = createWorld();
-    await world.fill([delivery(), delivery({ ProductId: 'another' })]);
+    const world = await filledWorld([delivery(), delivery({ ProductId: 'another' })]);
     for (let i = 0; i < 2; i += 1) await world.earshot(['quarantine', 'retry', '--all']);
-    const all = await world.earshot(['quarantine', 'list', '--json', '--released']);
-    expect(JSON.parse(all.out)).toHaveLength(1);
+    expect(await listed(world, '--released')).toHaveLength(1);
   });
 
   it('does not make a data directory where there is none', async () => {
@@ -207,11 +203,6 @@ describe('quarantine retry', () => {
 });
 
 describe('quarantine drop', () => {
-  const held = async (world: Awaited<ReturnType<typeof createHeldWorld>>) =>
-    JSON.parse((await world.earshot(['quarantine', 'list', '--json'])).out).map(
-      ({ id }: { id: number }) => id,
-    );
-
   it('shows what goes, and removes nothing without an answer', async () => {
     const world = await createHeldWorld();
     const { code, err } = await world.earshot(['quarantine', 'drop', '2']);

@@ -1,6 +1,13 @@
 /** The forms in which `earshot query` prints rows, for programs and for people. */
 import { describe, expect, it } from 'vitest';
-import { createWorld, delivery, numbered, rawDelivery, subscriptionId } from './filled-store.ts';
+import {
+  createWorld,
+  delivery,
+  filledWorld,
+  numbered,
+  rawDelivery,
+  subscriptionId,
+} from './filled-store.ts';
 import { told } from './product-samples.ts';
 
 /** The fields of the interface contract, in its order. */
@@ -105,8 +112,9 @@ describe('the rows for programs', () => {
   it.each(['=1+1', '+1', '-1', '@SUM(A1)', '=HYPERLINK("http://x","y")'])(
     'as csv never begin a field with the formula %s',
     async (formula) => {
-      const world = createWorld();
-      await world.fill([delivery({ ProductName: formula, ProductId: formula, AckId: formula })]);
+      const world = await filledWorld([
+        delivery({ ProductName: formula, ProductId: formula, AckId: formula }),
+      ]);
       const { out } = await world.earshot(['query', '--output', 'csv']);
       const [, line = ''] = out.split('\n');
       expect(line).toContain("'");
@@ -115,8 +123,7 @@ describe('the rows for programs', () => {
   );
 
   it('wait for a reader that takes one chunk at a time', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 20));
+    const world = await filledWorld(numbered(1, 20));
     const { code, out } = await world.earshot(['query', '--json'], { slowReader: true });
     expect({ code, count: JSON.parse(out).length }).toEqual({ code: 0, count: 20 });
   });
@@ -141,8 +148,7 @@ describe('the table', () => {
   });
 
   it('fits a terminal of 80 columns: the middle of names that follow no convention is left out', async () => {
-    const world = createWorld();
-    await world.fill([delivery({ ProductName: long }), ...numbered(2, 3)]);
+    const world = await filledWorld([delivery({ ProductName: long }), ...numbered(2, 3)]);
     const { out } = await world.earshot(['query'], { isTTY: true, columns: 80 });
     const lines = out.trimEnd().split('\n');
     expect(lines).toHaveLength(4);
@@ -151,15 +157,13 @@ describe('the table', () => {
   });
 
   it('leaves names whole on a wide terminal and in a pipe', async () => {
-    const world = createWorld();
-    await world.fill([delivery({ ProductName: long })]);
+    const world = await filledWorld([delivery({ ProductName: long })]);
     expect((await world.earshot(['query'], { isTTY: true, columns: 200 })).out).toContain(long);
     expect((await world.earshot(['query'], { columns: 80 })).out).toContain(long);
   });
 
   it('keeps 12 columns of the name on a terminal that is far too narrow', async () => {
-    const world = createWorld();
-    await world.fill([delivery({ ProductName: long })]);
+    const world = await filledWorld([delivery({ ProductName: long })]);
     const { out } = await world.earshot(['query'], { isTTY: true, columns: 10 });
     expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
   });
@@ -224,8 +228,7 @@ describe('the table', () => {
 
 describe('query drift', () => {
   it('counts the shapes, most frequent first', async () => {
-    const world = createWorld();
-    await world.fill([
+    const world = await filledWorld([
       delivery({ SubscriptionEvent: 'Created', Novelty: 1 }),
       delivery({ SubscriptionEvent: 'CREATED', AckId: 'ack-2' }, { receivedAtUs: 0 }),
     ]);
@@ -256,8 +259,7 @@ describe('query drift', () => {
   });
 
   it('is an empty array, or nothing, when there was none', async () => {
-    const world = createWorld();
-    await world.fill([delivery()]);
+    const world = await filledWorld([delivery()]);
     expect(await world.earshot(['query', 'drift', '--json'])).toMatchObject({
       code: 0,
       out: '[]\n',

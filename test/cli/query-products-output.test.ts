@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ProductForm, writeProducts } from '../../src/cli/product-output.ts';
+import { writeProducts } from '../../src/cli/product-output.ts';
+import type { ProductForm } from '../../src/cli/row-forms.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
 import {
   createProductWorld,
@@ -145,7 +146,7 @@ describe('the products for programs', () => {
     const stream = new PassThrough();
     const written = text(stream);
     const nothing = async function* (): AsyncGenerator<FoundProduct> {};
-    expect(await writeProducts(stream, form, nothing())).toBe(0);
+    expect(await writeProducts(stream, form, nothing())).toEqual({ count: 0, last: undefined });
     stream.end();
     expect(await written).toBe(expected);
   });

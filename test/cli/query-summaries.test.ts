@@ -3,7 +3,7 @@ import { stripVTControlCharacters, styleText } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { summaryFields } from '../../src/domain/summaries.ts';
 import { nowUs, runCommand } from './fake-io.ts';
-import { createWorld } from './filled-store.ts';
+import { createWorld, filledWorld } from './filled-store.ts';
 import { guid } from './product-samples.ts';
 import { hostile, putSummaries, steering } from './summary-samples.ts';
 
@@ -71,8 +71,7 @@ describe('the summaries for people', () => {
   });
 
   it('fit a terminal, with how far they are in colour', async () => {
-    const own = createWorld();
-    await own.fill([]);
+    const own = await filledWorld();
     const text = 'This product of Sentinel-2A holds reflectance over parts of Italy and Slovenia.';
     const outcome = { outcome: 'failed', error: `Why: ${text}`, template: text } as const;
     const filter = "startswith(Name,'S2')";
@@ -211,8 +210,7 @@ it.each([
 
 describe('hostile texts, names and errors', () => {
   it('steer no terminal, and are no formulas', async () => {
-    const own = createWorld();
-    await own.fill([]);
+    const own = await filledWorld();
     const job = { productName: hostile, subscription: hostile };
     await putSummaries(own.dataDir, [
       { job, text: { text: hostile, verified: false, doubts: [hostile] } },

@@ -2,7 +2,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { nowUs } from './fake-io.ts';
-import { createWorld, delivery, hourUs, numbered, rawDelivery, withStore } from './filled-store.ts';
+import {
+  createWorld,
+  delivery,
+  filledWorld,
+  hourUs,
+  numbered,
+  rawDelivery,
+  withStore,
+} from './filled-store.ts';
 
 /** Five notifications that differ in everything a filter can ask for. */
 async function createVariedWorld(atEnd?: (cleanUp: () => void) => void) {
@@ -145,8 +153,7 @@ describe('query', () => {
   });
 
   it('says of an empty log that nothing has been received', async () => {
-    const own = createWorld();
-    await own.fill([]);
+    const own = await filledWorld();
     expect(await own.earshot(['query'])).toMatchObject({
       code: 0,
       err: 'Nothing has been received yet.\n',
@@ -154,8 +161,7 @@ describe('query', () => {
   });
 
   it('shows 50 rows to a person, all of them to a program', async () => {
-    const large = createWorld();
-    await large.fill(numbered(1, 60));
+    const large = await filledWorld(numbered(1, 60));
     const { out, err } = await large.earshot(['query']);
     expect(out.trimEnd().split('\n')).toHaveLength(51);
     expect(err).toMatch(/^50 shown\..*--before 11\n$/);
@@ -227,14 +233,12 @@ describe('query --body', () => {
   });
 
   it('is not cut at 50 rows', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 60));
+    const world = await filledWorld(numbered(1, 60));
     expect((await world.earshot(['query', '--body'])).out.split('\n')).toHaveLength(60);
   });
 
   it('fails when there is none', async () => {
-    const world = createWorld();
-    await world.fill([delivery()]);
+    const world = await filledWorld([delivery()]);
     const { code, out, err } = await world.earshot(['query', '--ack-id', 'none', '--body']);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toBe('earshot: No notification matches, so there is no body.\n');

@@ -10,15 +10,14 @@ import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { registration } from '../watch/watch-world.ts';
 import { type FakeIoOptions, nowUs, version } from './fake-io.ts';
-import { createWorld, hourUs, numbered, withStore } from './filled-store.ts';
+import { filledWorld, hourUs, numbered, withStore } from './filled-store.ts';
 import { lasting } from './status-facts.ts';
 
 const password = 'a:secret';
 
 /** A data directory with one subscription and two notifications; nobody listens unless told. */
 async function openWorld(port?: number) {
-  const world = createWorld();
-  await world.fill(numbered(1, 2));
+  const world = await filledWorld(numbered(1, 2));
   await withStore(world.dataDir, async ({ administration, completeness }) => {
     const times = { activityAtUs: nowUs - hourUs, notifiedAtUs: nowUs - hourUs };
     await administration.commit({ save: registration({ name: 'sea-ice', ...times }) });

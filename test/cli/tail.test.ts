@@ -1,15 +1,14 @@
 /** `earshot tail`: where it starts, that it follows, and that a named reader loses nothing. */
 import { describe, expect, it, vi } from 'vitest';
 import { nowUs } from './fake-io.ts';
-import { createWorld, delivery, hourUs, numbered, withStore } from './filled-store.ts';
+import { createWorld, delivery, filledWorld, hourUs, numbered, withStore } from './filled-store.ts';
 import { told } from './product-samples.ts';
 
 const toTheEnd = ['tail', '--no-follow'];
 
 describe('tail --no-follow', () => {
   it('alone says why it prints nothing', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 2));
+    const world = await filledWorld(numbered(1, 2));
     const { code, out, err } = await world.earshot(toTheEnd);
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(/nothing is printed\. Add --since, -n or --from start\.\n$/);
@@ -24,15 +23,13 @@ describe('tail --no-follow', () => {
     ['--from now', []],
     ['', []],
   ])('%s prints the positions %j, oldest first', async (line, positions) => {
-    const world = createWorld();
-    await world.fill(numbered(1, 4));
+    const world = await filledWorld(numbered(1, 4));
     const argv = line.split(' ').filter((word) => word !== '');
     expect(await world.positions([...toTheEnd, ...argv])).toEqual(positions);
   });
 
   it('prints only what the filter lets through', async () => {
-    const world = createWorld();
-    await world.fill([
+    const world = await filledWorld([
       ...numbered(1, 2),
       delivery({ AckId: 'ack-3', SubscriptionEvent: 'deleted' }, { subscription: 'fires' }),
     ]);
@@ -42,8 +39,7 @@ describe('tail --no-follow', () => {
   });
 
   it('prints a line with time, event and product for people', async () => {
-    const world = createWorld();
-    await world.fill([delivery()]);
+    const world = await filledWorld([delivery()]);
     expect(await world.earshot([...toTheEnd, '--from', 'start'])).toMatchObject({
       code: 0,
       out: '2026-05-02 11:00:00  created   S2A_ONE.SAFE\n',
@@ -157,8 +153,7 @@ describe('the lines of tail', () => {
       ],
     ],
   ])('have cloud cover and place, aligned within %i columns', async (columns, lines) => {
-    const world = createWorld();
-    await world.fill(products);
+    const world = await filledWorld(products);
     const { out } = await world.earshot(all, { isTTY: true, columns });
     expect(out.split('\n')).toEqual([...lines, '']);
     const tail = world.start(['tail', '--follow', '--from', 'start'], { isTTY: true, columns });
@@ -168,8 +163,7 @@ describe('the lines of tail', () => {
   });
 
   it('have the whole name on a wide terminal, in a pipe and with --wide', async () => {
-    const world = createWorld();
-    await world.fill(products);
+    const world = await filledWorld(products);
     const [first, second] = known.map((line) => line.padEnd(86));
     const lines = [`${first}  ${name}`, `${second}  ${radar}`, known[2], ''];
     const ways = [
@@ -182,8 +176,7 @@ describe('the lines of tail', () => {
   });
 
   it('stay within a narrow terminal', async () => {
-    const world = createWorld();
-    await world.fill(products);
+    const world = await filledWorld(products);
     const { out } = await world.earshot(all, { isTTY: true, columns: 50 });
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(50);
     expect(out).toContain('S2A  S2MSI2A');
@@ -194,8 +187,7 @@ describe('a named reader', () => {
   const reader = [...toTheEnd, '--reader', 'downloads'];
 
   it('goes on where it stopped', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 2));
+    const world = await filledWorld(numbered(1, 2));
     expect(await world.positions([...reader, '--from', 'start'])).toEqual([1, 2]);
     expect(await world.positions(reader)).toEqual([]);
     await world.fill(numbered(3, 5));
@@ -204,24 +196,21 @@ describe('a named reader', () => {
   });
 
   it('that is new starts at the end, and stores that', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 2));
+    const world = await filledWorld(numbered(1, 2));
     expect(await world.positions(reader)).toEqual([]);
     await world.fill(numbered(3, 3));
     expect(await world.positions(reader)).toEqual([3]);
   });
 
   it('can be sent back', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 3));
+    const world = await filledWorld(numbered(1, 3));
     expect(await world.positions([...reader, '--from', 'start'])).toEqual([1, 2, 3]);
     expect(await world.positions([...reader, '--from', '1'])).toEqual([2, 3]);
     expect(await world.positions(reader)).toEqual([]);
   });
 
   it('does not move another one', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 2));
+    const world = await filledWorld(numbered(1, 2));
     const other = [...toTheEnd, '--reader', 'other', '--from'];
     expect(await world.positions([...other, '0'])).toEqual([1, 2]);
     expect(await world.positions([...reader, '--from', '1'])).toEqual([2]);
@@ -253,8 +242,7 @@ describe('tail that follows', () => {
   it.each([['--from start'], ['--from start --reader downloads']])(
     '%s prints what arrives, until it is stopped',
     async (line) => {
-      const world = createWorld();
-      await world.fill(numbered(1, 1));
+      const world = await filledWorld(numbered(1, 1));
       await withStore(world.dataDir, async (store) => {
         const tail = world.start(['tail', '--output', 'json', ...line.split(' ')]);
         await vi.waitUntil(() => tail.out().includes('"ack-1"'), 10_000);
@@ -270,8 +258,7 @@ describe('tail that follows', () => {
   );
 
   it('with a name has stored what it printed when it is stopped', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 3));
+    const world = await filledWorld(numbered(1, 3));
     const tail = world.start(['tail', '--reader', 'downloads', '--from', '1']);
     await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
     tail.stop();
@@ -281,8 +268,7 @@ describe('tail that follows', () => {
   });
 
   it('with a name stores its position as soon as it has caught up', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 3));
+    const world = await filledWorld(numbered(1, 3));
     const tail = world.start(['tail', '--reader', 'downloads', '--from', 'start']);
     await withStore(world.dataDir, (store) =>
       vi.waitFor(async () => expect(await store.cursor('downloads')).toBe(3), 10_000),
@@ -292,8 +278,7 @@ describe('tail that follows', () => {
   });
 
   it('with a name goes on with the very next row when it was stopped half-way', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 5));
+    const world = await filledWorld(numbered(1, 5));
     const argv = ['tail', '--reader', 'downloads', '--from', 'start'];
     const { code, out } = await world.earshot(argv, { stopAfterChunks: 2 });
     expect({ code, lines: out.trimEnd().split('\n').length }).toEqual({ code: 0, lines: 2 });
@@ -301,8 +286,7 @@ describe('tail that follows', () => {
   });
 
   it('ends at once when it was stopped before it began', async () => {
-    const world = createWorld();
-    await world.fill(numbered(1, 1));
+    const world = await filledWorld(numbered(1, 1));
     const tail = world.start(['tail', '--from', 'start']);
     tail.stop();
     expect(await tail.ended).toMatchObject({ code: 0, out: '', err: '' });

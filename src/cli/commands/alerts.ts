@@ -11,8 +11,7 @@ import { testMessage } from '../../watch/alert-message.ts';
 import { asCalled } from '../called-as.ts';
 import { limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { writeJson } from '../notification-output.ts';
-import { painter, wrapText, writeOut } from '../output.ts';
+import { painter, wrapText, writeJson, writeOut } from '../output.ts';
 import { alertTellers } from '../start/watchdog.ts';
 
 export function alertsCommand(io: Io): Command {

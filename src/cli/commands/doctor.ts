@@ -14,8 +14,7 @@ import {
 import { readDoctorSettings, runSteps } from '../doctor/steps.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { writeJson } from '../notification-output.ts';
-import { painter, wrapText, writeOut } from '../output.ts';
+import { painter, wrapText, writeJson, writeOut } from '../output.ts';
 
 export function doctorCommand(io: Io): Command {
   return new Command('doctor')

@@ -2,63 +2,41 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { entitiesOf } from '../../admin/fit-plan.ts';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Entity, entities, type FilterTree } from '../../domain/filter-tree.ts';
-import type { ProductRow, Products, QueryExplanation } from '../../domain/products.ts';
+import type { Products, QueryExplanation } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { type FilterFinding, isKnownRefusal } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
+import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { findingText, readFilter } from '../filter-text.ts';
 import { readTime, sinceOption, untilOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, printTable, writeForeign, writeOut } from '../output.ts';
+import { type Column, createProgressLine, printTable, writeForeign, writeOut } from '../output.ts';
 import { allOf, during, type TimeRange } from '../product-flags.ts';
-import { explanationLines, withCurrentIndex, withIndex } from '../product-index.ts';
+import { explanationLines, withCurrentIndex } from '../product-index.ts';
 
 interface FilterFlags {
   entity?: Entity;
   subscription?: string;
   json?: true;
-  plan?: true;
 }
 
-interface TestFlags extends FilterFlags {
-  since?: number;
-  until?: number;
-}
+type Expression = string | undefined;
 
-export function filterCommand(io: Io): Command {
-  return new Command('filter')
-    .description('Check a $filter expression, explain it, try it on what has been received.')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ earshot filter check "Collection/Name eq 'SENTINEL-2' and contains(Name,'_T31UFR_')"
-  $ earshot filter explain --subscription alps-s2
-  $ earshot filter test --subscription alps-s2 --since 30d`,
-    )
-    .addCommand(checkCommand(io))
-    .addCommand(explainCommand(io))
-    .addCommand(testCommand(io));
-}
-
-function checkCommand(io: Io): Command {
-  return withFilter(new Command('check'))
-    .description('Check a filter: errors with their place, and warnings.')
-    .option('--json', 'as JSON: valid entity canonical findings')
-    .addHelpText(
-      'after',
-      `
-Exits 0 for a filter without errors, 2 for one with errors. Warnings are no errors: the filter can
+const checkCommand = defineCommand('check', {
+  description: 'Check a filter: errors with their place, and warnings.',
+  flags: (command) =>
+    withFilter(command).option('--json', 'as JSON: valid entity canonical findings'),
+  help: `Exits 0 for a filter without errors, 2 for one with errors. Warnings are no errors: the filter can
 be used, but it may not mean what it seems to, or the catalogue's answer is not known.
 
 Fields of --json: valid, entity, canonical (the filter in one spelling; null for an invalid one),
@@ -69,41 +47,50 @@ Examples:
   $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"
   $ earshot filter check "DeletionDate gt 2026-11-01" --entity DeletedProducts
   $ earshot filter check --subscription alps-s2 --json`,
-    )
-    .action(async (expression: string | undefined, flags: FilterFlags) => {
-      await checkAndTell(await argument(expression, flags, io), flags, io);
-    });
-}
+  run: async (io, flags: FilterFlags, expression: Expression) =>
+    printCheck(await readFilterArgument(expression, flags, io), flags, io),
+});
 
-function explainCommand(io: Io): Command {
-  return withFilter(new Command('explain'))
-    .description('Say a filter in plain words.')
-    .option('--plan', 'add which parts the product index answers, and how SQLite finds them')
-    .option('--json', 'as JSON: entity canonical words index (null without --plan)')
-    .addHelpText(
-      'after',
-      `
-Fields of index in --json: narrowedBy byColumns byRecords plan. It is null without a data
+const explainCommand = defineCommand('explain', {
+  description: 'Say a filter in plain words.',
+  flags: (command) =>
+    withFilter(command)
+      .option('--plan', 'add which parts the product index answers, and how SQLite finds them')
+      .option('--json', 'as JSON: entity canonical words index (null without --plan)'),
+  help: `Fields of index in --json: narrowedBy byColumns byRecords plan. It is null without a data
 directory, too.
 
 Example:
   $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"`,
-    )
-    .action(async (expression: string | undefined, flags: FilterFlags) => {
-      await explainFilter(await argument(expression, flags, io), flags, io);
-    });
+  run: async (io, flags: FilterFlags & { plan?: true }, expression: Expression) => {
+    const { text, entity } = await readFilterArgument(expression, flags, io);
+    const filter = readFilter(text, entity, io);
+    const words = filter === null ? ['Everything matches.'] : describeFilter(filter);
+    const index = flags.plan ? await indexPart({ entity, filter }, io) : null;
+    if (flags.json) {
+      const canonical = filter === null ? '' : printFilter(filter);
+      const shown = { entity, canonical, words, index };
+      return writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+    }
+    const lines = words.map(printable);
+    if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));
+    await writeOut(io.stdout, `${lines.join('\n')}\n`);
+  },
+});
+
+interface TestFlags extends FilterFlags {
+  since?: number;
+  until?: number;
 }
 
-function testCommand(io: Io): Command {
-  return withFilter(new Command('test'))
-    .description('Count the products received that match, by the day of their publication.')
-    .addOption(sinceOption(readTime(io), 'published (or deleted)'))
-    .addOption(untilOption(readTime(io), 'published (or deleted)'))
-    .option('--json', 'as JSON: entity matching total share days')
-    .addHelpText(
-      'after',
-      `
-A product without a date of publication counts on the day on which it was first received, and not at
+const testCommand = defineCommand('test', {
+  description: 'Count the products received that match, by the day of their publication.',
+  flags: (command, io) =>
+    withFilter(command)
+      .addOption(sinceOption(readTime(io), 'published (or deleted)'))
+      .addOption(untilOption(readTime(io), 'published (or deleted)'))
+      .option('--json', 'as JSON: entity matching total share days'),
+  help: `A product without a date of publication counts on the day on which it was first received, and not at
 all with --since or --until. Deleted products count on the day of their deletion. What your
 subscriptions kept out was never received, so it cannot be counted.
 
@@ -112,15 +99,18 @@ days (each: day, matching).
 
 Example:
   $ earshot filter test "Online eq true and contains(Name,'MSIL2A')" --since 30d`,
-    )
-    .action(async (expression: string | undefined, flags: TestFlags) => {
-      await testFilter(await argument(expression, flags, io), flags, io);
-    });
-}
+  run: async (io, flags: TestFlags, expression: Expression) =>
+    testFilter(await readFilterArgument(expression, flags, io), flags, io),
+});
 
-async function argument(expression: string | undefined, flags: FilterFlags, io: Io) {
-  return readFilterArgument(expression, flags, io);
-}
+export const filterCommand = defineGroup('filter', {
+  description: 'Check a $filter expression, explain it, try it on what has been received.',
+  help: `Examples:
+  $ earshot filter check "Collection/Name eq 'SENTINEL-2' and contains(Name,'_T31UFR_')"
+  $ earshot filter explain --subscription alps-s2
+  $ earshot filter test --subscription alps-s2 --since 30d`,
+  commands: [checkCommand, explainCommand, testCommand],
+});
 
 function withFilter(command: Command): Command {
   return command
@@ -132,9 +122,9 @@ function withFilter(command: Command): Command {
 }
 
 /** Rejects with `usage` for a filter with an error. */
-async function checkAndTell(
+async function printCheck(
   { text, entity }: FilterArgument,
-  { json }: { json?: true },
+  { json }: FilterFlags,
   io: Io,
 ): Promise<void> {
   const { tree, findings } = checkFilter(text, entity);
@@ -166,24 +156,6 @@ function toShown({ severity, code, message, expected, hint, start, end }: Filter
   return { severity, code, message, expected: expected ?? null, hint: hint ?? null, start, end };
 }
 
-async function explainFilter(
-  { text, entity }: FilterArgument,
-  { json, plan }: { json?: true; plan?: true },
-  io: Io,
-): Promise<void> {
-  const filter = readFilter(text, entity, io);
-  const words = filter === null ? ['Everything matches.'] : describeFilter(filter);
-  const index = plan === true ? await indexPart({ entity, filter }, io) : null;
-  if (json) {
-    const canonical = filter === null ? '' : printFilter(filter);
-    const shown = { entity, canonical, words, index };
-    return writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
-  }
-  const lines = words.map(printable);
-  if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));
-  await writeOut(io.stdout, `${lines.join('\n')}\n`);
-}
-
 /** Null, with the reason on stderr, where there is no index. */
 async function indexPart(
   query: { entity: FilterArgument['entity']; filter: FilterTree | null },
@@ -196,16 +168,13 @@ async function indexPart(
     warn(`there is no database in ${printable(dataDir)} (EARSHOT_DATA_DIR).`);
     return null;
   }
-  let explanation: QueryExplanation | null = null;
   try {
-    await withIndex(dataDir, async (products) => {
-      explanation = await products.explain(query);
-    });
+    return await withParts(io, ['products'], ({ products }) => products.explain(query));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     warn(printable(errorText(error)));
+    return null;
   }
-  return explanation;
 }
 
 type Day = Matches['days'][number];
@@ -215,16 +184,13 @@ const barWidth = 30;
 
 async function testFilter(
   { text, entity }: FilterArgument,
-  { since, until, json }: { since?: number; until?: number; json?: true },
+  { since, until, json }: TestFlags,
   io: Io,
 ): Promise<void> {
   const filter = readFilter(text, entity, io);
   await withCurrentIndex(loadConfig(io, dataSections), io, async (products) => {
-    const matches = await matchesByDay(
-      products,
-      { entity, filter, published: { fromUs: since, untilUs: until } },
-      io,
-    );
+    const published = { fromUs: since, untilUs: until };
+    const matches = await matchesByDay(products, { entity, filter, published }, io);
     if (json) return writeOut(io.stdout, `${JSON.stringify(matches, null, 2)}\n`);
     await printTable(io.stdout, columnsOf(matches.days, io), matches.days);
     await writeOut(io.stdout, `${summary(matches, since !== undefined || until !== undefined)}\n`);
@@ -281,29 +247,21 @@ async function matchesByDay(
   const total = await products.count({ entity, filter: allOf(within) });
   const matched = allOf([...within, ...(filter === null ? [] : [filter])]);
   const counts = new Map<string, number>();
+  const progress = createProgressLine(io.stderr);
   let matching = 0;
   for await (const { row } of products.find({ entity, filter: matched, records: false })) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Ended before all were counted.');
-    const day = formatDateUs(dayOf(row)).slice(0, 10);
+    const dayUs = row.deletionUs ?? row.publicationUs ?? row.receivedAtUs;
+    const day = formatDateUs(dayUs).slice(0, 10);
     counts.set(day, (counts.get(day) ?? 0) + 1);
     matching += 1;
-    tellProgress(matching, io);
+    if (matching % rowsPerSign === 0) progress.show(`${matching} products match so far`);
   }
+  progress.done();
   const days = [...counts]
     .map(([day, count]) => ({ day, matching: count }))
     .toSorted((a, b) => (a.day < b.day ? -1 : 1));
-  if (matching >= rowsPerSign && io.stderr.isTTY) io.stderr.write('\n');
   return { entity, matching, total, share: total === 0 ? 0 : matching / total, days };
-}
-
-function dayOf({ deletionUs, publicationUs, receivedAtUs }: ProductRow): number {
-  return deletionUs ?? publicationUs ?? receivedAtUs;
-}
-
-function tellProgress(matching: number, { stderr }: Pick<Io, 'stderr'>): void {
-  if (stderr.isTTY === true && matching % rowsPerSign === 0) {
-    stderr.write(`\r${matching} products match so far`);
-  }
 }
 
 interface FilterArgument {
@@ -313,8 +271,8 @@ interface FilterArgument {
 
 /** Throws `usage` for neither or both of them, and for a name that is none. */
 async function readFilterArgument(
-  expression: string | undefined,
-  { subscription, entity }: { subscription?: string; entity?: Entity },
+  expression: Expression,
+  { subscription, entity }: FilterFlags,
   io: Pick<Io, 'workingDir'>,
 ): Promise<FilterArgument> {
   if (expression !== undefined && subscription !== undefined) {

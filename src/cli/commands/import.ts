@@ -2,7 +2,6 @@
 
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type CatalogueEvent, tellsOf } from '../../domain/coverage.ts';
@@ -15,18 +14,18 @@ import { createBodyDates } from '../../store/log/body-dates.ts';
 import { catchUpIndex } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
+import { createClosers } from '../closers.ts';
+import { defineCommand } from '../command.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../output.ts';
+import { createProgressLine, writeOut } from '../output.ts';
 
-export function importCommand(io: Io): Command {
-  return new Command('import')
-    .description('Take over what another data directory has received, such as that of an old host.')
-    .argument('<folder>', 'the other data directory; it is only read')
-    .option('--json', 'as one JSON object: notifications stored duplicates quarantined')
-    .addHelpText(
-      'after',
-      `
-Beside a running receiver, too. What both have is stored once, so it may be interrupted and run
+export const importCommand = defineCommand('import', {
+  description: 'Take over what another data directory has received, such as that of an old host.',
+  flags: (command) =>
+    command
+      .argument('<folder>', 'the other data directory; it is only read')
+      .option('--json', 'as one JSON object: notifications stored duplicates quarantined'),
+  help: `Beside a running receiver, too. What both have is stored once, so it may be interrupted and run
 again. Times of receipt are kept; bodies that were no notifications come along into the quarantine.
 An event that the other one had looked up at the catalogue (source reconcile) and that was pushed
 here is known already; the product index is brought up to date for that.
@@ -36,32 +35,30 @@ quarantined (bodies put into the quarantine here).
 
 Example:
   $ earshot import /var/lib/earshot/from-the-old-host`,
-    )
-    .action((folder: string, flags: { json?: true }) => importFrom(folder, flags, io));
-}
+  run: importFrom,
+});
 
-async function importFrom(folder: string, { json }: { json?: true }, io: Io): Promise<void> {
+async function importFrom(io: Io, { json }: { json?: true }, folder: string): Promise<void> {
   const place = loadConfig(io, dataSections);
   checkFolder(folder, place.dataDir);
-  const from = openStoreReader(folder);
+  const { stdout, stderr, signal, nowUs } = io;
+  const closers = createClosers();
   try {
-    const to = await openStore({ ...place, nowUs: io.nowUs });
-    const pushedHere = openPushedHere(place, io.signal);
-    try {
-      const { stderr, signal } = io;
-      const counts = await importLog(from, to, { stderr, signal, pushedHere });
-      if (json) return await writeOut(io.stdout, `${JSON.stringify(counts)}\n`);
-      const { notifications, stored, duplicates, quarantined } = counts;
-      const held = quarantined === 0 ? '' : ` ${quarantined} bodies went into the quarantine.`;
-      io.stderr.write(
-        `${notifications} notifications read: ${stored} stored, ${duplicates} known already.${held}\n`,
-      );
-    } finally {
-      await pushedHere.close();
-      await to.close();
-    }
+    const from = openStoreReader(folder);
+    closers.add(() => from.close(), 'the other store');
+    const to = await openStore({ ...place, nowUs });
+    closers.add(() => to.close(), 'the store');
+    const pushedHere = openPushedHere(place, signal);
+    closers.add(() => pushedHere.close(), 'the index');
+    const counts = await importLog(from, to, { stderr, signal, pushedHere });
+    if (json) return await writeOut(stdout, `${JSON.stringify(counts)}\n`);
+    const { notifications, stored, duplicates, quarantined } = counts;
+    const held = quarantined === 0 ? '' : ` ${quarantined} bodies went into the quarantine.`;
+    stderr.write(
+      `${notifications} notifications read: ${stored} stored, ${duplicates} known already.${held}\n`,
+    );
   } finally {
-    await from.close();
+    await closers.closeAll();
   }
 }
 
@@ -91,7 +88,7 @@ interface ImportCounts {
 /** So many are stored in one commit, and no more are held in memory. */
 const batchMax = 200;
 
-type World = Pick<Io, 'stderr' | 'signal'> & { pushedHere: Pick<PushedHere, 'among'> };
+type Context = Pick<Io, 'stderr' | 'signal'> & { pushedHere: Pick<PushedHere, 'among'> };
 
 type Bodies = Pick<Quarantine, 'quarantined' | 'quarantineEntry'>;
 
@@ -101,19 +98,21 @@ type Target = Pick<Store, 'accept'> & Bodies;
  * An event that the other one looked up, and that was pushed here, is known. Rejects with `cancelled` when the user
  * ends it; what is stored by then stays.
  */
-export async function importLog(from: StoreReader, to: Target, io: World): Promise<ImportCounts> {
+export async function importLog(from: StoreReader, to: Target, io: Context): Promise<ImportCounts> {
   const counts = { notifications: 0, stored: 0, duplicates: 0, quarantined: 0 };
   const held = await bodiesOf(from, { released: false }, io);
   const known = await bodiesOf(to, { released: true }, io);
   const isHeld = new Set(held.map(({ key }) => key));
   const isKnown = new Set(known.map(({ key }) => key));
   const total = (await from.counts()).notifications;
+  const progress = createProgressLine(io.stderr);
   const take = createTaker(to, counts, io);
   let lastKey = '';
   for await (const row of from.find({ order: 'oldest' })) {
     endWhenAsked(io);
     counts.notifications += 1;
-    tellProgress(counts.notifications, total, io);
+    const done = counts.notifications;
+    if (done % 1_000 === 0 || done === total) progress.show(`${done} of ${total} notifications`);
     const { subscription, receivedAtUs } = row;
     const source = row.source === 'reconcile' ? 'reconcile' : 'push';
     const { bytes: body, encoding } = await from.original(row.position);
@@ -128,6 +127,7 @@ export async function importLog(from: StoreReader, to: Target, io: World): Promi
     else if (key !== lastKey) await take.add(delivery);
     lastKey = key;
   }
+  progress.done();
   await take.flush();
   await importQuarantine(from, to, { held, known, counts, io });
   return counts;
@@ -137,7 +137,7 @@ export async function importLog(from: StoreReader, to: Target, io: World): Promi
 async function importQuarantine(
   from: Bodies,
   to: Target,
-  about: { held: HeldBody[]; known: HeldBody[]; counts: ImportCounts; io: World },
+  about: { held: HeldBody[]; known: HeldBody[]; counts: ImportCounts; io: Context },
 ): Promise<void> {
   const { held, known, counts, io } = about;
   const left = new Map<string, number>();
@@ -156,16 +156,13 @@ async function importQuarantine(
   await take.flush();
 }
 
-interface HeldBody {
-  id: number;
-  key: string;
-}
+type HeldBody = Readonly<{ id: number; key: string }>;
 
 /** Every body in a quarantine, oldest first. */
 async function bodiesOf(
   quarantine: Bodies,
   options: { released: boolean },
-  io: World,
+  io: Context,
 ): Promise<HeldBody[]> {
   const bodies: HeldBody[] = [];
   for await (const { id } of quarantine.quarantined(options)) {
@@ -181,16 +178,20 @@ function keyOf(delivery: Pick<Delivery, 'receivedAtUs' | 'subscription' | 'body'
   return `${receivedAtUs} ${subscription ?? ''} ${hash('sha256', body, 'hex')}`;
 }
 
-function endWhenAsked({ signal }: Pick<World, 'signal'>): void {
+function endWhenAsked({ signal }: Pick<Context, 'signal'>): void {
   if (signal.aborted)
     throw new AppError('cancelled', 'Ended.', { advice: 'Run it again: it goes on.' });
 }
 
 /** Gathers deliveries into batches. */
-function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts, io: World) {
+function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts, io: Context) {
   let batch: Delivery[] = [];
   const flush = async () => {
-    const known = await knownAmong(batch, io);
+    const known = await io.pushedHere.among(batch).catch((error: unknown) => {
+      // The index was asked to end in the middle of its work.
+      endWhenAsked(io);
+      throw error;
+    });
     counts.duplicates += known.size;
     const others = batch.filter((delivery) => !known.has(delivery));
     const receipts = await Promise.all(others.map((delivery) => to.accept(delivery)));
@@ -206,25 +207,10 @@ function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts, io: World)
   };
 }
 
-async function knownAmong(batch: readonly Delivery[], io: World): Promise<ReadonlySet<Delivery>> {
-  try {
-    return await io.pushedHere.among(batch);
-  } catch (error) {
-    // The index was asked to end in the middle of its work.
-    endWhenAsked(io);
-    throw error;
-  }
-}
-
 function count(receipt: Receipt, counts: ImportCounts): void {
   if (receipt.outcome !== 'duplicate') counts.stored += receipt.stored;
   if (receipt.outcome === 'rejected') counts.quarantined += 1;
   else counts.duplicates += receipt.duplicates;
-}
-
-function tellProgress(done: number, total: number, { stderr }: World): void {
-  if (stderr.isTTY !== true || (done % 1_000 !== 0 && done !== total)) return;
-  stderr.write(`\r${done} of ${total} notifications${done === total ? '\n' : ''}`);
 }
 
 interface PushedHere {
@@ -241,12 +227,6 @@ export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHer
   const state = createBodyDates();
   let opened: ReturnType<typeof openProducts> | undefined;
 
-  const openIndex = async () => {
-    await catchUpIndex({ ...place, signal });
-    signal.throwIfAborted();
-    return openProducts(place.dataDir);
-  };
-
   /** Recovered events come one to a body. */
   const recoveredIn = (delivery: Delivery): CatalogueEvent | null => {
     if (delivery.source !== 'reconcile') return null;
@@ -262,7 +242,11 @@ export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHer
       });
       const known = new Set<Delivery>();
       for (const [subscription, some] of Map.groupBy(found, (one) => one.event.subscription)) {
-        opened ??= await openIndex();
+        if (opened === undefined) {
+          await catchUpIndex({ ...place, signal });
+          signal.throwIfAborted();
+          opened = openProducts(place.dataDir);
+        }
         const productIds = [...new Set(some.map(({ event }) => event.productId))];
         const pushes = await opened.pushedEvents({ subscription, productIds });
         const byProduct = Map.groupBy(pushes, ({ productId }) => productId.toLowerCase());

@@ -1,76 +1,67 @@
 /** `earshot index`: the state of the product index, and its rebuild. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { IndexState } from '../../domain/products.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
 import { asCalled } from '../called-as.ts';
+import { defineCommand, defineGroup, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../output.ts';
-import { createProgress, withIndex } from '../product-index.ts';
+import { createIndexProgress } from '../product-index.ts';
 
-export function indexCommand(io: Io): Command {
-  return new Command('index')
-    .description('Show the state of the product index, or rebuild it from the notifications.')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ earshot index
-  $ earshot index rebuild`,
-    )
-    .addCommand(statusCommand(io), { isDefault: true })
-    .addCommand(rebuildCommand(io));
-}
+const jsonFlag = (command: Command) =>
+  command.option(
+    '--json',
+    'as JSON: indexedPosition lastPosition behind products tombstones skipped',
+  );
 
-const fields = 'indexedPosition lastPosition behind products tombstones skipped';
-
-function statusCommand(io: Io): Command {
-  return new Command('status')
-    .description('Show how far the index has got, and what is in it.')
-    .option('--json', `as JSON: ${fields}`)
-    .addHelpText(
-      'after',
-      `
-Fields of --json: indexedPosition and lastPosition (of the log of notifications), behind (how many
+const statusCommand = defineCommand('status', {
+  description: 'Show how far the index has got, and what is in it.',
+  flags: jsonFlag,
+  help: `Fields of --json: indexedPosition and lastPosition (of the log of notifications), behind (how many
 positions are left), products, tombstones (deleted products), skipped (notifications that could not
 be indexed).
 
 Example:
   $ earshot index status`,
-    )
-    .action(({ json }: { json?: true }) =>
-      withIndex(loadConfig(io, dataSections).dataDir, async (index) =>
-        tell(await index.indexState(), json, io),
-      ),
-    );
-}
+  needs: ['products'],
+  run: async ({ products, ...io }, { json }: { json?: true }) =>
+    printState(await products.indexState(), json, io),
+});
 
-function rebuildCommand(io: Io): Command {
-  return new Command('rebuild')
-    .description('Rebuild the index. Notifications are stored meanwhile, and nothing is lost.')
-    .option('--json', `as JSON: ${fields}`)
-    .addHelpText(
-      'after',
-      `
-The old index answers until the new one is ready. Ended early, the old one stays as it was.
+const rebuildCommand = defineCommand('rebuild', {
+  description: 'Rebuild the index. Notifications are stored meanwhile, and nothing is lost.',
+  flags: jsonFlag,
+  help: `The old index answers until the new one is ready. Ended early, the old one stays as it was.
 
 Example:
   $ earshot index rebuild`,
-    )
-    .action(({ json }: { json?: true }) => rebuild(json, io));
-}
+  run: async (io, { json }: { json?: true }) => {
+    const { signal } = io;
+    const progress = createIndexProgress(io, 'Building the index');
+    await rebuildIndex({
+      ...loadConfig(io, dataSections),
+      signal,
+      onProgress: progress.show,
+    }).finally(progress.done);
+    if (signal.aborted) throw new AppError('cancelled', 'Ended. The old index is as it was.');
+    await withParts(io, ['products'], async ({ products }) =>
+      printState(await products.indexState(), json, io),
+    );
+  },
+});
 
-async function rebuild(json: true | undefined, io: Io): Promise<void> {
-  const place = loadConfig(io, dataSections);
-  const { signal } = io;
-  const progress = createProgress(io, 'Building the index');
-  await rebuildIndex({ ...place, signal, onProgress: progress.show }).finally(progress.done);
-  if (signal.aborted) throw new AppError('cancelled', 'Ended. The old index is as it was.');
-  await withIndex(place.dataDir, async (index) => tell(await index.indexState(), json, io));
-}
+export const indexCommand = defineGroup('index', {
+  description: 'Show the state of the product index, or rebuild it from the notifications.',
+  help: `Examples:
+  $ earshot index
+  $ earshot index rebuild`,
+  usual: statusCommand,
+  commands: [rebuildCommand],
+});
 
-async function tell(state: IndexState, json: true | undefined, io: Io): Promise<void> {
+async function printState(state: IndexState, json: true | undefined, io: Io): Promise<void> {
   const { indexedPosition, lastPosition, products, tombstones, skipped } = state;
   const behind = Math.max(0, lastPosition - indexedPosition);
   if (json) {

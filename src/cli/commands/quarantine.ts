@@ -1,119 +1,87 @@
 /** `earshot quarantine`: bodies that were no notifications, and what can be done about them. */
-import { Command, InvalidArgumentError } from 'commander';
-import { dataSections, loadConfig } from '../../config/config.ts';
+import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/dates.ts';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
-import { openStore, openStoreReader } from '../../store/store.ts';
-import { confirm, limitOption, parseTimeArgument, wholeNumber, yesOption } from '../flags.ts';
+import { defineCommand, defineGroup, type Parts } from '../command.ts';
+import { confirm, lengthOfTimeUs, limitOption, wholeNumber, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { writeJson } from '../notification-output.ts';
-import { type Column, counted, printTable, writeForeign, writeOut } from '../output.ts';
+import { type Column, counted, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
 
-export function quarantineCommand(io: Io): Command {
-  return new Command('quarantine')
-    .description('Look at bodies that could not be read as notifications, and read them again.')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ earshot quarantine
-  $ earshot quarantine show 12
-  $ earshot quarantine retry --all
-  $ earshot quarantine drop --older-than 30d`,
-    )
-    .addCommand(listCommand(io), { isDefault: true })
-    .addCommand(showCommand(io))
-    .addCommand(retryCommand(io))
-    .addCommand(dropCommand(io));
-}
+const listCommand = defineCommand('list', {
+  description: 'List what is held, newest first.',
+  flags: (command) =>
+    command
+      .option('--released', 'those too that were read at a later try')
+      .addOption(limitOption())
+      .option('--json', 'as JSON: id receivedAt subscription reason faults bodyBytes releasedAt'),
+  help: `Example:
+  $ earshot quarantine list --limit 20`,
+  needs: ['reader'],
+  run: async (
+    { reader, stdout, stderr },
+    { released = false, limit, json }: { released?: boolean; limit?: number; json?: true },
+  ) => {
+    const rows = reader.quarantined({ released, ...(limit === undefined ? {} : { limit }) });
+    if (json) await writeJson(stdout, rows, { element: toOutput });
+    else if ((await printTable(stdout, columns, rows)) === 0) {
+      stderr.write('Nothing is held in quarantine.\n');
+    }
+  },
+});
 
-function listCommand(io: Io): Command {
-  return new Command('list')
-    .description('List what is held, newest first.')
-    .option('--released', 'those too that were read at a later try')
-    .addOption(limitOption())
-    .option('--json', 'as JSON: id receivedAt subscription reason faults bodyBytes releasedAt')
-    .addHelpText('after', '\nExample:\n  $ earshot quarantine list --limit 20')
-    .action(async (flags: { released?: true; limit?: number; json?: true }) => {
-      const store = openStoreReader(loadConfig(io, dataSections).dataDir);
-      try {
-        const { released = false, limit } = flags;
-        const rows = store.quarantined({ released, ...(limit === undefined ? {} : { limit }) });
-        if (flags.json) await writeJson(io.stdout, mapped(rows));
-        else if ((await printTable(io.stdout, columns, rows)) === 0) {
-          io.stderr.write('Nothing is held in quarantine.\n');
-        }
-      } finally {
-        await store.close();
-      }
-    });
-}
+const showCommand = defineCommand('show', {
+  description: 'Show one entry: why it is held, its headers, its body.',
+  flags: (command) =>
+    command
+      .argument('<id>', 'from `earshot quarantine list`', wholeNumber(1))
+      .option('--body', 'only the body, byte by byte as it came')
+      .option('--json', 'as JSON: the fields of list, headers, and the body as base64'),
+  help: `Example:
+  $ earshot quarantine show 12 --body > odd.json`,
+  needs: ['reader'],
+  run: async (
+    { reader, stdout },
+    { body, json = false }: { body?: true; json?: boolean },
+    id: number,
+  ) => {
+    const entry = await reader.quarantineEntry(id);
+    await writeForeign(stdout, body ? entry.body : shown(entry, json));
+  },
+});
 
-function showCommand(io: Io): Command {
-  return new Command('show')
-    .description('Show one entry: why it is held, its headers, its body.')
-    .argument('<id>', 'from `earshot quarantine list`', wholeNumber(1))
-    .option('--body', 'only the body, byte by byte as it came')
-    .option('--json', 'as JSON: the fields of list, headers, and the body as base64')
-    .addHelpText('after', '\nExample:\n  $ earshot quarantine show 12 --body > odd.json')
-    .action(async (id: number, flags: { body?: true; json?: true }) => {
-      const store = openStoreReader(loadConfig(io, dataSections).dataDir);
-      try {
-        const entry = await store.quarantineEntry(id);
-        await writeForeign(io.stdout, flags.body ? entry.body : shown(entry, flags.json === true));
-      } finally {
-        await store.close();
-      }
-    });
-}
-
-function retryCommand(io: Io): Command {
-  return new Command('retry')
-    .description('Read held bodies again; those that are notifications now go to the log.')
-    .argument('[id]', 'one entry', wholeNumber(1))
-    .option('--all', 'everything that is held')
-    .addHelpText(
-      'after',
-      `
-Useful after an upgrade that can read more. A body that still cannot be read stays where it is.
+const retryCommand = defineCommand('retry', {
+  description: 'Read held bodies again; those that are notifications now go to the log.',
+  flags: (command) =>
+    command
+      .argument('[id]', 'one entry', wholeNumber(1))
+      .option('--all', 'everything that is held'),
+  help: `Useful after an upgrade that can read more. A body that still cannot be read stays where it is.
 
 Example:
   $ earshot quarantine retry 12`,
-    )
-    .action(async (id: number | undefined, { all }: { all?: true }) => {
-      if ((id === undefined) === (all === undefined)) {
-        throw new AppError('usage', 'Name one entry, or use --all: `earshot quarantine retry 12`');
-      }
-      await retry(io, id);
-    });
-}
-
-async function retry(io: Io, id: number | undefined): Promise<void> {
-  const store = await openStore({
-    ...loadConfig(io, dataSections),
-    nowUs: io.nowUs,
-    mustExist: true,
-  });
-  try {
+  needs: ['store'],
+  check: ({ all }: { all?: true }, _, id: number | undefined) => {
+    if ((id === undefined) !== (all === undefined)) return;
+    throw new AppError('usage', 'Name one entry, or use --all: `earshot quarantine retry 12`');
+  },
+  run: async ({ store, stdout, nowUs }, _, id: number | undefined) => {
     const ids = id === undefined ? [] : [id];
     if (id === undefined) {
       for await (const row of store.quarantined({ released: false })) ids.push(row.id);
     }
     let held = 0;
     for (const each of ids) {
-      const receipt = await store.retry(each, io.nowUs());
+      const receipt = await store.retry(each, nowUs());
       if (receipt.outcome === 'rejected') held += 1;
-      await writeOut(io.stdout, `${each}  ${told(receipt)}\n`);
+      await writeOut(stdout, `${each}  ${told(receipt)}\n`);
     }
     if (held > 0) {
       throw new AppError('invalid', `${held} of ${ids.length} cannot be read yet and stay held.`);
     }
-  } finally {
-    await store.close();
-  }
-}
+  },
+});
 
 interface DropFlags {
   olderThan?: number;
@@ -121,73 +89,76 @@ interface DropFlags {
   yes?: true;
 }
 
-function dropCommand(io: Io): Command {
-  const age = (text: string) => {
-    if (/^\d+(\.\d+)?[smhdw]$/.test(text)) return parseTimeArgument(text, io.nowUs());
-    throw new InvalidArgumentError('Use an age such as 12h or 30d.');
-  };
-  return new Command('drop')
-    .description('Remove held bodies permanently. Shows which, and asks.')
-    .argument('[ids...]', 'entries from `earshot quarantine list`', (text, ids: number[] = []) => [
-      ...ids,
-      wholeNumber(1)(text),
-    ])
-    .option('--older-than <age>', 'those received longer ago: 12h, 30d', age)
-    .option('--all', 'everything that is held')
-    .addOption(yesOption())
-    .addHelpText(
-      'after',
-      `
-Entries that were read by a retry are not held; \`earshot prune\` removes them. The space in the file
+const dropCommand = defineCommand('drop', {
+  description: 'Remove held bodies permanently. Shows which, and asks.',
+  flags: (command, io) => {
+    const age = (text: string) => {
+      const backUs = lengthOfTimeUs(text);
+      if (backUs !== null) return io.nowUs() - backUs;
+      throw new InvalidArgumentError('Use an age such as 12h or 30d.');
+    };
+    const addId = (text: string, ids: number[] = []) => [...ids, wholeNumber(1)(text)];
+    return command
+      .argument('[ids...]', 'entries from `earshot quarantine list`', addId)
+      .option('--older-than <age>', 'those received longer ago: 12h, 30d', age)
+      .option('--all', 'everything that is held')
+      .addOption(yesOption());
+  },
+  help: `Entries that were read by a retry are not held; \`earshot prune\` removes them. The space in the file
 is used again once older notifications are pruned.
 
 Examples:
   $ earshot quarantine drop 12 13
   $ earshot quarantine drop --older-than 30d --yes`,
-    )
-    .action(async (ids: number[] = [], flags: DropFlags) => {
-      const choices = [ids.length > 0, flags.olderThan !== undefined, flags.all === true];
-      if (choices.filter(Boolean).length !== 1) {
-        throw new AppError(
-          'usage',
-          'Name entries, or use --older-than or --all: `earshot quarantine drop 12`',
-        );
-      }
-      await drop(io, ids, flags);
-    });
-}
+  needs: ['store'],
+  check: ({ olderThan, all }: DropFlags, _, ids: number[] = []) => {
+    const choices = [ids.length > 0, olderThan !== undefined, all === true];
+    if (choices.filter(Boolean).length === 1) return;
+    throw new AppError(
+      'usage',
+      'Name entries, or use --older-than or --all: `earshot quarantine drop 12`',
+    );
+  },
+  run: drop,
+});
 
-async function drop(io: Io, ids: readonly number[], flags: DropFlags): Promise<void> {
-  const store = await openStore({
-    ...loadConfig(io, dataSections),
-    nowUs: io.nowUs,
-    mustExist: true,
-  });
-  try {
-    const { olderThan = Number.POSITIVE_INFINITY, yes } = flags;
-    const rows: QuarantineRow[] = [];
-    for await (const row of store.quarantined({ released: false })) {
-      const isChosen = ids.length > 0 ? ids.includes(row.id) : row.receivedAtUs < olderThan;
-      if (isChosen) rows.push(row);
-    }
-    const missing = ids.filter((id) => !rows.some((row) => row.id === id));
-    if (missing.length > 0) {
-      throw new AppError(
-        'not_found',
-        `Not held in quarantine: ${missing.join(', ')}. Nothing was changed.`,
-        { advice: '`earshot quarantine list` shows what is.' },
-      );
-    }
-    if (rows.length === 0) return void io.stderr.write('Nothing to drop.\n');
-    const shown = rows.slice(0, shownMax);
-    await printTable(io.stderr, columns, shown);
-    if (rows.length > shown.length) io.stderr.write(`… and ${rows.length - shown.length} more\n`);
-    await confirm(io, `Remove ${counted(rows.length, 'body', 'bodies')} permanently?`, { yes });
-    const dropped = await store.drop(rows.map(({ id }) => id));
-    io.stderr.write(`${dropped} dropped.\n`);
-  } finally {
-    await store.close();
+export const quarantineCommand = defineGroup('quarantine', {
+  description: 'Look at bodies that could not be read as notifications, and read them again.',
+  help: `Examples:
+  $ earshot quarantine
+  $ earshot quarantine show 12
+  $ earshot quarantine retry --all
+  $ earshot quarantine drop --older-than 30d`,
+  usual: listCommand,
+  commands: [showCommand, retryCommand, dropCommand],
+});
+
+async function drop(
+  io: Io & Pick<Parts, 'store'>,
+  { olderThan = Number.POSITIVE_INFINITY, yes }: DropFlags,
+  ids: readonly number[] = [],
+): Promise<void> {
+  const { store, stderr } = io;
+  const rows: QuarantineRow[] = [];
+  for await (const row of store.quarantined({ released: false })) {
+    const isChosen = ids.length > 0 ? ids.includes(row.id) : row.receivedAtUs < olderThan;
+    if (isChosen) rows.push(row);
   }
+  const missing = ids.filter((id) => !rows.some((row) => row.id === id));
+  if (missing.length > 0) {
+    throw new AppError(
+      'not_found',
+      `Not held in quarantine: ${missing.join(', ')}. Nothing was changed.`,
+      { advice: '`earshot quarantine list` shows what is.' },
+    );
+  }
+  if (rows.length === 0) return void stderr.write('Nothing to drop.\n');
+  const shown = rows.slice(0, shownMax);
+  await printTable(stderr, columns, shown);
+  if (rows.length > shown.length) stderr.write(`… and ${rows.length - shown.length} more\n`);
+  await confirm(io, `Remove ${counted(rows.length, 'body', 'bodies')} permanently?`, { yes });
+  const dropped = await store.drop(rows.map(({ id }) => id));
+  stderr.write(`${dropped} dropped.\n`);
 }
 
 /** Rows of a preview. */
@@ -201,10 +172,7 @@ function told(receipt: Receipt): string {
 
 const columns: readonly Column<QuarantineRow>[] = [
   { title: 'id', value: (row) => String(row.id), align: 'right' },
-  {
-    title: 'received (UTC)',
-    value: (row) => formatDateUs(row.receivedAtUs).slice(0, 19).replace('T', ' '),
-  },
+  { title: 'received (UTC)', value: (row) => shortDateUs(row.receivedAtUs, 'second') },
   { title: 'bytes', value: (row) => String(row.bodyBytes), align: 'right' },
   { title: 'subscription', value: (row) => row.subscription ?? '-' },
   { title: 'reason', value: (row) => row.faults[0]?.message ?? row.reason, flexible: true },
@@ -220,10 +188,6 @@ function toOutput({ receivedAtUs, releasedAtUs, ...row }: QuarantineRow) {
     bodyBytes: row.bodyBytes,
     releasedAt: releasedAtUs === null ? null : formatDateUs(releasedAtUs),
   };
-}
-
-async function* mapped(rows: AsyncIterable<QuarantineRow>) {
-  for await (const row of rows) yield toOutput(row);
 }
 
 function shown(entry: QuarantineEntry, json: boolean): string {

@@ -1,5 +1,5 @@
 /** `earshot query products`: the products that notifications told of, in the catalogue's own terms. */
-import { Command, Option } from 'commander';
+import { Option } from 'commander';
 import { z } from 'zod';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -11,12 +11,12 @@ import {
   type ProductKey,
   type ProductOrder,
   type ProductQuery,
-  type ProductRow,
   type Products,
 } from '../../domain/products.ts';
 import { jsonOf } from '../../domain/text.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
+import { defineCommand } from '../command.ts';
 import {
   limitOption,
   type OutputFlags,
@@ -26,54 +26,61 @@ import {
   untilOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { readColumnNames, writeOut } from '../output.ts';
+import { writeOut } from '../output.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from '../product-flags.ts';
 import { explanationLines, withCurrentIndex } from '../product-index.ts';
-import {
-  type ProductForm,
-  type ProductOutputOptions,
-  productFieldNames,
-  productForms,
-  type ShownProduct,
-  tableRowsDefault,
-  withTexts,
-  writeProducts,
-} from '../product-output.ts';
+import { productFieldNames, withTexts, writeProducts } from '../product-output.ts';
+import { type ProductForm, productForms, readColumns, reportNextPage } from '../row-forms.ts';
 
-export function queryProductsCommand(io: Io): Command {
-  return addProductFlags(new Command('products'), io)
-    .description('Show products in their newest known state, or those that have been deleted.')
-    .option(
-      '--orderby <order>',
-      'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate; then asc or desc (default: newest first)',
-    )
-    .addOption(sinceOption(readTime(io), 'first received'))
-    .addOption(untilOption(readTime(io), 'first received'))
-    .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
-    .option('--after <key>', 'go on after a page; it tells the key')
-    .addOption(outputOption(productForms))
-    .option('--json', 'short for --output json')
-    .option('--columns <names>', 'columns of table and csv, with commas between them')
-    .option('--wide', 'print whole names, and all columns of the table, on any terminal')
-    .option('--summaries', 'with a text about each, in every form')
-    .addOption(
-      new Option('--count', 'print how many there are').conflicts([
-        'after',
-        'limit',
-        'output',
-        'summaries',
-      ]),
-    )
-    .addOption(
-      new Option('--explain', 'print what the flags mean and how it is found').conflicts([
-        'count',
-        'summaries',
-      ]),
-    )
-    .addHelpText(
-      'after',
-      `
-All flags together must match. Text is compared exactly, and case counts. In --name, * at the end
+interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
+  orderby?: string;
+  /** When the first notification about a product was received. */
+  since?: number;
+  until?: number;
+  limit?: number;
+  after?: string;
+  count?: true;
+  explain?: true;
+  summaries?: true;
+  columns?: string;
+  wide?: true;
+}
+
+/** Rows of a table without `--limit`; the other forms print all. */
+const tableRowsDefault = 50;
+
+export const queryProductsCommand = defineCommand('products', {
+  description: 'Show products in their newest known state, or those that have been deleted.',
+  flags: (command, io) =>
+    addProductFlags(command, io)
+      .option(
+        '--orderby <order>',
+        'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate; then asc or desc (default: newest first)',
+      )
+      .addOption(sinceOption(readTime(io), 'first received'))
+      .addOption(untilOption(readTime(io), 'first received'))
+      .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
+      .option('--after <key>', 'go on after a page; it tells the key')
+      .addOption(outputOption(productForms))
+      .option('--json', 'short for --output json')
+      .option('--columns <names>', 'columns of table and csv, with commas between them')
+      .option('--wide', 'print whole names, and all columns of the table, on any terminal')
+      .option('--summaries', 'with a text about each, in every form')
+      .addOption(
+        new Option('--count', 'print how many there are').conflicts([
+          'after',
+          'limit',
+          'output',
+          'summaries',
+        ]),
+      )
+      .addOption(
+        new Option('--explain', 'print what the flags mean and how it is found').conflicts([
+          'count',
+          'summaries',
+        ]),
+      ),
+  help: `All flags together must match. Text is compared exactly, and case counts. In --name, * at the end
 means "starts with", at the beginning "ends with", and parts between two of them may come in any
 order. Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows
 tombstones, with the date and cause of deletion.
@@ -104,98 +111,74 @@ Examples:
   $ earshot query products --sensed 24h --output csv --columns productName,downloadUrl
   $ earshot query products --published 24h --summaries
   $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
-    )
-    .action(async (flags: QueryProductsFlags) => {
-      await queryProducts(io, flags);
-    });
-}
-
-interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
-  orderby?: string;
-  /** When the first notification about a product was received. */
-  since?: number;
-  until?: number;
-  limit?: number;
-  after?: string;
-  count?: true;
-  explain?: true;
-  summaries?: true;
-  columns?: string;
-  wide?: true;
-}
+  run: queryProducts,
+});
 
 type Question = ProductQuery & { order: Order };
 
 async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
-  const { output: form } = flags;
+  const { output: form, summaries: texts = false, wide = false } = flags;
   if (flags.explain && form !== 'table' && form !== 'json') {
     throw new AppError('usage', '--explain prints table or json.', {
       advice: 'Leave out --output, or use --json.',
     });
   }
-  const columns = readColumns(flags, form);
-  const question = readQuestion(io, flags, form, columns);
+  const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
+  const question = readQuestion(io, flags, columns);
   const place = loadConfig(io, dataSections);
-  const { dataDir } = place;
-  const linked = columns !== undefined || form === 'csv' || form === 'geojson';
-  const catalogueUrl = linked ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
+  const hasLinks = columns !== undefined || form === 'csv' || form === 'geojson';
+  const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   await withCurrentIndex(place, io, async (products) => {
+    const { stdout, stderr, signal, nowUs } = io;
     if (flags.explain) return explain(io, products, question, flags.json === true);
-    if (flags.count) {
-      return writeOut(io.stdout, `${await products.count(question, io.signal)}\n`);
-    }
-    await list(io, products, question, {
-      ...{ form, dataDir, columns },
-      texts: flags.summaries === true,
-      wide: flags.wide === true,
-      orderedBy: question.order.by,
-      catalogueUrl,
-    });
+    if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
+    const found = untilAborted(products.find(question, signal), signal);
+    const { dataDir } = place;
+    const shown = texts ? withTexts(found, products, { dataDir, nowUs }) : found;
+    const { entity, order, limit } = question;
+    const options = { columns, texts, wide, catalogueUrl, orderedBy: order.by };
+    const { count, last } = await writeProducts(stdout, form, shown, options);
+    if (count === 0 && form === 'table') stderr.write(nothingMatches(question));
+    if (last === undefined) return;
+    const key = writePageKey(products.keyOf(last.row, question), entity, order);
+    reportNextPage(io, { count, limit }, `--after ${key}`);
   });
 }
 
-function readColumns(
-  { columns, summaries }: QueryProductsFlags,
-  form: ProductForm,
-): string[] | undefined {
-  if (columns === undefined) return undefined;
-  if (form === 'table' || form === 'csv') {
-    return readColumnNames(columns, productFieldNames({ texts: summaries === true }));
+async function* untilAborted<Row>(
+  rows: AsyncIterable<Row>,
+  signal: AbortSignal,
+): AsyncGenerator<Row> {
+  for await (const row of rows) {
+    if (signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
+    yield row;
   }
-  throw new AppError(
-    'usage',
-    `--columns chooses columns of a table or of csv, and ${form} has none.`,
-    { advice: 'Use --output csv, or leave --columns out.' },
-  );
 }
 
 /** Reports every fault of the flags before anything is opened. */
 function readQuestion(
   io: Io,
   flags: QueryProductsFlags,
-  form: ProductForm,
   columns: readonly string[] | undefined,
 ): Question {
-  const { tile } = flags;
+  const { output: form, tile, orderby, after, since, until, limit, summaries = false } = flags;
   const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
   const { entity, filter } = compileFlags(known, io);
-  const { orderby, after, since, until } = flags;
   const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
+  // What needs no record is written from the columns of the index alone, which is faster.
+  const needsRecords =
+    columns === undefined
+      ? form !== 'ids'
+      : productLinkFields.some((field) => columns.includes(field));
   return {
     entity,
     filter,
     received: { fromUs: since, untilUs: until },
     order,
     after: after === undefined ? undefined : readPageKey(after, entity, order),
-    limit: flags.limit ?? (form === 'table' ? tableRowsDefault : undefined),
-    records: needsRecords(form, columns) || flags.summaries === true,
+    limit: limit ?? (form === 'table' ? tableRowsDefault : undefined),
+    records: needsRecords || summaries,
   };
-}
-
-/** What needs no record is written from the columns of the index alone, which is faster. */
-function needsRecords(form: ProductForm, columns: readonly string[] | undefined): boolean {
-  if (columns !== undefined) return productLinkFields.some((field) => columns.includes(field));
-  return form !== 'ids';
 }
 
 /** A record without attributes has no tile for the filter language, but its name has one (decision 45). */
@@ -213,30 +196,6 @@ function termsOf(tree: FilterTree): readonly FilterTree[] {
   return tree.node === 'or' ? tree.terms : [tree];
 }
 
-async function list(
-  io: Io,
-  products: Products,
-  question: Question,
-  { form, dataDir, ...options }: { form: ProductForm; dataDir: string } & ProductOutputOptions,
-): Promise<void> {
-  let last: ProductRow | undefined;
-  const found = products.find(question, io.signal);
-  const told = options.texts ? withTexts(found, products, { dataDir, nowUs: io.nowUs }) : found;
-  const shown = (async function* (): AsyncGenerator<ShownProduct> {
-    for await (const product of told) {
-      if (io.signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
-      last = product.row;
-      yield product;
-    }
-  })();
-  const count = await writeProducts(io.stdout, form, shown, options);
-  if (count === 0 && form === 'table') io.stderr.write(nothingMatches(question));
-  if (last === undefined || count !== question.limit) return;
-  const { entity, order } = question;
-  const key = writePageKey(products.keyOf(last, question), entity, order);
-  io.stderr.write(`${count} shown. For what may follow: the same with --after ${key}\n`);
-}
-
 function nothingMatches({ entity, after }: Question): string {
   if (after !== undefined) return 'Nothing follows.\n';
   return entity === 'Products'
@@ -245,42 +204,33 @@ function nothingMatches({ entity, after }: Question): string {
 }
 
 async function explain(
-  io: Io,
+  { stdout }: Io,
   products: Products,
   question: Question,
   json: boolean,
 ): Promise<void> {
-  const { entity, filter, order, received } = question;
+  const { entity, order, received = {} } = question;
   const explanation = await products.explain(question);
-  const shown = {
-    entity,
-    filter: filter === null ? '' : printFilter(filter),
-    orderby: `${order.by} ${order.direction}`,
-    ...explanation,
-  };
+  const filter = question.filter === null ? '' : printFilter(question.filter);
+  const orderby = `${order.by} ${order.direction}`;
+  const { fromUs, untilUs } = received;
   const times = [
-    ...(received?.fromUs === undefined ? [] : [`from ${formatDateUs(received.fromUs)}`]),
-    ...(received?.untilUs === undefined ? [] : [`before ${formatDateUs(received.untilUs)}`]),
+    ...(fromUs === undefined ? [] : [`from ${formatDateUs(fromUs)}`]),
+    ...(untilUs === undefined ? [] : [`before ${formatDateUs(untilUs)}`]),
   ];
-  if (json) return writeOut(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
   const lines = [
     `asked of    ${entity}`,
-    `filter      ${shown.filter === '' ? '(none: every one)' : shown.filter}`,
+    `filter      ${filter === '' ? '(none: every one)' : filter}`,
     ...(times.length === 0 ? [] : [`received    ${times.join(', ')}`]),
-    `order       ${shown.orderby}`,
+    `order       ${orderby}`,
     ...explanationLines(explanation),
   ];
-  await writeOut(io.stdout, `${lines.join('\n')}\n`);
+  const shown = { entity, filter, orderby, ...explanation };
+  await writeOut(stdout, `${json ? JSON.stringify(shown, null, 2) : lines.join('\n')}\n`);
 }
 
 /** Entity, field and direction of the order, value, position. */
-const keySchema = z.tuple([
-  z.string(),
-  z.string(),
-  z.string(),
-  z.int().nullable(),
-  z.int().nonnegative(),
-]);
+const keySchema = z.tuple([z.string(), z.string(), z.string(), z.int().nullable(), z.int().min(0)]);
 
 /** A word of letters, digits, `-` and `_`. It says the order, too, as it means nothing in another one. */
 function writePageKey({ value, position }: ProductKey, entity: Entity, order: Order): string {

@@ -1,7 +1,7 @@
 /** `earshot query summaries`: what was written about what arrived. */
-import { Command, Option } from 'commander';
-import { stringify } from 'csv-stringify/sync';
-import { checkConfig, dataSections, loadConfig } from '../../config/config.ts';
+import { Option } from 'commander';
+import { checkConfig } from '../../config/config.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import {
   type SummaryBudget,
   type SummaryKind,
@@ -13,7 +13,7 @@ import {
   summaryStates,
   toSummaryJson,
 } from '../../domain/summaries.ts';
-import { openStoreReader } from '../../store/store.ts';
+import { defineCommand, type Parts } from '../command.ts';
 import {
   limitOption,
   type OutputFlags,
@@ -24,29 +24,47 @@ import {
   wholeNumber,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type OutputForm, outputForms, writeJson } from '../notification-output.ts';
-import { painter, writeForeign, writeOut } from '../output.ts';
-import { minuteOf, textLines } from '../summaries/rows.ts';
+import { painter, writeOut } from '../output.ts';
+import {
+  type OutputForm,
+  outputForms,
+  type RowForms,
+  reportNextPage,
+  writeRows,
+} from '../row-forms.ts';
+import { textLines } from '../summaries/rows.ts';
 
-export function querySummariesCommand(io: Io): Command {
-  const time = readTime(io);
-  return new Command('summaries')
-    .description('Show the texts about what arrived, and why one is missing or put off.')
-    .addOption(new Option('--kind <kind>', 'product or digest').choices(summaryKinds))
-    .addOption(new Option('--state <state>', 'how far it is').choices(summaryStates))
-    .option('--product-id <id>', 'the text about this product')
-    .option('--subscription <name>', 'called for by this subscription')
-    .option('--unverified', 'only texts that state something the facts do not have')
-    .addOption(sinceOption(time, 'requested'))
-    .addOption(untilOption(time, 'requested'))
-    .option('--before <id>', 'only earlier ones than this id', wholeNumber(1))
-    .addOption(limitOption({ note: `table: ${summaryRowsDefault}, else all` }))
-    .addOption(outputOption(outputForms))
-    .option('--json', 'short for --output json')
-    .addHelpText(
-      'after',
-      `
-Newest first; #12 is the id. Fields of the JSON and CSV rows: kind productId productName text model
+/** A person's first look; programs get everything unless they set a limit. */
+const summaryRowsDefault = 20;
+
+interface QuerySummariesFlags extends OutputFlags<OutputForm> {
+  kind?: SummaryKind;
+  state?: SummaryState;
+  productId?: string;
+  subscription?: string;
+  unverified?: true;
+  since?: number;
+  until?: number;
+  before?: number;
+  limit?: number;
+}
+
+export const querySummariesCommand = defineCommand('summaries', {
+  description: 'Show the texts about what arrived, and why one is missing or put off.',
+  flags: (command, io) =>
+    command
+      .addOption(new Option('--kind <kind>', 'product or digest').choices(summaryKinds))
+      .addOption(new Option('--state <state>', 'how far it is').choices(summaryStates))
+      .option('--product-id <id>', 'the text about this product')
+      .option('--subscription <name>', 'called for by this subscription')
+      .option('--unverified', 'only texts that state something the facts do not have')
+      .addOption(sinceOption(readTime(io), 'requested'))
+      .addOption(untilOption(readTime(io), 'requested'))
+      .option('--before <id>', 'only earlier ones than this id', wholeNumber(1))
+      .addOption(limitOption({ note: `table: ${summaryRowsDefault}, else all` }))
+      .addOption(outputOption(outputForms))
+      .option('--json', 'short for --output json'),
+  help: `Newest first; #12 is the id. Fields of the JSON and CSV rows: kind productId productName text model
 verified createdAt error id state subscription doubts attempts requestedAt nextTryAt receivedFrom
 receivedUntil collection area filter. Times are ISO 8601 UTC. text is plain; model is null where it
 was made of the facts alone. doubts: what the text has, but the facts do not. error: why there is no
@@ -59,51 +77,39 @@ Examples:
   $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text
   $ earshot query summaries --state failed     and then: earshot summarize --retry all
   $ earshot query summaries --unverified --json`,
-    )
-    .action(async (flags: QuerySummariesFlags) => {
-      await querySummaries(io, flags);
-    });
-}
+  needs: ['reader'],
+  run: querySummaries,
+});
 
-async function querySummaries(io: Io, flags: QuerySummariesFlags): Promise<void> {
-  const {
-    output: form,
-    kind,
-    state,
-    productId,
-    subscription,
-    since: sinceUs,
-    until: untilUs,
-    before,
-  } = flags;
-  const verified = flags.unverified ? false : undefined;
+async function querySummaries(
+  io: Io & Pick<Parts, 'reader'>,
+  flags: QuerySummariesFlags,
+): Promise<void> {
+  const { output: form, kind, state, productId, subscription, since, until, before } = flags;
+  const { summaries } = io.reader;
   const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
-  const query = { kind, state, productId, subscription, verified, sinceUs, untilUs, limit };
-  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
-  const nowUs = io.nowUs();
-  let last: SummaryRow | undefined;
-  let count = 0;
-  let hasQueue = false;
-  const noted = async function* () {
-    for await (const row of store.summaries.find({ ...query, beforeId: before })) {
-      last = row;
-      count += 1;
-      hasQueue ||= waitsForItsTurn(row, nowUs);
-      yield row;
-    }
+  const query = {
+    ...{ kind, state, productId, subscription, limit },
+    verified: flags.unverified ? false : undefined,
+    sinceUs: since,
+    untilUs: until,
+    beforeId: before,
   };
-  try {
-    await write(io, form, noted());
-    if (form === 'table' && hasQueue)
-      io.stderr.write(await queueNote(store.summaries, budgetOf(io), nowUs));
-  } finally {
-    await store.close();
-  }
+  const nowUs = io.nowUs();
+  let hasQueue = false;
+  const forms: RowForms<SummaryRow> = {
+    table: async (rows) => {
+      hasQueue = await writeTexts(io, rows, nowUs);
+    },
+    json: toSummaryJson,
+    fields: summaryFields,
+    values: (row) => ({ ...toSummaryJson(row), doubts: row.text?.doubts.join('; ') ?? '' }),
+  };
+  const { count, last } = await writeRows(io.stdout, form, summaries.find(query), forms);
   if (form !== 'table') return;
-  if (count === 0) io.stderr.write(nothingThere(flags));
-  if (last !== undefined && count === limit) {
-    io.stderr.write(`${count} shown. For what may follow: the same with --before ${last.id}\n`);
-  }
+  if (hasQueue) io.stderr.write(await queueNote(summaries, budgetOf(io), nowUs));
+  if (last === undefined) return void io.stderr.write(nothingThere(flags));
+  reportNextPage(io, { count, limit }, `--before ${last.id}`);
 }
 
 /** The limits that are set; one that cannot be read keeps nothing waiting. */
@@ -132,30 +138,20 @@ function nothingThere({ state, unverified }: QuerySummariesFlags): string {
   return 'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: `earshot summarize --each --since 24h`\n';
 }
 
-async function write(
-  io: Pick<Io, 'stdout' | 'env' | 'nowUs'>,
-  form: OutputForm,
-  rows: AsyncIterable<SummaryRow>,
-): Promise<void> {
-  const { stdout } = io;
-  if (form === 'table') return writeTexts(io, rows);
-  const outputRows = mapped(rows);
-  if (form === 'json') return void (await writeJson(stdout, outputRows));
-  if (form === 'csv') await writeOut(stdout, `${summaryFields.join(',')}\n`);
-  for await (const row of outputRows) await writeForeign(stdout, lineOf(form, row));
-}
-
-/** Texts are for reading: below each other, not in columns. */
+/** Texts are for reading: below each other, not in columns. Returns true when one waits for its turn. */
 async function writeTexts(
-  io: Pick<Io, 'stdout' | 'env' | 'nowUs'>,
+  io: Pick<Io, 'stdout' | 'env'>,
   rows: AsyncIterable<SummaryRow>,
-): Promise<void> {
+  nowUs: number,
+): Promise<boolean> {
   const paint = painter(io, io.stdout);
-  const nowUs = io.nowUs();
+  let hasQueue = false;
   for await (const row of rows) {
+    hasQueue ||= waitsForItsTurn(row, nowUs);
     const mark = `${paint('dim', `#${row.id}`)} ${paint(colourOf(row), stateOf(row, nowUs))}`;
     await writeOut(io.stdout, textLines(row, { mark, reason: row.error }, paint, io.stdout));
   }
+  return hasQueue;
 }
 
 function colourOf({ state, text }: SummaryRow): 'red' | 'yellow' | 'dim' {
@@ -167,42 +163,11 @@ function stateOf(row: SummaryRow, nowUs: number): string {
   const { state, text, nextTryAtUs } = row;
   if (waitsForItsTurn(row, nowUs)) return 'waiting for its turn';
   if (state === 'waiting' && nextTryAtUs !== null) {
-    return `waiting, next retry ${minuteOf(nextTryAtUs)} UTC`;
+    return `waiting, next retry ${shortDateUs(nextTryAtUs)} UTC`;
   }
   if (text === null || state === 'asking') return state;
   if (text.model === null) return `${state}, from the facts alone`;
   return text.verified ? state : `${state}, not verified`;
-}
-
-type OutputRow = ReturnType<typeof toSummaryJson>;
-
-function lineOf(form: 'ndjson' | 'csv', row: OutputRow): string {
-  const cells = summaryFields.map((field) =>
-    field === 'doubts' ? row.doubts.join('; ') : row[field],
-  );
-  // Names come from outside: a spreadsheet must not take one for a formula.
-  return form === 'ndjson'
-    ? `${JSON.stringify(row)}\n`
-    : stringify([cells], { escape_formulas: true, cast: { boolean: String } });
-}
-
-async function* mapped(rows: AsyncIterable<SummaryRow>): AsyncGenerator<OutputRow> {
-  for await (const row of rows) yield toSummaryJson(row);
-}
-
-/** A person's first look; programs get everything unless they set a limit. */
-const summaryRowsDefault = 20;
-
-interface QuerySummariesFlags extends OutputFlags<OutputForm> {
-  kind?: SummaryKind;
-  state?: SummaryState;
-  productId?: string;
-  subscription?: string;
-  unverified?: true;
-  since?: number;
-  until?: number;
-  before?: number;
-  limit?: number;
 }
 
 /** Whether it could be written now, but for those before it. */
@@ -223,7 +188,7 @@ async function queueNote(
   for await (const { error, attempts, nextTryAtUs } of summaries.find({ state: 'waiting' })) {
     // What waits for the budget has had no failure of its own.
     if (error === null || attempts > 0 || nextTryAtUs === null || nextTryAtUs <= nowUs) continue;
-    return `What waits for its turn waits for the same as another one: ${error} Next try: ${minuteOf(nextTryAtUs)} UTC.\n`;
+    return `What waits for its turn waits for the same as another one: ${error} Next try: ${shortDateUs(nextTryAtUs)} UTC.\n`;
   }
   return '';
 }

@@ -1,11 +1,11 @@
 /** `earshot query`: what has been received. */
-import { Command, Option } from 'commander';
-import { dataSections, loadConfig } from '../../config/config.ts';
+import { Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/dates.ts';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { notificationFields } from '../../domain/json-rows.ts';
-import type { DriftCount, NotificationQuery, NotificationRow } from '../../domain/ports.ts';
-import { openStoreReader, type StoreReader } from '../../store/store.ts';
+import type { DriftCount, NotificationQuery } from '../../domain/ports.ts';
+import type { StoreReader } from '../../store/store.ts';
+import { defineCommand, type Parts } from '../command.ts';
 import {
   addFilterOptions,
   type FilterFlags,
@@ -14,8 +14,9 @@ import {
 } from '../filter-options.ts';
 import { limitOption, type OutputFlags, outputOption, wholeNumber } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type OutputForm, outputForms, writeJson, writeRows } from '../notification-output.ts';
-import { printTable, readColumnNames, writeForeign, writeOut } from '../output.ts';
+import { writeNotifications } from '../notification-output.ts';
+import { type Column, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
+import { type OutputForm, outputForms, readColumns, reportNextPage } from '../row-forms.ts';
 import { queryProductsCommand } from './query-products.ts';
 import { querySummariesCommand } from './query-summaries.ts';
 
@@ -32,31 +33,32 @@ interface QueryFlags extends FilterFlags, OutputFlags<OutputForm> {
   wide?: true;
 }
 
-export function queryCommand(io: Io): Command {
-  const command = addFilterOptions(new Command('query'), io)
-    .description('Show notifications that have been received. Works while the receiver runs.')
-    .addOption(
-      new Option('--order <order>', 'newest or oldest first')
-        .choices(['newest', 'oldest'])
-        .default('newest'),
-    )
-    .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
-    .option('--after <position>', 'only later ones than this position', wholeNumber())
-    .option('--before <position>', 'only earlier ones than this position', wholeNumber())
-    .addOption(outputOption(outputForms))
-    .option('--json', 'short for --output json')
-    .option('--columns <names>', 'columns of table and csv, with commas between them')
-    .option('--wide', 'print whole names, and all columns of the table, on any terminal')
-    .addOption(
-      new Option(
-        '--body',
-        'print the request bodies instead, once each, byte by byte as they came (also compressed ones)',
-      ).conflicts(['output', 'json', 'columns', 'wide']),
-    )
-    .addHelpText(
-      'after',
-      `
-Fields of the JSON and CSV rows: position ackId productId productName event subscription
+export const queryCommand = defineCommand('query', {
+  description: 'Show notifications that have been received. Works while the receiver runs.',
+  flags: (command, io) =>
+    addFilterOptions(command, io)
+      .addOption(
+        new Option('--order <order>', 'newest or oldest first')
+          .choices(['newest', 'oldest'])
+          .default('newest'),
+      )
+      .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
+      .option('--after <position>', 'only later ones than this position', wholeNumber())
+      .option('--before <position>', 'only earlier ones than this position', wholeNumber())
+      .addOption(outputOption(outputForms))
+      .option('--json', 'short for --output json')
+      .option('--columns <names>', 'columns of table and csv, with commas between them')
+      .option('--wide', 'print whole names, and all columns of the table, on any terminal')
+      .addOption(
+        new Option(
+          '--body',
+          'print the request bodies instead, once each, byte by byte as they came (also compressed ones)',
+        ).conflicts(['output', 'json', 'columns', 'wide']),
+      )
+      .addCommand(queryProductsCommand(io))
+      .addCommand(querySummariesCommand(io))
+      .addCommand(driftCommand(io)),
+  help: `Fields of the JSON and CSV rows: position ackId productId productName event subscription
 subscriptionId notificationDate receivedAt source timesSeen. The table shows what identifies the
 product, and its name where the terminal has the width; a narrow one gets shorter times and places,
 all in UTC and degrees. Times are ISO 8601 UTC. In CSV, a text that a spreadsheet would take for a
@@ -68,83 +70,36 @@ Examples:
   $ earshot query --ack-id MTcy… --body | jq .value.Footprint
   $ earshot query --since 2026-11-01 --until 2026-11-02 --time notification --json
   $ earshot query --before 1201 --limit 50             the page before position 1201`,
-    )
-    .action((flags: QueryFlags) => query(io, flags));
-  return command
-    .addCommand(queryProductsCommand(io))
-    .addCommand(querySummariesCommand(io))
-    .addCommand(driftCommand(io));
+  needs: ['reader'],
+  check: (flags: QueryFlags, io) => {
+    warnOfUnknownEvents(flags, io);
+    columnsOf(flags);
+  },
+  run: query,
+});
+
+function columnsOf({ columns, output }: QueryFlags): string[] | undefined {
+  return readColumns(columns, output, notificationFields);
 }
 
-function driftCommand(io: Io): Command {
-  return new Command('drift')
-    .description(
-      'Show in which ways notifications differed from the documented form, and how often.',
-    )
-    .option('--json', 'as JSON: shape count firstSeenAt lastSeenAt')
-    .addHelpText('after', '\nExample:\n  $ earshot query drift')
-    .action(({ json }: { json?: true }) =>
-      withReader(io, async (store) => {
-        const rows = (await store.drift()).map(toDriftRow);
-        if (json) await writeJson(io.stdout, rows);
-        else await printTable(io.stdout, driftColumns, rows);
-      }),
-    );
-}
-
-async function query(io: Io, flags: QueryFlags): Promise<void> {
-  warnOfUnknownEvents(flags, io);
-  const { output: form, order, after, before } = flags;
-  const columns = readColumns(flags.columns, form);
+async function query(io: Io & Pick<Parts, 'reader'>, flags: QueryFlags): Promise<void> {
+  const { output: form, order, after, before, wide = false } = flags;
   const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);
-  const question = {
-    ...toQuery(flags),
-    order,
-    limit,
-    afterPosition: after,
-    beforePosition: before,
-  };
-  await withReader(io, async (store) => {
-    if (flags.body) return writeBodies(io, store, question);
-    let last: NotificationRow | undefined;
-    const noted = async function* () {
-      for await (const row of store.find(question)) {
-        last = row;
-        yield row;
-      }
-    };
-    const options = { columns, wide: flags.wide === true };
-    const count = await writeRows(io.stdout, form, noted(), store, options);
-    if (form !== 'table') return;
-    if (count === 0) io.stderr.write(await nothingMatches(flags, store));
-    else tellRest(io, count, limit, order, last);
-  });
-}
-
-function readColumns(text: string | undefined, form: OutputForm): string[] | undefined {
-  if (text === undefined) return undefined;
-  if (form === 'table' || form === 'csv') return readColumnNames(text, notificationFields);
-  throw new AppError(
-    'usage',
-    `--columns chooses columns of a table or of csv, and ${form} has none.`,
-    { advice: 'Use --output csv, or leave --columns out.' },
-  );
-}
-
-function tellRest(
-  io: Io,
-  count: number,
-  limit: number | undefined,
-  order: 'newest' | 'oldest',
-  last: NotificationRow | undefined,
-): void {
-  if (count !== limit || last === undefined) return;
+  const bounds = { afterPosition: after, beforePosition: before };
+  const question = { ...toQuery(flags), ...bounds, order, limit };
+  if (flags.body) return writeBodies(io, question);
+  const { reader, stdout, stderr } = io;
+  const options = { columns: columnsOf(flags), wide };
+  const found = reader.find(question);
+  const { count, last } = await writeNotifications(stdout, form, found, reader, options);
+  if (form !== 'table') return;
+  if (last === undefined) return void stderr.write(await nothingMatches(flags, reader));
   const bound = order === 'newest' ? '--before' : '--after';
-  io.stderr.write(`${count} shown. For what may follow: the same with ${bound} ${last.position}\n`);
+  reportNextPage(io, { count, limit }, `${bound} ${last.position}`);
 }
 
-async function nothingMatches({ name }: QueryFlags, store: StoreReader): Promise<string> {
-  if ((await store.lastPosition()) === 0) return 'Nothing has been received yet.\n';
+async function nothingMatches({ name }: QueryFlags, reader: StoreReader): Promise<string> {
+  if ((await reader.lastPosition()) === 0) return 'Nothing has been received yet.\n';
   const advice =
     name === undefined
       ? 'Without flags, `earshot query` shows the newest.'
@@ -156,41 +111,44 @@ async function nothingMatches({ name }: QueryFlags, store: StoreReader): Promise
  * Prints one body exactly as it came, still encoded where it had a Content-Encoding; several are separated by a line
  * break. A body with several notifications is printed once.
  */
-async function writeBodies(io: Io, store: StoreReader, question: NotificationQuery): Promise<void> {
+async function writeBodies(
+  { reader, stdout }: Io & Pick<Parts, 'reader'>,
+  question: NotificationQuery,
+): Promise<void> {
   const printed = new Set<number>();
-  for await (const { position } of store.find(question)) {
-    const { bodyId, bytes } = await store.original(position);
+  for await (const { position } of reader.find(question)) {
+    const { bodyId, bytes } = await reader.original(position);
     if (printed.has(bodyId)) continue;
-    if (printed.size > 0) await writeOut(io.stdout, '\n');
-    await writeForeign(io.stdout, bytes);
+    if (printed.size > 0) await writeOut(stdout, '\n');
+    await writeForeign(stdout, bytes);
     printed.add(bodyId);
   }
   if (printed.size === 0)
     throw new AppError('not_found', 'No notification matches, so there is no body.');
-  if (io.stdout.isTTY) await writeOut(io.stdout, '\n');
+  if (stdout.isTTY) await writeOut(stdout, '\n');
 }
 
-async function withReader(io: Io, use: (store: StoreReader) => Promise<void>): Promise<void> {
-  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
-  try {
-    await use(store);
-  } finally {
-    await store.close();
-  }
-}
-
-type DriftRow = ReturnType<typeof toDriftRow>;
-
-function toDriftRow({ shape, count, firstSeenAtUs, lastSeenAtUs }: DriftCount) {
-  const [firstSeenAt, lastSeenAt] = [formatDateUs(firstSeenAtUs), formatDateUs(lastSeenAtUs)];
-  return { shape, count, firstSeenAt, lastSeenAt };
-}
-
-const toSeconds = (iso: string) => iso.slice(0, 19).replace('T', ' ');
-
-const driftColumns = [
-  { title: 'shape', value: (row: DriftRow) => row.shape },
-  { title: 'count', value: (row: DriftRow) => String(row.count), align: 'right' as const },
-  { title: 'first seen (UTC)', value: (row: DriftRow) => toSeconds(row.firstSeenAt) },
-  { title: 'last seen (UTC)', value: (row: DriftRow) => toSeconds(row.lastSeenAt) },
+const driftColumns: readonly Column<DriftCount>[] = [
+  { title: 'shape', value: ({ shape }) => shape },
+  { title: 'count', value: ({ count }) => String(count), align: 'right' },
+  { title: 'first seen (UTC)', value: ({ firstSeenAtUs }) => shortDateUs(firstSeenAtUs, 'second') },
+  { title: 'last seen (UTC)', value: ({ lastSeenAtUs }) => shortDateUs(lastSeenAtUs, 'second') },
 ];
+
+const driftCommand = defineCommand('drift', {
+  description: 'Show in which ways notifications differed from the documented form, and how often.',
+  flags: (command) => command.option('--json', 'as JSON: shape count firstSeenAt lastSeenAt'),
+  help: `Example:
+  $ earshot query drift`,
+  needs: ['reader'],
+  run: async ({ reader, stdout }, { json }: { json?: true }) => {
+    const rows = await reader.drift();
+    const element = ({ shape, count, firstSeenAtUs, lastSeenAtUs }: DriftCount) => ({
+      ...{ shape, count },
+      firstSeenAt: formatDateUs(firstSeenAtUs),
+      lastSeenAt: formatDateUs(lastSeenAtUs),
+    });
+    if (json) await writeJson(stdout, rows, { element });
+    else await printTable(stdout, driftColumns, rows);
+  },
+});

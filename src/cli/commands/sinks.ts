@@ -12,8 +12,16 @@ import { openStoreReader, type StoreReader } from '../../store/store.ts';
 import { asCalled } from '../called-as.ts';
 import { limitOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { writeJson } from '../notification-output.ts';
-import { type Column, counted, painter, printTable, whole, wrapText, writeOut } from '../output.ts';
+import {
+  type Column,
+  counted,
+  painter,
+  printTable,
+  whole,
+  wrapText,
+  writeJson,
+  writeOut,
+} from '../output.ts';
 import { noFileNote, receiverNote, unknownWanted } from '../sink-names.ts';
 
 export function sinksCommand(io: Io): Command {

@@ -1,12 +1,13 @@
 /** `earshot tail`: prints a part of the log and follows it; a named reader continues where it stopped. */
-import { Command, InvalidArgumentError } from 'commander';
-import { dataSections, loadConfig } from '../../config/config.ts';
+import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
-import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
+import type { StoreReader } from '../../store/store.ts';
+import { defineCommand, withParts } from '../command.ts';
 import {
   addFilterOptions,
   type FilterFlags,
@@ -34,29 +35,31 @@ interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'json' | 'ndjson'
   follow?: boolean;
 }
 
-export function tailCommand(io: Io): Command {
-  return addFilterOptions(new Command('tail'), io)
-    .description('Print notifications as they arrive, and with --since or -n those before.')
-    .option('-n, --limit <rows>', 'first the last rows that match, as many as this', wholeNumber())
-    .option('-f, --follow', 'wait for more at the end of the log (the default)')
-    .option('--no-follow', 'stop at the end of the log instead of waiting for more')
-    .option(
-      '--reader <name>',
-      'store the position under this name, and continue from it next time',
-      readerName,
-    )
-    .option(
-      '--from <where>',
-      'start, now, or a position (default: where the reader stopped, else now)',
-      startingPoint,
-    )
-    .addOption(outputOption(['lines', 'json', 'ndjson']))
-    .option('--json', 'short for --output json')
-    .option('--wide', 'print whole names on any terminal')
-    .addHelpText(
-      'after',
-      `
---since prints what the log has from that time on, then follows. --until ends it at that time.
+export const tailCommand = defineCommand('tail', {
+  description: 'Print notifications as they arrive, and with --since or -n those before.',
+  flags: (command, io) =>
+    addFilterOptions(command, io)
+      .option(
+        '-n, --limit <rows>',
+        'first the last rows that match, as many as this',
+        wholeNumber(),
+      )
+      .option('-f, --follow', 'wait for more at the end of the log (the default)')
+      .option('--no-follow', 'stop at the end of the log instead of waiting for more')
+      .option(
+        '--reader <name>',
+        'store the position under this name, and continue from it next time',
+        readerName,
+      )
+      .option(
+        '--from <where>',
+        'start, now, or a position (default: where the reader stopped, else now)',
+        startingPoint,
+      )
+      .addOption(outputOption(['lines', 'json', 'ndjson']))
+      .option('--json', 'short for --output json')
+      .option('--wide', 'print whole names on any terminal'),
+  help: `--since prints what the log has from that time on, then follows. --until ends it at that time.
 -n N starts with the last N rows that match. Both can be combined; --reader and --from state the
 start themselves, so neither goes with them.
 
@@ -73,31 +76,28 @@ Examples:
   $ earshot tail -n 20 --event deleted --output json
   $ earshot tail --since 2026-11-01 --until 2026-11-02 --no-follow
   $ earshot tail --reader downloads --from start --no-follow --output json   what is new`,
-    )
-    .action((flags: TailFlags) => tail(io, flags));
-}
-
-async function tail(io: Io, flags: TailFlags): Promise<void> {
-  refuseTwoStarts(flags);
-  refuseEmptySpan(io, flags);
-  warnOfUnknownEvents(flags, io);
-  const { dataDir } = loadConfig(io, dataSections);
-  const { reader } = flags;
-  if (reader === undefined) {
-    const store = openStoreReader(dataDir);
-    return closing(store, async () => {
-      await print(io, flags, store, await startOf(flags, store), async () => undefined);
+  check: (flags: TailFlags, io) => {
+    refuseTwoStarts(flags);
+    refuseEmptySpan(io, flags);
+    warnOfUnknownEvents(flags, io);
+  },
+  run: async (io, flags) => {
+    const { reader: name, from } = flags;
+    if (name === undefined) {
+      return withParts(io, ['reader'], async ({ reader }) => {
+        await print(io, flags, reader, await startOf(flags, reader));
+      });
+    }
+    // The position of a named reader is a change.
+    await withParts(io, ['store'], async ({ store }) => {
+      const known = from === undefined ? await store.cursor(name) : null;
+      const move = (position: number) => store.moveCursor(name, position, io.nowUs());
+      const start = known ?? (await startOf(flags, store));
+      await move(start);
+      await print(io, flags, store, start, move);
     });
-  }
-  const store = await openStore({ dataDir, nowUs: io.nowUs, mustExist: true });
-  return closing(store, async () => {
-    const known = flags.from === undefined ? await store.cursor(reader) : null;
-    const from = known ?? (await startOf(flags, store));
-    const move = (position: number) => store.moveCursor(reader, position, io.nowUs());
-    await move(from);
-    await print(io, flags, store, from, move);
-  });
-}
+  },
+});
 
 /** A reader that skipped rows by time or number would leave them out permanently: it must be moved explicitly. */
 function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
@@ -134,7 +134,7 @@ function refuseEmptySpan(io: Io, flags: TailFlags): void {
 }
 
 /** The position after which the rows are printed. */
-async function startOf(flags: TailFlags, store: StoreReader | Store): Promise<number> {
+async function startOf(flags: TailFlags, store: StoreReader): Promise<number> {
   const { from = 'now', since, limit } = flags;
   if (typeof from === 'number') return from;
   if (from === 'start') return 0;
@@ -150,9 +150,9 @@ async function startOf(flags: TailFlags, store: StoreReader | Store): Promise<nu
 async function print(
   io: Io,
   flags: TailFlags,
-  store: StoreReader | Store,
+  store: StoreReader,
   afterPosition: number,
-  move: (position: number) => Promise<void>,
+  move: (position: number) => Promise<void> = async () => undefined,
 ): Promise<void> {
   let written = afterPosition;
   let unstored = 0;
@@ -189,7 +189,7 @@ function msUntilEnd({ until = Number.POSITIVE_INFINITY }: TailFlags, io: Io): nu
 function lineWriter(
   { stdout }: Io,
   { output, wide }: TailFlags,
-  log: StoreReader | Store,
+  log: StoreReader,
 ): (row: NotificationRow) => Promise<string> {
   if (output !== 'lines') return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
   const width = wide ? Number.POSITIVE_INFINITY : widthOf(stdout);
@@ -205,9 +205,8 @@ const fullWidth = cellWidths.reduce((sum, width) => sum + 2 + width, beginWidth)
 
 /** Columns that the terminal has no width for are left out, from the last on. */
 function lineOf(row: NotificationRow, cells: ProductCells, width: number): string {
-  const { receivedAt, event } = toNotificationJson(row);
-  const time = receivedAt.slice(0, 19).replace('T', ' ');
-  const begin = `${time}  ${shorten(printable(event), 12).padEnd(8)}`;
+  const time = shortDateUs(row.receivedAtUs, 'second');
+  const begin = `${time}  ${shorten(printable(row.event), 12).padEnd(8)}`;
   const name = printable(row.productName ?? row.productId);
   const { mission, type, tile } = cells;
   if (mission === null) return `${begin}  ${shorten(name, Math.max(12, width - begin.length - 2))}`;
@@ -222,14 +221,6 @@ function lineOf(row: NotificationRow, cells: ProductCells, width: number): strin
     line += `  ${part}`;
   }
   return line.trimEnd();
-}
-
-async function closing(store: { close(): Promise<void> }, use: () => Promise<void>): Promise<void> {
-  try {
-    await use();
-  } finally {
-    await store.close();
-  }
 }
 
 function readerName(text: string): string {

@@ -5,7 +5,7 @@ import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { type Io, pause } from '../io.ts';
-import { notificationCells, writeRows } from '../notification-output.ts';
+import { notificationCells, writeNotifications } from '../notification-output.ts';
 import { painter, shorten, widthOf } from '../output.ts';
 import type { ProductCells } from '../product-cells.ts';
 import { writeProducts } from '../product-output.ts';
@@ -140,7 +140,7 @@ function productText(row: NotificationRow, cells: ProductCells, width: number): 
 async function showLogQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
   const command = painter(io, io.stdout)('bold', asCalled('$ earshot query --limit 5', io));
   io.stdout.write(`\n${command}   what has arrived by now:\n`);
-  await writeRows(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
+  await writeNotifications(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
   io.stdout.write('\n');
 }
 

@@ -1,0 +1,122 @@
+/** Rows as programs get them: JSON, NDJSON, CSV, GeoJSON, ids; for people, the table of their kind. */
+import { stringify } from 'csv-stringify/sync';
+import { AppError } from '../domain/app-error.ts';
+import { printable } from '../domain/text.ts';
+import { likelyNames } from '../filter/nearest-name.ts';
+import type { Io, Output } from './io.ts';
+import { printTable, writeForeign, writeJson, writeOut } from './output.ts';
+
+export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
+export type OutputForm = (typeof outputForms)[number];
+
+export const productForms = [...outputForms, 'geojson', 'ids'] as const;
+export type ProductForm = (typeof productForms)[number];
+
+/** How rows of one kind are written. */
+export interface RowForms<Row> {
+  table: (rows: AsyncIterable<Row>) => Promise<unknown>;
+  /** The element of JSON and NDJSON. */
+  json: (row: Row) => unknown;
+  /** The columns of CSV. */
+  fields: readonly string[];
+  /** Values of CSV and of a table with chosen columns, by the name of their field. */
+  values: (row: Row) => Readonly<Record<string, unknown>>;
+  /** A GeoJSON feature. */
+  feature?: (row: Row) => unknown;
+  /** One line with the id. */
+  id?: (row: Row) => string;
+}
+
+export interface WrittenRows<Row> {
+  count: number;
+  last: Row | undefined;
+}
+
+/** Writes rows as they come. `columns` replaces the usual ones of table and CSV. */
+export async function writeRows<Row>(
+  output: Output,
+  form: ProductForm,
+  rows: AsyncIterable<Row>,
+  forms: RowForms<Row>,
+  columns?: readonly string[],
+): Promise<WrittenRows<Row>> {
+  const written: WrittenRows<Row> = { count: 0, last: undefined };
+  const noted = async function* () {
+    for await (const row of rows) {
+      written.count += 1;
+      written.last = row;
+      yield row;
+    }
+  };
+  if (form !== 'table') await writeElements(output, form, noted(), forms, columns);
+  else if (columns === undefined) await forms.table(noted());
+  else {
+    const value = (field: string) => (row: Row) => String(forms.values(row)[field] ?? '-');
+    const chosen = columns.map((title) => ({ title, value: value(title), whole: true as const }));
+    await printTable(output, chosen, noted());
+  }
+  return written;
+}
+
+async function writeElements<Row>(
+  output: Output,
+  form: Exclude<ProductForm, 'table'>,
+  rows: AsyncIterable<Row>,
+  forms: RowForms<Row>,
+  fields = forms.fields,
+): Promise<void> {
+  if (form === 'json') return void (await writeJson(output, rows, { element: forms.json }));
+  if (form === 'geojson') {
+    const collection = { begin: '{"type":"FeatureCollection","features":', end: '}' };
+    return void (await writeJson(output, rows, { ...collection, element: forms.feature }));
+  }
+  if (form === 'csv') await writeOut(output, `${fields.join(',')}\n`);
+  for await (const row of rows) {
+    if (form === 'ids') await writeForeign(output, `${forms.id?.(row)}\n`);
+    else if (form === 'ndjson') await writeForeign(output, `${JSON.stringify(forms.json(row))}\n`);
+    else {
+      const values = forms.values(row);
+      const cast = { boolean: String };
+      // Names come from outside: a spreadsheet must not take one for a formula.
+      const options = { escape_formulas: true, cast };
+      await writeForeign(output, stringify([fields.map((field) => values[field])], options));
+    }
+  }
+}
+
+/** Reads `--columns a,b,c`. Throws `usage` for a form without columns, and for an unknown name. */
+export function readColumns(
+  text: string | undefined,
+  form: ProductForm,
+  valid: readonly string[],
+): string[] | undefined {
+  if (text === undefined) return undefined;
+  if (form !== 'table' && form !== 'csv') {
+    throw new AppError(
+      'usage',
+      `--columns chooses columns of a table or of csv, and ${form} has none.`,
+      { advice: 'Use --output csv, or leave --columns out.' },
+    );
+  }
+  const names = text.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !valid.includes(name));
+  if (unknown.length === 0) return [...new Set(names)];
+  const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
+  const near = [...new Set(unknown.flatMap((name) => likelyNames(name, valid)))];
+  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
+  throw new AppError(
+    'usage',
+    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint}`,
+    { advice: `Use names from: ${valid.join(', ')}.` },
+  );
+}
+
+/** Reports how to get the rows after a page that is full. */
+export function reportNextPage(
+  { stderr }: Pick<Io, 'stderr'>,
+  { count, limit }: { count: number; limit: number | undefined },
+  flag: string,
+): void {
+  if (count !== limit) return;
+  stderr.write(`${count} shown. For what may follow: the same with ${flag}\n`);
+}

@@ -32,7 +32,18 @@ export interface CommandSpec<Flags, Need extends keyof Parts, Words extends unkn
   /** Checks the flags and arguments before anything is opened. Throws `usage`. */
   check?: (flags: Flags, io: Io, ...words: Words) => void;
   /** `words` are the arguments, as their parsers return them. */
-  run: (context: Io & Pick<Parts, Need>, flags: Flags, ...words: Words) => Promise<void>;
+  run: (
+    context: Io & Pick<Parts, Need> & CommandContext,
+    flags: Flags,
+    ...words: Words
+  ) => Promise<void>;
+}
+
+export interface CommandContext {
+  /** The declared command itself. */
+  command: Command;
+  /** The version of earshot. */
+  version: string;
 }
 
 /** Declares a command that has only subcommands; `usual` runs where none is named. */
@@ -67,7 +78,8 @@ export function defineCommand<
       const words = given.slice(0, -2) as Words;
       const flags = given.at(-2) as Flags;
       check?.(flags, io, ...words);
-      await withParts(io, needs, (parts) => run({ ...io, ...parts }, flags, ...words), {
+      const about = { command, version: command.parent?.version() ?? 'unknown' };
+      await withParts(io, needs, (parts) => run({ ...io, ...parts, ...about }, flags, ...words), {
         account: account?.(flags),
       });
     });

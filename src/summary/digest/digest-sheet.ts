@@ -1,5 +1,5 @@
 /** The facts of a digest as labelled texts: what a model sees of it. */
-import { countWords, type Fact, type FactSheet, listWords, sizeWords } from '../facts/phrases.ts';
+import { countWords, type FactSheet, factSheet, listWords, sizeWords } from '../facts/phrases.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
   amountWords,
@@ -15,14 +15,8 @@ import {
   typesWords,
 } from './digest-phrases.ts';
 
-/** What is not known has no line. */
 export function digestSheet(facts: DigestFacts): FactSheet {
-  return {
-    kind: 'digest',
-    facts: [...scopeLines(facts), ...countLines(facts), ...productLines(facts)].flatMap(
-      ([label, text]): Fact[] => (text === null ? [] : [{ label, text }]),
-    ),
-  };
+  return factSheet('digest', [...scopeLines(facts), ...countLines(facts), ...productLines(facts)]);
 }
 
 type Line = [label: string, text: string | null];

@@ -14,7 +14,7 @@ import { collectionOf } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { windowAt } from '../digest/digest-facts.ts';
 import { productsById } from './prepare.ts';
-import { digestJob, noCollection, productJob, type SummaryWorld } from './summary-context.ts';
+import { digestJob, noCollection, productJob, type SummaryContext } from './summary-context.ts';
 
 /** Rows of one round, which is one transaction: a few milliseconds, for intake waits for it. */
 const rowsMax = 50;
@@ -36,22 +36,22 @@ const tellDroppedEveryUs = 600_000_000;
  * jobs gave way.
  */
 export async function collectJobs(
-  world: SummaryWorld,
+  context: SummaryContext,
   ruleOf: RuleOf,
-  noteDropped = createDropNotice(world),
+  noteDropped = createDropNotice(context),
 ): Promise<boolean> {
-  if ((await nextStep(world)) === null) return false;
-  const release = await world.takeLock('summaries', { waitMs: lockWaitMs });
+  if ((await nextStep(context)) === null) return false;
+  const release = await context.takeLock('summaries', { waitMs: lockWaitMs });
   try {
     // Another program may have done it meanwhile.
-    const step = await nextStep(world);
+    const step = await nextStep(context);
     if (step === null) return false;
     const { afterPosition, position } = step;
     const collected =
       afterPosition === null
         ? { jobs: [], position, isFull: false }
-        : await collectUntil(afterPosition, position, world, ruleOf);
-    noteDropped(await enqueue(collected, world));
+        : await collectUntil(afterPosition, position, context, ruleOf);
+    noteDropped(await enqueue(collected, context));
     return collected.isFull;
   } finally {
     release();
@@ -62,7 +62,7 @@ export async function collectJobs(
 export function createDropNotice({
   log,
   nowUs,
-}: Pick<SummaryWorld, 'log' | 'nowUs'>): (dropped: number) => void {
+}: Pick<SummaryContext, 'log' | 'nowUs'>): (dropped: number) => void {
   let untold = 0;
   let nextUs = 0;
   return (dropped) => {
@@ -90,7 +90,7 @@ interface Collected {
 }
 
 /** Null when there is nothing to do. */
-async function nextStep({ notifications, products }: SummaryWorld): Promise<Step | null> {
+async function nextStep({ notifications, products }: SummaryContext): Promise<Step | null> {
   const seen = await notifications.cursor(summaryReader);
   const lastPosition = await notifications.lastPosition();
   if (seen === lastPosition) return null;
@@ -104,18 +104,19 @@ async function nextStep({ notifications, products }: SummaryWorld): Promise<Step
 async function collectUntil(
   afterPosition: number,
   position: number,
-  world: SummaryWorld,
+  context: SummaryContext,
   ruleOf: RuleOf,
 ): Promise<Collected> {
   const bounds = { afterPosition, beforePosition: position + 1, limit: rowsMax };
   const rows: NotificationRow[] = [];
-  for await (const row of world.notifications.find({ ...bounds, order: 'oldest' })) rows.push(row);
-  const nowUs = world.nowUs();
+  for await (const row of context.notifications.find({ ...bounds, order: 'oldest' }))
+    rows.push(row);
+  const nowUs = context.nowUs();
   const ruled = rows
     .filter(({ receivedAtUs }) => receivedAtUs >= nowUs - tellWithinUs)
     .map((row) => ({ row, rule: ruleOf(row.subscription) }));
   const filtered = ruled.filter(({ rule }) => hasFilter(rule)).map(({ row }) => row);
-  const records = await recordsOf(filtered, world);
+  const records = await recordsOf(filtered, context);
   const jobs = new Map<string, NewSummaryJob>();
   for (const { row, rule } of ruled) {
     for (const job of jobsFor(row, rule, { records, nowUs })) {
@@ -139,7 +140,7 @@ type Records = ReadonlyMap<string, FoundProduct['record']>;
 
 async function recordsOf(
   rows: readonly NotificationRow[],
-  { products }: SummaryWorld,
+  { products }: SummaryContext,
 ): Promise<Records> {
   const ids = new Set(rows.map(({ productId }) => productId));
   const found = await productsById(products, [...ids]);
@@ -182,7 +183,7 @@ function viewOf({ productId, productName }: NotificationRow, records: Records): 
 
 async function enqueue(
   { jobs, position }: Collected,
-  { summaries, nowUs }: SummaryWorld,
+  { summaries, nowUs }: SummaryContext,
 ): Promise<number> {
   const cursor = { reader: summaryReader, position };
   const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs: nowUs() });

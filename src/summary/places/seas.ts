@@ -9,7 +9,7 @@ import type { Position } from '../../domain/geometry.ts';
 import { radiansOf, wrapped } from './globe.ts';
 import data from './seas.json' with { type: 'json' };
 
-export interface Seas {
+interface Seas {
   /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
   seaAt(place: Position): string;
   readonly names: readonly string[];

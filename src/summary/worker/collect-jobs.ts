@@ -51,7 +51,11 @@ export async function collectJobs(
       afterPosition === null
         ? { jobs: [], position, isFull: false }
         : await collectUntil(afterPosition, position, context, ruleOf);
-    noteDropped(await enqueue(collected, context));
+    const cursor = { reader: summaryReader, position: collected.position };
+    const { jobs } = collected;
+    const { summaries, nowUs } = context;
+    const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs: nowUs() });
+    noteDropped(dropped);
     return collected.isFull;
   } finally {
     release();
@@ -75,12 +79,6 @@ export function createDropNotice({
   };
 }
 
-interface Step {
-  /** Null where what lies before `position` is not to be told of. */
-  afterPosition: number | null;
-  position: number;
-}
-
 interface Collected {
   jobs: readonly NewSummaryJob[];
   /** Up to where the log was looked at. */
@@ -89,8 +87,8 @@ interface Collected {
   isFull: boolean;
 }
 
-/** Null when there is nothing to do. */
-async function nextStep({ notifications, products }: SummaryContext): Promise<Step | null> {
+/** Null when there is nothing to do; `afterPosition` is where what lies before `position` is not to be told of. */
+async function nextStep({ notifications, products }: SummaryContext) {
   const seen = await notifications.cursor(summaryReader);
   const lastPosition = await notifications.lastPosition();
   if (seen === lastPosition) return null;
@@ -179,15 +177,6 @@ function jobsFor(
 /** By its newest record; by its name alone where the index could not read it. */
 function viewOf({ productId, productName }: NotificationRow, records: Records): ProductView {
   return productView(records.get(productId.toLowerCase()) ?? { Id: productId, Name: productName });
-}
-
-async function enqueue(
-  { jobs, position }: Collected,
-  { summaries, nowUs }: SummaryContext,
-): Promise<number> {
-  const cursor = { reader: summaryReader, position };
-  const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs: nowUs() });
-  return dropped;
 }
 
 type CompiledRule =

@@ -65,10 +65,8 @@ export async function doJob(job: SummaryJob, asking: Asking): Promise<JobEnd> {
   if (typeof prepared === 'string') {
     return close(job, context, { outcome: 'failed', error: prepared, template: null });
   }
-  if (prepared === null && job.kind === 'digest') {
-    return close(job, context, { outcome: 'withdrawn' });
-  }
   if (prepared === null) {
+    if (job.kind === 'digest') return close(job, context, { outcome: 'withdrawn' });
     const error =
       'The product index does not know this product. `earshot index status` tells more.';
     return close(job, context, { outcome: 'failed', error, template: null });
@@ -108,11 +106,6 @@ async function askOnce(
   return close(job, context, result, { id: claim.requestId, tokens: spent });
 }
 
-interface Answered {
-  result: SummaryOutcome;
-  tokens: number | null;
-}
-
 /** Sends the request, and judges what came. */
 async function answerOf(
   request: ChatRequest,
@@ -120,7 +113,7 @@ async function answerOf(
   job: SummaryJob,
   { sheet, template }: Prepared,
   { context, pause, signal, model }: AskingModel,
-): Promise<Answered> {
+): Promise<{ result: SummaryOutcome; tokens: number | null }> {
   try {
     const { text: answer, totalTokens: tokens } = await model.client.complete(request, signal);
     pause.noteAnswer();
@@ -184,7 +177,7 @@ async function hold(
 
 function keepTemplate(job: SummaryJob, template: string, context: SummaryContext): Promise<JobEnd> {
   const kept = { model: null, verified: true, doubts: [], createdAtUs: context.nowUs() };
-  const key = templateKey(job, template);
+  const key = requestKey(job, { model: null, messages: template });
   return close(job, context, { outcome: 'text', key, text: { text: template, ...kept } });
 }
 
@@ -263,20 +256,15 @@ export function nextRequest(job: NewSummaryJob | SummaryJob, first: ChatRequest)
   return doubted === null ? first : repeatRequest(first, doubted);
 }
 
-type Subject = Pick<SummaryJob, 'kind' | 'subject'>;
-
-/** The digest of subject, model and messages: all that an answer depends on. */
-export function requestKey({ kind, subject }: Subject, request: ChatRequest): Uint8Array {
-  return digest([kind, subject, request.model, request.messages]);
-}
-
-/** The key of a template that stands for itself, as no model is configured. */
-function templateKey({ kind, subject }: Subject, template: string): Uint8Array {
-  return digest([kind, subject, null, template]);
-}
-
-function digest(parts: readonly unknown[]): Uint8Array {
-  return hash('sha256', JSON.stringify(parts), 'buffer');
+/**
+ * The digest of subject, model and messages: all that an answer depends on. For a template that stands for itself,
+ * as no model is configured, `model` is null.
+ */
+export function requestKey(
+  { kind, subject }: Pick<SummaryJob, 'kind' | 'subject'>,
+  { model, messages }: { model: string | null; messages: ChatRequest['messages'] | string },
+): Uint8Array {
+  return hash('sha256', JSON.stringify([kind, subject, model, messages]), 'buffer');
 }
 
 /** A digest needs all that was received in its window. */

@@ -294,7 +294,7 @@ export const summaryRuleKinds = ['off', 'each', 'digest'] as const;
 export type SummaryRuleKind = (typeof summaryRuleKinds)[number];
 
 /** A part of what arrives, by the user's own word for it. */
-interface SummaryArea {
+export interface SummaryArea {
   /** 1 to 60 printable characters. */
   name: string;
   /** A `$filter` expression of `Products`; blank for every product. */

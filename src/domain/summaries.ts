@@ -52,23 +52,27 @@ export interface DigestScope {
   area: string | null;
 }
 
-/** What is wanted. A job that exists for the subject becomes this one, and begins anew. */
-export interface NewSummaryJob {
+/** What a job and its row have in common. */
+interface SummarySubject {
   kind: SummaryKind;
-  /** What makes two jobs the same one: for a product its id, for a digest its whole scope in a text. */
-  subject: string;
   /** Null for a digest. */
   productId: string | null;
   productName: string | null;
   /** The name in the path of the notification that called for it. */
   subscription: string | null;
+  /** Null for a product. */
+  scope: DigestScope | null;
+}
+
+/** What is wanted. A job that exists for the subject becomes this one, and begins anew. */
+export interface NewSummaryJob extends SummarySubject {
+  /** What makes two jobs the same one: for a product its id, for a digest its whole scope in a text. */
+  subject: string;
   /**
    * How far the product index must have got to tell of it: to the notification that called for it, or to where
    * it was when a command found the product. Null for a digest, whose window says it.
    */
   position: number | null;
-  /** Null for a product. */
-  scope: DigestScope | null;
   /** Not before: for a digest, when its window is over. */
   dueAtUs: number;
 }
@@ -98,26 +102,14 @@ export interface SummaryText {
 }
 
 /** A job with what came of it, for people and programs. */
-export interface SummaryRow {
+export interface SummaryRow extends SummarySubject {
   id: number;
-  kind: SummaryKind;
-  productId: string | null;
-  productName: string | null;
-  subscription: string | null;
-  scope: DigestScope | null;
   state: SummaryState;
-  /**
-   * The text, else the template, else null while it has not been looked at. Wanted anew, a job shows what it
-   * had until there is something newer: the text of the model until the next one, or, where that fails for
-   * good, until the template of the newest facts.
-   */
+  /** The text, else the template, else null while it has not been looked at; an older one until there is a newer. */
   text: SummaryText | null;
   attempts: number;
   requestedAtUs: number;
-  /**
-   * When it is tried next; of one that is being asked, when it is asked again should its program have died.
-   * Null for one that is over.
-   */
+  /** When it is tried next; while it is asked, when its lease ends; null for one that is over. */
   nextTryAtUs: number | null;
   /** Why there is no text of the model, or not yet; null when nothing went wrong. */
   error: string | null;
@@ -259,26 +251,9 @@ export interface Summaries extends SummaryReader {
 
 /** The fields of a row in every machine-readable form, in this order. */
 export const summaryFields = [
-  'kind',
-  'productId',
-  'productName',
-  'text',
-  'model',
-  'verified',
-  'createdAt',
-  'error',
-  'id',
-  'state',
-  'subscription',
-  'doubts',
-  'attempts',
-  'requestedAt',
-  'nextTryAt',
-  'receivedFrom',
-  'receivedUntil',
-  'collection',
-  'area',
-  'filter',
+  ...(['kind', 'productId', 'productName', 'text', 'model', 'verified', 'createdAt'] as const),
+  ...(['error', 'id', 'state', 'subscription', 'doubts', 'attempts', 'requestedAt'] as const),
+  ...(['nextTryAt', 'receivedFrom', 'receivedUntil', 'collection', 'area', 'filter'] as const),
 ] as const;
 
 /** Times ISO 8601 UTC; what is not there is null. `model` null: the text is made of the facts alone. */
@@ -319,7 +294,7 @@ export const summaryRuleKinds = ['off', 'each', 'digest'] as const;
 export type SummaryRuleKind = (typeof summaryRuleKinds)[number];
 
 /** A part of what arrives, by the user's own word for it. */
-interface SummaryArea {
+export interface SummaryArea {
   /** 1 to 60 printable characters. */
   name: string;
   /** A `$filter` expression of `Products`; blank for every product. */

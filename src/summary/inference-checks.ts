@@ -1,8 +1,7 @@
 /** The doctor's checks of the inference service: it takes the key, and has the model for its project. */
 import type { Finding } from '../domain/finding.ts';
 import type { ChatClient } from './chat/chat-client.ts';
-import { InferenceFault } from './chat/inference-calls.ts';
-import { modelAdvice } from './chat/refusal-fault.ts';
+import { InferenceFault, modelAdvice } from './chat/inference-fault.ts';
 
 const keyCheck = 'inference key';
 const modelCheck = 'inference model';

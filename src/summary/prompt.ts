@@ -1,6 +1,6 @@
 /** What a model is asked: fixed instructions, and the facts as fenced data. */
 import type { SummaryKind } from '../domain/summaries.ts';
-import type { ChatRequest } from './chat/inference-calls.ts';
+import type { ChatRequest } from './chat/chat-client.ts';
 import { type DoubtKind, doubtKinds } from './check/claim.ts';
 import { answerCharactersMax } from './check/unsafe-answer.ts';
 import type { FactSheet } from './facts/phrases.ts';

@@ -1,5 +1,5 @@
 /** `earshot summarize`: has a language model tell, in short texts, what arrived. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Config, dataSections, loadConfig } from '../../config/config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -9,56 +9,28 @@ import {
   type NewSummaryJob,
   plainSummaryRule,
   type SummaryReader,
+  summaryKinds,
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
-import { openStore } from '../../store/store.ts';
+import { systemPrompt } from '../../summary/prompt.ts';
 import { compileRules, type RuleOf, waitingMax } from '../../summary/worker/collect-jobs.ts';
 import { type WorkEnd, workDue } from '../../summary/worker/run-summaries.ts';
-import { createServicePause, type SummaryWorld } from '../../summary/worker/summary-context.ts';
+import { createServicePause, type SummaryContext } from '../../summary/worker/summary-context.ts';
+import { defineCommand, withParts } from '../command.ts';
 import { limitOption, readTime, sinceOption, untilOption } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
-import { writeOut } from '../output.ts';
+import { createProgressLine, writeOut } from '../output.ts';
 import { withCurrentIndex } from '../product-index.ts';
 import { collectAll, dueAfterCollecting, type WantedFlags, wantedJobs } from '../summaries/jobs.ts';
-import { promptText, showRequests } from '../summaries/requests.ts';
 import { neverNotified, rowById } from '../summaries/rows.ts';
-import { openSummaryWorld } from '../summaries/summary-context.ts';
-import { createWorkReport, type WorkReport } from '../summaries/work-report.ts';
+import { openSummaryContext } from '../summaries/summary-context.ts';
+import { createWorkReport, showRequests, type WorkReport } from '../summaries/work-report.ts';
 
-export function summarizeCommand(io: Io): Command {
-  const time = readTime(io);
-  return new Command('summarize')
-    .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
-    .description('Write the summaries that are due, or those that are asked for here.')
-    .option('--each', 'one text for each product, whatever the rules say')
-    .addOption(
-      new Option('--digest <window>', 'one text for each window, whatever the rules say')
-        .choices(digestWindows)
-        .conflicts('each'),
-    )
-    .addOption(sinceOption(time, 'received'))
-    .addOption(untilOption(time, 'received'))
-    .option('--filter <expression>', 'only products that match this $filter expression')
-    .option('--subscription <name>', 'only what came for this subscription')
-    .addOption(limitOption({ of: 'texts', note: 'the newest first' }))
-    .option('--dry-run', 'print the requests and what they would cost; send and change nothing')
-    .addOption(
-      new Option('--retry <all|ids>', 'try what failed or was dropped again; ids with commas')
-        .argParser(readIds)
-        .conflicts(['each', 'digest', 'dryRun', 'drop']),
-    )
-    .addOption(
-      new Option('--drop <all|ids>', 'write no text for what waits, and do nothing else')
-        .argParser(readIds)
-        .conflicts(['each', 'digest', 'dryRun', 'limit']),
-    )
-    .option('--print-prompt', 'print what the model is told, and nothing else')
-    .option('--json', 'as JSON lines: the rows of query summaries, or the requests')
-    .addHelpText(
-      'after',
-      `
-Waits when the inference service asks for a pause of up to 2 minutes: 429 or
+export const summarizeCommand = defineCommand('summarize', {
+  description: 'Write the summaries that are due, or those that are asked for here.',
+  flags: (command, io) => addFlags(command, readTime(io)),
+  help: `Waits when the inference service asks for a pause of up to 2 minutes: 429 or
 503 with Retry-After.
 
 Without --each or --digest, does what the rules ask for: \`summary\` in earshot.config.ts, or
@@ -90,10 +62,37 @@ Examples:
   $ earshot summarize --retry all
   $ earshot summarize --drop all                               after a rule was turned off
   $ earshot summarize --print-prompt`,
+  check: (flags: SummarizeFlags) => refuseLooseFlags(flags),
+  run: (io, flags) => summarize(io, flags),
+});
+
+function addFlags(command: Command, time: ReturnType<typeof readTime>): Command {
+  return command
+    .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
+    .option('--each', 'one text for each product, whatever the rules say')
+    .addOption(
+      new Option('--digest <window>', 'one text for each window, whatever the rules say')
+        .choices(digestWindows)
+        .conflicts('each'),
     )
-    .action(async (flags: SummarizeFlags) => {
-      await summarize(io, flags);
-    });
+    .addOption(sinceOption(time, 'received'))
+    .addOption(untilOption(time, 'received'))
+    .option('--filter <expression>', 'only products that match this $filter expression')
+    .option('--subscription <name>', 'only what came for this subscription')
+    .addOption(limitOption({ of: 'texts', note: 'the newest first' }))
+    .option('--dry-run', 'print the requests and what they would cost; send and change nothing')
+    .addOption(
+      new Option('--retry <all|ids>', 'try what failed or was dropped again; ids with commas')
+        .argParser(readIds)
+        .conflicts(['each', 'digest', 'dryRun', 'drop']),
+    )
+    .addOption(
+      new Option('--drop <all|ids>', 'write no text for what waits, and do nothing else')
+        .argParser(readIds)
+        .conflicts(['each', 'digest', 'dryRun', 'limit']),
+    )
+    .option('--print-prompt', 'print what the model is told, and nothing else')
+    .option('--json', 'as JSON lines: the rows of query summaries, or the requests');
 }
 
 const idsAdvice = 'Use all, or ids as query summaries shows them: 12,15.';
@@ -127,36 +126,32 @@ const serviceWaitMaxMs = 120_000;
 /** The least wait, which doubles with each one that no answer follows: every attempt costs a part of the budget. */
 const serviceWaitMinMs = { first: 1_000, max: 16_000 };
 
-export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
+async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   if (flags.printPrompt) return writeOut(io.stdout, promptText());
-  refuseLooseFlags(flags);
   if (flags.drop !== undefined) return dropWaiting(flags.drop, io);
   const find = isAsked(flags) ? wantedJobs(flags, io) : null;
   const { summary, ...place } = loadConfig(io, ['summary', ...dataSections]);
   const config = { ...summary, ...place };
   const rules = await readRules(config, io);
   const log = createLogger(io, 'error');
-  await withCurrentIndex(config, io, async (products) => {
-    const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
-    try {
-      const world = openSummaryWorld(config, { store, products, log }, io);
+  await withCurrentIndex(config, io, (products) =>
+    withParts(io, ['store'], async ({ store }) => {
+      const context = openSummaryContext(config, { store, products, log }, io);
       const unknown = await neverNotified(flags.subscription, store, io);
       if (unknown !== null) return void io.stderr.write(`${printable(unknown)}\n`);
       const { signal } = io;
       const tell = (sentence: string) => void io.stderr.write(`${sentence}\n`);
       const wanted = await find?.({ store, products, nowUs: io.nowUs(), signal, tell });
       if (flags.dryRun) {
-        const jobs = wanted ?? (await dueAfterCollecting(world, rules.of, signal));
+        const jobs = wanted ?? (await dueAfterCollecting(context, rules.of, signal));
         const nothing = wanted === undefined ? nothingDue(rules) : nothingWanted;
         if (jobs.length === 0) return tell(nothing);
-        return await showRequests(jobs.slice(0, flags.limit), world, io, flags);
+        return await showRequests(jobs.slice(0, flags.limit), context, io, flags);
       }
-      const task = await taskOf(flags, wanted, rules, { world, io });
-      await work(task, world, io, flags);
-    } finally {
-      await store.close();
-    }
-  });
+      const task = await taskOf(flags, wanted, rules, { context, io });
+      await work(task, context, io, flags);
+    }),
+  );
 }
 
 function isAsked({ each, digest }: SummarizeFlags): boolean {
@@ -164,7 +159,7 @@ function isAsked({ each, digest }: SummarizeFlags): boolean {
 }
 
 function refuseLooseFlags(flags: SummarizeFlags): void {
-  if (isAsked(flags)) return;
+  if (flags.printPrompt || isAsked(flags)) return;
   const loose = (['since', 'until', 'filter', 'subscription'] as const).filter(
     (name) => flags[name] !== undefined,
   );
@@ -175,26 +170,32 @@ function refuseLooseFlags(flags: SummarizeFlags): void {
   );
 }
 
-function taskOf(
+async function taskOf(
   { retry }: SummarizeFlags,
   wanted: NewSummaryJob[] | undefined,
   rules: Rules,
-  { world, io }: { world: SummaryWorld; io: Io },
+  { context, io }: { context: SummaryContext; io: Io },
 ): Promise<Task> {
-  if (wanted !== undefined) return wantedTask(wanted, world);
-  return retry === undefined ? dueTask(rules, world, io) : retryTask(retry, world, io);
+  if (retry !== undefined) return retryTask(retry, context, io);
+  if (wanted !== undefined) {
+    const atUs = context.nowUs();
+    const { ids } = await context.summaries.enqueue({ jobs: wanted, waitingMax, atUs });
+    return { ids, nothing: nothingWanted };
+  }
+  await collectAll(context, rules.of, io.signal);
+  return { ids: undefined, nothing: nothingDue(rules) };
 }
 
 async function work(
   { ids, nothing }: Task,
-  world: SummaryWorld,
+  context: SummaryContext,
   io: Io,
   { limit, json }: SummarizeFlags,
 ): Promise<void> {
   const named = ids?.slice(0, limit);
-  const report = createWorkReport(io, world, { ids: named, json: json === true, nothing });
-  const pause = createServicePause(world, { isAttended: true });
-  const asking = { world, pause, signal: io.signal };
+  const report = createWorkReport(io, context, { ids: named, json: json === true, nothing });
+  const pause = createServicePause(context, { isAttended: true });
+  const asking = { context, pause, signal: io.signal };
   const patience = createPatience(io);
   const run = async (): Promise<WorkEnd> => {
     for (;;) {
@@ -231,6 +232,7 @@ type ServiceEnd = Extract<WorkEnd, { end: 'service' }>;
  */
 function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' | 'nowUs'>) {
   let [waitedMs, waits] = [0, 0];
+  const progress = createProgressLine(stderr);
   return {
     reset: () => {
       [waitedMs, waits] = [0, 0];
@@ -245,10 +247,10 @@ function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' 
         `The inference service asks to wait: continuing in ${Math.ceil(ms / 1_000)} s`;
       if (stderr.isTTY !== true) stderr.write(`${text(waitMs)}.\n`);
       for (let leftMs = waitMs; leftMs > 0 && !signal.aborted; leftMs -= 1_000) {
-        if (stderr.isTTY) stderr.write(`\r${text(leftMs)} \u001b[K`);
+        progress.show(`${text(leftMs)} `);
         await pause(Math.min(leftMs, 1_000), signal);
       }
-      if (stderr.isTTY) stderr.write('\r\u001b[K');
+      progress.clear();
       return !signal.aborted;
     },
   };
@@ -278,26 +280,8 @@ async function readRules(
   return { of: compileRules(bySubscription, otherwise), areOff };
 }
 
-async function wantedTask(
-  jobs: NewSummaryJob[],
-  { summaries, nowUs }: SummaryWorld,
-): Promise<Task> {
-  const { ids } = await summaries.enqueue({ jobs, waitingMax, atUs: nowUs() });
-  return { ids, nothing: nothingWanted };
-}
-
 /** What is said where flags ask for nothing that is there. */
 const nothingWanted = 'Nothing to write: no product was received in this time, or none matches.';
-
-/** Everything that is due after the rules have been looked up. */
-async function dueTask(
-  rules: Rules,
-  world: SummaryWorld,
-  { signal }: Pick<Io, 'signal'>,
-): Promise<Task> {
-  await collectAll(world, rules.of, signal);
-  return { ids: undefined, nothing: nothingDue(rules) };
-}
 
 /** What is said where the rules ask for nothing now. */
 function nothingDue({ areOff }: Rules): string {
@@ -309,7 +293,7 @@ function nothingDue({ areOff }: Rules): string {
 /** Those that failed or were dropped, and those named whose text is not verified. */
 async function retryTask(
   wanted: number[] | 'all',
-  { summaries, nowUs }: SummaryWorld,
+  { summaries, nowUs }: SummaryContext,
   { stderr }: Pick<Io, 'stderr'>,
 ): Promise<Task> {
   const count = await summaries.retry({ ids: wanted, nowUs: nowUs() });
@@ -336,19 +320,15 @@ async function whyNot(id: number, summaries: Pick<SummaryReader, 'find'>): Promi
 
 /** Needs neither a model nor the product index. */
 async function dropWaiting(ids: readonly number[] | 'all', io: Io): Promise<void> {
-  const store = await openStore({
-    ...loadConfig(io, dataSections),
-    nowUs: io.nowUs,
-    mustExist: true,
-  });
-  try {
-    const count = await store.summaries.drop({ ids });
-    io.stderr.write(
-      count > 0
-        ? `${count} dropped.\n`
-        : 'Nothing to drop. Only what waits can be dropped: `earshot query summaries --state waiting` shows it.\n',
-    );
-  } finally {
-    await store.close();
-  }
+  const count = await withParts(io, ['store'], ({ store }) => store.summaries.drop({ ids }));
+  io.stderr.write(
+    count > 0
+      ? `${count} dropped.\n`
+      : 'Nothing to drop. Only what waits can be dropped: `earshot query summaries --state waiting` shows it.\n',
+  );
+}
+
+/** The fixed part of each kind of request; the facts follow in a message of their own. */
+function promptText(): string {
+  return summaryKinds.map((kind) => `# ${kind}\n${systemPrompt(kind)}\n`).join('\n');
 }

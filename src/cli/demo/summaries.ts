@@ -11,7 +11,7 @@ import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { painter, shorten, widthOf, wrapText } from '../output.ts';
 import type { RunningReceiver } from '../start/serve.ts';
-import { openSummaryWorld } from '../summaries/summary-context.ts';
+import { openSummaryContext } from '../summaries/summary-context.ts';
 
 /** What a demo may spend; beyond it, summaries wait, as they would with a real service. */
 const budget = { requestsPerHour: 250, requestsPerDay: 250, tokensPerDay: 1_000_000 };
@@ -43,11 +43,11 @@ export async function startDemoSummaries(
   const rule = 'each' as const;
   const config = { rule, inference: { url, apiKey, model }, budget, dataDir };
   const log = createLogger(io, 'warn');
-  const world = openSummaryWorld(config, { store, products, log }, io);
+  const context = openSummaryContext(config, { store, products, log }, io);
   const ruleOf = compileRules(new Map(), plainSummaryRule(rule));
   // Sets the cursor, as the log is empty.
-  await collectJobs(world, ruleOf);
-  return startSummaryWorker(world, ruleOf, { pollMs });
+  await collectJobs(context, ruleOf);
+  return startSummaryWorker(context, ruleOf, { pollMs });
 }
 
 /** Waits for the texts, and compares them with what the sandbox answered. Ends early with the signal. */

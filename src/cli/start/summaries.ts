@@ -43,7 +43,7 @@ export async function serveSummaries(
       await worker?.stop();
       worker = undefined;
       rules = read;
-      worker = await workerFor(read, { receiver, config, log, io });
+      worker = await workerFor(read, receiver, config, { log, io });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { details } = error;
@@ -57,16 +57,9 @@ export async function serveSummaries(
 
 async function workerFor(
   rules: ReadonlyMap<string, SummaryRule>,
-  {
-    receiver,
-    config,
-    ...means
-  }: {
-    receiver: RunningReceiver;
-    config: Config['summary'] & { dataDir: string; index: boolean };
-    log: Logger;
-    io: Io;
-  },
+  { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
+  config: Config['summary'] & { dataDir: string; index: boolean },
+  { log, io }: { log: Logger; io: Io },
 ): Promise<SummaryWorker | undefined> {
   const otherwise = plainSummaryRule(config.rule);
   if (areAllOff([otherwise, ...rules.values()])) return undefined;
@@ -77,21 +70,7 @@ async function workerFor(
       { advice: 'Set it to on.' },
     );
   }
-  return startWorker(receiver, { config, rules, otherwise, ...means });
-}
-
-async function startWorker(
-  { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
-  means: {
-    config: Config['summary'] & { dataDir: string };
-    rules: ReadonlyMap<string, SummaryRule>;
-    otherwise: SummaryRule;
-    log: Logger;
-    io: Io;
-  },
-): Promise<SummaryWorker> {
-  const { config, rules, otherwise, log, io } = means;
-  const [{ compileRules }, { startSummaryWorker }, { openSummaryWorld }] = await Promise.all([
+  const [{ compileRules }, { startSummaryWorker }, { openSummaryContext }] = await Promise.all([
     import('../../summary/worker/collect-jobs.ts'),
     import('../../summary/worker/run-summaries.ts'),
     import('../summaries/summary-context.ts'),
@@ -104,8 +83,8 @@ async function startWorker(
       ? 'summaries are made from the facts alone: no model is configured'
       : 'summaries are made',
   );
-  const world = openSummaryWorld(config, { store, products, log }, io);
+  const context = openSummaryContext(config, { store, products, log }, io);
   // The map takes a tenth of a second: now, and not in the middle of a burst.
-  world.places();
-  return startSummaryWorker(world, ruleOf);
+  context.places();
+  return startSummaryWorker(context, ruleOf);
 }

@@ -17,37 +17,41 @@ import type { StoreReader } from '../../store/store.ts';
 import { type WindowSpan, windowAt, windowsIn } from '../../summary/digest/digest-facts.ts';
 import { collectJobs, type RuleOf, waitingMax } from '../../summary/worker/collect-jobs.ts';
 import { productsById } from '../../summary/worker/prepare.ts';
-import { digestJob, productJob, type SummaryWorld } from '../../summary/worker/summary-context.ts';
+import {
+  digestJob,
+  productJob,
+  type SummaryContext,
+} from '../../summary/worker/summary-context.ts';
 import { readFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
 import { minuteOf } from './rows.ts';
 
 /** Reads the log to its end, as a receiver would. */
 export async function collectAll(
-  world: SummaryWorld,
+  context: SummaryContext,
   ruleOf: RuleOf,
   signal: AbortSignal,
 ): Promise<void> {
   let more = true;
-  while (more && !signal.aborted) more = await collectJobs(world, ruleOf);
+  while (more && !signal.aborted) more = await collectJobs(context, ruleOf);
 }
 
 /** The jobs that would be due after `collectAll`; neither they nor the cursor are kept. */
 export async function dueAfterCollecting(
-  world: SummaryWorld,
+  context: SummaryContext,
   ruleOf: RuleOf,
   signal: AbortSignal,
 ): Promise<(NewSummaryJob | SummaryJob)[]> {
-  const { notifications, summaries } = world;
-  const nowUs = world.nowUs();
+  const { notifications, summaries } = context;
+  const nowUs = context.nowUs();
   const jobs = new Map<string, NewSummaryJob>();
   const note = (more: readonly NewSummaryJob[]) => {
     for (const job of more) jobs.set(`${job.kind} ${job.subject}`, job);
   };
   note(await summaries.due({ nowUs, limit: waitingMax }));
   let position = await notifications.cursor(summaryReader);
-  const forgetful: SummaryWorld = {
-    ...world,
+  const forgetful: SummaryContext = {
+    ...context,
     notifications: {
       find: (query) => notifications.find(query),
       lastPosition: () => notifications.lastPosition(),
@@ -77,16 +81,17 @@ export interface WantedFlags {
   limit?: number;
 }
 
-/** Rejects with `usage` when there are more than may wait, with `cancelled` when the user ends it. */
-type FindJobs = (sources: Sources) => Promise<NewSummaryJob[]>;
-
 const dayUs = 86_400_000_000;
 
 /**
  * Reads the flags, so that what is wrong with them is told before anything is opened: throws `usage` for a
- * filter or a time that is none; warns on stderr. What it returns finds the jobs, the newest first.
+ * filter or a time that is none; warns on stderr. What it returns finds the jobs, the newest first: it rejects with
+ * `usage` when there are more than may wait, with `cancelled` when the user ends it.
  */
-export function wantedJobs(flags: WantedFlags, io: Pick<Io, 'stderr' | 'env' | 'nowUs'>): FindJobs {
+export function wantedJobs(
+  flags: WantedFlags,
+  io: Pick<Io, 'stderr' | 'env' | 'nowUs'>,
+): (sources: Sources) => Promise<NewSummaryJob[]> {
   const { filter, since, until, subscription, digest } = flags;
   const tree = filter === undefined ? null : readFilter(filter, 'Products', io);
   const byReceipt = [since, until, subscription].some((flag) => flag !== undefined);
@@ -111,21 +116,17 @@ const windowsMax = 1_000;
 
 const minuteUs = 60_000_000;
 
-/** Which windows a span touches, the earliest first. */
-interface WantedWindows {
-  window: DigestWindow;
-  /** Those that are over. */
-  complete: readonly WindowSpan[];
-  /** The one that still lasts; null where the span ends before it. */
-  current: WindowSpan | null;
-}
+type WantedWindows = ReturnType<typeof wantedWindows>;
 
-/** Without `sinceUs`, the last window that was over before `untilUs`. Throws `usage` for too many. */
+/**
+ * The windows that a span touches, the earliest first: those that are `complete`, and the one that still lasts.
+ * Without `sinceUs`, the last one that was over before `untilUs`. Throws `usage` for too many.
+ */
 function wantedWindows(
   window: DigestWindow,
   { sinceUs, untilUs }: { sinceUs: number | undefined; untilUs: number },
   nowUs: number,
-): WantedWindows {
+) {
   const last = windowAt(window, untilUs - 1);
   const firstUs = sinceUs ?? (last.untilUs <= untilUs ? last.fromUs : last.fromUs - 1);
   const all = windowsIn(window, windowAt(window, firstUs).fromUs, last.untilUs);
@@ -172,8 +173,7 @@ async function holdsAny(
   { subscription }: { subscription?: string },
   sources: Sources,
 ): Promise<boolean> {
-  const [first] = windows;
-  const last = windows.at(-1);
+  const [first, last] = [windows[0], windows.at(-1)];
   if (first === undefined || last === undefined) return false;
   const span = { sinceUs: first.fromUs, untilUs: last.untilUs };
   return (await productsReceived(span, tree, { subscription, limit: 1 }, sources)).length > 0;
@@ -208,7 +208,10 @@ export async function productsReceived(
   const query = { ...span, subscription, beforePosition, order: 'newest' } as const;
   for await (const rows of batches(store.find(query), lookedUpMax)) {
     requireGoing(signal);
-    const unseen = firstOfEach(rows, seen);
+    const unseen = rows.filter(({ productId }) => {
+      const key = productId.toLowerCase();
+      return !seen.has(key) && seen.add(key);
+    });
     for (const row of matches === null ? unseen : await matching(unseen, matches, products)) {
       requireRoom(jobs);
       const { subscription: told, position } = row;
@@ -219,18 +222,6 @@ export async function productsReceived(
   return jobs;
 }
 
-/** Those of products that were not seen before, the first of each; they are now. */
-function firstOfEach(rows: readonly NotificationRow[], seen: Set<string>): NotificationRow[] {
-  const first: NotificationRow[] = [];
-  for (const row of rows) {
-    const key = row.productId.toLowerCase();
-    if (seen.has(key)) continue;
-    seen.add(key);
-    first.push(row);
-  }
-  return first;
-}
-
 /** Those whose products the index has, and whose newest record matches; in their order. Ids are known in any case. */
 async function matching(
   rows: readonly NotificationRow[],
@@ -239,11 +230,8 @@ async function matching(
 ): Promise<NotificationRow[]> {
   const ids = rows.map(({ productId }) => productId);
   const found = await productsById(products, ids);
-  const told = new Set(
-    found
-      .filter(({ record }) => matches(productView(record)))
-      .map(({ row }) => row.productId.toLowerCase()),
-  );
+  const matched = found.filter(({ record }) => matches(productView(record)));
+  const told = new Set(matched.map(({ row }) => row.productId.toLowerCase()));
   return rows.filter(({ productId }) => told.has(productId.toLowerCase()));
 }
 

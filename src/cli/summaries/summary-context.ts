@@ -8,14 +8,14 @@ import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { lazyPlaces } from '../../summary/places/places.ts';
-import type { SummaryModel, SummaryWorld } from '../../summary/worker/summary-context.ts';
+import type { SummaryContext, SummaryModel } from '../../summary/worker/summary-context.ts';
 import type { Io } from '../io.ts';
 
-export function openSummaryWorld(
+export function openSummaryContext(
   config: Config['summary'] & { dataDir: string },
   { store, products, log }: { store: Store; products: Products; log: Logger },
   io: Pick<Io, 'fetch' | 'nowUs' | 'random'>,
-): SummaryWorld {
+): SummaryContext {
   return {
     notifications: store,
     products,

@@ -1,70 +1,65 @@
-/** Tells a person, or a program, what became of each summary, and what is left. */
+/** Tells a person, or a program, what became of each summary and what is left, or what would be sent. */
 import { AppError } from '../../domain/app-error.ts';
 import {
   budgetLimits,
+  type NewSummaryJob,
   type SummaryBudget,
+  type SummaryJob,
   type SummaryRow,
   toSummaryJson,
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
+import type { ChatRequest } from '../../summary/chat/chat-client.ts';
+import { chatRequest, estimateTokens } from '../../summary/prompt.ts';
 import { waitingMax } from '../../summary/worker/collect-jobs.ts';
-import type { JobEnd } from '../../summary/worker/do-job.ts';
-import type { OnJobEnd, WorkEnd } from '../../summary/worker/run-summaries.ts';
-import type { SummaryWorld } from '../../summary/worker/summary-context.ts';
+import { type JobEnd, nextRequest, requestKey } from '../../summary/worker/do-job.ts';
+import { prepare } from '../../summary/worker/prepare.ts';
+import type { WorkEnd } from '../../summary/worker/run-summaries.ts';
+import type { SummaryContext } from '../../summary/worker/summary-context.ts';
 import type { Io } from '../io.ts';
-import { painter, writeForeign, writeOut } from '../output.ts';
-import { minuteOf, rowById, textLines } from './rows.ts';
+import { createProgressLine, painter, writeForeign, writeOut } from '../output.ts';
+import { minuteOf, rowById, subjectName, textLines } from './rows.ts';
 
-export interface WorkReport {
-  onEnd: OnJobEnd;
-  /** Number of jobs that have ended. */
-  over(): number;
-  /** Notes what other programs made of these jobs; resolves with how many are still to be done. */
-  noteOthers(ids: readonly number[]): Promise<number>;
-  /**
-   * Tells the sum. Throws `unavailable` when a text failed or the service cannot be used, and `cancelled` when
-   * the user ended it.
-   */
-  close(end: WorkEnd): Promise<void>;
-}
-
-type ReportIo = Pick<Io, 'stdout' | 'stderr' | 'env' | 'signal'>;
+export type WorkReport = ReturnType<typeof createWorkReport>;
 
 /** `ids`: the jobs, where it is known which. Texts are printed as they come. */
 export function createWorkReport(
-  io: ReportIo,
-  world: SummaryWorld,
+  io: Io,
+  context: SummaryContext,
   { ids, json, nothing }: { ids: readonly number[] | undefined; json: boolean; nothing: string },
-): WorkReport {
+) {
   const ends = new Map<number, JobEnd>();
   const of = ids === undefined ? '' : ` of ${ids.length}`;
-  // On one terminal the texts themselves show how far it is.
-  const isProgressShown = io.stderr.isTTY === true && io.stdout.isTTY !== true;
+  const progress = createProgressLine(io.stderr);
   const note = async (id: number, end: JobEnd, row: SummaryRow | null) => {
     ends.set(id, end);
-    if (isProgressShown) io.stderr.write(`\r${ends.size}${of} texts`);
+    // On one terminal the texts themselves show how far it is.
+    if (io.stdout.isTTY !== true) progress.show(`${ends.size}${of} texts`);
     if (row !== null && endName(end) !== null) await show(row, end, { io, json });
   };
   return {
-    onEnd: async ({ id }, end) =>
-      note(id, end, endName(end) === null ? null : await rowById(id, world.summaries)),
+    onEnd: async ({ id }: SummaryJob, end: JobEnd): Promise<void> =>
+      note(id, end, endName(end) === null ? null : await rowById(id, context.summaries)),
+    /** Number of jobs that have ended. */
     over: () => [...ends.values()].filter((end) => endName(end) !== null).length,
-    noteOthers: async (wanted) => {
+    /** Notes what other programs made of these jobs; resolves with how many are still to be done. */
+    noteOthers: async (wanted: readonly number[]) => {
       let left = 0;
       for (const id of wanted) {
         const before = ends.get(id);
         if (before !== undefined && endName(before) !== null) continue;
-        const row = await rowById(id, world.summaries);
+        const row = await rowById(id, context.summaries);
         const end = endOf(row);
         if (endName(end) !== null) await note(id, end, row);
         // Another program that asks is done soon, or its lease ends.
-        else if (row?.state === 'asking' || (row?.nextTryAtUs ?? 0) <= world.nowUs()) left += 1;
+        else if (row?.state === 'asking' || (row?.nextTryAtUs ?? 0) <= context.nowUs()) left += 1;
       }
       return left;
     },
-    close: async (workEnd) => {
-      if (isProgressShown && ends.size > 0) io.stderr.write('\n');
-      const sum = await sumOfWork({ workEnd, ends, ids }, world);
+    /** Tells the sum. Throws `unavailable` when a text failed or the service cannot be used, `cancelled` when the user ended it. */
+    close: async (workEnd: WorkEnd) => {
+      progress.done();
+      const sum = await sumOfWork({ workEnd, ends, ids }, context);
       const { aborted } = io.signal;
       const none = aborted ? 'Nothing was written.' : nothing;
       const told = sum.length === 0 ? none : sum.join(' ');
@@ -79,12 +74,10 @@ export function createWorkReport(
 async function show(
   row: SummaryRow,
   end: JobEnd,
-  { io, json }: { io: ReportIo; json: boolean },
+  { io, json }: { io: Io; json: boolean },
 ): Promise<void> {
   const { stdout } = io;
-  if (json) {
-    return writeForeign(stdout, `${JSON.stringify(toSummaryJson(row))}\n`);
-  }
+  if (json) return writeForeign(stdout, `${JSON.stringify(toSummaryJson(row))}\n`);
   const paint = painter(io, stdout);
   const mark = paint(colourOf(end), endName(end) ?? '');
   const reason = 'reason' in end ? end.reason : null;
@@ -135,14 +128,14 @@ interface WorkDone {
 const reasonsMax = 3;
 
 /** Sentences; none where there was nothing to do. Each job of the run counts once, and no other one. */
-async function sumOfWork(done: WorkDone, world: SummaryWorld): Promise<string[]> {
+async function sumOfWork(done: WorkDone, context: SummaryContext): Promise<string[]> {
   const ends = [...done.ends.values()];
-  const isPlain = world.model === null && ends.some(({ end }) => end === 'template');
-  const waiting = await waitingOf(done, world);
+  const isPlain = context.model === null && ends.some(({ end }) => end === 'template');
+  const waiting = await waitingOf(done, context);
   return [
     ...overWords(ends),
     ...(isPlain ? [noModel] : []),
-    ...(waiting.size > 0 ? await waitingWords(waiting, done, world) : []),
+    ...(waiting.size > 0 ? await waitingWords(waiting, done, context) : []),
   ];
 }
 
@@ -163,9 +156,10 @@ function overWords(ends: readonly JobEnd[]): string[] {
 /** Ids: what was put off, and what the run did not get to. */
 async function waitingOf(
   { ends, ids }: WorkDone,
-  { summaries, nowUs }: SummaryWorld,
+  { summaries, nowUs }: SummaryContext,
 ): Promise<ReadonlySet<number>> {
-  const left = ids ?? (await summaries.due({ nowUs: nowUs(), limit: waitingMax })).map(idOf);
+  const due = ids === undefined ? await summaries.due({ nowUs: nowUs(), limit: waitingMax }) : [];
+  const left = ids ?? due.map(({ id }) => id);
   const isOver = (id: number) => {
     const end = ends.get(id);
     return end !== undefined && endName(end) !== null;
@@ -173,17 +167,15 @@ async function waitingOf(
   return new Set([...ends.keys(), ...left].filter((id) => !isOver(id)));
 }
 
-const idOf = ({ id }: { id: number }) => id;
-
 async function waitingWords(
   waiting: ReadonlySet<number>,
   { workEnd, ends }: WorkDone,
-  world: SummaryWorld,
+  context: SummaryContext,
 ): Promise<string[]> {
   const wait = `${waiting.size} ${waiting.size === 1 ? 'waits' : 'wait'}`;
   if (workEnd.end === 'budget') {
     const until = `${minuteOf(workEnd.untilUs)} UTC`;
-    const { words, frees } = spentWords(workEnd.limit, world.budget, until);
+    const { words, frees } = spentWords(workEnd.limit, context.budget, until);
     return [
       `${wait}: ${words}.`,
       ...(frees ? [`Then ${whoGoesOn} continues, or \`earshot summarize\`.`] : []),
@@ -194,8 +186,8 @@ async function waitingWords(
   const reasons = isBlocked
     ? [workEnd.reason]
     : [...ends.values()].flatMap((end) => (end.end === 'postponed' ? [end.reason] : []));
-  const nextUs = isBlocked ? workEnd.untilUs : await nextTryUs(postponed, world);
-  const isLater = nextUs > world.nowUs();
+  const nextUs = isBlocked ? workEnd.untilUs : await nextTryUs(postponed, context);
+  const isLater = nextUs > context.nowUs();
   return [
     ...[...new Set(reasons)].slice(0, reasonsMax),
     isLater
@@ -205,7 +197,7 @@ async function waitingWords(
 }
 
 /** When the first of them is tried; 0 where none is to be tried later. */
-async function nextTryUs(ids: readonly number[], { summaries }: SummaryWorld): Promise<number> {
+async function nextTryUs(ids: readonly number[], { summaries }: SummaryContext): Promise<number> {
   const rows: (SummaryRow | null)[] = [];
   for (const id of ids) rows.push(await rowById(id, summaries));
   const times = rows.flatMap((row) => (row?.nextTryAtUs == null ? [] : [row.nextTryAtUs]));
@@ -236,4 +228,63 @@ function spentWords(
 /** `500,000`. */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US');
+}
+
+/** Stands in for a model where none is configured. */
+const placeholderModel = '<vendor>/<model_name>';
+
+/** One request a line with `--json`, else one below the other. Rejects with `cancelled` when the user ends it. */
+export async function showRequests(
+  jobs: readonly (NewSummaryJob | SummaryJob)[],
+  context: SummaryContext,
+  { stdout, stderr, signal }: Pick<Io, 'stdout' | 'stderr' | 'signal'>,
+  { json }: { json?: true },
+): Promise<void> {
+  const total = { requests: 0, tokens: 0, known: 0, unknown: 0 };
+  for (const job of jobs) {
+    if (signal.aborted) throw new AppError('cancelled', 'Stopped. Nothing was sent.');
+    const request = await requestFor(job, context);
+    if (typeof request === 'string') {
+      total[request] += 1;
+      continue;
+    }
+    const { kind, productId, productName } = job;
+    const tokens = estimateTokens(request, kind);
+    total.requests += 1;
+    total.tokens += tokens;
+    const line = JSON.stringify({ kind, productId, productName, tokens, request });
+    const text = json
+      ? `${line}\n`
+      : `# ${subjectName(job)}: about ${grouped(tokens)} tokens\n${JSON.stringify(request, null, 2)}\n`;
+    await writeForeign(stdout, text);
+  }
+  stderr.write(`${totalsLine(total, context)}\n`);
+}
+
+/** The request, `known` where its answer is there already, `unknown` where there is nothing to tell. */
+async function requestFor(
+  job: NewSummaryJob | SummaryJob,
+  context: SummaryContext,
+): Promise<ChatRequest | 'known' | 'unknown'> {
+  const prepared = await prepare(job, context);
+  if (prepared === null) return 'unknown';
+  const request = chatRequest(prepared.sheet, context.model?.name ?? placeholderModel);
+  if ((await context.summaries.known(requestKey(job, request))) !== null) return 'known';
+  return nextRequest(job, request);
+}
+
+function totalsLine(
+  { requests, tokens, known, unknown }: Record<'requests' | 'tokens' | 'known' | 'unknown', number>,
+  { model, budget }: SummaryContext,
+): string {
+  const { requestsPerHour, requestsPerDay, tokensPerDay } = budget;
+  return [
+    `${grouped(requests)} request${requests === 1 ? '' : 's'}, about ${grouped(tokens)} tokens.`,
+    ...(known > 0 ? [`${known} more answered already.`] : []),
+    ...(unknown > 0 ? [`${unknown} with nothing to tell.`] : []),
+    `Allowed are ${grouped(requestsPerHour)} requests an hour, ${grouped(requestsPerDay)} a day, and ${grouped(tokensPerDay)} tokens a day.`,
+    model === null
+      ? 'No model is configured, so none would be sent: the texts would be made of the facts alone.'
+      : 'Nothing was sent.',
+  ].join(' ');
 }

@@ -67,19 +67,40 @@ const nothing: Omit<NamedProduct, 'satellite'> = {
 };
 
 /** A name that tells no more than what is given. */
-export function namedProduct(
-  known: Partial<NamedProduct> & Pick<NamedProduct, 'satellite'>,
-): NamedProduct {
+export function namedProduct(known: KnownParts): NamedProduct {
   return { ...nothing, ...known };
 }
 
-/** A match whose named groups are texts; empty for those that took no part. */
-export function groupsOf<Name extends string>(
-  match: RegExpExecArray,
-  ...names: Name[]
-): Record<Name, string> {
-  const groups = names.map((name) => [name, match.groups?.[name] ?? '']);
-  return Object.fromEntries(groups) as Record<Name, string>;
+/** The groups of the patterns; each has those that its reader takes. One that took no part is empty. */
+type Groups = Record<
+  | ('prefix' | 'mission' | 'serial' | 'type' | 'level' | 'class' | 'mode' | 'resolution' | 'form')
+  | ('polarisation' | 'start' | 'end' | 'made' | 'later' | 'earlier' | 'day' | 'days' | 'instance')
+  | ('orbit' | 'tile' | 'path' | 'row' | 'sensor' | 'tier' | 'stream' | 'timeliness' | 'baseline'),
+  string
+>;
+
+type KnownParts = Partial<NamedProduct> & Pick<NamedProduct, 'satellite'>;
+
+/**
+ * A reader of the names that match `pattern`. `times` are groups with dates, which `read` gets in microseconds:
+ * a name with a date that does not exist is none.
+ */
+export function nameReader<const Times extends readonly (keyof Groups)[]>(
+  pattern: RegExp,
+  times: Times,
+  read: (groups: Groups, timesUs: { [Index in keyof Times]: number }) => KnownParts | null,
+): NameReader {
+  return (name) => {
+    const match = pattern.exec(name);
+    if (match === null) return null;
+    const groups = Object.fromEntries(
+      Object.entries(match.groups ?? {}).map(([group, text]) => [group, text ?? '']),
+    ) as Groups;
+    const timesUs = times.map((time) => nameTimeUs(groups[time]));
+    if (timesUs.includes(null)) return null;
+    const known = read(groups, timesUs as { [Index in keyof Times]: number });
+    return known === null ? null : namedProduct(known);
+  };
 }
 
 /** `20150706T105016`, or a day `20150706`: microseconds. Null for a date that does not exist. */
@@ -91,13 +112,9 @@ function nameTimeUs(text: string): number | null {
   return parseDate(`${year}-${month}-${day}${time}`)?.us ?? null;
 }
 
-/** All of a name's times; null when one of them does not exist. */
-export function nameTimesUs<Times extends readonly string[]>(
-  ...texts: Times
-): { [Index in keyof Times]: number } | null {
-  const times = texts.map(nameTimeUs);
-  if (times.includes(null)) return null;
-  return times as unknown as { [Index in keyof Times]: number };
+/** What a table has for a code of any form; null where it has nothing. */
+export function wordsFor(table: Readonly<Record<string, string>>, code: string): string | null {
+  return Object.hasOwn(table, code) ? (table[code] ?? null) : null;
 }
 
 export interface Instrument {
@@ -107,7 +124,7 @@ export interface Instrument {
   words: string;
 }
 
-const words: Readonly<Record<string, string>> = {
+const instruments: Readonly<Record<string, string>> = {
   SAR: 'C-band synthetic-aperture radar',
   MSI: 'multispectral imager',
   OLCI: 'ocean and land colour instrument',
@@ -136,18 +153,14 @@ const otherCodes: Readonly<Record<string, string>> = {
 
 /** The instrument that a code stands for; null for an unknown one. */
 export function instrumentOf(code: string): Instrument | null {
-  const known = Object.hasOwn(otherCodes, code) ? (otherCodes[code] ?? code) : code;
-  const found = Object.hasOwn(words, known) ? words[known] : undefined;
-  return found === undefined ? null : { code: known, words: found };
+  const known = wordsFor(otherCodes, code) ?? code;
+  const words = wordsFor(instruments, known);
+  return words === null ? null : { code: known, words };
 }
 
-const timelinessWords: Readonly<Record<string, string>> = {
+/** By the code as names and attributes spell it. */
+export const timelinesses: Readonly<Record<string, string>> = {
   NR: 'near real time (NR)',
   ST: 'short-time-critical (ST)',
   NT: 'non-time-critical (NT)',
 };
-
-/** For a code as names and attributes spell it: `NR`; null for an unknown one. */
-export function timelinessOfCode(code: string): string | null {
-  return Object.hasOwn(timelinessWords, code) ? (timelinessWords[code] ?? null) : null;
-}

@@ -1,19 +1,177 @@
-/** Reads names of Sentinel-1 (the mission's product specification; recorded products). */
+/**
+ * Reads names of the Sentinels (the missions' product specifications; recorded products), and of the auxiliary
+ * files of Sentinel-1, 2 and 3 (ESA-EOPG-EOPGC-TN-37, Copernicus Sentinel Auxiliary Data Portfolio).
+ */
 import {
-  groupsOf,
   instrumentOf,
   type NameReader,
-  namedProduct,
-  nameTimesUs,
-  timelinessOfCode,
+  nameReader,
+  timelinesses,
+  wordsFor,
 } from './product-name.ts';
 
-const slice =
-  /^(?<stem>S1(?<serial>[A-D])_(?<mode>IW|EW|WV|EN|S[1-6]|N[1-6])_(?<type>RAW|SLC|GRD|OCN|ETA)(?<resolution>[FHM_])_(?<level>[012A])(?<class>[SACNX])(?<polarisation>SH|SV|DH|DV|HH|HV|VV|VH)_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{6})_[0-9A-F]{6}_)[0-9A-F]{4}(?<form>_COG|_CARD_BS)?(?:\.SAFE)?$/;
+/** By convention, the most frequent first. */
+export const sentinelNames: readonly NameReader[] = [
+  // Slices of data takes of Sentinel-1, and what CloudFerro makes of them.
+  nameReader(
+    /^(?<prefix>S1(?<serial>[A-D])_(?<mode>IW|EW|WV|EN|S[1-6]|N[1-6])_(?<type>RAW|SLC|GRD|OCN|ETA)(?<resolution>[FHM_])_(?<level>[012A])(?<class>[SACNX])(?<polarisation>SH|SV|DH|DV|HH|HV|VV|VH)_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{6})_[0-9A-F]{6}_)[0-9A-F]{4}(?<form>_COG|_CARD_BS)?(?:\.SAFE)?$/,
+    ['start', 'end'],
+    ({ prefix, serial, mode, level, orbit, polarisation, form, ...of }, [startUs, endUs]) => ({
+      satellite: `Sentinel-1${serial}`,
+      instrument: instrumentOf('SAR'),
+      type: sliceType(`${mode}_${of.type}${of.resolution}_${level}${of.class}`, form),
+      level: sliceLevel(level, form),
+      content: sliceContent(of.type, of.class, of.resolution, form),
+      mode: modeWords(mode),
+      polarisation: polarisations[polarisation] ?? polarisation,
+      startUs,
+      endUs,
+      orbitNumber: Number(orbit),
+      // The last four signs differ with every processing; another form of the product is no replacement.
+      scene: { prefix, contains: null, key: `${prefix}*${form}` },
+    }),
+  ),
+  // Coherence: made by CloudFerro of two slices; the later one comes first.
+  nameReader(
+    /^S1[A-D]_(?<later>\d{8}T\d{6})__S1(?<serial>[A-D])_(?<earlier>\d{8}T\d{6})_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/,
+    ['later', 'earlier'],
+    ({ serial, days }, [startUs, earlierUs]) => ({
+      satellite: `Sentinel-1${serial}`,
+      instrument: instrumentOf('SAR'),
+      type: `CARD-COH${days}`,
+      level: 'Level-2',
+      content: `interferometric coherence over ${days} days`,
+      startUs,
+      earlierUs,
+    }),
+  ),
+  nameReader(
+    /^(?<prefix>S2(?<serial>[A-D])_MSI(?<level>L1C|L2A)_(?<start>\d{8}T\d{6})_)N(?<baseline>\d{4})_R(?<orbit>[01]\d\d)_T(?<tile>\d{2}[A-Z]{3})_(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
+    ['start', 'made'],
+    ({ prefix, serial, level, baseline, orbit, tile }, [startUs, madeUs]) => {
+      const square = `_R${orbit}_T${tile}_`;
+      return {
+        satellite: `Sentinel-2${serial}`,
+        instrument: instrumentOf('MSI'),
+        type: `S2MSI${level.slice(1)}`,
+        level: `Level-${level.slice(1)}`,
+        content: level === 'L1C' ? 'top-of-atmosphere reflectance' : 'surface reflectance',
+        startUs,
+        tile,
+        relativeOrbitNumber: Number(orbit),
+        baseline: `${baseline.slice(0, 2)}.${baseline.slice(2)}`,
+        // The last time tells products of one tile and data take apart; it is that of the processing.
+        madeUs,
+        scene: { prefix, contains: square, key: `${prefix}*${square}` },
+      };
+    },
+  ),
+  nameReader(
+    /^(?<prefix>S3(?<serial>[A-D])_(?<type>[A-Z]{2}_[0-2_]_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_(?<instance>\d{4}_\d{3}_(?<orbit>\d{3})_(?:\d{4}|____)|GLOBAL_{11}|EUROPE_{11}|AFRICA_{11}|ASIA_{13}|AUSTRALASIA_{6}|(?:NORTH|SOUTH)_AMERICA_{4}|CENTRAL_AMERICA__|(?:NORTH|WEST)_ASIA_{7,8}|_{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?<timeliness>NR|ST|NT)_(?<baseline>\d{3})(?:\.SEN3)?$/,
+    ['start', 'end', 'made'],
+    ({ prefix, serial, type, instance, orbit, ...of }, [startUs, endUs, madeUs]) => {
+      const content = sentinel3Content(type);
+      if (content === null) return null;
+      return {
+        satellite: `Sentinel-3${serial}`,
+        instrument: instrumentOf(sentinel3Instruments[type.slice(0, 2)] ?? ''),
+        type,
+        level: `Level-${type[3]}`,
+        content,
+        timeliness: wordsFor(timelinesses, of.timeliness),
+        startUs,
+        endUs,
+        relativeOrbitNumber: orbit === '' ? null : Number(orbit),
+        baseline: of.baseline,
+        madeUs,
+        // Near real time and later processings of a frame are versions of each other.
+        scene: { prefix, contains: `_${instance}_`, key: `${prefix}*_${instance}` },
+      };
+    },
+  ),
+  nameReader(
+    /^(?<prefix>S5P_(?<stream>NRTI|OFFL|RPRO)_(?<type>L1B_[A-Z0-9_]{6}|L2__[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{5})_)\d\d_(?<baseline>\d{6})_(?<made>\d{8}T\d{6})(?:\.nc)?$/,
+    ['start', 'end', 'made'],
+    ({ prefix, stream, type, orbit, baseline }, [startUs, endUs, madeUs]) => {
+      const content = sentinel5pContent(type);
+      if (content === null) return null;
+      return {
+        satellite: 'Sentinel-5P',
+        instrument: instrumentOf('TROPOMI'),
+        type,
+        level: type.startsWith('L2') ? 'Level-2' : 'Level-1B',
+        content,
+        timeliness: streams[stream] ?? null,
+        startUs,
+        endUs,
+        orbitNumber: Number(orbit),
+        baseline: baseline.replaceAll(/(..)(?=.)/g, '$1.'),
+        madeUs,
+        // A reprocessing begins with another stream, so it is not found by this beginning.
+        scene: { prefix, contains: null, key: prefix },
+      };
+    },
+  ),
+  // Auxiliary files that are valid from a moment on, until a newer one of the same kind says otherwise.
+  nameReader(
+    /^(?<prefix>S1(?<serial>[A-D_])_(?<type>AUX_[A-Z0-9]{3})_V(?<start>\d{8}T\d{6})_G)(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
+    ['start', 'made'],
+    ({ prefix, serial, type }, [startUs, madeUs]) => {
+      const content = auxiliaryContent(type);
+      if (content === null) return null;
+      const scene = { prefix, contains: null, key: prefix };
+      return {
+        satellite: satelliteOf('1', serial),
+        auxiliary: true,
+        type,
+        content,
+        startUs,
+        madeUs,
+        scene,
+      };
+    },
+  ),
+  // Auxiliary files of operations. What changes stands before the validity: there is no beginning to search by.
+  nameReader(
+    /^S(?<mission>[123])(?<serial>[A-D_])_OPER_(?<type>AUX_[A-Z0-9]{6})_(?:OPOD|POD_|PDMC|MPC_|ADG_)_(?<made>\d{8}T\d{6})_V(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})(?:\.EOF|\.TGZ)?$/,
+    ['start', 'end', 'made'],
+    ({ mission, serial, type }, [startUs, endUs, madeUs]) => {
+      const content = auxiliaryContent(type);
+      if (content === null) return null;
+      return {
+        satellite: satelliteOf(mission, serial),
+        auxiliary: true,
+        type,
+        content,
+        startUs,
+        endUs,
+        madeUs,
+      };
+    },
+  ),
+  nameReader(
+    /^(?<prefix>S6(?<serial>[AB])_P4_(?<level>1A|1B|2_)_(?<mode>HR|LR)_(?:STD|RED|___)___?(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_\d{4}_\d{3}_(?<orbit>\d{3})_\d{3}_EUM__(?:OPE|REP|VAL)_(?<timeliness>NR|ST|NT)_(?<baseline>F\d\d)(?:\.SEN6)?$/,
+    ['start', 'end', 'made'],
+    ({ prefix, serial, level, mode, orbit, timeliness, baseline }, [startUs, endUs, madeUs]) => ({
+      satellite: `Sentinel-6${serial}`,
+      instrument: instrumentOf('POSEIDON-4'),
+      level: `Level-${level.replace('_', '')}`,
+      content: level === '2_' ? 'sea surface heights' : 'calibrated radar echoes',
+      mode: mode === 'HR' ? 'high resolution (HR)' : 'low resolution (LR)',
+      timeliness: wordsFor(timelinesses, timeliness),
+      startUs,
+      endUs,
+      relativeOrbitNumber: Number(orbit),
+      baseline,
+      madeUs,
+      scene: { prefix, contains: null, key: prefix },
+    }),
+  ),
+];
 
-/** Made by CloudFerro of two slices; the later one comes first. */
-const coherence =
-  /^S1[A-D]_(?<later>\d{8}T\d{6})__S1(?<serial>[A-D])_(?<earlier>\d{8}T\d{6})_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/;
+function satelliteOf(mission: string, serial: string): string {
+  return `Sentinel-${mission}${serial === '_' ? '' : serial}`;
+}
 
 const modes: Readonly<Record<string, string>> = {
   IW: 'interferometric wide swath (IW)',
@@ -21,12 +179,30 @@ const modes: Readonly<Record<string, string>> = {
   WV: 'wave (WV)',
 };
 
+/** A mode of Sentinel-1 (`IW`, `S3`) in words; null for an unknown one. */
+export function modeWords(code: string): string | null {
+  return (
+    wordsFor(modes, code) ?? (/^(?:SM|EN|[SN][1-6])$/.test(code) ? `stripmap (${code})` : null)
+  );
+}
+
 const polarisations: Readonly<Record<string, string>> = {
   SH: 'HH',
   SV: 'VV',
   DH: 'HH and HV',
   DV: 'VV and VH',
 };
+
+function sliceLevel(digit: string, form: string): string {
+  if (form === '_CARD_BS') return 'Level-2';
+  return digit === 'A' ? 'Level-1' : `Level-${digit}`;
+}
+
+/** `IW_GRDH_1S-COG`: as it stands in the name behind the satellite, and the form. */
+function sliceType(code: string, form: string): string {
+  if (form === '_CARD_BS') return 'CARD-BS';
+  return `${code}${form === '_COG' ? '-COG' : ''}`;
+}
 
 const resolutions: Readonly<Record<string, string>> = {
   F: 'full-resolution ',
@@ -49,147 +225,20 @@ const rawClasses: Readonly<Record<string, string>> = {
   N: 'noise measurements of the radar',
 };
 
-/** Slices of data takes, and what CloudFerro makes of them. */
-export const sentinel1Name: NameReader = (name) => {
-  const match = slice.exec(name);
-  if (match === null) return coherenceName(name);
-  const { stem, serial, mode, type, polarisation, start, end, orbit, form, ...rest } = groupsOf(
-    match,
-    ...(['stem', 'serial', 'mode', 'type', 'polarisation', 'start', 'end', 'orbit'] as const),
-    ...(['form', 'level', 'class', 'resolution'] as const),
-  );
-  const times = nameTimesUs(start, end);
-  if (times === null) return null;
-  return namedProduct({
-    satellite: `Sentinel-1${serial}`,
-    instrument: instrumentOf('SAR'),
-    type: sliceType(name, form),
-    level: levelOf(rest.level, form),
-    content: sliceContent(type, rest.class, rest.resolution, form),
-    mode: modeWords(mode),
-    polarisation: polarisations[polarisation] ?? polarisation,
-    startUs: times[0],
-    endUs: times[1],
-    orbitNumber: Number(orbit),
-    // The last four signs differ with every processing; another form of the product is no replacement.
-    scene: { prefix: stem, contains: null, key: `${stem}*${form}` },
-  });
-};
-
-/** A mode of Sentinel-1 (`IW`, `S3`) in words; null for an unknown one. */
-export function modeWords(code: string): string | null {
-  if (Object.hasOwn(modes, code)) return modes[code] ?? null;
-  return /^(?:SM|EN|[SN][1-6])$/.test(code) ? `stripmap (${code})` : null;
-}
-
-function levelOf(digit: string, form: string): string {
-  if (form === '_CARD_BS') return 'Level-2';
-  return digit === 'A' ? 'Level-1' : `Level-${digit}`;
-}
-
-/** `IW_GRDH_1S-COG`: as it stands in the name behind the satellite, and the form. */
-function sliceType(name: string, form: string): string {
-  if (form === '_CARD_BS') return 'CARD-BS';
-  return `${name.slice(4, 14)}${form === '_COG' ? '-COG' : ''}`;
-}
-
-function sliceContent(type: string, kind: string, resolution: string, form: string): string | null {
+function sliceContent(type: string, kind: string, resolution: string, form: string): string {
   if (form === '_CARD_BS') return 'terrain-corrected radar backscatter';
-  if (type === 'RAW' && Object.hasOwn(rawClasses, kind)) return rawClasses[kind] ?? null;
+  const raw = type === 'RAW' ? wordsFor(rawClasses, kind) : null;
+  if (raw !== null) return raw;
   const content = `${resolutions[resolution] ?? ''}${contents[type] ?? type}`;
   return form === '_COG' ? `cloud-optimised ${content}` : content;
 }
 
-const coherenceName: NameReader = (name) => {
-  const match = coherence.exec(name);
-  if (match === null) return null;
-  const { serial, later, earlier, days } = groupsOf(
-    match,
-    ...(['serial', 'later', 'earlier', 'days'] as const),
-  );
-  const times = nameTimesUs(later, earlier);
-  if (times === null) return null;
-  return namedProduct({
-    satellite: `Sentinel-1${serial}`,
-    instrument: instrumentOf('SAR'),
-    type: `CARD-COH${days}`,
-    level: 'Level-2',
-    content: `interferometric coherence over ${days} days`,
-    startUs: times[0],
-    earlierUs: times[1],
-  });
-};
-
-const tile =
-  /^(?<prefix>S2(?<serial>[A-D])_MSI(?<level>L1C|L2A)_(?<start>\d{8}T\d{6})_)N(?<baseline>\d{4})_R(?<orbit>[01]\d\d)_T(?<tile>\d{2}[A-Z]{3})_(?<made>\d{8}T\d{6})(?:\.SAFE)?$/;
-
-const sentinel2Contents: Readonly<Record<string, string>> = {
-  L1C: 'top-of-atmosphere reflectance',
-  L2A: 'surface reflectance',
-};
-
-export const sentinel2Name: NameReader = (name) => {
-  const match = tile.exec(name);
-  if (match === null) return null;
-  const { prefix, serial, level, start, baseline, orbit, made, ...rest } = groupsOf(
-    match,
-    ...(['prefix', 'serial', 'level', 'start', 'baseline', 'orbit', 'tile', 'made'] as const),
-  );
-  const times = nameTimesUs(start, made);
-  if (times === null) return null;
-  const square = `_R${orbit}_T${rest.tile}_`;
-  return namedProduct({
-    satellite: `Sentinel-2${serial}`,
-    instrument: instrumentOf('MSI'),
-    type: `S2MSI${level.slice(1)}`,
-    level: `Level-${level.slice(1)}`,
-    content: sentinel2Contents[level] ?? null,
-    startUs: times[0],
-    tile: rest.tile,
-    relativeOrbitNumber: Number(orbit),
-    baseline: `${baseline.slice(0, 2)}.${baseline.slice(2)}`,
-    // The last time tells products of one tile and data take apart; it is that of the processing.
-    madeUs: times[1],
-    scene: { prefix, contains: square, key: `${prefix}*${square}` },
-  });
-};
-
-const product =
-  /^(?<prefix>S3(?<serial>[A-D])_(?<type>[A-Z]{2}_[0-2_]_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_(?<instance>\d{4}_\d{3}_(?<orbit>\d{3})_(?:\d{4}|____)|GLOBAL_{11}|EUROPE_{11}|AFRICA_{11}|ASIA_{13}|AUSTRALASIA_{6}|(?:NORTH|SOUTH)_AMERICA_{4}|CENTRAL_AMERICA__|(?:NORTH|WEST)_ASIA_{7,8}|_{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?<timeliness>NR|ST|NT)_(?<collection>\d{3})(?:\.SEN3)?$/;
-
-const instruments: Readonly<Record<string, string>> = {
+const sentinel3Instruments: Readonly<Record<string, string>> = {
   OL: 'OLCI',
   SL: 'SLSTR',
   SR: 'SRAL',
   MW: 'MWR',
   SY: 'OLCI and SLSTR',
-};
-
-export const sentinel3Name: NameReader = (name) => {
-  const match = product.exec(name);
-  if (match === null) return null;
-  const { prefix, serial, type, start, end, made, instance, orbit, ...rest } = groupsOf(
-    match,
-    ...(['prefix', 'serial', 'type', 'start', 'end', 'made', 'instance', 'orbit'] as const),
-    ...(['timeliness', 'collection'] as const),
-  );
-  const [content, times] = [sentinel3Content(type), nameTimesUs(start, end, made)];
-  if (content === null || times === null) return null;
-  return namedProduct({
-    satellite: `Sentinel-3${serial}`,
-    instrument: instrumentOf(instruments[type.slice(0, 2)] ?? ''),
-    type,
-    level: `Level-${type[3]}`,
-    content,
-    timeliness: timelinessOfCode(rest.timeliness),
-    startUs: times[0],
-    endUs: times[1],
-    relativeOrbitNumber: orbit === '' ? null : Number(orbit),
-    baseline: rest.collection,
-    madeUs: times[2],
-    // Near real time and later processings of a frame are versions of each other.
-    scene: { prefix, contains: `_${instance}_`, key: `${prefix}*_${instance}` },
-  });
 };
 
 const sentinel3Contents: Readonly<Record<string, string>> = {
@@ -226,11 +275,8 @@ const sentinel3Contents: Readonly<Record<string, string>> = {
 
 /** For a type such as `OL_1_EFR___`; null for an unknown one. */
 export function sentinel3Content(type: string): string | null {
-  return Object.hasOwn(sentinel3Contents, type) ? (sentinel3Contents[type] ?? null) : null;
+  return wordsFor(sentinel3Contents, type);
 }
-
-const sentinel5pProduct =
-  /^(?<prefix>S5P_(?<stream>NRTI|OFFL|RPRO)_(?<type>L1B_[A-Z0-9_]{6}|L2__[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{5})_)\d\d_(?<processor>\d{6})_(?<made>\d{8}T\d{6})(?:\.nc)?$/;
 
 const sentinel5pContents: Readonly<Record<string, string>> = {
   L2__AER_AI: 'the ultraviolet aerosol index',
@@ -260,32 +306,35 @@ const streams: Readonly<Record<string, string>> = {
 /** What products of a type such as `L2__NO2___` hold; null for an unknown type. */
 export function sentinel5pContent(type: string): string | null {
   const [, band] = /^L1B_RA_BD([1-8])$/.exec(type) ?? [];
-  if (band !== undefined) return `Earth radiance in band ${band}`;
-  return Object.hasOwn(sentinel5pContents, type) ? (sentinel5pContents[type] ?? null) : null;
+  return band === undefined ? wordsFor(sentinel5pContents, type) : `Earth radiance in band ${band}`;
 }
 
-export const sentinel5pName: NameReader = (name) => {
-  const match = sentinel5pProduct.exec(name);
-  if (match === null) return null;
-  const { prefix, stream, type, start, end, orbit, processor, made } = groupsOf(
-    match,
-    ...(['prefix', 'stream', 'type', 'start', 'end', 'orbit', 'processor', 'made'] as const),
-  );
-  const [content, times] = [sentinel5pContent(type), nameTimesUs(start, end, made)];
-  if (content === null || times === null) return null;
-  return namedProduct({
-    satellite: 'Sentinel-5P',
-    instrument: instrumentOf('TROPOMI'),
-    type,
-    level: type.startsWith('L2') ? 'Level-2' : 'Level-1B',
-    content,
-    timeliness: streams[stream] ?? null,
-    startUs: times[0],
-    endUs: times[1],
-    orbitNumber: Number(orbit),
-    baseline: processor.replaceAll(/(..)(?=.)/g, '$1.'),
-    madeUs: times[2],
-    // A reprocessing begins with another stream, so it is not found by this beginning.
-    scene: { prefix, contains: null, key: prefix },
-  });
+/** What the files of each type hold. Names of other types are not taken for known ones. */
+const auxiliaryContents: Readonly<Record<string, string>> = {
+  AUX_CAL: 'calibration parameters of the radar',
+  AUX_INS: 'instrument parameters of the radar',
+  AUX_PP1: 'parameters of the Level-1 processor',
+  AUX_PP2: 'parameters of the Level-2 processor',
+  AUX_SCS: 'simulated cross spectra of ocean waves',
+  AUX_SCF: 'processing parameters',
+  AUX_ML2: 'machine learning models for Level-2 processing',
+  AUX_ICE: 'sea ice concentrations',
+  AUX_WAV: 'ocean wave forecasts',
+  AUX_WND: 'wind forecasts',
+  AUX_TEC: 'ionospheric electron content',
+  AUX_TRO: 'tropospheric delays',
+  AUX_ITC: 'processing parameters',
+  AUX_POEORB: 'precise orbit ephemerides',
+  AUX_RESORB: 'restituted orbit ephemerides',
+  AUX_PREORB: 'predicted orbit ephemerides',
+  AUX_MOEORB: 'medium-accuracy orbit ephemerides',
+  AUX_RESATT: 'restituted attitudes',
+  AUX_PROQUA: 'attitude quaternions',
+  AUX_GNSSRD: 'raw data of the satellite navigation receiver',
+  AUX_UT1UTC: 'differences of astronomical and civil time',
 };
+
+/** What an auxiliary file of this type holds; null for an unknown type. */
+export function auxiliaryContent(type: string): string | null {
+  return wordsFor(auxiliaryContents, type);
+}

@@ -1,17 +1,31 @@
-/** Asks the inference service for a text, and for the models that a key may use. */
-
+/** Asks the inference service for a text, and for the models that a key may use, as its specification shows. */
 import { z } from 'zod';
+import { isAppError } from '../../domain/app-error.ts';
+import { jsonOf } from '../../domain/text.ts';
+import { createBoundedFetch, networkFault, UnusableAnswer } from '../../http/bounded-fetch.ts';
 import { foreignText } from '../../http/foreign-text.ts';
 import {
-  type ChatRequest,
-  createInferenceCalls,
+  type AskedService,
   type InferenceAnswer,
   InferenceFault,
   type InferenceFaultKind,
-} from './inference-calls.ts';
-import { type AskedService, readServiceWords, refusalFault, saying } from './refusal-fault.ts';
+  readServiceWords,
+  refusalFault,
+  saying,
+} from './inference-fault.ts';
 
-export type { ChatAnswer };
+/** Nothing but what the specification shows: options beyond it may be refused. */
+export interface ChatRequest {
+  /** `<vendor>/<model_name>`. */
+  model: string;
+  messages: readonly { role: 'system' | 'user'; content: string }[];
+}
+
+interface ChatAnswer {
+  text: string;
+  /** Of question and answer together; null when the service does not tell. */
+  totalTokens: number | null;
+}
 
 /** Each call is one request, never repeated. Rejects with InferenceFault, and with nothing else. */
 export interface ChatClient {
@@ -25,38 +39,88 @@ export const answerTimeoutMs = 90_000;
 /** For naming models in a message: nobody waits long for that. */
 const namingTimeoutMs = 10_000;
 
-/**
- * `baseUrl` comes without `/openai/v1` and without a slash at its end; `timeoutMs` is for a whole answer.
- * The key is sent to the origin of `baseUrl` alone, and shown nowhere. The environment has no say.
- */
-export function createChatClient(options: {
+interface InferenceAccess {
+  /** Without `/openai/v1`, and without a slash at its end. */
   baseUrl: string;
   apiKey: string;
   fetch: typeof fetch;
+  /** For a whole answer. */
   timeoutMs?: number;
-}): ChatClient {
-  const { baseUrl, apiKey, timeoutMs = answerTimeoutMs } = options;
-  const calls = createInferenceCalls({ ...options, timeoutMs });
+}
+
+/** The key is sent to the origin of `baseUrl` alone, and shown nowhere. The environment has no say. */
+export function createChatClient(access: InferenceAccess): ChatClient {
+  const { baseUrl, apiKey } = access;
+  const call = createCall(access);
   const asked = (model: string | null) => ({ baseUrl, apiKey, model });
 
   const models = async (signal: AbortSignal) => {
-    requireSendable(apiKey);
-    const answer = await calls.models(signal);
+    const answer = await call('models', signal, null);
     if (isSuccess(answer)) return readModels(answer, asked(null));
     if ([404, 405, 501].includes(answer.status)) return null;
     throw await refusalFault(answer, asked(null), async () => null);
   };
   return {
     models,
-    complete: async (request, signal) => {
-      requireSendable(apiKey);
-      const answer = await calls.complete(request, signal);
-      if (isSuccess(answer)) return readAnswer(answer, asked(request.model));
-      throw await refusalFault(answer, asked(request.model), () =>
+    complete: async ({ model, messages }, signal) => {
+      const answer = await call('chat/completions', signal, { model, messages });
+      if (isSuccess(answer)) return readAnswer(answer, asked(model));
+      throw await refusalFault(answer, asked(model), () =>
         models(AbortSignal.any([signal, AbortSignal.timeout(namingTimeoutMs)])).catch(() => null),
       );
     },
   };
+}
+
+/** One attempt: a redirect comes back as an answer. Rejects with InferenceFault when no answer came. */
+function createCall({ baseUrl, apiKey, fetch, timeoutMs = answerTimeoutMs }: InferenceAccess) {
+  const send = createBoundedFetch(fetch);
+  return async (
+    path: string,
+    signal: AbortSignal,
+    request: ChatRequest | null,
+  ): Promise<InferenceAnswer> => {
+    requireSendable(apiKey);
+    const json = 'application/json';
+    const headers = new Headers({ accept: json, authorization: `Bearer ${apiKey}` });
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const init: RequestInit = { headers, signal: AbortSignal.any([signal, timeout]) };
+    if (request !== null) {
+      headers.set('content-type', json);
+      Object.assign(init, { method: 'POST', body: JSON.stringify(request) });
+    }
+    try {
+      const response = await send(`${baseUrl}/openai/v1/${path}`, init);
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: jsonOf(text) };
+    } catch (error) {
+      if (signal.aborted || isAppError(error, 'cancelled')) {
+        const happened = 'The request to the inference service was stopped.';
+        throw new InferenceFault('cancelled', { happened, advice: 'Run the command again.' });
+      }
+      throw faultOf(error, baseUrl, timeout.aborted ? timeoutMs : null);
+    }
+  };
+}
+
+/** `lateMs`: the time that was over; null where it was not. */
+function faultOf(error: unknown, baseUrl: string, lateMs: number | null): InferenceFault {
+  const fault = (kind: InferenceFaultKind, what: string, advice: string) =>
+    new InferenceFault(kind, { happened: `${serviceAt(baseUrl)} ${what}.`, advice });
+  if (error instanceof UnusableAnswer) {
+    const what = `gave an answer that cannot be used: ${error.message}`;
+    return fault('unexpected_form', what, 'Check EARSHOT_INFERENCE_URL.');
+  }
+  if (lateMs !== null) {
+    const what = `did not give its whole answer within ${lateMs / 1000} s`;
+    return fault('timeout', what, 'Try again later; if that continues, choose a faster model.');
+  }
+  const advice = 'Try again later, or check EARSHOT_INFERENCE_URL.';
+  return fault('unreachable', `cannot be asked: ${networkFault(error)}`, advice);
+}
+
+function serviceAt(baseUrl: string): string {
+  return `The inference service (${new URL(baseUrl).host})`;
 }
 
 function isSuccess({ status }: { status: number }): boolean {
@@ -70,12 +134,6 @@ function requireSendable(apiKey: string): void {
     happened: 'The key of the inference service holds characters that no key has, or none at all.',
     advice: 'Check EARSHOT_INFERENCE_API_KEY: it is one word of ASCII characters.',
   });
-}
-
-interface ChatAnswer {
-  text: string;
-  /** Of question and answer together; null when the service does not tell. */
-  totalTokens: number | null;
 }
 
 const tokensMax = 100_000_000;
@@ -106,7 +164,7 @@ function readAnswer(answer: InferenceAnswer, asked: AskedService): ChatAnswer {
   const whole = completion.safeParse(answer.json).data;
   const totalTokens = whole?.usage?.total_tokens ?? null;
   const fault = (kind: InferenceFaultKind, what: string, advice: string) => {
-    const happened = `The inference service (${new URL(asked.baseUrl).host}) ${what}`;
+    const happened = `${serviceAt(asked.baseUrl)} ${what}`;
     return new InferenceFault(kind, { happened, advice }, { tokens: totalTokens });
   };
   const said = () => saying(readServiceWords(answer, [asked.apiKey]));

@@ -74,16 +74,6 @@ function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoub
   }
 }
 
-interface Tie {
-  /** What stands right before the value. */
-  said: RegExp;
-  /** The labels of the facts that have it. */
-  labels: RegExp;
-  kind: 'date' | 'number';
-  /** Behind this word other facts have it, too. */
-  within?: RegExp;
-}
-
 /** Words that may stand between: nothing that another fact could be told with. */
 const between =
   '(?: (?:was|were|is|are|has been|have been|followed|came|took place|happened|occurred|date|time|start|' +
@@ -93,43 +83,31 @@ const onOrAt = `${between}(?: on| at|:) (?:the |about )?$`;
 
 const orbit = '(?: number)?(?: is| was| of|:)? $';
 
-const ties: readonly Tie[] = [
-  {
-    said: new RegExp(`\\b(?:published|publication|released|available)${onOrAt}`, 'i'),
-    labels: /^publication$/,
-    kind: 'date',
-    within: /published on (.*)$/,
-  },
-  {
-    said: new RegExp(
-      `\\b(?:sensed|sensing|acquired|acquisition|captured|taken|imaged|observed|recorded)${onOrAt}`,
-      'i',
-    ),
-    labels: /^(?:sensing start|time of sensing)/,
-    kind: 'date',
-  },
-  {
-    said: new RegExp(`\\b(?:received|receipt)${onOrAt}`, 'i'),
-    labels: /^(?:receipt|time of receipt)/,
-    kind: 'date',
-  },
-  {
-    said: new RegExp(`\\b(?:deleted|deletion|removed|withdrawn)${onOrAt}`, 'i'),
-    labels: /^deletion date$/,
-    kind: 'date',
-  },
-  {
-    said: new RegExp(`\\brelative orbit${orbit}`, 'i'),
-    labels: /^relative orbit number$/,
-    kind: 'number',
-  },
-  {
-    said: new RegExp(`\\babsolute orbit${orbit}`, 'i'),
-    labels: /^absolute orbit number$/,
-    kind: 'number',
-  },
-  { said: new RegExp(`\\borbit${orbit}`, 'i'), labels: /orbit number$/, kind: 'number' },
+const ties = [
+  dateTie('published|publication|released|available', /^publication$/, /published on (.*)$/),
+  dateTie(
+    'sensed|sensing|acquired|acquisition|captured|taken|imaged|observed|recorded',
+    /^(?:sensing start|time of sensing)/,
+  ),
+  dateTie('received|receipt', /^(?:receipt|time of receipt)/),
+  dateTie('deleted|deletion|removed|withdrawn', /^deletion date$/),
+  numberTie('relative orbit', /^relative orbit number$/),
+  numberTie('absolute orbit', /^absolute orbit number$/),
+  numberTie('orbit', /orbit number$/),
 ];
+
+/**
+ * `said` stands right before the value, `labels` are those of the facts that have it; behind what `within` says
+ * other facts have it, too.
+ */
+function dateTie(said: string, labels: RegExp, within?: RegExp) {
+  return { kind: 'date', said: new RegExp(`\\b(?:${said})${onOrAt}`, 'i'), labels, within };
+}
+
+function numberTie(said: string, labels: RegExp) {
+  const within: RegExp | undefined = undefined;
+  return { kind: 'number', said: new RegExp(`\\b${said}${orbit}`, 'i'), labels, within };
+}
 
 const reach = 100;
 
@@ -145,7 +123,11 @@ function tieDoubts(text: string, claims: readonly Claim[], sheet: FactSheet): Pl
 }
 
 /** True as well where the facts have nothing of that name to compare with. */
-function isFact(claim: Claim, { labels, kind, within }: Tie, sheet: FactSheet): boolean {
+function isFact(
+  claim: Claim,
+  { labels, kind, within }: ReturnType<typeof dateTie>,
+  sheet: FactSheet,
+): boolean {
   const texts = sheet.facts.flatMap(({ label, text }) => {
     if (labels.test(label)) return [text];
     const part = within?.exec(text)?.[1];
@@ -167,15 +149,6 @@ function keysOf(claim: Claim): readonly string[] {
   return claim.kind === 'date' && claim.orNumber !== undefined ? [claim.orNumber] : [];
 }
 
-interface StateGroup {
-  /** Words that mean the same. */
-  said: RegExp;
-  /** What the facts must hold, each as `label: text`. */
-  needs?: RegExp;
-  /** What they must not hold. */
-  bars?: RegExp;
-}
-
 const gone = /state in the catalogue: deleted/;
 
 const offline = /: offline: /;
@@ -186,7 +159,8 @@ function words(pattern: string): RegExp {
 
 const was = '(?:is|are|was|were|be|been|being|gets?|got) (?:\\p{Ll}+ly |since |later |then |now )?';
 
-const groups: readonly StateGroup[] = [
+/** `said` are words that mean the same; the facts, each as `label: text`, must hold `needs` and not `bars`. */
+const groups: readonly { said: RegExp; needs?: RegExp; bars?: RegExp }[] = [
   {
     said: words(
       'deleted|deletions?|removed|removals?|withdrawn|withdrawals?|withdrew|purged|erased|' +

@@ -84,6 +84,12 @@ export function matchingText(text: string): string {
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'");
 }
 
+/** The match from a place on: of a sticky pattern, right there. */
+export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+}
+
 /** A name without its case, its accents and its article: `São Paulo` and `the Netherlands` are `sao paulo` and `netherlands`. */
 export function foldedName(name: string): string {
   const folded = name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();

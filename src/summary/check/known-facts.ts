@@ -134,7 +134,7 @@ const wordsMax = 6;
 export function placesIn(
   claims: readonly Claim[],
   text: string,
-  isPlaceName: (lowerCaseWords: string) => boolean,
+  isPlaceName: IsPlaceName,
 ): FoundPlace[] {
   const found: FoundPlace[] = [];
   let index = 0;
@@ -163,7 +163,7 @@ function wordsFrom(claims: readonly Claim[], index: number, text: string): WordC
 
 function longestPlace(
   words: readonly WordClaim[],
-  isPlaceName: (lowerCaseWords: string) => boolean,
+  isPlaceName: IsPlaceName,
 ): { found: FoundPlace; words: number } | null {
   for (let count = words.length; count > 0; count -= 1) {
     const [first, last] = [words[0], words[count - 1]];
@@ -178,20 +178,16 @@ function longestPlace(
 }
 
 /** In `Berlin-based` and `Poland/Czechia`. */
-function placesWithin(
-  { start, word }: WordClaim,
-  isPlaceName: (lowerCaseWords: string) => boolean,
-): FoundPlace[] {
+function placesWithin({ start, word }: WordClaim, isPlaceName: IsPlaceName): FoundPlace[] {
   const parts = [...word.matchAll(/[^-/]+/g)];
   if (parts.length < 2) return [];
   return parts
-    .map((part) => ({
-      at: start + part.index,
-      name: part[0].toLowerCase(),
-      length: part[0].length,
+    .map(({ index, 0: part }) => ({
+      start: start + index,
+      end: start + index + part.length,
+      name: part.toLowerCase(),
     }))
-    .filter(({ name }) => isPlaceName(name))
-    .map(({ at, name, length }) => ({ start: at, end: at + length, name }));
+    .filter(({ name }) => isPlaceName(name));
 }
 
 /** By the words of the facts that they stand for. */

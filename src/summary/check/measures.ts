@@ -1,6 +1,7 @@
 /** The units that numbers of our facts and of answers may have, and what they are equal to. */
+import { matchAt } from './claim.ts';
 
-export interface Unit {
+interface Unit {
   /** Numbers of different measures are never equal. */
   measure: string;
   /** One of it in the base of the measure. */
@@ -75,12 +76,10 @@ const mayBegin = /[ -]?[\p{L}%°€£¥]/uy;
  * that are units alone are small ones. A digit may follow in `4h37min` alone.
  */
 export function readUnit(text: string, at: number): { unit: Unit; end: number } | null {
-  mayBegin.lastIndex = at;
-  if (!mayBegin.test(text)) return null;
+  if (matchAt(mayBegin, text, at) === null) return null;
   let found: { unit: Unit; end: number } | null = null;
   for (const { unit, pattern } of units) {
-    pattern.lastIndex = at;
-    const match = pattern.exec(text);
+    const match = matchAt(pattern, text, at);
     const end = at + (match?.[0].length ?? 0);
     if (match === null || (found !== null && end <= found.end)) continue;
     if (/^[A-Z]$/.test(match[1] ?? '')) continue;

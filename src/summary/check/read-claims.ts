@@ -1,5 +1,12 @@
 /** Reads a text from its beginning to its end: what it states, in the order in which it stands. */
-import type { Claim, DateClaim, NumberClaim, PhraseClaim, WordClaim } from './claim.ts';
+import {
+  type Claim,
+  type DateClaim,
+  matchAt,
+  type NumberClaim,
+  type PhraseClaim,
+  type WordClaim,
+} from './claim.ts';
 import { numberKey, readUnit } from './measures.ts';
 import { readDate } from './read-date.ts';
 
@@ -19,8 +26,7 @@ export function readClaims(text: string): Claim[] {
   const claims: Claim[] = [];
   let at = 0;
   for (;;) {
-    wordStart.lastIndex = at;
-    const start = wordStart.exec(text)?.index;
+    const start = matchAt(wordStart, text, at)?.index;
     if (start === undefined) return withSharedUnits(claims, text);
     const claim = readAt(text, start);
     claims.push(claim);
@@ -50,8 +56,7 @@ function readAt(text: string, start: number): Claim {
 }
 
 function readWord(pattern: RegExp, text: string, start: number): WordClaim | null {
-  pattern.lastIndex = start;
-  const match = pattern.exec(text)?.[0];
+  const match = matchAt(pattern, text, start)?.[0];
   if (match === undefined) return null;
   return { kind: 'word', start, end: start + match.length, word: match.replace(/'s$/i, '') };
 }
@@ -108,45 +113,36 @@ const version = /[0-9]+(?:\.[0-9]+){2,}(?![\p{L}\p{N}_])/uy;
 
 const ordinal = /(?:st|nd|rd|th)(?![\p{L}\p{N}_])/iuy;
 
+const scales: Readonly<Record<string, number>> = {
+  dozen: 12,
+  hundred: 100,
+  thousand: 1e3,
+  million: 1e6,
+  billion: 1e9,
+};
+
 const scale = /[ -](hundred|thousand|million|billion|dozen)(?![\p{L}\p{N}_])/iuy;
+
+/** After hours, `m` is minutes. */
+const shortMinutes = / ?m(?![\p{L}_])/uy;
 
 const ends = /(?![\p{L}\p{N}_])/uy;
 
 const andThen = /(?:,? and |, | )?(?=[0-9])/y;
 
-const scales: Readonly<Record<string, number>> = {
-  hundred: 100,
-  thousand: 1e3,
-  million: 1e6,
-  billion: 1e9,
-  dozen: 12,
-};
-
-function exec(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at;
-  return pattern.exec(text);
-}
-
 /** The number that begins here; null where what begins here is none, as in `2A` or `32TQM`. */
 function readQuantity(text: string, start: number): NumberClaim | null {
-  const versioned = exec(version, text, start);
+  const versioned = matchAt(version, text, start);
   if (versioned !== null) {
+    const keys = [versioned[0]];
     const end = start + versioned[0].length;
-    return {
-      kind: 'number',
-      start,
-      end,
-      value: Number.NaN,
-      measure: 'none',
-      factor: 1,
-      keys: [versioned[0]],
-    };
+    return { kind: 'number', start, end, value: Number.NaN, measure: 'none', factor: 1, keys };
   }
-  const match = exec(numeral, text, start);
+  const match = matchAt(numeral, text, start);
   if (match === null) return null;
   let end = start + match[0].length;
   let value = valueIn(match[0]) * (isNegative(text, start) ? -1 : 1);
-  const scaled = exec(scale, text, end);
+  const scaled = matchAt(scale, text, end);
   if (scaled !== null) {
     value *= scales[(scaled[1] ?? '').toLowerCase()] ?? 1;
     end += scaled[0].length;
@@ -161,15 +157,17 @@ function withUnit(
 ): NumberClaim | null {
   const read = readUnit(text, end);
   if (read === null) {
-    const after = end + (exec(ordinal, text, end)?.[0].length ?? 0);
-    if (exec(ends, text, after) === null) return null;
+    const after = end + (matchAt(ordinal, text, end)?.[0].length ?? 0);
+    if (matchAt(ends, text, after) === null) return null;
     const measure = /[€£¥]/.test(text.charAt(start - 1)) ? 'money' : 'none';
     return numberClaim({ start, end: after, value, measure, factor: 1 });
   }
   const { measure, factor } = read.unit;
   const total = { start, end: read.end, value: value * factor, measure, factor };
   const claim = measure === 'seconds' ? addSmaller(text, total, factor) : total;
-  return exec(ends, text, claim.end) === null && measure === 'seconds' ? null : numberClaim(claim);
+  return matchAt(ends, text, claim.end) === null && measure === 'seconds'
+    ? null
+    : numberClaim(claim);
 }
 
 function numberClaim(of: Omit<NumberClaim, 'kind' | 'keys'>): NumberClaim {
@@ -185,13 +183,12 @@ function addSmaller<Total extends { end: number; value: number }>(
   total: Total,
   factor: number,
 ): Total {
-  const joint = exec(andThen, text, total.end);
+  const joint = matchAt(andThen, text, total.end);
   const at = total.end + (joint?.[0].length ?? 0);
-  const match = joint === null ? null : exec(numeral, text, at);
+  const match = joint === null ? null : matchAt(numeral, text, at);
   if (match === null) return total;
   const end = at + match[0].length;
-  const minutes = factor === 3600 ? /[ ]?m(?![\p{L}_])/uy : null;
-  const short = minutes === null ? null : exec(minutes, text, end);
+  const short = factor === 3600 ? matchAt(shortMinutes, text, end) : null;
   const read =
     short === null
       ? readUnit(text, end)
@@ -215,36 +212,20 @@ function isNegative(text: string, start: number): boolean {
 }
 
 const small: Readonly<Record<string, number>> = Object.fromEntries(
-  (
-    'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen ' +
-    'sixteen seventeen eighteen nineteen'
-  )
-    .split(' ')
-    .map((word, value) => [word, value]),
+  [
+    ...['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'],
+    ...['eleven', 'twelve', 'thirteen', 'fourteen', 'fifteen', 'sixteen', 'seventeen', 'eighteen'],
+    'nineteen',
+  ].map((word, value) => [word, value]),
 );
 
-const tens: Readonly<Record<string, number>> = {
-  twenty: 20,
-  thirty: 30,
-  forty: 40,
-  fifty: 50,
-  sixty: 60,
-  seventy: 70,
-  eighty: 80,
-  ninety: 90,
-};
-
-const spelledScales: Readonly<Record<string, number>> = {
-  dozen: 12,
-  hundred: 100,
-  thousand: 1e3,
-  million: 1e6,
-  billion: 1e9,
-};
-
-const words = [...Object.keys(small), ...Object.keys(tens), ...Object.keys(spelledScales)].join(
-  '|',
+const tens: Readonly<Record<string, number>> = Object.fromEntries(
+  ['twenty', 'thirty', 'forty', 'fifty', 'sixty', 'seventy', 'eighty', 'ninety'].map(
+    (word, index) => [word, 10 * (index + 2)],
+  ),
 );
+
+const words = [small, tens, scales].flatMap(Object.keys).join('|');
 
 const next = new RegExp(`([ -]|,? and )?(${words})(?![\\p{L}\\p{N}_])`, 'iuy');
 
@@ -258,8 +239,7 @@ const phrases = [
 /** What states a number here. `one` alone states none: it is said of anything. */
 function readSpelled(text: string, start: number): NumberClaim | PhraseClaim | null {
   for (const pattern of phrases) {
-    pattern.lastIndex = start;
-    const match = pattern.exec(text)?.[0];
+    const match = matchAt(pattern, text, start)?.[0];
     if (match !== undefined) return phraseOf(match, start);
   }
   const read = readCardinal(text, start);
@@ -284,13 +264,12 @@ function readCardinal(text: string, start: number): { value: number; end: number
   let end = start;
   let last = '';
   for (let count = 0; count < 12; count += 1) {
-    next.lastIndex = end;
-    const match = next.exec(text);
+    const match = matchAt(next, text, end);
     if (match === null) break;
     const [all, joint = '', word = ''] = match;
     const name = word.toLowerCase();
     if (!continues({ last, name, joint, first: end === start })) break;
-    const factor = spelledScales[name];
+    const factor = scales[name];
     if (factor === undefined) group += small[name] ?? tens[name] ?? 0;
     else if (factor <= 100) group = Math.max(group, 1) * factor;
     else {
@@ -310,10 +289,10 @@ function continues(step: { last: string; name: string; joint: string; first: boo
   const { last, name, joint, first } = step;
   if (first) return joint === '';
   const joins = joint === ' ' || joint === '-';
-  if (name in spelledScales)
-    return joins && (last in small || last in tens || (spelledScales[last] ?? 1e9) < 1e3);
+  if (name in scales)
+    return joins && (last in small || last in tens || (scales[last] ?? 1e9) < 1e3);
   if (last in tens) return joins && (small[name] ?? 10) < 10;
-  return last in spelledScales && last !== 'dozen';
+  return last in scales && last !== 'dozen';
 }
 
 const spans =
@@ -322,37 +301,27 @@ const spans =
 
 const end = '(?![\\p{L}\\p{N}_])';
 
-const patterns: readonly { pattern: RegExp; key?: string }[] = [
-  {
-    pattern: new RegExp(`same (?:calendar )?day${end}`, 'iuy'),
-    key: 'same day',
-  },
-  {
-    pattern: new RegExp(
-      `(?:(?:next|following|previous|preceding) day|day (?:after|before|later|earlier))${end}`,
-      'iuy',
-    ),
-    key: 'next day',
-  },
-  { pattern: new RegExp(`(?:last|this|past|next|previous|coming) (?:${spans})${end}`, 'iuy') },
-  {
-    pattern: new RegExp(
-      '(?:yesterday|today|tomorrow|tonight|recent|recently|lately|nowadays|ago|overnight|noon|' +
-        'midnight|dawn|dusk|sunrise|sunset|mornings?|afternoons?|evenings?|spring|summer|autumn|winter|' +
-        `springtime)${end}`,
-      'iuy',
-    ),
-  },
-];
+/** Phrases, each with the key by which it is found; null: by its own words. */
+const relatives = (
+  [
+    ['same (?:calendar )?day', 'same day'],
+    ['(?:next|following|previous|preceding) day|day (?:after|before|later|earlier)', 'next day'],
+    [`(?:last|this|past|next|previous|coming) (?:${spans})`, null],
+    [
+      'yesterday|today|tomorrow|tonight|recent|recently|lately|nowadays|ago|overnight|noon|midnight|' +
+        'dawn|dusk|sunrise|sunset|mornings?|afternoons?|evenings?|spring|summer|autumn|winter|springtime',
+      null,
+    ],
+  ] as const
+).map(([source, key]) => ({ pattern: new RegExp(`(?:${source})${end}`, 'iuy'), key }));
 
 /**
  * `same day` and `next day` can follow from the dates of the facts; all others are found only where the facts
  * have them word by word.
  */
 function readRelative(text: string, start: number): PhraseClaim | null {
-  for (const { pattern, key } of patterns) {
-    pattern.lastIndex = start;
-    const match = pattern.exec(text)?.[0];
+  for (const { pattern, key } of relatives) {
+    const match = matchAt(pattern, text, start)?.[0];
     if (match === undefined) continue;
     const claim = { kind: 'phrase', states: 'date', key: key ?? match.toLowerCase() } as const;
     return { ...claim, start, end: start + match.length };

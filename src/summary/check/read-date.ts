@@ -1,5 +1,5 @@
 /** Reads dates and times in the forms that people write them in. */
-import type { DateClaim, DateParts } from './claim.ts';
+import { type DateClaim, type DateParts, matchAt } from './claim.ts';
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
@@ -21,14 +21,8 @@ const year = '([0-9]{4})(?![\\p{L}\\p{N}_])';
 
 const inYear = `(?:,? (?:of )?${year})?`;
 
-interface Form {
-  pattern: RegExp;
-  read(groups: readonly string[]): DateParts[][];
-  /** The month stands first: `may` and `march` are verbs where they are written small. */
-  monthFirst?: true;
-}
-
-const forms: readonly Form[] = [
+/** `monthFirst`: `may` and `march` are verbs where they are written small. */
+const forms = [
   form('([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])', ([y, m, d]) => [[ymd(y, m, d)]]),
   form('([0-9]{4})[/.]([0-9]{2})[/.]([0-9]{2})(?![0-9])', ([y, m, d]) => [[ymd(y, m, d)]]),
   form(`${day}${upTo}${day}(?: of)?[ -]${month}${inYear}`, ([first, last, m, y]) => [
@@ -59,9 +53,12 @@ const beforeTime = /(?:T|,? (?:at |from |between )?)(?=[0-9])/y;
 
 const beforeDate = /,? (?:UTC )?(?:on )?(?:the )?/y;
 
-function form(source: string, read: Form['read'], monthFirst?: true): Form {
-  const pattern = new RegExp(source, 'iuy');
-  return monthFirst ? { pattern, read, monthFirst } : { pattern, read };
+function form(
+  source: string,
+  read: (groups: readonly string[]) => DateParts[][],
+  monthFirst = false,
+) {
+  return { pattern: new RegExp(source, 'iuy'), read, monthFirst };
 }
 
 /**
@@ -115,8 +112,7 @@ function readWeekday(
   text: string,
   at: number,
 ): { parts: DateParts; nameEnd: number; end: number } | null {
-  weekday.lastIndex = at;
-  const match = weekday.exec(text);
+  const match = matchAt(weekday, text, at);
   // Written small, `sat` and `sun` are words of another kind.
   if (match === null || (match[2] !== undefined && /^\p{Ll}/u.test(match[2]))) return null;
   const name = match[1] ?? match[2] ?? '';
@@ -126,17 +122,16 @@ function readWeekday(
 
 function readDay(text: string, at: number): { dates: DateParts[][]; end: number } | null {
   for (const { pattern, read, monthFirst } of forms) {
-    pattern.lastIndex = at;
-    const match = pattern.exec(text);
+    const match = matchAt(pattern, text, at);
     if (match === null || (monthFirst && /^ma(?:y|r)/.test(match[0]))) continue;
     return { dates: read(match.slice(1)), end: at + match[0].length };
   }
   return null;
 }
 
+/** Where a match that begins here ends. */
 function matched(pattern: RegExp, text: string, at: number): number | null {
-  pattern.lastIndex = at;
-  const match = pattern.exec(text);
+  const match = matchAt(pattern, text, at);
   return match === null ? null : at + match[0].length;
 }
 
@@ -178,13 +173,11 @@ const afterAt = /([0-9]{1,2})\.([0-9]{2})(?![\p{L}\p{N}_%]| ?[%\p{L}]|\.[0-9])/u
 /** The time that begins here; null for none. */
 function readTime(text: string, start: number): { parts: DateParts; end: number } | null {
   for (const pattern of timeForms) {
-    pattern.lastIndex = start;
-    const match = pattern.exec(text);
+    const match = matchAt(pattern, text, start);
     if (match !== null) return { parts: partsOf(match), end: start + match[0].length };
   }
   if (!/ at $/i.test(text.slice(Math.max(0, start - 4), start))) return null;
-  afterAt.lastIndex = start;
-  const match = afterAt.exec(text);
+  const match = matchAt(afterAt, text, start);
   return match === null ? null : { parts: partsOf(match), end: start + match[0].length };
 }
 

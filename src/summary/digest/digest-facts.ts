@@ -23,17 +23,11 @@ export interface DigestFacts extends ProductStatistics {
   isExact: boolean;
 }
 
-interface DigestCount {
-  /** Notifications in any order; those of a product always with the same state of it. */
-  add(event: DigestEvent): void;
-  facts(scope: DigestScope): DigestFacts;
-}
-
 /** Some 30 MB of ids: two days of everything the catalogue publishes (facts, catalogue 7). */
 export const distinctMax = 200_000;
 
 /** Counts in bounded memory, however much is added. */
-export function createDigestCount(): DigestCount {
+export function createDigestCount() {
   /** The ids, and whether the product's deletion has been counted. */
   const seen = new Map<string, boolean>();
   const statistics = createProductStatistics();
@@ -41,7 +35,8 @@ export function createDigestCount(): DigestCount {
   let notifications = 0;
   let beyond = 0;
   return {
-    add: (event) => {
+    /** Notifications in any order; those of a product always with the same state of it. */
+    add: (event: DigestEvent) => {
       const { productId } = event;
       const kind = kindOf(event.event);
       notifications += 1;
@@ -57,7 +52,7 @@ export function createDigestCount(): DigestCount {
         if (seen.has(productId)) seen.set(productId, true);
       }
     },
-    facts: (scope) => ({
+    facts: (scope: DigestScope): DigestFacts => ({
       scope: cleanScope(scope),
       notifications,
       events: { ...events },
@@ -114,16 +109,6 @@ interface ProductStatistics {
   withoutFootprint: number;
 }
 
-interface StatisticsCount {
-  /** Once for each product. */
-  addProduct(event: DigestEvent): void;
-  /** Once for each notification of a new product. */
-  addReceipt(event: DigestEvent): void;
-  /** Once for each product that was deleted. */
-  addDeletion(event: DigestEvent): void;
-  facts(): ProductStatistics;
-}
-
 const dayUs = 86_400_000_000;
 
 /** Larger ones are errors: products have some gigabytes. */
@@ -137,7 +122,7 @@ const valuesMax = 20_000;
 const shown = { types: 6, places: 5 };
 
 /** Every value may be missing or absurd; such ones are left out. */
-function createProductStatistics(): StatisticsCount {
+function createProductStatistics() {
   const places = createPlaceCount();
   const sizes = createSizeCount();
   const times = createTimeCount();
@@ -147,7 +132,8 @@ function createProductStatistics(): StatisticsCount {
   const cloudCover = createValueSample(valuesMax);
   const count = { described: 0, otherTypes: 0, otherDeletions: 0 };
   return {
-    addProduct: ({ product, productName, receivedAtUs, place }) => {
+    /** Once for each product. */
+    addProduct: ({ product, productName, receivedAtUs, place }: DigestEvent) => {
       const collection = collectionInWords(
         product?.row.collection ?? collectionOf({ Name: productName }) ?? '',
       );
@@ -164,15 +150,17 @@ function createProductStatistics(): StatisticsCount {
       sizes.add(product);
       if (place !== null) times.addSensing(row, receivedAtUs);
     },
-    addReceipt: ({ product, receivedAtUs }) => {
+    /** Once for each notification of a new product. */
+    addReceipt: ({ product, receivedAtUs }: DigestEvent) => {
       if (product !== null) times.addReceipt(product.row, receivedAtUs);
     },
-    addDeletion: ({ product }) => {
+    /** Once for each product that was deleted. */
+    addDeletion: ({ product }: DigestEvent) => {
       const cause = deletedStateWords(product?.row.deletionCause ?? null);
       if (cause === null) count.otherDeletions += 1;
       else causes.add(cause);
     },
-    facts: () => ({
+    facts: (): ProductStatistics => ({
       ...count,
       collections: collections.ranking(shown.types),
       productTypes: productTypes.ranking(shown.types),
@@ -253,17 +241,11 @@ function createTimeCount() {
   };
 }
 
-interface CleanScope {
-  fromUs: number;
-  untilUs: number;
-  /** Null for all subscriptions together, '' for notifications to no name. */
-  subscription: string | null;
-  /** In words: `Sentinel-2`. Null for all, '' for what names of products tell no collection of. */
-  collection: string | null;
-  area: string | null;
-  /** What the notifications had to match, unless an area says it: '' where its text is not to be shown. */
-  filter: string | null;
-}
+/**
+ * A scope in words that may be shown: a collection is such as `Sentinel-2`, '' for what names of products tell
+ * no collection of; the filter is there unless an area says it, '' where its text is not to be shown.
+ */
+type CleanScope = DigestScope;
 
 const areaMax = 60;
 
@@ -271,11 +253,10 @@ const filterMax = 120;
 
 /** Names are the user's own; they are bounded all the same, as a file may say anything. */
 function cleanScope(scope: DigestScope): CleanScope {
-  const { fromUs, untilUs, subscription, collection, area, filter } = scope;
+  const { subscription, collection, area, filter } = scope;
   const isName = subscription === null || subscriptionNamePattern.test(subscription);
   return {
-    fromUs,
-    untilUs,
+    ...scope,
     subscription: isName ? subscription : '',
     collection: collection === null ? null : (collectionInWords(collection) ?? ''),
     area: area === null ? null : cleanName(area),
@@ -325,18 +306,14 @@ export interface WindowSpan {
   untilUs: number;
 }
 
-const hourUs = 3_600_000_000;
-
-const dayUsOfDigestWindow = 24 * hourUs;
-
 const lengthsUs: Readonly<Record<DigestWindow, number>> = {
-  hour: hourUs,
-  day: dayUsOfDigestWindow,
-  week: 7 * dayUsOfDigestWindow,
+  hour: dayUs / 24,
+  day: dayUs,
+  week: 7 * dayUs,
 };
 
 /** A Monday: 1 January 1970 was a Thursday. */
-const firstWindowUs = -3 * dayUsOfDigestWindow;
+const firstWindowUs = -3 * dayUs;
 
 /** The window that a moment lies in. */
 export function windowAt(window: DigestWindow, atUs: number): WindowSpan {

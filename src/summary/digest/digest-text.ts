@@ -1,5 +1,5 @@
 /** The template of a digest: two to six plain sentences, made from the facts alone. */
-import { countWords, listWords, sizeWords } from '../facts/phrases.ts';
+import { countWords, listWords, sizeWords, told } from '../facts/phrases.ts';
 import { withArticle } from '../facts/place-words.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
@@ -9,31 +9,27 @@ import {
   filterWords,
   percentRange,
   placeNames,
-  placeNouns,
   productsWords,
   type RangeWords,
   spanWords,
   typesWords,
-} from './digest-phrases.ts';
+} from './digest-sheet.ts';
 import type { Ranking } from './tally.ts';
 
 /**
  * All numbers, dates and names of the text stand in the sheet, too. One sentence where nothing arrived.
  */
 export function digestText(facts: DigestFacts): string {
-  const sentences = [
-    arrivalSentence(facts),
-    ...(facts.notifications === 0
-      ? []
-      : [
-          kindSentence(facts),
-          placeSentence(facts),
-          measureSentence(facts),
-          delaySentence(facts),
-          remainderSentence(facts),
-        ]),
-  ];
-  return sentences.filter((sentence) => sentence !== null).join(' ');
+  const first = arrivalSentence(facts);
+  if (facts.notifications === 0) return first;
+  return told(
+    first,
+    kindSentence(facts),
+    placeSentence(facts),
+    sentenceOf(cloudWords(facts), ...sizeParts(facts)),
+    delaySentence(facts),
+    remainderSentence(facts),
+  ).join(' ');
 }
 
 function arrivalSentence(facts: DigestFacts): string {
@@ -47,11 +43,11 @@ function arrivalSentence(facts: DigestFacts): string {
   }
   const kinds = Object.entries(events).filter(([, count]) => count > 0);
   const [only] = kinds.length === 1 && events.other === 0 ? kinds : [];
-  const told = only === undefined && kinds.length > 0 ? `: ${eventWords(events)}` : '';
+  const tail = only === undefined && kinds.length > 0 ? `: ${eventWords(events)}` : '';
   const what = notifications === 0 ? 'no notification' : amountWords(notifications, 'notification');
   const isAny = notifications === 0 && productsTold(facts) === 'products';
   const about = isAny ? '' : ` about ${productsTold(facts, only?.[0])}`;
-  return `${when} ${what}${about} ${arrived}${told}.`;
+  return `${when} ${what}${about} ${arrived}${tail}.`;
 }
 
 /** `12 created Sentinel-2 products in the area "Alps"`; without their number where there are none. */
@@ -60,17 +56,15 @@ function productsTold(facts: DigestFacts, event?: string): string {
   const { collection, area } = scope;
   const isOne = notifications > 0 && products === 1;
   const filter = filterWords(facts);
-  return [
+  return told(
     notifications === 0 ? null : productsWords(facts).replace(/ products?$/, ''),
     event ?? null,
-    collection === '' ? null : collection,
+    collection || null,
     isOne ? 'product' : 'products',
     collection === '' ? `of no collection known from ${isOne ? 'its name' : 'their names'}` : null,
     area === null ? null : `in the area "${area}"`,
     filter === null ? null : `that ${isOne ? 'matches' : 'match'} ${filter}`,
-  ]
-    .filter((word) => word !== null)
-    .join(' ');
+  ).join(' ');
 }
 
 function recipient(subscription: string | null): string {
@@ -123,13 +117,13 @@ function commonName({ top }: Ranking, { products, isExact }: DigestFacts): strin
 }
 
 function placeSentence(facts: DigestFacts): string | null {
-  const { products, sensing, countries, seas } = facts;
+  const { products, sensing } = facts;
   const span = spanWords(sensing);
   const [from, until] = span ?? [];
   const when = until === undefined ? `on ${from}` : `between ${from} and ${until}`;
   const names = [
-    ...placeNames(countries, placeNouns.country, facts, withArticle),
-    ...placeNames(seas, placeNouns.sea, facts, withArticle),
+    ...placeNames('countries', facts, withArticle),
+    ...placeNames('seas', facts, withArticle),
   ];
   // Over 12 countries would be more than 12.
   const where = `${/^\d/.test(names[0] ?? '') ? 'across' : 'over'} ${listWords(names)}`;
@@ -148,9 +142,10 @@ function sensedOnes(sensed: number, products: number): string {
     : `The ${countWords(sensed)} with a sensing time were`;
 }
 
-function measureSentence(facts: DigestFacts): string | null {
-  const parts = [cloudWords(facts), ...sizeParts(facts)].filter((part) => part !== null);
-  return parts.length === 0 ? null : `${capitalized(parts.join('; '))}.`;
+/** Parts with a semicolon between; null where there is none. */
+function sentenceOf(...parts: (string | null)[]): string | null {
+  const text = told(...parts).join('; ');
+  return text === '' ? null : `${capitalized(text)}.`;
 }
 
 function cloudWords({ cloudCoverPercent, products }: DigestFacts): string | null {
@@ -182,11 +177,10 @@ function delaySentence({ products, ...facts }: DigestFacts): string | null {
   const receipt = durationRange(facts.receiptDelayUs);
   const they = publishedOnes(facts.publicationDelayUs?.count ?? 0, products);
   const news = newsTold(facts.receiptDelayUs?.count ?? 0, facts.events.created);
-  const parts = [
-    publication === null ? null : `${they} published ${afterWords(publication, 'sensing')}`,
-    receipt === null ? null : `${news} came ${afterWords(receipt, 'publication')}`,
-  ].filter((part) => part !== null);
-  return parts.length === 0 ? null : `${capitalized(parts.join('; '))}.`;
+  return sentenceOf(
+    publication && `${they} published ${afterWords(publication, 'sensing')}`,
+    receipt && `${news} came ${afterWords(receipt, 'publication')}`,
+  );
 }
 
 function publishedOnes(known: number, products: number): string {
@@ -207,17 +201,17 @@ function afterWords({ median, max }: RangeWords, moment: string): string {
 
 function remainderSentence(facts: DigestFacts): string | null {
   const { withoutFootprint, described, products } = facts;
-  const parts = [
+  const have = withoutFootprint === 1 ? 'has' : 'have';
+  return sentenceOf(
     causeWords(facts),
     withoutFootprint === 0
       ? null
-      : `${amountWords(withoutFootprint, 'product')} ${withoutFootprint === 1 ? 'has' : 'have'} no footprint`,
+      : `${amountWords(withoutFootprint, 'product')} ${have} no footprint`,
     described === 0 ? 'nothing else is known, as no record was there to be looked at' : null,
     described > 0 && described < products
       ? `types, places, times and sizes are those of the ${amountWords(described, 'product')} whose records were looked at`
       : null,
-  ].filter((part) => part !== null);
-  return parts.length === 0 ? null : `${capitalized(parts.join('; '))}.`;
+  );
 }
 
 /** `the deleted products were duplicated (20), obsolete (12) or deleted for other or unknown causes (2)`. */

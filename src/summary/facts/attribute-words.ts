@@ -1,7 +1,11 @@
 /** What the codes of attributes mean; all others have no words. */
-import { auxiliaryContent } from '../../domain/naming/auxiliary.ts';
-import { timelinessOfCode } from '../../domain/naming/product-name.ts';
-import { modeWords, sentinel3Content, sentinel5pContent } from '../../domain/naming/sentinels.ts';
+import { timelinesses as nameTimelinesses, wordsFor } from '../../domain/naming/product-name.ts';
+import {
+  auxiliaryContent,
+  modeWords,
+  sentinel3Content,
+  sentinel5pContent,
+} from '../../domain/naming/sentinels.ts';
 
 const missions: Readonly<Record<string, string>> = {
   'SENTINEL-1': 'Sentinel-1',
@@ -20,8 +24,7 @@ const missions: Readonly<Record<string, string>> = {
 
 /** `Sentinel-2A` of platformShortName and platformSerialIdentifier; null for an unknown platform. */
 export function satelliteOf(platform: string | null, serial: string | null): string | null {
-  const known = platform?.toUpperCase() ?? '';
-  const mission = Object.hasOwn(missions, known) ? (missions[known] ?? null) : null;
+  const mission = wordsFor(missions, platform?.toUpperCase() ?? '');
   if (mission === null || serial === null || !/^Sentinel-[1236]$/.test(mission)) return mission;
   return /^[A-D]$/.test(serial) ? `${mission}${serial}` : mission;
 }
@@ -46,8 +49,8 @@ const radarTypes: readonly (readonly [RegExp, string])[] = [
 /** What products of a type hold; null for an unknown type. */
 export function contentOfType(type: string | null): string | null {
   if (type === null) return null;
-  if (Object.hasOwn(productTypes, type)) return productTypes[type] ?? null;
   return (
+    wordsFor(productTypes, type) ??
     radarContent(type) ??
     sentinel3Content(type) ??
     sentinel5pContent(type) ??
@@ -75,6 +78,7 @@ export function polarisationOf(channels: string | null): string | null {
 }
 
 const timelinesses: Readonly<Record<string, string>> = {
+  ...nameTimelinesses,
   'Fast-24h': 'within 24 hours (Fast-24h)',
   'NRT-3h': 'within 3 hours (NRT-3h)',
   'NRT-1h': 'within 1 hour (NRT-1h)',
@@ -84,6 +88,5 @@ const timelinesses: Readonly<Record<string, string>> = {
 };
 
 export function timelinessOf(code: string | null): string | null {
-  if (code === null) return null;
-  return Object.hasOwn(timelinesses, code) ? (timelinesses[code] ?? null) : timelinessOfCode(code);
+  return code === null ? null : wordsFor(timelinesses, code);
 }

@@ -18,31 +18,16 @@ const yearUs = 365.25 * dayUs;
 /** From before the first Landsat until a year that no plan reaches. */
 const [firstUs, lastUs] = [Date.UTC(1972, 0, 1) * 1000, Date.UTC(2100, 0, 1) * 1000];
 
-const months = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
-
 /** `20 May 2024 10:15 UTC`; what follows the minute is cut off. Null outside of 1972 to 2099. */
 export function dateWords(us: number | null): string | null {
   if (us === null || !(us >= firstUs && us < lastUs)) return null;
   const date = new Date(us / 1000);
-  const [hour, minute] = [date.getUTCHours(), date.getUTCMinutes()].map((part) =>
-    String(part).padStart(2, '0'),
-  );
-  const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-  return `${day} ${hour}:${minute} UTC`;
+  const month = monthName.format(date);
+  const time = date.toISOString().slice(11, 16);
+  return `${date.getUTCDate()} ${month} ${date.getUTCFullYear()} ${time} UTC`;
 }
+
+const monthName = new Intl.DateTimeFormat('en', { month: 'long', timeZone: 'UTC' });
 
 /**
  * `29 s`, `3 min`, `4 h 37 min`, `12 days`, `more than 8 years`: rounded to its last unit, years cut off.
@@ -112,6 +97,11 @@ export function countWords(count: number): string {
   return String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
+/** Those that are there, in their order. */
+export function told<Text>(...parts: (Text | null)[]): Text[] {
+  return parts.filter((part) => part !== null);
+}
+
 /** `a`, `a and b`, `a, b and c`. */
 export function listWords(items: readonly string[]): string {
   const last = items.at(-1) ?? '';
@@ -132,4 +122,13 @@ export interface Fact {
 export interface FactSheet {
   kind: SummaryKind;
   facts: readonly Fact[];
+}
+
+/** What is not known has no line. */
+export function factSheet(
+  kind: SummaryKind,
+  rows: readonly (readonly [label: string, text: string | null])[],
+): FactSheet {
+  const facts = rows.flatMap(([label, text]): Fact[] => (text === null ? [] : [{ label, text }]));
+  return { kind, facts };
 }

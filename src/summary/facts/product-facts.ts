@@ -20,8 +20,6 @@ import {
 import { dateWords, delayWords } from './phrases.ts';
 import { type OtherVersion, type Version, versionsOf } from './versions.ts';
 
-export type { OtherVersion } from './versions.ts';
-
 /** Null where it is not known, or what the record says is of no known form, or absurd. Times in µs. */
 export interface ProductFacts {
   /** In the naming convention of its mission. */
@@ -146,7 +144,8 @@ function acquisitionOf(named: NamedProduct, attributes: AttributeReader, found: 
     orbitNumber: attributes.integer('orbitNumber', 1, 999_999) ?? named.orbitNumber,
     relativeOrbitNumber:
       named.relativeOrbitNumber ?? attributes.integer('relativeOrbitNumber', 1, 999),
-    orbitDirection: directionOf(direction),
+    orbitDirection:
+      direction === null ? null : (direction.toLowerCase() as 'ascending' | 'descending'),
     processingBaseline: baselineOf(named, found),
   };
 }
@@ -159,11 +158,6 @@ function timesOf(named: NamedProduct, row: ProductRow): Pick<ProductFacts, 'star
   const startUs = astray ? named.startUs : (start ?? named.startUs);
   const endUs = astray ? named.endUs : (end ?? named.endUs);
   return { startUs, endUs: startUs !== null && endUs !== null && endUs >= startUs ? endUs : null };
-}
-
-function directionOf(code: string | null): ProductFacts['orbitDirection'] {
-  if (code === null) return null;
-  return code.toLowerCase() === 'ascending' ? 'ascending' : 'descending';
 }
 
 function baselineOf(named: NamedProduct, { row }: FoundProduct): string | null {
@@ -180,14 +174,7 @@ function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined && value !== '';
 }
 
-interface AttributeReader {
-  /** A text that matches the whole pattern; anything else is null. Numbers are read as texts. */
-  code(name: string, pattern: RegExp): string | null;
-  /** A finite number from `least` to `most`, or its text; anything else is null. */
-  number(name: string, least: number, most: number): number | null;
-  /** As `number`, but whole. */
-  integer(name: string, least: number, most: number): number | null;
-}
+type AttributeReader = ReturnType<typeof attributeReader>;
 
 /** More than any record has; what comes after is not read. */
 const attributesMax = 500;
@@ -198,7 +185,7 @@ const textMax = 24;
 const numeral = /^[+-]?\d{1,12}(?:\.\d{1,20})?$/;
 
 /** Names are compared without regard to case: old records write them in small letters. */
-function attributeReader({ Attributes: attributes }: ProductRecord): AttributeReader {
+function attributeReader({ Attributes: attributes }: ProductRecord) {
   const values = new Map<string, unknown>();
   for (const item of Array.isArray(attributes) ? attributes.slice(0, attributesMax) : []) {
     const name = partOf(item, 'Name');
@@ -206,29 +193,28 @@ function attributeReader({ Attributes: attributes }: ProductRecord): AttributeRe
     const key = name.toLowerCase();
     if (!values.has(key)) values.set(key, partOf(item, 'Value'));
   }
-  const numberOf = (name: string, least: number, most: number) => {
+  const numberOf = (name: string, least: number, most: number): number | null => {
     const value = values.get(name.toLowerCase());
-    const isNumeral = typeof value === 'number' || (typeof value === 'string' && isShort(value));
-    if (!isNumeral || !(typeof value === 'number' || numeral.test(value))) return null;
+    const isNumeral = typeof value === 'string' && value.length <= 40 && numeral.test(value);
+    if (!isNumeral && typeof value !== 'number') return null;
     const read = Number(value);
     return read >= least && read <= most ? read : null;
   };
   return {
-    code: (name, pattern) => {
+    /** A text that matches the whole pattern; anything else is null. Numbers are read as texts. */
+    code: (name: string, pattern: RegExp): string | null => {
       const value = values.get(name.toLowerCase());
       const text = typeof value === 'number' ? String(value) : value;
       return typeof text === 'string' && text.length <= textMax && pattern.test(text) ? text : null;
     },
+    /** A finite number from `least` to `most`, or its text; anything else is null. */
     number: numberOf,
-    integer: (name, least, most) => {
+    /** As `number`, but whole. */
+    integer: (name: string, least: number, most: number): number | null => {
       const read = numberOf(name, least, most);
       return read !== null && Number.isInteger(read) ? read : null;
     },
   };
-}
-
-function isShort(text: string): boolean {
-  return text.length <= 40;
 }
 
 /**
@@ -263,39 +249,33 @@ export function isOfItsTime({ content }: Pick<ProductFacts, 'content'>): boolean
   return content?.startsWith('raw data') ?? false;
 }
 
-interface CauseWords {
-  /** Behind `deleted`. */
-  why: string;
-  /** What such products were; null where that says no more than an unknown cause. */
-  state: string | null;
-}
+/**
+ * The causes of the specification (Subscriptions), and one seen in live answers (facts, filters): what follows
+ * `deleted`, and what such products were; null where that says no more than an unknown cause.
+ */
+const causes: Readonly<Record<string, readonly [why: string, state: string | null]>> = {
+  'duplicated product': ['because it was a duplicate', 'duplicated'],
+  'missing checksum': ['because its checksum was missing', 'without a checksum'],
+  'corrupted product': ['because it was corrupted', 'corrupted'],
+  'obsolete product': ['because it was obsolete', 'obsolete'],
+  'obsolete product or other': ['because it was obsolete or for another reason', null],
+  'reprocessed product': ['because it was reprocessed', 'reprocessed'],
+  other: ['for a reason that the catalogue does not name', null],
+};
 
-/** The causes of the specification (Subscriptions), and one seen in live answers (facts, filters). */
-const causes: ReadonlyMap<string, CauseWords> = new Map([
-  ['duplicated product', { why: 'because it was a duplicate', state: 'duplicated' }],
-  ['missing checksum', { why: 'because its checksum was missing', state: 'without a checksum' }],
-  ['corrupted product', { why: 'because it was corrupted', state: 'corrupted' }],
-  ['obsolete product', { why: 'because it was obsolete', state: 'obsolete' }],
-  [
-    'obsolete product or other',
-    { why: 'because it was obsolete or for another reason', state: null },
-  ],
-  ['reprocessed product', { why: 'because it was reprocessed', state: 'reprocessed' }],
-  ['other', { why: 'for a reason that the catalogue does not name', state: null }],
-]);
-
-function wordsOf(cause: string | null): CauseWords | null {
-  return causes.get(cause?.trim().toLowerCase() ?? '') ?? null;
+function wordsOf(cause: string | null) {
+  const key = cause?.trim().toLowerCase() ?? '';
+  return Object.hasOwn(causes, key) ? causes[key] : undefined;
 }
 
 /** Of one product: `because it was a duplicate`; null for a text that is no known cause. */
 function deletionCauseWords(cause: string | null): string | null {
-  return wordsOf(cause)?.why ?? null;
+  return wordsOf(cause)?.[0] ?? null;
 }
 
 /** Of many products: `duplicated`; null for a text that is no known cause, and for one that says no more. */
 export function deletedStateWords(cause: string | null): string | null {
-  return wordsOf(cause)?.state ?? null;
+  return wordsOf(cause)?.[1] ?? null;
 }
 
 /** What comes later than this was not told of when it was published, but when something else happened to it. */

@@ -5,8 +5,8 @@ import {
   dateWords,
   delayWords,
   durationWords,
-  type Fact,
   type FactSheet,
+  factSheet,
   percentWords,
   sizeWords,
 } from './phrases.ts';
@@ -16,16 +16,12 @@ import { baselineLabel, versionNoun, versionWords } from './versions.ts';
 
 /** What is known of a product, the most important first; what is not known is left out. */
 export function productSheet(facts: ProductFacts): FactSheet {
-  const rows: readonly (readonly [label: string, text: string | null])[] = [
+  return factSheet('product', [
     ...identityRows(facts),
     ...acquisitionRows(facts),
     ...placeRows(facts),
     ...catalogueRows(facts),
-  ];
-  return {
-    kind: 'product',
-    facts: rows.flatMap(([label, text]): Fact[] => (text === null ? [] : [{ label, text }])),
-  };
+  ]);
 }
 
 type Rows = readonly (readonly [label: string, text: string | null])[];

@@ -8,6 +8,7 @@ import {
   listWords,
   percentWords,
   sizeWords,
+  told,
 } from './phrases.ts';
 import { countriesTold, nearWords, overWords } from './place-words.ts';
 import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
@@ -29,13 +30,13 @@ export function productText(facts: ProductFacts): string {
     auxiliary ? validitySentence(facts) : sensingSentence(facts),
   );
   const scene = deleted || auxiliary ? null : sceneSentence(facts);
-  const last = deleted ? versionSentence(facts) : catalogueSentence(facts);
+  const last = deleted ? sentence('It', ...versionPredicates(facts)) : catalogueSentence(facts);
   const whole = joined(first, scene, last);
   return whole.length <= charactersMax ? whole : joined(first, last);
 }
 
 function joined(...sentences: (string | null)[]): string {
-  return sentences.filter((sentence) => sentence !== null).join(' ');
+  return told(...sentences).join(' ');
 }
 
 function identitySentence(facts: ProductFacts): string {
@@ -57,25 +58,24 @@ function processingWords({
   processingBaseline: baseline,
   timeliness,
 }: ProductFacts): string {
-  const words = [
-    ...(level === null ? [] : [level]),
-    ...(baseline === null ? [] : [`${baselineLabel(baseline)} ${baseline}`]),
-    ...timelinessWords(timeliness),
-  ];
+  const words = told(
+    level,
+    baseline && `${baselineLabel(baseline)} ${baseline}`,
+    timelinessWords(timeliness),
+  );
   return words.length === 0 ? '' : ` (${words.join(', ')})`;
 }
 
 /** `near real time` without its code; the hours that Sentinel-1 promises are told by the delay. */
-function timelinessWords(timeliness: string | null): string[] {
-  const words = /^([a-z -]+) \([A-Z]+\)$/.exec(timeliness ?? '')?.[1];
-  return words === undefined ? [] : [words];
+function timelinessWords(timeliness: string | null): string | null {
+  return /^([a-z -]+) \([A-Z]+\)$/.exec(timeliness ?? '')?.[1] ?? null;
 }
 
 function takenWords({ mode, polarisation }: ProductFacts): string {
-  const taken = [
-    ...(mode === null ? [] : [`in ${mode} mode`]),
-    ...(polarisation === null ? [] : [`with ${polarisation} polarisation`]),
-  ];
+  const taken = told(
+    mode && `in ${mode} mode`,
+    polarisation && `with ${polarisation} polarisation`,
+  );
   return taken.length === 0 ? '' : `, taken ${taken.join(' ')}`;
 }
 
@@ -110,13 +110,11 @@ function sensingSentence(facts: ProductFacts): string | null {
   if (start === null && over === null) return null;
   const lastsUs = startUs === null || endUs === null ? 0 : endUs - startUs;
   const duration = lastsUs < minuteUs ? null : durationWords(lastsUs);
-  const words = [
-    ...(earlier === null ? [] : [`on ${earlier} and again`]),
-    ...(start === null
-      ? []
-      : [duration === null ? `on ${start}` : `for ${duration} from ${start}`]),
-    ...(over === null ? [] : [over]),
-  ];
+  const words = told(
+    earlier && `on ${earlier} and again`,
+    start && (duration === null ? `on ${start}` : `for ${duration} from ${start}`),
+    over,
+  );
   return `It was sensed ${words.join(' ')}${whereWords(facts)}.`;
 }
 
@@ -136,18 +134,15 @@ function sceneSentence(facts: ProductFacts): string | null {
   const within = place === null ? null : (nearWords(place, countriesTold(place))?.within ?? null);
   const cloud = percentWords(cloudCoverPercent);
   const direction = orbitDirection === null ? '' : `${orbitDirection} `;
-  const predicates = [
-    ...(area === null ? [] : [`covers ${area}`]),
-    ...(within === null ? [] : [`includes ${within}`]),
-    ...(tile === null
-      ? []
-      : [tile.startsWith('path') ? `lies on ${tile}` : `lies in tile ${tile}`]),
-    ...(relativeOrbitNumber === null
-      ? []
-      : [`was taken on ${direction}relative orbit ${relativeOrbitNumber}`]),
-    ...(cloud === null ? [] : [`has a cloud cover of ${cloud}`]),
-  ];
-  return predicates.length === 0 ? null : `The scene ${listWords(predicates)}.`;
+  const orbit = relativeOrbitNumber === null ? null : `relative orbit ${relativeOrbitNumber}`;
+  return sentence(
+    'The scene',
+    area && `covers ${area}`,
+    within && `includes ${within}`,
+    tile && (tile.startsWith('path') ? `lies on ${tile}` : `lies in tile ${tile}`),
+    orbit && `was taken on ${direction}${orbit}`,
+    cloud && `has a cloud cover of ${cloud}`,
+  );
 }
 
 function catalogueSentence(facts: ProductFacts): string | null {
@@ -156,35 +151,36 @@ function catalogueSentence(facts: ProductFacts): string | null {
   const delay = auxiliary ? null : delayWords(startUs, publicationUs);
   const after = delay === null ? '' : ` (${delay} after sensing)`;
   const size = sizeWords(sizeBytes);
-  const predicates = [
-    ...(published === null ? [] : [`was published on ${published}${after}`]),
-    ...receiptWords(facts),
-    ...(size === null ? [] : [`has a size of ${size}`]),
-    ...(online === false ? ['is offline'] : []),
+  return sentence(
+    'It',
+    published && `was published on ${published}${after}`,
+    receiptWords(facts),
+    size && `has a size of ${size}`,
+    online === false ? 'is offline' : null,
     ...versionPredicates(facts),
-  ];
-  return predicates.length === 0 ? null : `It ${listWords(predicates)}.`;
+  );
 }
 
-function receiptWords(facts: ProductFacts): string[] {
+function receiptWords(facts: ProductFacts): string | null {
   const waited = receiptDelay(facts);
-  if (waited !== null) return [`was received ${waited} later`];
+  if (waited !== null) return `was received ${waited} later`;
   const received = dateWords(facts.receivedUs);
-  return received === null ? [] : [`was first heard of on ${received}`];
+  return received && `was first heard of on ${received}`;
 }
 
-function versionSentence(facts: ProductFacts): string | null {
-  const predicates = versionPredicates(facts);
-  return predicates.length === 0 ? null : `It ${listWords(predicates)}.`;
+/** Null where there is nothing to say. */
+function sentence(subject: string, ...parts: (string | null)[]): string | null {
+  const predicates = told(...parts);
+  return predicates.length === 0 ? null : `${subject} ${listWords(predicates)}.`;
 }
 
-function versionPredicates(facts: ProductFacts): string[] {
+function versionPredicates(facts: ProductFacts): (string | null)[] {
   const { replacedBy, replaces, deleted } = facts;
   const noun = versionNoun(facts);
   const [newer, older] = [versionWords(replacedBy), versionWords(replaces)];
   const had = deleted ? 'replaced' : 'replaces';
   return [
-    ...(newer === null ? [] : [`was replaced by a newer ${noun} (${newer})`]),
-    ...(older === null ? [] : [`${had} an older ${noun} (${older})`]),
+    newer && `was replaced by a newer ${noun} (${newer})`,
+    older && `${had} an older ${noun} (${older})`,
   ];
 }

@@ -1,6 +1,6 @@
 /** Which processings of a scene came before and after a product. */
 import { readName } from '../../domain/naming/read-name.ts';
-import { dateWords } from './phrases.ts';
+import { dateWords, told } from './phrases.ts';
 
 /** Another product, perhaps of the same scene; what is not known is null. */
 export interface OtherVersion {
@@ -141,9 +141,9 @@ export function versionWords(version: Version | null): string | null {
   if (version === null) return null;
   const { baseline, publicationUs } = version;
   const date = dateWords(publicationUs);
-  const words = [
-    ...(baseline === null ? [] : [`${baselineLabel(baseline)} ${baseline}`]),
-    ...(date === null ? [] : [`published on ${date}`]),
-  ];
+  const words = told(
+    baseline && `${baselineLabel(baseline)} ${baseline}`,
+    date && `published on ${date}`,
+  );
   return words.length === 0 ? 'of the same scene' : words.join(', ');
 }

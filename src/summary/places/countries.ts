@@ -13,7 +13,7 @@ import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from './footprint.ts';
 import { wrapped } from './globe.ts';
 
-export interface Countries {
+interface Countries {
   /** The English name; null at sea. The place lies within 180 degrees. */
   countryAt(place: Position): string | null;
   readonly names: readonly string[];

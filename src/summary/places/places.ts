@@ -1,17 +1,10 @@
 /** Tells in words of the map where a footprint lies, from data that come along. */
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
-import { type City, nearPlaces, openCities, suburbs } from './cities.ts';
-import { type Countries, openCountries, otherCountryNames } from './countries.ts';
+import { nearPlaces, openCities, suburbs } from './cities.ts';
+import { openCountries, otherCountryNames } from './countries.ts';
 import { crossingsAt, type Footprint, footprintOf, type Part } from './footprint.ts';
-import {
-  degreeKm,
-  middleOf,
-  type Place,
-  type PlaceShare,
-  radiansOf,
-  ringAreaKm2,
-} from './globe.ts';
-import { openSeas, type Seas } from './seas.ts';
+import { degreeKm, middleOf, type Place, type PlaceShare, radiansOf, ringAreaKm2 } from './globe.ts';
+import { openSeas } from './seas.ts';
 
 export interface Places {
   /** Null for a geometry without any place. */
@@ -36,6 +29,12 @@ export function openPlaces(): Places {
   const countries = openCountries();
   const seas = openSeas();
   const cities = openCities();
+  const names = new Set(
+    [
+      ...[...countries.names, ...otherCountryNames, ...seas.names, ...suburbs],
+      ...cities.flatMap(({ name, country }) => [name, country]),
+    ].map(spelled),
+  );
   const nameOf = (sample: Sample) => {
     const country = countries.countryAt(sample.position);
     return country === null ? `sea ${seas.seaAt(sample.position)}` : `land ${country}`;
@@ -56,7 +55,7 @@ export function openPlaces(): Places {
         centre: { longitude: rounded(centre[0]), latitude: rounded(centre[1]) },
       };
     },
-    isPlaceName: openPlaceNames({ countries, seas, cities }),
+    isPlaceName: (words) => names.has(spelled(words)),
   };
 }
 
@@ -101,28 +100,7 @@ function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-/** Tells whether words are the whole name of a place; accents and apostrophes may be left out. */
-function openPlaceNames({
-  countries,
-  seas,
-  cities,
-}: {
-  countries: Pick<Countries, 'names'>;
-  seas: Pick<Seas, 'names'>;
-  cities: readonly Pick<City, 'name' | 'country'>[];
-}): (lowerCaseWords: string) => boolean {
-  const names = new Set<string>();
-  const add = (name: string) => names.add(spelled(name));
-  for (const name of [...countries.names, ...otherCountryNames, ...seas.names, ...suburbs])
-    add(name);
-  for (const { name, country } of cities) {
-    add(name);
-    add(country);
-  }
-  return (words) => names.has(spelled(words));
-}
-
-/** Without what people leave out or write in several ways. */
+/** Without what people leave out or write in several ways: accents, apostrophes, hyphens. */
 function spelled(name: string): string {
   const letters = name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
   return letters

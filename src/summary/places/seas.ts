@@ -1,22 +1,15 @@
 /**
- * Which sea or ocean a place lies in: the smallest whose outline holds it. The outlines, in the folder
- * seas, are this program's own, after the usual geographic limits, and rough: they run over land, as
- * land is told by the countries.
+ * Which sea or ocean a place lies in: the smallest whose outline holds it. The outlines, seas.json,
+ * are this program's own, after the usual geographic limits, and rough: they run over land, as land is told by
+ * the countries.
  */
 
 import whichPolygon from 'which-polygon';
 import type { Position } from '../../domain/filter-tree.ts';
 import { radiansOf, wrapped } from './globe.ts';
-import { americanSeas } from './seas/americas.ts';
-import { asianSeas } from './seas/asia.ts';
-import { australasianSeas } from './seas/australasia.ts';
-import { europeanSeas } from './seas/europe.ts';
-import { indianSeas } from './seas/indian.ts';
-import { mediterraneanSeas } from './seas/mediterranean.ts';
-import { oceans } from './seas/oceans.ts';
-import { polarSeas } from './seas/polar.ts';
+import data from './seas.json' with { type: 'json' };
 
-export interface Seas {
+interface Seas {
   /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
   seaAt(place: Position): string;
   readonly names: readonly string[];
@@ -34,20 +27,9 @@ const pacific = { north: 'North Pacific Ocean', south: 'South Pacific Ocean' };
 /** Half the width of the gaps that the rough outlines leave, and a little more. */
 const gapDegrees = 0.5;
 
-const texts = [
-  oceans,
-  europeanSeas,
-  mediterraneanSeas,
-  indianSeas,
-  asianSeas,
-  australasianSeas,
-  americanSeas,
-  polarSeas,
-];
-
 /** Reads the outlines. */
 export function openSeas(): Seas {
-  const seas = texts.flatMap(parseSeas);
+  const seas = data.outlines.map(parseSea);
   const query = whichPolygon<{ name: string; size: number }>({
     type: 'FeatureCollection',
     features: seas.flatMap(({ name, outline }) => {
@@ -91,17 +73,14 @@ function withoutGap(
   return sum > 4 ? (named[0]?.[0] ?? ocean) : ocean;
 }
 
-/** Reads `Name: x y, x y, …; Name: …`, without the corner that closes an outline. */
-function parseSeas(text: string): Sea[] {
-  const entries = text.split(';').map((entry) => entry.trim());
-  return entries.filter(Boolean).map((entry) => {
-    const [name = '', corners = ''] = entry.split(':');
-    const outline = corners.split(',').map((corner): Position => {
-      const [x, y] = corner.trim().split(/\s+/).map(Number);
-      return [x ?? Number.NaN, y ?? Number.NaN];
-    });
-    return { name, outline };
+/** Reads `Name: x y, x y, …`, without the corner that closes the outline. */
+function parseSea(text: string): Sea {
+  const [name = '', corners = ''] = text.split(':');
+  const outline = corners.split(',').map((corner): Position => {
+    const [x = Number.NaN, y = Number.NaN] = corner.trim().split(' ').map(Number);
+    return [x, y];
   });
+  return { name, outline };
 }
 
 /** The closed ring, and the same on the other side where it reaches beyond the antimeridian. */

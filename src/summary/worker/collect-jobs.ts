@@ -14,7 +14,7 @@ import { collectionOf } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { windowAt } from '../digest/digest-facts.ts';
 import { productsById } from './prepare.ts';
-import { digestJob, noCollection, productJob, type SummaryWorld } from './summary-context.ts';
+import { digestJob, noCollection, productJob, type SummaryContext } from './summary-context.ts';
 
 /** Rows of one round, which is one transaction: a few milliseconds, for intake waits for it. */
 const rowsMax = 50;
@@ -36,22 +36,26 @@ const tellDroppedEveryUs = 600_000_000;
  * jobs gave way.
  */
 export async function collectJobs(
-  world: SummaryWorld,
+  context: SummaryContext,
   ruleOf: RuleOf,
-  noteDropped = createDropNotice(world),
+  noteDropped = createDropNotice(context),
 ): Promise<boolean> {
-  if ((await nextStep(world)) === null) return false;
-  const release = await world.takeLock('summaries', { waitMs: lockWaitMs });
+  if ((await nextStep(context)) === null) return false;
+  const release = await context.takeLock('summaries', { waitMs: lockWaitMs });
   try {
     // Another program may have done it meanwhile.
-    const step = await nextStep(world);
+    const step = await nextStep(context);
     if (step === null) return false;
     const { afterPosition, position } = step;
     const collected =
       afterPosition === null
         ? { jobs: [], position, isFull: false }
-        : await collectUntil(afterPosition, position, world, ruleOf);
-    noteDropped(await enqueue(collected, world));
+        : await collectUntil(afterPosition, position, context, ruleOf);
+    const cursor = { reader: summaryReader, position: collected.position };
+    const { jobs } = collected;
+    const { summaries, nowUs } = context;
+    const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs: nowUs() });
+    noteDropped(dropped);
     return collected.isFull;
   } finally {
     release();
@@ -62,7 +66,7 @@ export async function collectJobs(
 export function createDropNotice({
   log,
   nowUs,
-}: Pick<SummaryWorld, 'log' | 'nowUs'>): (dropped: number) => void {
+}: Pick<SummaryContext, 'log' | 'nowUs'>): (dropped: number) => void {
   let untold = 0;
   let nextUs = 0;
   return (dropped) => {
@@ -75,12 +79,6 @@ export function createDropNotice({
   };
 }
 
-interface Step {
-  /** Null where what lies before `position` is not to be told of. */
-  afterPosition: number | null;
-  position: number;
-}
-
 interface Collected {
   jobs: readonly NewSummaryJob[];
   /** Up to where the log was looked at. */
@@ -89,8 +87,8 @@ interface Collected {
   isFull: boolean;
 }
 
-/** Null when there is nothing to do. */
-async function nextStep({ notifications, products }: SummaryWorld): Promise<Step | null> {
+/** Null when there is nothing to do; `afterPosition` is where what lies before `position` is not to be told of. */
+async function nextStep({ notifications, products }: SummaryContext) {
   const seen = await notifications.cursor(summaryReader);
   const lastPosition = await notifications.lastPosition();
   if (seen === lastPosition) return null;
@@ -104,18 +102,19 @@ async function nextStep({ notifications, products }: SummaryWorld): Promise<Step
 async function collectUntil(
   afterPosition: number,
   position: number,
-  world: SummaryWorld,
+  context: SummaryContext,
   ruleOf: RuleOf,
 ): Promise<Collected> {
   const bounds = { afterPosition, beforePosition: position + 1, limit: rowsMax };
   const rows: NotificationRow[] = [];
-  for await (const row of world.notifications.find({ ...bounds, order: 'oldest' })) rows.push(row);
-  const nowUs = world.nowUs();
+  for await (const row of context.notifications.find({ ...bounds, order: 'oldest' }))
+    rows.push(row);
+  const nowUs = context.nowUs();
   const ruled = rows
     .filter(({ receivedAtUs }) => receivedAtUs >= nowUs - tellWithinUs)
     .map((row) => ({ row, rule: ruleOf(row.subscription) }));
   const filtered = ruled.filter(({ rule }) => hasFilter(rule)).map(({ row }) => row);
-  const records = await recordsOf(filtered, world);
+  const records = await recordsOf(filtered, context);
   const jobs = new Map<string, NewSummaryJob>();
   for (const { row, rule } of ruled) {
     for (const job of jobsFor(row, rule, { records, nowUs })) {
@@ -139,7 +138,7 @@ type Records = ReadonlyMap<string, FoundProduct['record']>;
 
 async function recordsOf(
   rows: readonly NotificationRow[],
-  { products }: SummaryWorld,
+  { products }: SummaryContext,
 ): Promise<Records> {
   const ids = new Set(rows.map(({ productId }) => productId));
   const found = await productsById(products, [...ids]);
@@ -178,15 +177,6 @@ function jobsFor(
 /** By its newest record; by its name alone where the index could not read it. */
 function viewOf({ productId, productName }: NotificationRow, records: Records): ProductView {
   return productView(records.get(productId.toLowerCase()) ?? { Id: productId, Name: productName });
-}
-
-async function enqueue(
-  { jobs, position }: Collected,
-  { summaries, nowUs }: SummaryWorld,
-): Promise<number> {
-  const cursor = { reader: summaryReader, position };
-  const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs: nowUs() });
-  return dropped;
 }
 
 type CompiledRule =

@@ -4,20 +4,14 @@ import { hash } from 'node:crypto';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { jittered } from '../../domain/jitter.ts';
-import {
-  budgetLimits,
-  type NewSummaryJob,
-  type SummaryBudget,
-  type SummaryJob,
-  type SummaryOutcome,
-} from '../../domain/summaries.ts';
-import { answerTimeoutMs } from '../chat/chat-client.ts';
-import { type ChatRequest, faultScope, InferenceFault } from '../chat/inference-calls.ts';
+import { budgetLimits, type NewSummaryJob, type SummaryBudget, type SummaryJob, type SummaryOutcome } from '../../domain/summaries.ts';
+import { type ChatRequest, answerTimeoutMs } from '../chat/chat-client.ts';
+import { faultScope, InferenceFault } from '../chat/inference-fault.ts';
 import { checkAnswer } from '../check/check-answer.ts';
 import { chatRequest, estimateTokens, repeatRequest } from '../prompt.ts';
 import { tellWithinUs } from './collect-jobs.ts';
 import { type Prepared, prepare } from './prepare.ts';
-import type { ServicePause, SummaryModel, SummaryWorld } from './summary-context.ts';
+import type { ServicePause, SummaryContext, SummaryModel } from './summary-context.ts';
 
 /** What became of a job, for those who watch. */
 export type JobEnd =
@@ -32,7 +26,7 @@ export type Held = { reason: string; untilUs: number } & (
 );
 
 export interface Asking {
-  world: SummaryWorld;
+  context: SummaryContext;
   pause: ServicePause;
   signal: AbortSignal;
 }
@@ -51,29 +45,27 @@ const tokensFactorMax = 10;
  * used, and when the signal is aborted before anything was sent.
  */
 export async function doJob(job: SummaryJob, asking: Asking): Promise<JobEnd> {
-  const { world, signal } = asking;
-  if (world.nowUs() - waitsSinceUs(job) > tellWithinUs) {
+  const { context, signal } = asking;
+  if (context.nowUs() - waitsSinceUs(job) > tellWithinUs) {
     const reason = 'It has waited for 7 days, for the budget or for the service.';
-    return close(job, world, { outcome: 'dropped', error: reason, template: null });
+    return close(job, context, { outcome: 'dropped', error: reason, template: null });
   }
-  if (!(await isIndexed(job, world))) return waitForIndex(job, world);
-  const prepared = await prepare(job, world, signal).catch((error: unknown) => {
+  if (!(await isIndexed(job, context))) return waitForIndex(job, context);
+  const prepared = await prepare(job, context, signal).catch((error: unknown) => {
     if (signal.aborted || (isAppError(error) && error.code !== 'invalid')) throw error;
-    return ownError(error, job, world);
+    return ownError(error, job, context);
   });
   if (typeof prepared === 'string') {
-    return close(job, world, { outcome: 'failed', error: prepared, template: null });
-  }
-  if (prepared === null && job.kind === 'digest') {
-    return close(job, world, { outcome: 'withdrawn' });
+    return close(job, context, { outcome: 'failed', error: prepared, template: null });
   }
   if (prepared === null) {
+    if (job.kind === 'digest') return close(job, context, { outcome: 'withdrawn' });
     const error =
       'The product index does not know this product. `earshot index status` tells more.';
-    return close(job, world, { outcome: 'failed', error, template: null });
+    return close(job, context, { outcome: 'failed', error, template: null });
   }
-  if (world.model === null) return keepTemplate(job, prepared.template, world);
-  return askOnce(job, prepared, { ...asking, model: world.model });
+  if (context.model === null) return keepTemplate(job, prepared.template, context);
+  return askOnce(job, prepared, { ...asking, model: context.model });
 }
 
 type AskingModel = Asking & { model: SummaryModel };
@@ -83,33 +75,28 @@ async function askOnce(
   prepared: Prepared,
   { model, ...asking }: AskingModel,
 ): Promise<JobEnd> {
-  const { world } = asking;
+  const { context } = asking;
   const first = chatRequest(prepared.sheet, model.name);
   const key = requestKey(job, first);
-  if ((await world.summaries.known(key)) !== null) {
-    return close(job, world, { outcome: 'known', key });
+  if ((await context.summaries.known(key)) !== null) {
+    return close(job, context, { outcome: 'known', key });
   }
   const request = nextRequest(job, first);
   const estimate = estimateTokens(request, job.kind);
-  const nowUs = world.nowUs();
-  const claim = await world.summaries.claim({
+  const nowUs = context.nowUs();
+  const claim = await context.summaries.claim({
     job,
     model: model.name,
     tokens: estimate,
-    budget: world.budget,
+    budget: context.budget,
     leaseUntilUs: nowUs + leaseUs,
     nowUs,
   });
   if (claim.outcome === 'taken') return { end: 'taken' };
-  if (claim.outcome === 'budget') return waitForBudget(job, prepared, claim, world);
+  if (claim.outcome === 'budget') return waitForBudget(job, prepared, claim, context);
   const { result, tokens } = await answerOf(request, key, job, prepared, { ...asking, model });
   const spent = tokens === null ? null : Math.min(tokens, estimate * tokensFactorMax);
-  return close(job, world, result, { id: claim.requestId, tokens: spent });
-}
-
-interface Answered {
-  result: SummaryOutcome;
-  tokens: number | null;
+  return close(job, context, result, { id: claim.requestId, tokens: spent });
 }
 
 /** Sends the request, and judges what came. */
@@ -118,37 +105,37 @@ async function answerOf(
   key: Uint8Array,
   job: SummaryJob,
   { sheet, template }: Prepared,
-  { world, pause, signal, model }: AskingModel,
-): Promise<Answered> {
+  { context, pause, signal, model }: AskingModel,
+): Promise<{ result: SummaryOutcome; tokens: number | null }> {
   try {
     const { text: answer, totalTokens: tokens } = await model.client.complete(request, signal);
     pause.noteAnswer();
-    const check = checkAnswer(answer, sheet, world.places().isPlaceName);
+    const check = checkAnswer(answer, sheet, context.places().isPlaceName);
     if (!check.safe) {
       const error = `The answer cannot be shown: ${check.reason}.`;
-      return { result: afterOwnFailure(job, error, template, world), tokens };
+      return { result: afterOwnFailure(job, error, template, context), tokens };
     }
     const doubts = check.doubts.map(({ words }) => words);
     if (!check.verified && job.doubted === null) {
       const error = `The answer states what the facts do not have (${doubts.join(', ')}); it is asked for once more.`;
       const doubted = [...new Set(check.doubts.map(({ kind }) => kind))];
-      const again = { nextTryAtUs: world.nowUs(), counts: true, doubted, template };
+      const again = { nextTryAtUs: context.nowUs(), counts: true, doubted, template };
       return { result: { outcome: 'postponed', error, ...again }, tokens };
     }
     const { text, verified } = check;
-    const kept = { text, model: model.name, verified, doubts, createdAtUs: world.nowUs() };
+    const kept = { text, model: model.name, verified, doubts, createdAtUs: context.nowUs() };
     return { result: { outcome: 'text', key, text: kept }, tokens };
   } catch (error) {
     if (error instanceof InferenceFault) {
-      return { result: afterFault(error, job, template, { world, pause }), tokens: error.tokens };
+      return { result: afterFault(error, job, template, { context, pause }), tokens: error.tokens };
     }
-    const result = { outcome: 'failed', error: ownError(error, job, world), template } as const;
+    const result = { outcome: 'failed', error: ownError(error, job, context), template } as const;
     return { result, tokens: null };
   }
 }
 
 /** A record or an answer that our own code fails on must not keep the others waiting. */
-function ownError(err: unknown, { kind, subject }: SummaryJob, { log }: SummaryWorld): string {
+function ownError(err: unknown, { kind, subject }: SummaryJob, { log }: SummaryContext): string {
   log.error({ err, kind, subject }, 'a summary cannot be made');
   return 'This is an error of earshot itself; its log has more. Please report it.';
 }
@@ -157,39 +144,39 @@ async function waitForBudget(
   job: SummaryJob,
   { template }: Prepared,
   { limit, freeAtUs }: { limit: keyof SummaryBudget; freeAtUs: number },
-  world: SummaryWorld,
+  context: SummaryContext,
 ): Promise<JobEnd> {
   const { of, variable } = budgetLimits[limit];
-  const reason = `It waits for the budget: ${world.budget[limit]} ${of} (${variable}).`;
-  return hold(job, world, { end: 'budget', limit, reason, untilUs: freeAtUs }, template);
+  const reason = `It waits for the budget: ${context.budget[limit]} ${of} (${variable}).`;
+  return hold(job, context, { end: 'budget', limit, reason, untilUs: freeAtUs }, template);
 }
 
-function waitForIndex(job: SummaryJob, world: SummaryWorld): Promise<JobEnd> {
+function waitForIndex(job: SummaryJob, context: SummaryContext): Promise<JobEnd> {
   const reason =
     'The product index has yet to read what it is about. `earshot index status` tells more.';
-  return hold(job, world, { end: 'index', reason, untilUs: world.nowUs() + indexWaitUs }, null);
+  return hold(job, context, { end: 'index', reason, untilUs: context.nowUs() + indexWaitUs }, null);
 }
 
 async function hold(
   job: SummaryJob,
-  world: SummaryWorld,
+  context: SummaryContext,
   held: Held,
   template: string | null,
 ): Promise<JobEnd> {
   const { reason: error, untilUs: nextTryAtUs } = held;
-  await close(job, world, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
+  await close(job, context, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
   return held;
 }
 
-function keepTemplate(job: SummaryJob, template: string, world: SummaryWorld): Promise<JobEnd> {
-  const kept = { model: null, verified: true, doubts: [], createdAtUs: world.nowUs() };
-  const key = templateKey(job, template);
-  return close(job, world, { outcome: 'text', key, text: { text: template, ...kept } });
+function keepTemplate(job: SummaryJob, template: string, context: SummaryContext): Promise<JobEnd> {
+  const kept = { model: null, verified: true, doubts: [], createdAtUs: context.nowUs() };
+  const key = requestKey(job, { model: null, messages: template });
+  return close(job, context, { outcome: 'text', key, text: { text: template, ...kept } });
 }
 
 async function close(
   job: SummaryJob,
-  { summaries, nowUs }: SummaryWorld,
+  { summaries, nowUs }: SummaryContext,
   result: SummaryOutcome,
   request: { id: number; tokens: number | null } | null = null,
 ): Promise<JobEnd> {
@@ -220,20 +207,20 @@ function afterFault(
   fault: InferenceFault,
   job: SummaryJob,
   template: string,
-  { world, pause }: { world: SummaryWorld; pause: ServicePause },
+  { context, pause }: { context: SummaryContext; pause: ServicePause },
 ): SummaryOutcome {
   const { kind, message: error, retryAfterMs } = fault;
   const postponed = { outcome: 'postponed', error, counts: false, template } as const;
-  const nowUs = world.nowUs();
+  const nowUs = context.nowUs();
   if (kind === 'cancelled') return { ...postponed, nextTryAtUs: nowUs };
   const scope = faultScope(kind);
   if (scope === 'job') {
     // It answered, be it with nothing.
     pause.noteAnswer();
-    return afterOwnFailure(job, error, template, world);
+    return afterOwnFailure(job, error, template, context);
   }
   const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
-  world.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
+  context.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
   if (scope === 'settings' || kind === 'rate_limited' || pause.isAsked()) {
     return { ...postponed, nextTryAtUs: pausedUntilUs };
   }
@@ -248,7 +235,7 @@ function afterOwnFailure(
   { attempts }: SummaryJob,
   error: string,
   template: string,
-  { nowUs, random }: SummaryWorld,
+  { nowUs, random }: SummaryContext,
 ): SummaryOutcome {
   if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
   const waitUs = jittered(60_000_000 * 2 ** attempts, random);
@@ -262,26 +249,21 @@ export function nextRequest(job: NewSummaryJob | SummaryJob, first: ChatRequest)
   return doubted === null ? first : repeatRequest(first, doubted);
 }
 
-type Subject = Pick<SummaryJob, 'kind' | 'subject'>;
-
-/** The digest of subject, model and messages: all that an answer depends on. */
-export function requestKey({ kind, subject }: Subject, request: ChatRequest): Uint8Array {
-  return digest([kind, subject, request.model, request.messages]);
-}
-
-/** The key of a template that stands for itself, as no model is configured. */
-function templateKey({ kind, subject }: Subject, template: string): Uint8Array {
-  return digest([kind, subject, null, template]);
-}
-
-function digest(parts: readonly unknown[]): Uint8Array {
-  return hash('sha256', JSON.stringify(parts), 'buffer');
+/**
+ * The digest of subject, model and messages: all that an answer depends on. For a template that stands for itself,
+ * as no model is configured, `model` is null.
+ */
+export function requestKey(
+  { kind, subject }: Pick<SummaryJob, 'kind' | 'subject'>,
+  { model, messages }: { model: string | null; messages: ChatRequest['messages'] | string },
+): Uint8Array {
+  return hash('sha256', JSON.stringify([kind, subject, model, messages]), 'buffer');
 }
 
 /** A digest needs all that was received in its window. */
 async function isIndexed(
   { position, scope }: Pick<SummaryJob, 'position' | 'scope'>,
-  { products, notifications }: Pick<SummaryWorld, 'products' | 'notifications'>,
+  { products, notifications }: Pick<SummaryContext, 'products' | 'notifications'>,
 ): Promise<boolean> {
   const indexed = await products.indexedPosition();
   if (position !== null && position <= indexed) return true;

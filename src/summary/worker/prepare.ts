@@ -14,20 +14,20 @@ import { createDigestCount, type DigestEvent } from '../digest/digest-facts.ts';
 import { digestSheet } from '../digest/digest-sheet.ts';
 import { digestText } from '../digest/digest-text.ts';
 import type { FactSheet } from '../facts/phrases.ts';
-import { type OtherVersion, productFacts } from '../facts/product-facts.ts';
+import { productFacts } from '../facts/product-facts.ts';
 import { productSheet } from '../facts/product-sheet.ts';
 import { productText } from '../facts/product-text.ts';
-import { sceneOf } from '../facts/versions.ts';
+import { type OtherVersion, sceneOf } from '../facts/versions.ts';
 import type { Place } from '../places/globe.ts';
 import type { Places } from '../places/places.ts';
-import { noCollection, type SummaryWorld } from './summary-context.ts';
+import { noCollection, type SummaryContext } from './summary-context.ts';
 
 export interface Prepared {
   sheet: FactSheet;
   template: string;
 }
 
-type Means = Pick<SummaryWorld, 'notifications' | 'products' | 'places'>;
+type Means = Pick<SummaryContext, 'notifications' | 'products' | 'places'>;
 
 /**
  * Null when nothing is known of the subject: the index does not have it, or nothing arrived. Throws as the

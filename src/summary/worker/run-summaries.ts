@@ -5,7 +5,7 @@ import type { Logger } from '../../domain/ports.ts';
 import type { SummaryJob } from '../../domain/summaries.ts';
 import { collectJobs, createDropNotice, type RuleOf } from './collect-jobs.ts';
 import { type Asking, doJob, type Held, type JobEnd } from './do-job.ts';
-import { createServicePause, type SummaryWorld } from './summary-context.ts';
+import { createServicePause, type SummaryContext } from './summary-context.ts';
 
 /** How often the log and the jobs are looked at. */
 const pollMs = 1_000;
@@ -26,19 +26,19 @@ export interface SummaryWorker {
 
 /** What fails is logged, once, and tried again; nothing of it reaches the intake. */
 export function startSummaryWorker(
-  world: SummaryWorld,
+  context: SummaryContext,
   ruleOf: RuleOf,
   timing: { pollMs?: number } = {},
 ): SummaryWorker {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const means = { everyMs: timing.pollMs ?? pollMs, log: world.log, signal };
-  const asking = { world, pause: createServicePause(world), signal };
-  const noteDropped = createDropNotice(world);
-  const isQuiet = createQuietCheck(world);
+  const means = { everyMs: timing.pollMs ?? pollMs, log: context.log, signal };
+  const asking = { context, pause: createServicePause(context), signal };
+  const noteDropped = createDropNotice(context);
+  const isQuiet = createQuietCheck(context);
   const running = Promise.all([
     repeat(
-      async () => (await collectJobs(world, ruleOf, noteDropped)) && (await isQuiet()),
+      async () => (await collectJobs(context, ruleOf, noteDropped)) && (await isQuiet()),
       'what is to be summarised cannot be found',
       means,
     ),
@@ -62,7 +62,7 @@ export function startSummaryWorker(
 /** Tells whether less comes in than in a burst, since it was asked last. */
 function createQuietCheck({
   notifications,
-}: Pick<SummaryWorld, 'notifications'>): () => Promise<boolean> {
+}: Pick<SummaryContext, 'notifications'>): () => Promise<boolean> {
   let [position, atMs] = [Number.POSITIVE_INFINITY, performance.now()];
   return async () => {
     const before = { position, atMs };
@@ -126,13 +126,13 @@ export async function workDue(
     onEnd?: OnJobEnd | undefined;
   } = {},
 ): Promise<WorkEnd> {
-  const { world, pause, signal } = asking;
+  const { context, pause, signal } = asking;
   const { ids, onEnd } = options;
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   let reason = '';
   let held: Held | null = null;
   const stop = (): WorkEnd | null => {
-    const nowUs = world.nowUs();
+    const nowUs = context.nowUs();
     if (signal.aborted || left <= 0) return { end: 'stopped' };
     if (held !== null && held.untilUs > nowUs) return held;
     const untilUs = pause.untilUs();
@@ -144,7 +144,7 @@ export async function workDue(
     if (ended !== null) return ended;
     const limit = Math.min(left, pause.isProbing() ? 1 : batchMax);
     const named = ids === undefined ? {} : { ids };
-    const jobs = await world.summaries.due({ nowUs: world.nowUs(), limit, ...named });
+    const jobs = await context.summaries.due({ nowUs: context.nowUs(), limit, ...named });
     if (jobs.length === 0) return { end: 'nothing due' };
     const queue = jobs.values();
     const work = async () => {

@@ -10,7 +10,7 @@ import type {
   SummaryBudget,
 } from '../../domain/summaries.ts';
 import type { ChatClient } from '../chat/chat-client.ts';
-import type { FaultScope } from '../chat/inference-calls.ts';
+import type { FaultScope } from '../chat/inference-fault.ts';
 import type { Places } from '../places/places.ts';
 
 export interface SummaryModel {
@@ -19,7 +19,7 @@ export interface SummaryModel {
   client: ChatClient;
 }
 
-export interface SummaryWorld {
+export interface SummaryContext {
   notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
   products: Pick<Products, 'find' | 'indexedPosition'>;
   summaries: Summaries;

@@ -1,7 +1,7 @@
 /** A client and the service that it asks, for tests: a real server that answers as told. */
 import { expect } from 'vitest';
-import { createChatClient } from '../../../src/summary/chat/chat-client.ts';
-import { type ChatRequest, InferenceFault } from '../../../src/summary/chat/inference-calls.ts';
+import { type ChatRequest, createChatClient } from '../../../src/summary/chat/chat-client.ts';
+import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
 import { wholeTextOf } from '../../config/environment.ts';
 import { type Answer, startServer } from '../../http/answering-server.ts';
 

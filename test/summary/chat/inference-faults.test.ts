@@ -1,6 +1,6 @@
 /** Every way in which the service can refuse or fail, told apart, each in its own words. */
 import { describe, expect, it } from 'vitest';
-import { faultScope, inferenceFaultKinds } from '../../../src/summary/chat/inference-calls.ts';
+import { faultScope, inferenceFaultKinds } from '../../../src/summary/chat/inference-fault.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import { completionOf, faultWith, model } from './chat-world.ts';
 

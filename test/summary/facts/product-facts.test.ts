@@ -2,9 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ProductRow } from '../../../src/domain/products.ts';
-import { type OtherVersion, productFacts } from '../../../src/summary/facts/product-facts.ts';
+import { productFacts } from '../../../src/summary/facts/product-facts.ts';
 import { productSheet } from '../../../src/summary/facts/product-sheet.ts';
 import { productText } from '../../../src/summary/facts/product-text.ts';
+import type { OtherVersion } from '../../../src/summary/facts/versions.ts';
 import { attributes, foundProduct, us } from './found-product.ts';
 
 const alone = { place: null, others: [] };

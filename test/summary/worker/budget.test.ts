@@ -127,7 +127,7 @@ it('of one who died in the middle of a request is taken over when its time has r
   const worker = await withJobs(1, {});
   const [job] = await worker.summaries.due({ nowUs: startUs, limit: 1 });
   if (job === undefined) throw new Error('no job');
-  const { budget } = worker.world;
+  const { budget } = worker.context;
   const leaseUntilUs = startUs + 150 * secondUs;
   const dead = { job, model: 'a/b', tokens: 1, budget, leaseUntilUs, nowUs: startUs };
   expect(await worker.summaries.claim(dead)).toMatchObject({ outcome: 'claimed' });

@@ -1,6 +1,7 @@
 /** Answers that state what the facts do not have: asked for once more, kept, and tried again by command. */
 import { describe, expect, it } from 'vitest';
-import { type ChatRequest, InferenceFault } from '../../../src/summary/chat/inference-calls.ts';
+import type { ChatRequest } from '../../../src/summary/chat/chat-client.ts';
+import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
 import {
   each,
   hourUs,

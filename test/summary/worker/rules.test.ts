@@ -59,13 +59,13 @@ describe('the rule each', () => {
 
   it('looks up the products of a round together, and only where a rule has a filter', async () => {
     const worker = await openFollowing();
-    const { products } = worker.world;
+    const { products } = worker.context;
     const asked: unknown[] = [];
     const find: typeof products.find = (query, signal) => {
       asked.push(query);
       return products.find(query, signal);
     };
-    worker.world.products = { ...products, find };
+    worker.context.products = { ...products, find };
     await worker.tell([productOf(1), productOf(2), productOf(2), productOf(3)]);
     await worker.tell([productOf(4)], { subscription: 'other' });
     const filter = "startswith(Name,'S2')";
@@ -213,13 +213,13 @@ describe('the reader of the log', () => {
 
   it('waits for the index, and goes on where it has got to', async () => {
     const worker = await openFollowing();
-    const { products } = worker.world;
+    const { products } = worker.context;
     await worker.tell([productOf(1), productOf(2), productOf(3)]);
     const behind = { ...products, indexedPosition: async () => 2 };
-    worker.world.products = behind;
+    worker.context.products = behind;
     await worker.collect(rules({}, each));
     expect(await worker.rows()).toHaveLength(2);
-    worker.world.products = products;
+    worker.context.products = products;
     await worker.collect(rules({}, each));
     expect(await worker.rows()).toHaveLength(3);
   });

@@ -1,6 +1,7 @@
 /** What the worker makes of a service that fails: what is asked, when, and what users see meanwhile. */
 import { describe, expect, it } from 'vitest';
-import { type ChatRequest, InferenceFault } from '../../../src/summary/chat/inference-calls.ts';
+import type { ChatRequest } from '../../../src/summary/chat/chat-client.ts';
+import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
 import { startSummaryWorker } from '../../../src/summary/worker/run-summaries.ts';
 import { createServicePause } from '../../../src/summary/worker/summary-context.ts';
 import {
@@ -227,9 +228,9 @@ describe('an answer', () => {
 
   it('that our own code fails on fails its job alone, and is told to the log', async () => {
     const worker = await withJobs(3);
-    const { places } = worker.world;
+    const { places } = worker.context;
     let calls = 0;
-    worker.world.places = () => {
+    worker.context.places = () => {
       calls += 1;
       if (calls === 1) throw new TypeError('a bug');
       return places();
@@ -258,7 +259,7 @@ describe('a worker that is stopped', () => {
     // Before there is an index, the worker waits ten seconds for it.
     await worker.index();
     worker.sandbox.inference.change({ next: { hang: 2 } });
-    const running = startSummaryWorker(worker.world, ruleOf, { pollMs: 5 });
+    const running = startSummaryWorker(worker.context, ruleOf, { pollMs: 5 });
     await worker.tell(numbered(2));
     await worker.index();
     await expect.poll(() => worker.outcomes().hang, { timeout: 10_000 }).toBe(2);

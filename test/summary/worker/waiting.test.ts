@@ -38,7 +38,7 @@ describe('a digest of a week', () => {
 
   it('is given up 7 days after its end, and not before', async () => {
     const worker = await weekly();
-    worker.world.budget = { ...worker.world.budget, requestsPerDay: 0 };
+    worker.context.budget = { ...worker.context.budget, requestsPerDay: 0 };
     worker.clock.us = mondayUs + 2 * weekUs;
     expect(await worker.work()).toMatchObject({ end: 'budget' });
     worker.clock.us += dayUs;
@@ -60,7 +60,7 @@ describe('a clock that ran ahead', () => {
     const nowUs = worker.clock.us;
     const [dead] = await worker.summaries.due({ nowUs, limit: 1 });
     if (dead === undefined) throw new Error('no job');
-    const { budget } = worker.world;
+    const { budget } = worker.context;
     const leaseUntilUs = nowUs + 150 * secondUs;
     await worker.summaries.claim({
       job: dead,
@@ -81,8 +81,8 @@ describe('a backlog', () => {
     const worker = await openFollowing({ client: null });
     await worker.tell(Array.from({ length: 170 }, (_, i) => productOf(i)));
     await worker.index();
-    worker.world.budget = { ...worker.world.budget, requestsPerHour: 0 };
-    const running = startSummaryWorker(worker.world, rules({}, each), { pollMs: 600_000 });
+    worker.context.budget = { ...worker.context.budget, requestsPerHour: 0 };
+    const running = startSummaryWorker(worker.context, rules({}, each), { pollMs: 600_000 });
     await expect.poll(() => worker.store.cursor('summaries'), { timeout: 10_000 }).toBe(170);
     await running.stop();
     expect(await worker.rows()).toHaveLength(170);

@@ -17,7 +17,7 @@ import {
 import { workDue } from '../../../src/summary/worker/run-summaries.ts';
 import {
   createServicePause,
-  type SummaryWorld,
+  type SummaryContext,
 } from '../../../src/summary/worker/summary-context.ts';
 import { delivery } from '../../cli/filled-store.ts';
 import { guid, recordOf, type Sample } from '../../cli/product-samples.ts';
@@ -90,7 +90,7 @@ export async function openWorker(
     log.push({ level, fields: { ...fields }, message });
   };
   const client = options.client === undefined ? clientOf(sandbox) : options.client;
-  const world: SummaryWorld = {
+  const context: SummaryContext = {
     notifications: store,
     products,
     summaries: store.summaries,
@@ -102,17 +102,17 @@ export async function openWorker(
     random: () => 0.5,
     log: { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') },
   };
-  const pause = createServicePause(world);
-  const noteDropped = createDropNotice(world);
+  const pause = createServicePause(context);
+  const noteDropped = createDropNotice(context);
   const stopper = new AbortController();
-  const asking = { world, pause, signal: stopper.signal };
+  const asking = { context, pause, signal: stopper.signal };
   return {
     dataDir,
     clock,
     sandbox,
     store,
     summaries: store.summaries,
-    world,
+    context,
     pause,
     log,
     asking,
@@ -141,7 +141,7 @@ export async function openWorker(
     /** Indexes what came, and looks at all since the cursor. */
     collect: async (rules: RuleOf) => {
       await catchUpIndex({ dataDir });
-      while (await collectJobs(world, rules, noteDropped));
+      while (await collectJobs(context, rules, noteDropped));
     },
     work: (how: Parameters<typeof workDue>[1] = {}) => workDue(asking, how),
     rows: () => collect(store.summaries.find({})),

@@ -1,14 +1,83 @@
-/** Tells apart why the inference service refused, from the status and the words of its answer. */
-
+/** Requests to the inference service that brought no text, and why: read from the status and the words of its answer. */
 import { z } from 'zod';
 import { foreignText, hintCharactersMax, hintOf } from '../../http/foreign-text.ts';
 import { retryAfterMs } from '../../http/outbound-client.ts';
-import {
-  type FaultWords,
-  type InferenceAnswer,
-  InferenceFault,
-  type InferenceFaultKind,
-} from './inference-calls.ts';
+
+/**
+ * `settings`: nothing goes until a person changes something. `service`: all requests fail alike, and may
+ * go later. `job`: this request alone fails. `caller`: who asked has stopped it.
+ */
+export type FaultScope = 'settings' | 'service' | 'job' | 'caller';
+
+const scopes = {
+  wrong_key: 'settings',
+  key_refused: 'settings',
+  model_unavailable: 'settings',
+  redirected: 'settings',
+  rate_limited: 'service',
+  service_error: 'service',
+  timeout: 'service',
+  unreachable: 'service',
+  not_json: 'service',
+  unexpected_form: 'service',
+  request_refused: 'job',
+  empty: 'job',
+  cut: 'job',
+  cancelled: 'caller',
+} as const satisfies Record<string, FaultScope>;
+
+export type InferenceFaultKind = keyof typeof scopes;
+
+export const inferenceFaultKinds = Object.keys(scopes) as InferenceFaultKind[];
+
+export function faultScope(kind: InferenceFaultKind): FaultScope {
+  return scopes[kind];
+}
+
+/** An answer of any status. */
+export interface InferenceAnswer {
+  status: number;
+  headers: Headers;
+  /** The body as it came. */
+  text: string;
+  /** Undefined when the text is not JSON. */
+  json: unknown;
+}
+
+/** What happened and why, and what to do next: whole sentences, without a secret. */
+interface FaultWords {
+  happened: string;
+  advice: string;
+}
+
+/**
+ * A request that brought no text. Its message is safe to show to anybody; it has no cause, since errors of
+ * the network and of the client library may quote the key.
+ */
+export class InferenceFault extends Error {
+  readonly kind: InferenceFaultKind;
+  /** The two parts of the message. */
+  readonly happened: string;
+  readonly advice: string;
+  /** The wait that the service asks for, of any length; null when it asks for none. */
+  readonly retryAfterMs: number | null;
+  /** Tokens that were spent all the same; null when the service does not tell. */
+  readonly tokens: number | null;
+
+  constructor(
+    kind: InferenceFaultKind,
+    { happened, advice }: FaultWords,
+    told: { retryAfterMs?: number | null; tokens?: number | null } = {},
+  ) {
+    super(`${happened} ${advice}`);
+    this.name = 'InferenceFault';
+    this.kind = kind;
+    this.happened = happened;
+    this.advice = advice;
+    this.retryAfterMs = told.retryAfterMs ?? null;
+    this.tokens = told.tokens ?? null;
+  }
+}
 
 /** What was asked, for the messages. */
 export interface AskedService {
@@ -84,6 +153,7 @@ export function modelAdvice(model: string, listed: readonly string[] | null): st
   return `Set EARSHOT_INFERENCE_MODEL to one of these: ${listed.slice(0, modelsNamedMax).join(', ')}${more}.`;
 }
 
+/** What each means, and what to do; kinds without a row are refusals of the request itself. */
 function wordsOf(
   kind: InferenceFaultKind,
   { status, headers }: InferenceAnswer,
@@ -91,40 +161,35 @@ function wordsOf(
   said: string,
 ): FaultWords {
   const service = `The inference service (${new URL(baseUrl).host})`;
-  switch (kind) {
-    case 'redirected': {
-      const happened = `${service} points to ${placeOf(headers)} (${status}), where earshot does not follow, as the key must not travel.`;
-      return { happened, advice: 'Check EARSHOT_INFERENCE_URL.' };
-    }
-    case 'wrong_key': {
-      const advice =
-        'Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.';
-      return { happened: `${service} does not accept the key (${status}).${said}`, advice };
-    }
-    case 'key_refused': {
-      const advice =
-        'Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.';
-      return { happened: `${service} refuses what this key asks for (${status}).${said}`, advice };
-    }
-    case 'rate_limited': {
-      const waitMs = retryAfterMs(headers);
-      const seconds = Math.ceil((waitMs ?? 0) / 1000);
-      const length = seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} minutes`;
-      const when = waitMs === null ? 'later' : `in ${length}`;
-      const advice = `Try again ${when}. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.`;
-      return { happened: `${service} was asked too often (${status}).${said}`, advice };
-    }
-    case 'service_error':
-      return {
-        happened: `${service} cannot answer at the moment (${status}).${said}`,
-        advice: 'Try again later.',
-      };
-    default:
-      return {
-        happened: `${service} refuses this request (${status}).${said}`,
-        advice: 'Sent again as it is, it would be refused again.',
-      };
+  const words: Partial<Record<InferenceFaultKind, [what: string, advice: string]>> = {
+    wrong_key: [
+      'does not accept the key',
+      'Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.',
+    ],
+    key_refused: [
+      'refuses what this key asks for',
+      'Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.',
+    ],
+    rate_limited: [
+      'was asked too often',
+      `Try again ${whenAgain(headers)}. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.`,
+    ],
+    service_error: ['cannot answer at the moment', 'Try again later.'],
+  };
+  if (kind === 'redirected') {
+    const happened = `${service} points to ${placeOf(headers)} (${status}), where earshot does not follow, as the key must not travel.`;
+    return { happened, advice: 'Check EARSHOT_INFERENCE_URL.' };
   }
+  const refused = 'Sent again as it is, it would be refused again.';
+  const [what, advice] = words[kind] ?? ['refuses this request', refused];
+  return { happened: `${service} ${what} (${status}).${said}`, advice };
+}
+
+function whenAgain(headers: Headers): string {
+  const waitMs = retryAfterMs(headers);
+  if (waitMs === null) return 'later';
+  const seconds = Math.ceil(waitMs / 1000);
+  return `in ${seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} minutes`}`;
 }
 
 /** Only the origin: the rest of the address may hold anything. */

@@ -3,8 +3,8 @@ import type { AccessTokens, Account, DeliveryMark, Registration } from '../domai
 import { formatDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
-import type { AccountLimits } from './fit-plan.ts';
 import { lastDeliveryOf } from './maintain.ts';
+import type { AccountLimits } from './plan.ts';
 import { sortAccount } from './plan.ts';
 import { isDigestOf } from './plan-context.ts';
 import { dayUs, type Note, type Review, review } from './review.ts';

@@ -1,12 +1,11 @@
 /** What a user does to one subscription of ours by command: pause, resume, cancel, delete. */
 import type { Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { type AccountLimits, requireRoomToRun } from './fit-plan.ts';
-import { sortAccount } from './plan.ts';
-import { gapOf, historyEntry, nowRunning, type StepWorld } from './plan-context.ts';
+import { type AccountLimits, requireRoomToRun, sortAccount } from './plan.ts';
+import { gapOf, historyEntry, nowRunning, type StepContext } from './plan-context.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
-type World = Pick<StepWorld, 'client' | 'administration' | 'publicUrl' | 'nowUs'> & {
+type World = Pick<StepContext, 'client' | 'administration' | 'publicUrl' | 'nowUs'> & {
   limits: AccountLimits;
 };
 
@@ -26,8 +25,8 @@ export interface Ours {
  * Finds one of ours by name or Id. Rejects with `not_found`, `conflict` for one that is not ours, and
  * for a name that several carry: then only the Id says which.
  */
-export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
-  const { client, administration, publicUrl } = world;
+export async function findOurs(nameOrId: string, context: World): Promise<Ours> {
+  const { client, administration, publicUrl } = context;
   const [listed, registrations] = await Promise.all([
     client.list(),
     administration.registrations(),
@@ -62,9 +61,9 @@ export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
 }
 
 /** Pauses it and keeps maintenance from resuming it. The gap is remembered before anything stops. */
-export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
+export async function pauseByCommand(ours: Ours, context: World): Promise<void> {
   const { name, current, registration } = ours;
-  const { client, administration, nowUs } = world;
+  const { client, administration, nowUs } = context;
   await administration.commit({
     openGap: gapOf({ name, ...current }, nowUs(), 'paused by command'),
   });
@@ -74,14 +73,14 @@ export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
     ...(registration === undefined
       ? {}
       : { save: { ...registration, heldBy: 'command', pausedSeenAtUs: nowUs() } }),
-    history: [entryOf(ours, 'paused', 'by command', world)],
+    history: [entryOf(ours, 'paused', 'by command', context)],
   });
 }
 
 /** Resumes it, whatever was registered, and puts it back under maintenance. Rejects with `conflict` when too many run. */
-export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
+export async function resumeByCommand(ours: Ours, context: World): Promise<void> {
   const { name, current, registration, listed } = ours;
-  const { client, administration, nowUs, limits } = world;
+  const { client, administration, nowUs, limits } = context;
   if (current.status !== 'running') requireRoomToRun(listed, limits);
   const missedFromUs = registration?.runningSeenAtUs ?? current.lastNotificationAtUs;
   if (current.status !== 'running' && missedFromUs !== null) {
@@ -103,13 +102,13 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
           },
         }),
     closeGaps: { subscription: name, toUs: nowUs() },
-    history: [entryOf(ours, 'resumed', 'by command', world)],
+    history: [entryOf(ours, 'resumed', 'by command', context)],
   });
 }
 
 /** Forgets a name that is gone from the account, as a deletion that was cut short leaves it. False if it is not known. */
-export async function forgetGone(name: string, world: World): Promise<boolean> {
-  const { administration, nowUs } = world;
+export async function forgetGone(name: string, context: World): Promise<boolean> {
+  const { administration, nowUs } = context;
   const known = await administration.registrations();
   if (!known.some((one) => one.name === name)) return false;
   await administration.commit({
@@ -129,14 +128,14 @@ export async function forgetGone(name: string, world: World): Promise<boolean> {
 export async function removeByCommand(
   ours: Ours,
   how: 'cancel' | 'delete',
-  world: World,
+  context: World,
 ): Promise<void> {
   const { name, current, isOnlyOne } = ours;
-  const { client, administration, nowUs } = world;
+  const { client, administration, nowUs } = context;
   await client[how](current.id);
   await administration.commit({
     ...(isOnlyOne ? { forget: name, closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-    history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', 'by command', world)],
+    history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', 'by command', context)],
   });
 }
 

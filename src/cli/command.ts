@@ -31,8 +31,29 @@ export interface CommandSpec<Flags, Need extends keyof Parts> {
   account?: (flags: Flags) => AccountUse;
   /** Checks the flags before anything is opened. Throws `usage`. */
   check?: (flags: Flags, io: Io) => void;
-  /** `words` are the arguments. */
-  run: (context: Io & Pick<Parts, Need>, flags: Flags, ...words: string[]) => Promise<void>;
+  /** `words` are the arguments; `command` is the declared command itself. */
+  run: (
+    context: Io & Pick<Parts, Need> & { command: Command },
+    flags: Flags,
+    ...words: string[]
+  ) => Promise<void>;
+}
+
+/** Declares a command that has only subcommands; `usual` runs where none is named. */
+export function defineGroup(
+  name: string,
+  spec: Pick<CommandSpec<object, never>, 'description' | 'help'> & {
+    usual?: (io: Io) => Command;
+    commands: readonly ((io: Io) => Command)[];
+  },
+): (io: Io) => Command {
+  const { description, help, usual, commands } = spec;
+  return (io) => {
+    const group = new Command(name).description(description).addHelpText('after', `\n${help}`);
+    if (usual !== undefined) group.addCommand(usual(io), { isDefault: true });
+    for (const command of commands) group.addCommand(command(io));
+    return group;
+  };
 }
 
 /** Declares a command, or a subcommand. */
@@ -49,7 +70,7 @@ export function defineCommand<Flags extends object, const Need extends keyof Par
       const words = given.slice(0, -2) as string[];
       const flags = given.at(-2) as Flags;
       check?.(flags, io);
-      await withParts(io, needs, (parts) => run({ ...io, ...parts }, flags, ...words), {
+      await withParts(io, needs, (parts) => run({ ...io, ...parts, command }, flags, ...words), {
         account: account?.(flags),
       });
     });

@@ -1,8 +1,8 @@
 /** `earshot demo`: the whole thing on one machine, over real HTTPS, leaving nothing behind. */
-import { Command } from 'commander';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { defineCommand } from '../command.ts';
 import { demoName, filteredName, maintainDemo, registerDemo } from '../demo/account.ts';
 import { type DemoPublishing, type DemoWorld, openDemoWorld } from '../demo/context.ts';
 import {
@@ -17,26 +17,23 @@ import { showArrivals, showFarewell, showIntro } from '../demo/screen.ts';
 import { countSummaries, showSummaries } from '../demo/summaries.ts';
 import { wholeNumber } from '../flags.ts';
 import { type Io, pause, untilAborted } from '../io.ts';
+import { createProgressLine, type ProgressLine } from '../output.ts';
 
-export function demoCommand(io: Io): Command {
-  return new Command('demo')
-    .description(
-      'Watch it work: a sandbox catalogue pushes notifications to a receiver over HTTPS.',
-    )
-    .option('--once', 'publish quickly, count, print one JSON line, and end')
-    .option('--products <number>', 'how many products (with --once: 200)', wholeNumber(1))
-    .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
-    .option('--faults', 'with duplicates, lost answers, odd shapes and lost notifications')
-    .option(
-      '--seed <number>',
-      'the same seed brings the same products and faults',
-      wholeNumber(),
-      1,
-    )
-    .addHelpText(
-      'after',
-      `
-Everything runs on this machine, in a temporary folder that is removed at the end. No account is
+export const demoCommand = defineCommand('demo', {
+  description: 'Watch it work: a sandbox catalogue pushes notifications to a receiver over HTTPS.',
+  flags: (command) =>
+    command
+      .option('--once', 'publish quickly, count, print one JSON line, and end')
+      .option('--products <number>', 'how many products (with --once: 200)', wholeNumber(1))
+      .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
+      .option('--faults', 'with duplicates, lost answers, odd shapes and lost notifications')
+      .option(
+        '--seed <number>',
+        'the same seed brings the same products and faults',
+        wholeNumber(),
+        1,
+      ),
+  help: `Everything runs on this machine, in a temporary folder that is removed at the end. No account is
 needed. The subscription has a filter, a collection and a place: only what matches arrives, and a
 query by place finds it. With --once, one about everything runs beside it. While the demo runs,
 every command works on its data: paste the line that it prints into another terminal. With --faults,
@@ -54,12 +51,8 @@ Examples:
   $ earshot demo --once --products 200
   $ earshot demo --once --products 500 --faults
   $ earshot demo --once --records products.jsonl`,
-    )
-    .action(async (flags: DemoFlags) => {
-      // Loaded when it is asked for: the sandbox would double what a serving process keeps in memory.
-      await runDemo(io, flags);
-    });
-}
+  run: runDemo,
+});
 
 const onceProductsDefault = 200;
 
@@ -89,11 +82,11 @@ interface DemoFlags {
 /** Throws `invalid` when the records of sandbox and store do not agree. */
 async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
   if (!flags.once) showIntro(io);
-  const progress = createProgress(io, flags.once === true);
-  progress.show('starting sandbox and receiver …');
+  const progress = createProgressLine(io.stderr);
+  if (flags.once) progress.show('starting sandbox and receiver …');
   const world = await openDemoWorld(io, publishing(flags));
   try {
-    progress.show('registering …');
+    if (flags.once) progress.show('registering …');
     await registerDemo(io, world, flags.once ? 'counting' : 'lively');
     if (flags.once) return await runOnce(io, world, progress, flags.faults === true);
     await showArrivals(io, world, flags);
@@ -137,22 +130,6 @@ async function endPublishing(
   while (sandbox.totals().pending > 0 && !signal.aborted) await pause(pendingPollMs, signal);
 }
 
-interface Progress {
-  show(text: string): void;
-  clear(): void;
-}
-
-/** One line that replaces itself, on a terminal alone. */
-function createProgress({ stderr }: Pick<Io, 'stderr'>, isWanted: boolean): Progress {
-  let isShown = false;
-  const write = (text: string) => {
-    if (!isWanted || !stderr.isTTY || (text === '' && !isShown)) return;
-    stderr.write(`\r\u001b[K${text}`);
-    isShown = text !== '';
-  };
-  return { show: write, clear: () => write('') };
-}
-
 function publishing(flags: DemoFlags): DemoPublishing {
   const { once, products, records, faults, seed } = flags;
   const count = products ?? (once && records === undefined ? onceProductsDefault : undefined);
@@ -171,7 +148,7 @@ function publishing(flags: DemoFlags): DemoPublishing {
 async function runOnce(
   io: Io,
   world: DemoWorld,
-  progress: Progress,
+  progress: ProgressLine,
   faults: boolean,
 ): Promise<void> {
   const { sandbox, receiver } = world;
@@ -219,7 +196,7 @@ function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: 
   throw new AppError('invalid', `The sandbox knows of no subscription to /notifications/${name}.`);
 }
 
-async function finishing(io: Io, sandbox: Sandbox, progress: Progress): Promise<void> {
+async function finishing(io: Io, sandbox: Sandbox, progress: ProgressLine): Promise<void> {
   const stop = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
   const done = new AbortController();
   const finished = sandbox.finished.finally(() => done.abort());

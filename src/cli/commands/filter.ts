@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
-import { entitiesOf } from '../../admin/fit-plan.ts';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
@@ -16,7 +15,7 @@ import { describeFilter } from '../../filter/describe.ts';
 import { type FilterFinding, isKnownRefusal } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
-import { findingText, readFilter } from '../filter-text.ts';
+import { entitiesOf, findingText, readFilter } from '../filter-text.ts';
 import { readTime, sinceOption, untilOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeForeign, writeOut } from '../output.ts';

@@ -1,13 +1,14 @@
 /** The demo's way through the account: token, plan, look at the endpoint, register, maintain. */
 
-import { type AccountWorld, carryOut, preparePlan } from '../../admin/carry-out-plan.ts';
+import { carryOut, preparePlan } from '../../admin/carry-out-plan.ts';
 import { maintain } from '../../admin/maintain.ts';
+import type { AccountContext } from '../../admin/plan-context.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import type { Box } from '../../domain/geometry.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { parseFilter } from '../../filter/parse.ts';
-import { accountWorld } from '../account.ts';
+import { createAccountContext } from '../account.ts';
 import type { Io } from '../io.ts';
 import { painter } from '../output.ts';
 import { planText } from '../plan-output.ts';
@@ -90,9 +91,9 @@ export async function maintainDemo(io: Io, demo: DemoWorld): Promise<number> {
   });
 }
 
-function worldOf(io: Io, { config, receiver }: DemoWorld): AccountWorld {
+function worldOf(io: Io, { config, receiver }: DemoWorld): AccountContext {
   const [pair = { username: '', password: '' }] = config.endpoint.pairs;
-  return accountWorld(config, pair, receiver.store, io);
+  return createAccountContext(config, pair, receiver.store, io);
 }
 
 /** The same as a tree. */

@@ -2,7 +2,6 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { entitiesOf } from '../../admin/fit-plan.ts';
 import { accountSections, dataSections, loadConfig } from '../../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
@@ -16,7 +15,7 @@ import { newCredentials } from '../account.ts';
 import { runDoctor } from '../commands/doctor.ts';
 import { register } from '../commands/register.ts';
 import { start } from '../commands/start.ts';
-import { readFilter } from '../filter-text.ts';
+import { entitiesOf, readFilter } from '../filter-text.ts';
 import { confirm } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { painter, writeOut } from '../output.ts';

@@ -14,7 +14,6 @@ import {
   seenRunning,
 } from './plan-context.ts';
 import { type Note, noteText, type Review, review, unfinishableCode } from './review.ts';
-import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** What a round found and did for one subscription. */
 export interface MaintenanceResult {
@@ -83,10 +82,7 @@ export function lastDeliveryOf(
 }
 
 /** What the results of one round rest on. */
-interface Round extends MaintenanceOptions {
-  listed: readonly CatalogueSubscription[];
-  askedAtUs: number;
-}
+type Round = MaintenanceOptions & Awaited<ReturnType<typeof listAccount>>;
 
 async function settle(
   registration: Registration,

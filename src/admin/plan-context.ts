@@ -120,13 +120,7 @@ export function seenRunning({ runningSeenAtUs }: Registration, askedAtUs: number
  * The account as it was at some time from `askedAtUs` on. What stops after that is noticed next time,
  * so gaps are reckoned from there.
  */
-export async function listAccount({
-  client,
-  nowUs,
-}: Pick<StepContext, 'client' | 'nowUs'>): Promise<{
-  listed: CatalogueSubscription[];
-  askedAtUs: number;
-}> {
+export async function listAccount({ client, nowUs }: Pick<AccountContext, 'client' | 'nowUs'>) {
   const beforeUs = nowUs();
   const listed = await client.list();
   // The answer may have set the clock right.

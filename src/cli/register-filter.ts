@@ -2,6 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { nameOf, type Plan } from '../admin/plan.ts';
+import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import {
   type DesiredSubscription,
@@ -103,6 +104,26 @@ export interface SubscriptionFlags extends ConditionFlags {
   subscription?: string;
   event?: SubscriptionEvent[];
   filter?: string;
+}
+
+const conditionNames = [
+  ...(['filter', 'collection', 'type', 'platform', 'tile', 'cloudBelow'] as const),
+  ...(['bbox', 'area', 'intersects', 'name'] as const),
+];
+
+/** Those of the flags that choose products. */
+export function conditionFlagsOf(flags: SubscriptionFlags): SubscriptionFlags {
+  const given = conditionNames.filter((name) => flags[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, flags[name]]));
+}
+
+/** For a command that has both the file and flags that describe a subscription. */
+export function describedTwice(): AppError {
+  return new AppError(
+    'usage',
+    `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
+    { advice: 'Change the file, or move it away.' },
+  );
 }
 
 /** Adds the flags to a command. */

@@ -8,12 +8,7 @@ import { printable } from '../../domain/text.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { visitAuthority } from '../../tls/acme/authority.ts';
 import { createChallengeListener, createHandshakeListener } from '../../tls/acme/challenge.ts';
-import {
-  type AcmeContext,
-  openAcmeContext,
-  type Rehearsal,
-  rehearse,
-} from '../../tls/acme/order.ts';
+import { type AcmeContext, openAcmeContext, rehearse } from '../../tls/acme/order.ts';
 import { explainFailure } from '../../tls/acme/problem.ts';
 import { type Renewal, renew, takeTurn } from '../../tls/acme/renew.ts';
 import { renewalOutlook } from '../../tls/acme/renewal-time.ts';
@@ -249,8 +244,11 @@ async function testCertificate(io: Io): Promise<void> {
   const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
   const { directoryUrl, host, challenge } = acme;
+  const explained = (error: unknown) => {
+    throw explainFailure(error, acme);
+  };
   const shown = await withAcmeContext({ acme, ...place }, io, async (context, takeLock) => {
-    const terms = await readTerms(context);
+    const terms = await readTerms(context).catch(explained);
     io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
     if (!acmeAgreed) {
       throw new AppError('configuration', 'Nothing was tried yet.', {
@@ -259,33 +257,17 @@ async function testCertificate(io: Io): Promise<void> {
       });
     }
     const release = await takeTurn(context, { takeLock, lockWaitMs });
-    try {
-      return await rehearse(context);
-    } catch (error) {
-      throw explainFailure(error, acme);
-    } finally {
-      release();
-    }
+    return rehearse(context).catch(explained).finally(release);
   });
-  io.stdout.write(`${problemSentence(shown, { host, challenge, directoryUrl })}\n`);
+  const authority = new URL(directoryUrl).host;
+  io.stdout.write(
+    shown === 'issued'
+      ? `A whole order for ${host} by ${challenge} succeeded at the staging directory of ${authority}. The real one should, too.\n`
+      : `${authority} has seen by ${challenge} that ${host} is ours. No certificate was made.\n`,
+  );
 }
 
 async function readTerms(context: AcmeContext): Promise<string | null> {
-  try {
-    const authority = await visitAuthority(context);
-    const { meta } = await authority.readDirectory();
-    return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
-  } catch (error) {
-    throw explainFailure(error, context.settings);
-  }
-}
-
-function problemSentence(
-  shown: Rehearsal,
-  { host, challenge, directoryUrl }: { host: string; challenge: string; directoryUrl: string },
-): string {
-  const authority = new URL(directoryUrl).host;
-  return shown === 'issued'
-    ? `A whole order for ${host} by ${challenge} succeeded at the staging directory of ${authority}. The real one should, too.`
-    : `${authority} has seen by ${challenge} that ${host} is ours. No certificate was made.`;
+  const { meta } = await (await visitAuthority(context)).readDirectory();
+  return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
 }

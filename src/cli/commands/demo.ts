@@ -4,7 +4,7 @@ import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { defineCommand } from '../command.ts';
 import { demoName, filteredName, maintainDemo, registerDemo } from '../demo/account.ts';
-import { type DemoPublishing, type DemoWorld, openDemoWorld } from '../demo/context.ts';
+import { type DemoContext, type DemoPublishing, openDemoContext } from '../demo/context.ts';
 import {
   countDemo,
   listLosses,
@@ -84,19 +84,19 @@ async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
   if (!flags.once) showIntro(io);
   const progress = createProgressLine(io.stderr);
   if (flags.once) progress.show('starting sandbox and receiver …');
-  const world = await openDemoWorld(io, publishing(flags));
+  const demo = await openDemoContext(io, publishing(flags));
   try {
     if (flags.once) progress.show('registering …');
-    await registerDemo(io, world, flags.once ? 'counting' : 'lively');
-    if (flags.once) return await runOnce(io, world, progress, flags.faults === true);
-    await showArrivals(io, world, flags);
+    await registerDemo(io, demo, flags.once ? 'counting' : 'lively');
+    if (flags.once) return await runOnce(io, demo, progress, flags.faults === true);
+    await showArrivals(io, demo, flags);
     // Whoever ends the demo waits for no calls of the account.
-    const maintained = io.signal.aborted ? null : await maintainDemo(io, world);
-    if (flags.faults) await restoreShown(io, world);
-    await showFarewell(io, world, maintained);
+    const maintained = io.signal.aborted ? null : await maintainDemo(io, demo);
+    if (flags.faults) await restoreShown(io, demo);
+    await showFarewell(io, demo, maintained);
   } finally {
     progress.clear();
-    await world.close();
+    await demo.close();
   }
 }
 
@@ -104,12 +104,12 @@ async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
  * Restores what was lost, after Ctrl-C within a time limit. What is lost there may have been modified or deleted
  * since, and then the catalogue no longer shows it.
  */
-async function restoreShown(io: Io, world: DemoWorld): Promise<void> {
+async function restoreShown(io: Io, demo: DemoContext): Promise<void> {
   const isStopped = io.signal.aborted;
   const signal = isStopped ? AbortSignal.timeout(restoreTimeoutMs) : io.signal;
-  if (isStopped) await endPublishing(io, world, signal);
+  if (isStopped) await endPublishing(io, demo, signal);
   try {
-    const { missing } = await restoreLosses({ ...io, signal }, world);
+    const { missing } = await restoreLosses({ ...io, signal }, demo);
     for (const one of missing) io.stderr.write(`  ${one}: the catalogue has a newer state\n`);
   } catch (error) {
     if (!isStopped || !isAppError(error, 'cancelled')) throw error;
@@ -120,7 +120,7 @@ async function restoreShown(io: Io, world: DemoWorld): Promise<void> {
 /** Stops publishing, and waits until each notification is delivered or lost. */
 async function endPublishing(
   { stdout }: Pick<Io, 'stdout'>,
-  { sandbox }: Pick<DemoWorld, 'sandbox'>,
+  { sandbox }: Pick<DemoContext, 'sandbox'>,
   signal: AbortSignal,
 ): Promise<void> {
   sandbox.pause();
@@ -147,11 +147,11 @@ function publishing(flags: DemoFlags): DemoPublishing {
 
 async function runOnce(
   io: Io,
-  world: DemoWorld,
+  demo: DemoContext,
   progress: ProgressLine,
   faults: boolean,
 ): Promise<void> {
-  const { sandbox, receiver } = world;
+  const { sandbox, receiver } = demo;
   await finishing(io, sandbox, progress);
   requireGoingOn(io);
   progress.show('comparing the records of sandbox and store …');
@@ -162,11 +162,11 @@ async function runOnce(
   progress.show('waiting for the summaries …');
   const told = await countSummaries(io, receiver, sandbox);
   requireGoingOn(io);
-  await maintainDemo(io, world);
+  await maintainDemo(io, demo);
   progress.clear();
   listLosses(io, everything.losses);
   listLosses(io, filtered.losses, filteredName);
-  const restored = faults ? await restoreLosses(io, world) : null;
+  const restored = faults ? await restoreLosses(io, demo) : null;
   showFiltered(io, filtered, found, sandbox.holdings().events);
   const { published, delivered, stored, duplicates } = everything;
   await showSummaries(io, receiver, 1);

@@ -25,6 +25,7 @@ import { painter, writeForeign, writeOut } from '../output.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
 import {
   addSubscriptionFlags,
+  describedTwice,
   filterOfFlags,
   refuseFilters,
   type SubscriptionFlags,
@@ -84,13 +85,7 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const filter = filterOfFlags(flags, io);
   const { event, status, subscription } = flags;
   const isStated = [event, filter, status, subscription].some((flag) => flag !== undefined);
-  if (file !== null && isStated) {
-    throw new AppError(
-      'usage',
-      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
-      { advice: 'Change the file, or move it away.' },
-    );
-  }
+  if (file !== null && isStated) throw describedTwice();
   const readOnly = (flags.dryRun || flags.check) ?? false;
   if (flags.json && !(flags.yes || readOnly)) {
     throw new AppError('usage', '--json asks nothing: add --dry-run, --check or --yes.');

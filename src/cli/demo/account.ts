@@ -12,7 +12,7 @@ import { createAccountContext } from '../account.ts';
 import type { Io } from '../io.ts';
 import { painter } from '../output.ts';
 import { planText } from '../plan-output.ts';
-import type { DemoWorld } from './context.ts';
+import type { DemoContext } from './context.ts';
 
 /** Paths below /notifications; the second one is that of the counting form alone. */
 export const demoName = 'demo';
@@ -59,19 +59,19 @@ const wanted = {
 /** Registers as `earshot register` does; then the sandbox publishes. */
 export async function registerDemo(
   io: Io,
-  demo: DemoWorld,
+  demo: DemoContext,
   form: keyof typeof wanted,
 ): Promise<void> {
-  const world = worldOf(io, demo);
-  const prepared = await preparePlan({ desired: wanted[form] }, world);
+  const context = contextOf(io, demo);
+  const prepared = await preparePlan({ desired: wanted[form] }, context);
   if (form === 'lively') {
     const paint = painter(io, io.stdout);
     io.stdout.write(
       `One login at the sandbox's identity provider. What \`register\` would do:\n\n`,
     );
-    io.stdout.write(`${planText(prepared.plan, world.limits, paint)}\n`);
+    io.stdout.write(`${planText(prepared.plan, context.limits, paint)}\n`);
   }
-  await carryOut(prepared, world, { actor: 'register' });
+  await carryOut(prepared, context, { actor: 'register' });
   // Not before all of them run, or a subscription would miss what the other was sent.
   demo.sandbox.resume();
   if (form === 'lively') {
@@ -80,8 +80,8 @@ export async function registerDemo(
 }
 
 /** One round of maintenance; throws when it finds anything to do or to tell. */
-export async function maintainDemo(io: Io, demo: DemoWorld): Promise<number> {
-  const results = await maintain({ inFile: null }, worldOf(io, demo));
+export async function maintainDemo(io: Io, demo: DemoContext): Promise<number> {
+  const results = await maintain({ inFile: null }, contextOf(io, demo));
   const odd = results.filter(
     ({ did, notes, failure }) => did !== null || notes.length > 0 || failure !== null,
   );
@@ -91,7 +91,7 @@ export async function maintainDemo(io: Io, demo: DemoWorld): Promise<number> {
   });
 }
 
-function worldOf(io: Io, { config, receiver }: DemoWorld): AccountContext {
+function contextOf(io: Io, { config, receiver }: DemoContext): AccountContext {
   const [pair = { username: '', password: '' }] = config.endpoint.pairs;
   return createAccountContext(config, pair, receiver.store, io);
 }

@@ -19,7 +19,7 @@ import { painter, shorten, widthOf, wrapText } from '../output.ts';
 import { ioWith } from '../setup/env-file.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { demoCollection, demoFilter, demoPlace, demoQueryFlags, demoTree } from './account.ts';
-import type { DemoWorld } from './context.ts';
+import type { DemoContext } from './context.ts';
 
 const lossesListedMax = 50;
 
@@ -80,7 +80,7 @@ interface Restored {
 /** Compares the log with the sandbox's catalogue as `earshot reconcile` does, and lists what that restored. */
 export async function restoreLosses(
   io: Io,
-  { settings, sandbox, receiver }: Pick<DemoWorld, 'settings' | 'sandbox' | 'receiver'>,
+  { settings, sandbox, receiver }: Pick<DemoContext, 'settings' | 'sandbox' | 'receiver'>,
 ): Promise<Restored> {
   const paint = painter(io, io.stdout);
   io.stdout.write(

@@ -43,11 +43,11 @@ export async function startDemoSummaries(
   const rule = 'each' as const;
   const config = { rule, inference: { url, apiKey, model }, budget, dataDir };
   const log = createLogger(io, 'warn');
-  const world = openSummaryWorld(config, { store, products, log }, io);
+  const context = openSummaryWorld(config, { store, products, log }, io);
   const ruleOf = compileRules(new Map(), plainSummaryRule(rule));
   // Sets the cursor, as the log is empty.
-  await collectJobs(world, ruleOf);
-  return startSummaryWorker(world, ruleOf, { pollMs });
+  await collectJobs(context, ruleOf);
+  return startSummaryWorker(context, ruleOf, { pollMs });
 }
 
 /** Waits for the texts, and compares them with what the sandbox answered. Ends early with the signal. */

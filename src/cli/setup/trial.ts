@@ -19,9 +19,8 @@ import type { Io } from '../io.ts';
 import { painter } from '../output.ts';
 import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
 import { accountDefault } from '../sandbox-flags.ts';
-import { isChosen } from './ask-filter.ts';
 import type { Settings } from './env-file.ts';
-import type { ReadFlag, SetupFlags } from './questions.ts';
+import { isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
 import { install } from './run-setup.ts';
 
 const folderDefault = 'sandbox-trial';

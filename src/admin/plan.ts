@@ -179,14 +179,8 @@ export function isSameEndpoint(one: string | null, other: string): boolean {
   return one !== null && URL.parse(one)?.href === URL.parse(other)?.href;
 }
 
-interface SortedAccount {
-  /** Name -> ours, at least one each; more than one while a replacement is unfinished. */
-  ours: Map<string, CatalogueSubscription[]>;
-  strangers: CatalogueSubscription[];
-}
-
 /**
- * Ours is a subscription whose Id is remembered, or whose endpoint is under our public URL, or under
+ * `ours`: by name, at least one each; more than one while a replacement is unfinished. Ours is a subscription whose Id is remembered, or whose endpoint is under our public URL, or under
  * an earlier one that the user names. Cancelled ones are gone and left out.
  */
 export function sortAccount(
@@ -196,7 +190,7 @@ export function sortAccount(
     movedFrom?: string | undefined;
     registrations: readonly Registration[];
   },
-): SortedAccount {
+) {
   const { publicUrl, movedFrom, registrations } = known;
   const remembered = new Map(registrations.map((one) => [one.subscriptionId, one.name]));
   const ours = new Map<string, CatalogueSubscription[]>();
@@ -259,7 +253,7 @@ function rankOf(step: PlanStep): number {
 
 /** Of two replacements, the one that leaves fewer behind comes first. */
 function compare(a: PlanStep, b: PlanStep): number {
-  const [one, other] = [changeBy(a), changeBy(b)];
+  const [one, other] = [count(a), count(b)];
   return rankOf(a) - rankOf(b) || one.running - other.running || one.total - other.total;
 }
 
@@ -303,13 +297,8 @@ function wayOf(
   return running < runningMax || !someRun ? 'overlap' : 'switch';
 }
 
-function changeBy(step: PlanStep): Counts {
-  const change = { running: 0, total: 0 };
-  count(step, change);
-  return change;
-}
-
-function count(step: PlanStep, counts: Counts): void {
+/** What a step changes, or adds to counts that are given. */
+function count(step: PlanStep, counts: Counts = { running: 0, total: 0 }): Counts {
   if (step.kind === 'delete') {
     counts.total -= 1;
     counts.running -= isRunning(step.current) ? 1 : 0;
@@ -324,6 +313,7 @@ function count(step: PlanStep, counts: Counts): void {
     counts.running += Number(step.desired.status === 'running') - ready;
     counts.running -= step.old.filter(isRunning).length;
   }
+  return counts;
 }
 
 /** Throws `conflict` when no further subscription of the account may run. */

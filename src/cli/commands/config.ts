@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { checkConfig, startSections } from '../../config/config.ts';
-import { problemsOf } from '../../config/load.ts';
+import { problemLine, problemsOf } from '../../config/load.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import {
   type Variable,
@@ -121,7 +121,7 @@ async function problemsOfSettings(io: Io): Promise<string[]> {
     if (!(error instanceof AppError)) throw error;
     problems.push(...problemsOf(error));
   }
-  return problems.map(({ message }) => message);
+  return problems.map(problemLine);
 }
 
 function pathOf(name: string, { workingDir }: Pick<Io, 'workingDir'>): string | null {

@@ -7,7 +7,6 @@ import {
   createSessionFile,
   type Grant,
   type HeldToken,
-  type IdentityProvider,
   oneTimeCode,
   type Session,
 } from './identity-provider.ts';
@@ -52,13 +51,9 @@ function createGivenToken(accessToken: string): AccessTokens {
   };
 }
 
-function createSessionTokens(
-  account: PasswordAccount,
-  { dataDir, nowUs, takeLock, wait = delay, ...options }: AccessTokensOptions,
-): AccessTokens {
-  const { fetch: send, answerTimeoutMs: timeoutMs } = options;
-  const provider = createIdentityProvider({ ...account, fetch: send, timeoutMs });
-  const renewal = createSessionRenewal({ account, provider, nowUs, wait });
+function createSessionTokens(account: PasswordAccount, options: AccessTokensOptions): AccessTokens {
+  const { dataDir, nowUs, takeLock } = options;
+  const renewSession = createSessionRenewal(account, options);
   const refusals = createTokenRefusals(nowUs);
   const file = createSessionFile(dataDir, account);
   /** The latest session known here. It may have failed to get to the disk. */
@@ -79,8 +74,7 @@ function createSessionTokens(
   async function renew(): Promise<string> {
     const renewedByAnother = await look();
     if (renewedByAnother !== null) return renewedByAnother;
-    const loginAnew = refusals.demandLogin(session);
-    const renewed = await renewal.renew(session, { loginAnew });
+    const renewed = await renewSession(session, refusals.demandLogin(session));
     session = renewed;
     // A session that cannot be kept is used all the same.
     await file.write(renewed).catch(() => {});
@@ -145,21 +139,15 @@ function lasts(token: HeldToken | null | undefined, nowUs: number): token is Hel
 /** A session that has just been renewed. */
 type RenewedSession = Session & { accessToken: HeldToken };
 
-interface SessionRenewal {
-  /**
-   * A session with a new access token. Refreshes the one that is there, if it lasts and a new login
-   * is not asked for. Rejects as the identity provider does.
-   */
-  renew(session: Session | null, options: { loginAnew: boolean }): Promise<RenewedSession>;
-}
-
-function createSessionRenewal(options: {
-  account: { username: string; password: string; totp: string | undefined };
-  provider: IdentityProvider;
-  nowUs: () => number;
-  wait: (ms: number) => Promise<unknown>;
-}): SessionRenewal {
-  const { account, provider, nowUs, wait } = options;
+/**
+ * Makes a session with a new access token. Refreshes the one that is there, if it lasts and a new
+ * login is not asked for. Rejects as the identity provider does.
+ */
+function createSessionRenewal(
+  account: PasswordAccount,
+  { fetch: send, nowUs, wait = delay, answerTimeoutMs: timeoutMs }: AccessTokensOptions,
+): (before: Session | null, loginAnew: boolean) => Promise<RenewedSession> {
+  const provider = createIdentityProvider({ ...account, fetch: send, timeoutMs });
   /** Also of a login that failed: its code may have been taken all the same. */
   let usedWindow: number | null = null;
 
@@ -173,7 +161,7 @@ function createSessionRenewal(options: {
     return { ...sessionOf(grant, atUs), codeWindow: usedWindow };
   }
 
-  async function renew(before: Session | null, { loginAnew }: { loginAnew: boolean }) {
+  return async (before, loginAnew) => {
     const refreshToken = before?.refreshToken;
     const atUs = nowUs();
     if (loginAnew || !lasts(refreshToken, atUs)) return login(before);
@@ -185,9 +173,7 @@ function createSessionRenewal(options: {
       refreshToken: session.refreshToken ?? refreshToken,
       codeWindow: before?.codeWindow ?? null,
     };
-  }
-
-  return { renew };
+  };
 }
 
 /** Lifetimes count from before the request, so that a slow answer makes none longer. */
@@ -213,24 +199,19 @@ const loginPauseUs = 600_000_000;
 
 const inARowMax = 2;
 
-interface TokenRefusals {
-  note(token: HeldToken): void;
-  /**
-   * True when refreshing `session` would not help, since a token fresh from it was refused. Throws
-   * `unauthorized` when a new login would not help either.
-   */
-  demandLogin(session: Session | null): boolean;
-}
-
-function createTokenRefusals(nowUs: () => number): TokenRefusals {
+function createTokenRefusals(nowUs: () => number) {
   let inARow = 0;
   let lastAtUs = 0;
   return {
-    note: ({ obtainedAtUs }) => {
+    note: ({ obtainedAtUs }: HeldToken) => {
       lastAtUs = nowUs();
       inARow = lastAtUs - obtainedAtUs < freshUs ? inARow + 1 : 0;
     },
-    demandLogin: (session) => {
+    /**
+     * True when refreshing `session` would not help, since a token fresh from it was refused. Throws
+     * `unauthorized` when a new login would not help either.
+     */
+    demandLogin: (session: Session | null): boolean => {
       // The last token was not refused, it has only ended.
       if (session?.accessToken) inARow = 0;
       if (inARow >= inARowMax && Math.abs(nowUs() - lastAtUs) < loginPauseUs) {

@@ -3,8 +3,8 @@ import type { AccessTokens, Account, DeliveryMark, Registration } from '../domai
 import { formatDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
-import type { AccountLimits } from './fit-plan.ts';
 import { lastDeliveryOf } from './maintain.ts';
+import type { AccountLimits } from './plan.ts';
 import { sortAccount } from './plan.ts';
 import { isDigestOf } from './plan-context.ts';
 import { dayUs, type Note, type Review, review } from './review.ts';
@@ -161,24 +161,17 @@ function factsOf(
   return `It is ${current.status}, as wanted; ${last}; without another the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
 }
 
+const faultOfAction = {
+  finish: ['warn', 'A change of it was cut short', '`earshot register` finishes it.'],
+  resume: ['fail', 'It is paused, and nothing is delivered', '`earshot maintain` resumes it.'],
+  recreate: ['fail', 'It is gone, and nothing is delivered', '`earshot maintain` makes it anew.'],
+} as const;
+
 function actionFindings(name: string, { action, because }: Review): Finding[] {
-  const check = checkName(name);
-  switch (action) {
-    case null:
-      return [];
-    case 'finish': {
-      const message = 'A change of it was cut short.';
-      return [{ check, state: 'warn', message, advice: '`earshot register` finishes it.' }];
-    }
-    case 'resume': {
-      const message = `It is paused, and nothing is delivered: ${because}.`;
-      return [{ check, state: 'fail', message, advice: '`earshot maintain` resumes it.' }];
-    }
-    case 'recreate': {
-      const message = `It is gone, and nothing is delivered: ${because}.`;
-      return [{ check, state: 'fail', message, advice: '`earshot maintain` makes it anew.' }];
-    }
-  }
+  if (action === null) return [];
+  const [state, what, advice] = faultOfAction[action];
+  const message = action === 'finish' ? `${what}.` : `${what}: ${because}.`;
+  return [{ check: checkName(name), state, message, advice }];
 }
 
 function noteFinding(name: string, { code, message, advice }: Note): Finding {

@@ -1,7 +1,7 @@
 /** Does the steps of a plan, each remembered in the store, so that a cut can be gone on from. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Registration } from '../domain/account.ts';
+import type { HistoryAction, Registration } from '../domain/account.ts';
 import { isAppError } from '../domain/app-error.ts';
 import {
   type DesiredSubscription,
@@ -14,9 +14,8 @@ import {
   historyEntry,
   nowRunning,
   registrationFor,
-  type StepWorld,
+  type StepContext,
   seenRunning,
-  withCredentials,
   withIntent,
 } from './plan-context.ts';
 import type {
@@ -28,100 +27,116 @@ import type {
 type Step<Kind extends PlanStep['kind']> = Extract<PlanStep, { kind: Kind }>;
 
 /** Applies one step. Rejects with what the client or the store rejects with; may be called again. */
-export function applyStep(step: PlanStep, world: StepWorld): Promise<void> {
+export function applyStep(step: PlanStep, context: StepContext): Promise<void> {
   switch (step.kind) {
     case 'create':
-      return create(step, world);
+      return create(step, context);
     case 'adopt':
-      return adopt(step, world);
+      return adopt(step, context);
     case 'edit':
-      return edit(step, world);
+      return edit(step, context);
     case 'replace':
-      return replaceSubscription(step, world);
+      return replaceSubscription(step, context);
     case 'delete':
-      return remove(step, world);
+      return remove(step, context);
     case 'forget':
-      return forget(step, world);
+      return forget(step, context);
   }
 }
 
-async function create({ desired }: Step<'create'>, world: StepWorld): Promise<void> {
-  const { administration, nowUs } = world;
-  const { name, status } = desired;
+interface Done {
+  /** The registration as it is now. */
+  save: Registration;
+  /** The subscription that the step was about; that of the registration unless it is another one. */
+  id?: string | null;
+  /** It runs now, so that nothing is missed from here on. */
+  runs: boolean;
+  action: HistoryAction;
+  what: string;
+  /** For the history; now by default. */
+  atUs?: number;
+}
+
+/** Remembers what a step has done. */
+function commitDone(
+  { save, id = save.subscriptionId, runs, action, what, atUs }: Done,
+  context: StepContext,
+): Promise<void> {
+  const { name } = save;
+  const { administration, nowUs } = context;
+  const at = atUs === undefined ? context : { ...context, nowUs: () => atUs };
+  return administration.commit({
+    save,
+    ...(runs ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
+    history: [historyEntry({ name, id }, action, what, at)],
+  });
+}
+
+async function create({ desired }: Step<'create'>, context: StepContext): Promise<void> {
+  const { credentialsDigest, nowUs } = context;
+  const { status } = desired;
+  const runs = status === 'running';
   const beganAtUs = nowUs();
-  const registration = await registrationFor(desired, world);
+  const registration = await registrationFor(desired, context);
   const intent = { ...registration, subscriptionId: null };
   const ranUntilUs = registration.runningSeenAtUs;
   const openGap = ranUntilUs === null ? null : gapOf(desired, ranUntilUs, 'it was gone');
-  const { id } = await withIntent(intent, world, () => createOnce(desired, world), { openGap });
+  const { id } = await withIntent(intent, context, () => createOnce(desired, context), { openGap });
   const recreated = registration.subscriptionId !== null || ranUntilUs !== null;
-  await administration.commit({
-    save: {
-      ...registration,
-      ...withCredentials(world),
-      ...(status === 'running' ? nowRunning(beganAtUs) : { pausedSeenAtUs: nowUs() }),
-      notifiedAtUs: nowUs(),
-      subscriptionId: id,
-      unfinished: false,
-    },
-    ...(status === 'running' ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-    history: [
-      historyEntry({ name, id }, recreated ? 'recreated' : 'created', `made, ${status}`, {
-        ...world,
-        // Not after the answer: pushes may come before it, and events are expected from here on.
-        nowUs: () => Math.min(beganAtUs, nowUs()),
-      }),
-    ],
-  });
+  const save = {
+    ...registration,
+    credentialsDigest,
+    ...(runs ? nowRunning(beganAtUs) : { pausedSeenAtUs: nowUs() }),
+    notifiedAtUs: nowUs(),
+    subscriptionId: id,
+    unfinished: false,
+  };
+  const action = recreated ? 'recreated' : 'created';
+  // Not after the answer: pushes may come before it, and events are expected from here on.
+  const atUs = Math.min(beganAtUs, nowUs());
+  await commitDone({ save, runs, action, what: `made, ${status}`, atUs }, context);
 }
 
-async function adopt({ desired, current }: Step<'adopt'>, world: StepWorld): Promise<void> {
-  const { name, status } = desired;
-  const registration = await registrationFor(desired, world);
-  const running = status === 'running';
-  await world.administration.commit({
-    save: {
-      ...registration,
-      ...(running ? seenRunning(registration, world.listedAtUs) : {}),
-      subscriptionId: current.id,
-      unfinished: false,
-    },
-    ...(running ? { closeGaps: { subscription: name, toUs: world.nowUs() } } : {}),
-    history: [historyEntry({ name, id: current.id }, 'adopted', 'it is as wanted', world)],
-  });
+async function adopt({ desired, current }: Step<'adopt'>, context: StepContext): Promise<void> {
+  const registration = await registrationFor(desired, context);
+  const runs = desired.status === 'running';
+  const save = {
+    ...registration,
+    ...(runs ? seenRunning(registration, context.listedAtUs) : {}),
+    subscriptionId: current.id,
+    unfinished: false,
+  };
+  await commitDone({ save, runs, action: 'adopted', what: 'it is as wanted' }, context);
 }
 
-async function edit(step: Step<'edit'>, world: StepWorld): Promise<void> {
-  const { desired, current, edit: planned } = step;
-  const { name } = desired;
-  const { administration, listedAtUs, nowUs } = world;
-  const registration = await registrationToEdit(step, world);
+async function edit(step: Step<'edit'>, context: StepContext): Promise<void> {
+  const { current, edit: planned } = step;
+  const { credentialsDigest, listedAtUs, nowUs } = context;
+  const registration = await registrationToEdit(step, context);
   const beganAtUs = nowUs();
-  await requestEdit(step, registration, world);
+  await requestEdit(step, registration, context);
   const { status } = planned;
   const runs = (status ?? current.status) === 'running';
-  await administration.commit({
-    save: {
-      ...registration,
-      ...(planned.credentials ? withCredentials(world) : {}),
-      ...(runs ? seenRunning(registration, listedAtUs) : {}),
-      ...(status === 'running' ? nowRunning(beganAtUs) : {}),
-      ...(status === 'paused' ? { pausedSeenAtUs: nowUs() } : {}),
-      unfinished: registration.subscriptionId !== current.id,
-    },
-    ...(runs ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-    history: [historyEntry({ name, id: current.id }, actionOf(step), told(planned), world)],
-  });
+  const save = {
+    ...registration,
+    ...(planned.credentials ? { credentialsDigest } : {}),
+    ...(runs ? seenRunning(registration, listedAtUs) : {}),
+    ...(status === 'running' ? nowRunning(beganAtUs) : {}),
+    ...(status === 'paused' ? { pausedSeenAtUs: nowUs() } : {}),
+    unfinished: registration.subscriptionId !== current.id,
+  };
+  const { id } = current;
+  await commitDone({ save, id, runs, action: actionOf(step), what: told(planned) }, context);
 }
 
 async function registrationToEdit(
   { desired, current }: Step<'edit'>,
-  world: StepWorld,
+  context: StepContext,
 ): Promise<Registration> {
-  const registration = await registrationFor(desired, world, current);
+  const registration = await registrationFor(desired, context, current);
   const { subscriptionId } = registration;
   // Another one that is remembered and still there is replaced next: until then its Id is needed.
-  const isThere = world.listed.some(
+  const isThere = context.listed.some(
     ({ id, status }) => id === subscriptionId && status !== 'cancelled',
   );
   if (isThere) return registration;
@@ -132,9 +147,9 @@ async function registrationToEdit(
 async function requestEdit(
   { desired, current, edit: { status, endpoint, credentials: given } }: Step<'edit'>,
   registration: Registration,
-  world: StepWorld,
+  context: StepContext,
 ): Promise<void> {
-  const { client, administration, credentials, actor, nowUs } = world;
+  const { client, administration, credentials, actor, nowUs } = context;
   const request = () =>
     client.edit(current.id, {
       ...(status === undefined ? {} : { status }),
@@ -149,7 +164,7 @@ async function requestEdit(
         ? null
         : gapOf(desired, missedFromUs, 'it was paused');
   if (actor !== 'maintain' || registration.unfinished) {
-    return withIntent(registration, world, request, { openGap });
+    return withIntent(registration, context, request, { openGap });
   }
   // Maintenance looks again by itself; what it did not begin, it would not have to finish.
   if (openGap !== null) await administration.commit({ openGap });
@@ -170,20 +185,20 @@ function told({ status, endpoint, credentials }: PlannedEdit): string {
   ].join(', ');
 }
 
-async function remove({ name, current }: Step<'delete'>, world: StepWorld): Promise<void> {
-  await world.client.delete(current.id);
-  await world.administration.commit({
-    history: [historyEntry({ name, id: current.id }, 'deleted', 'no longer wanted', world)],
-    closeGaps: { subscription: name, toUs: world.nowUs() },
+async function remove({ name, current }: Step<'delete'>, context: StepContext): Promise<void> {
+  await context.client.delete(current.id);
+  await context.administration.commit({
+    history: [historyEntry({ name, id: current.id }, 'deleted', 'no longer wanted', context)],
+    closeGaps: { subscription: name, toUs: context.nowUs() },
   });
 }
 
-function forget({ name }: Step<'forget'>, world: StepWorld): Promise<void> {
-  return world.administration.commit({
+function forget({ name }: Step<'forget'>, context: StepContext): Promise<void> {
+  return context.administration.commit({
     forget: name,
-    history: [historyEntry({ name, id: null }, 'forgotten', 'no longer wanted', world)],
+    history: [historyEntry({ name, id: null }, 'forgotten', 'no longer wanted', context)],
     // A deletion before may have been cut short.
-    closeGaps: { subscription: name, toUs: world.nowUs() },
+    closeGaps: { subscription: name, toUs: context.nowUs() },
   });
 }
 
@@ -198,7 +213,7 @@ const lookAfterDefaultMs = 1_500;
  */
 export async function createOnce(
   { name, events, filter, status }: DesiredSubscription,
-  { client, publicUrl, credentials, listed, random, lookAfterMs }: StepWorld,
+  { client, publicUrl, credentials, listed, random, lookAfterMs }: StepContext,
 ): Promise<CatalogueSubscription> {
   const endpoint = endpointOf(publicUrl, name);
   const wanted = { events, filter, status, endpoint, credentials };
@@ -231,16 +246,14 @@ async function attempt(client: SubscriptionClient, wanted: NewSubscription) {
   }
 }
 
-type Replacement = Extract<PlanStep, { kind: 'replace' }>;
-
 /**
  * Goes on from wherever an earlier try was cut: what is there already is not made again. The Id of the
  * old one stays remembered until it is deleted, so that it cannot be taken for a stranger's.
  */
-async function replaceSubscription(step: Replacement, world: StepWorld): Promise<void> {
+async function replaceSubscription(step: Step<'replace'>, context: StepContext): Promise<void> {
   const { desired, old, ready, way } = step;
-  const { client, administration, nowUs } = world;
-  const registration = await registrationFor(desired, world);
+  const { client, administration, credentialsDigest, nowUs } = context;
+  const registration = await registrationFor(desired, context);
   const running = desired.status === 'running';
   const beganAtUs = nowUs();
   const stoodStill = ![...old, ready].some((one) => one?.status === 'running');
@@ -248,45 +261,42 @@ async function replaceSubscription(step: Replacement, world: StepWorld): Promise
   if (stillFromUs !== null) {
     await administration.commit({ openGap: gapOf(desired, stillFromUs, 'it was paused') });
   }
-  const fresh = ready ?? (await makeNew(step, registration, world));
+  const fresh = ready ?? (await makeNew(step, registration, context));
   if (ready !== null) await administration.commit({ save: { ...registration, unfinished: true } });
   if (fresh.status !== desired.status) {
-    if (way === 'switch') await changePlaces(fresh, step, world);
+    if (way === 'switch') await changePlaces(fresh, step, context);
     else await client.edit(fresh.id, { status: desired.status });
   }
   if (way !== 'delete-first') for (const { id } of old) await client.delete(id);
-  await administration.commit({
-    save: {
-      ...registration,
-      ...(ready === null ? { ...withCredentials(world), notifiedAtUs: nowUs() } : {}),
-      ...(running ? nowRunning(beganAtUs) : {}),
-      subscriptionId: fresh.id,
-      unfinished: false,
-    },
-    ...(running ? { closeGaps: { subscription: desired.name, toUs: nowUs() } } : {}),
-    history: [historyEntry({ ...desired, id: fresh.id }, 'replaced', whyOf(step), world)],
-  });
+  const save = {
+    ...registration,
+    ...(ready === null ? { credentialsDigest, notifiedAtUs: nowUs() } : {}),
+    ...(running ? nowRunning(beganAtUs) : {}),
+    subscriptionId: fresh.id,
+    unfinished: false,
+  };
+  await commitDone({ save, runs: running, action: 'replaced', what: whyOf(step) }, context);
 }
 
 /** Creates the new one: as it is wanted, or paused where a moment has to be chosen. */
 function makeNew(
-  step: Replacement,
+  step: Step<'replace'>,
   registration: Registration,
-  world: StepWorld,
+  context: StepContext,
 ): Promise<CatalogueSubscription> {
   const { desired, way } = step;
-  if (way === 'delete-first') return makeRoomFirst(step, registration, world);
+  if (way === 'delete-first') return makeRoomFirst(step, registration, context);
   const status = way === 'switch' ? 'paused' : desired.status;
-  return withIntent(registration, world, () => createOnce({ ...desired, status }, world));
+  return withIntent(registration, context, () => createOnce({ ...desired, status }, context));
 }
 
 /** In a full account the old one goes first; should the new one be refused, it is made anew. */
 async function makeRoomFirst(
-  { desired, old }: Replacement,
+  { desired, old }: Step<'replace'>,
   registration: Registration,
-  world: StepWorld,
+  context: StepContext,
 ): Promise<CatalogueSubscription> {
-  const { client, administration, nowUs } = world;
+  const { client, administration, nowUs } = context;
   const { name } = desired;
   const missed = old.find(({ status }) => status === 'running');
   const beganAtUs = nowUs();
@@ -296,13 +306,13 @@ async function makeRoomFirst(
   const make = async () => {
     for (const { id } of old) {
       await client.delete(id);
-      const history = [historyEntry({ name, id }, 'deleted', 'to make room', world)];
+      const history = [historyEntry({ name, id }, 'deleted', 'to make room', context)];
       await administration.commit({ history });
     }
-    return createOnce(desired, world);
+    return createOnce(desired, context);
   };
   try {
-    const fresh = await withIntent(registration, world, make, { oldIsGone: true, openGap });
+    const fresh = await withIntent(registration, context, make, { oldIsGone: true, openGap });
     if (missed === undefined) return fresh;
     const closeGaps = { subscription: name, toUs: nowUs() };
     await administration.commit({ closeGaps });
@@ -312,40 +322,46 @@ async function makeRoomFirst(
     const [first] = old;
     const isRefused = isAppError(error) && error.code !== 'unavailable';
     if (!isRefused || first === undefined) throw error;
-    await makeAnew(name, missed ?? first, world);
+    await makeAnew(name, missed ?? first, context);
     const told = 'There was no room for both, so the old one was deleted first. It was made anew.';
     throw error.with({ details: [...error.details, told] });
   }
 }
 
 /** Puts back what was deleted in vain. */
-async function makeAnew(name: string, old: CatalogueSubscription, world: StepWorld): Promise<void> {
-  const { administration, nowUs } = world;
-  const events = subscriptionEvents.filter((event) => old.events.includes(event));
-  const status = old.status === 'running' ? 'running' : 'paused';
-  const desired = { name, events, filter: old.filter, status } as const;
+async function makeAnew(
+  name: string,
+  old: CatalogueSubscription,
+  context: StepContext,
+): Promise<void> {
+  const { credentialsDigest, nowUs } = context;
+  const runs = old.status === 'running';
+  const desired: DesiredSubscription = {
+    name,
+    events: subscriptionEvents.filter((event) => old.events.includes(event)),
+    filter: old.filter,
+    status: runs ? 'running' : 'paused',
+  };
   const beganAtUs = nowUs();
-  const registration = await registrationFor(desired, world);
-  const { id } = await createOnce(desired, world);
-  await administration.commit({
-    save: {
-      ...registration,
-      ...withCredentials(world),
-      ...(status === 'running' ? nowRunning(beganAtUs) : {}),
-      subscriptionId: id,
-      notifiedAtUs: nowUs(),
-      unfinished: false,
-    },
-    ...(status === 'running' ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-    history: [historyEntry({ name, id }, 'recreated', 'its replacement was refused', world)],
-  });
+  const registration = await registrationFor(desired, context);
+  const { id } = await createOnce(desired, context);
+  const save = {
+    ...registration,
+    credentialsDigest,
+    ...(runs ? nowRunning(beganAtUs) : {}),
+    subscriptionId: id,
+    notifiedAtUs: nowUs(),
+    unfinished: false,
+  };
+  const what = 'its replacement was refused';
+  await commitDone({ save, runs, action: 'recreated', what }, context);
 }
 
 /** Only one of them may run: a gap begins before the old one stops, and is remembered first. */
 async function changePlaces(
   fresh: CatalogueSubscription,
-  { desired, old }: Replacement,
-  { client, administration, nowUs }: StepWorld,
+  { desired, old }: Step<'replace'>,
+  { client, administration, nowUs }: StepContext,
 ): Promise<void> {
   await administration.commit({
     openGap: gapOf(desired, nowUs(), 'replaced where only one of the two may run'),
@@ -362,7 +378,7 @@ async function changePlaces(
   }
 }
 
-function whyOf({ differs, old, way }: Replacement): string {
+function whyOf({ differs, old, way }: Step<'replace'>): string {
   const ids = old.map(({ id }) => id).join(', ');
   const what = differs.length === 0 ? 'there were two' : `other ${differs.join(' and ')}`;
   const how = { overlap: '', switch: ', after a short gap', 'delete-first': ', with a gap' }[way];

@@ -2,18 +2,14 @@
 import { AppError } from '../domain/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
 import { applyStep } from './apply-plan.ts';
-import type { ProbeEndpoint } from './endpoint-probe.ts';
-import { type AccountLimits, fitPlan } from './fit-plan.ts';
-import { makePlan, type Plan, type PlanStep } from './plan.ts';
-import { digestCredentials, isDigestOf, listAccount, type StepWorld } from './plan-context.ts';
-
-/** What the account is managed with. */
-export interface AccountWorld
-  extends Omit<StepWorld, 'listed' | 'listedAtUs' | 'credentialsDigest' | 'actor' | 'because'> {
-  limits: AccountLimits;
-  probe: ProbeEndpoint;
-  newSecret: () => string;
-}
+import { fitPlan, makePlan, nameOf, type Plan, type PlanStep } from './plan.ts';
+import {
+  type AccountContext,
+  digestCredentials,
+  isDigestOf,
+  listAccount,
+  type StepContext,
+} from './plan-context.ts';
 
 export interface PlanOptions {
   desired: readonly DesiredSubscription[];
@@ -26,29 +22,29 @@ export interface PreparedPlan {
   plan: Plan;
   /** What goes beyond the limits; empty for a plan that can be carried out. */
   excess: string[];
-  listed: StepWorld['listed'];
+  listed: StepContext['listed'];
   listedAtUs: number;
 }
 
 /** Lists the account and makes the plan; changes nothing. */
 export async function preparePlan(
   options: PlanOptions,
-  world: AccountWorld,
+  context: AccountContext,
 ): Promise<PreparedPlan> {
   const [{ listed, askedAtUs }, registrations] = await Promise.all([
-    listAccount(world),
-    world.administration.registrations(),
+    listAccount(context),
+    context.administration.registrations(),
   ]);
   const plan = makePlan({
     desired: options.desired,
     listed,
     registrations,
-    publicUrl: world.publicUrl,
+    publicUrl: context.publicUrl,
     movedFrom: options.movedFrom,
     prune: options.prune === true,
-    hasCredentials: ({ credentialsDigest }) => isDigestOf(credentialsDigest, world.credentials),
+    hasCredentials: ({ credentialsDigest }) => isDigestOf(credentialsDigest, context.credentials),
   });
-  return { options, listed, listedAtUs: askedAtUs, ...fitPlan(plan, world.limits) };
+  return { options, listed, listedAtUs: askedAtUs, ...fitPlan(plan, context.limits) };
 }
 
 /**
@@ -58,8 +54,8 @@ export async function preparePlan(
  */
 export async function carryOut(
   prepared: PreparedPlan,
-  world: AccountWorld,
-  how: Pick<StepWorld, 'actor' | 'because'> & {
+  context: AccountContext,
+  how: Pick<StepContext, 'actor' | 'because'> & {
     skipProbe?: boolean;
     onStep?: (step: PlanStep) => void;
   },
@@ -67,21 +63,17 @@ export async function carryOut(
   const { plan, excess, listed, listedAtUs, options } = prepared;
   if (excess.length > 0) throw beyondLimits(prepared);
   const { skipProbe = false, onStep = () => undefined, ...why } = how;
-  if (!skipProbe) await requireEndpoints(plan.steps, world);
-  const credentialsDigest = digestCredentials(world.credentials, world.newSecret());
+  if (!skipProbe) await requireEndpoints(plan.steps, context);
+  const credentialsDigest = digestCredentials(context.credentials, context.newSecret());
   for (const step of plan.steps) {
     onStep(step);
-    await applyStep(step, { ...world, ...why, credentialsDigest, listed, listedAtUs });
+    await applyStep(step, { ...context, ...why, credentialsDigest, listed, listedAtUs });
   }
-  if (plan.steps.length > 0) await verify(options, world);
+  if (plan.steps.length > 0) await verify(options, context);
 }
 
 /** What to do when a plan goes beyond the limits. */
-export function beyondLimits({
-  excess,
-  plan,
-  options,
-}: Pick<PreparedPlan, 'excess' | 'plan' | 'options'>): AppError {
+export function beyondLimits({ excess, plan, options }: PreparedPlan): AppError {
   const prunable = options.prune !== true && plan.unwanted.length > 0;
   return new AppError('conflict', 'The account has no room for this; nothing was changed.', {
     details: [
@@ -97,7 +89,7 @@ export function beyondLimits({
 /** Specification, "What the service does", 5: a GET must return 200 before a subscription is made. */
 async function requireEndpoints(
   steps: readonly PlanStep[],
-  { probe, publicUrl, credentials }: AccountWorld,
+  { probe, publicUrl, credentials }: AccountContext,
 ): Promise<void> {
   for (const step of steps) {
     if (!leadsToEndpoint(step)) continue;
@@ -123,16 +115,15 @@ function leadsToEndpoint(step: PlanStep): step is Extract<PlanStep, { desired: u
   return step.edit.endpoint !== undefined || step.edit.credentials !== undefined;
 }
 
-async function verify(options: PlanOptions, world: AccountWorld): Promise<void> {
-  const { plan } = await preparePlan(options, world);
+async function verify(options: PlanOptions, context: AccountContext): Promise<void> {
+  const { plan } = await preparePlan(options, context);
   if (plan.steps.length === 0) return;
-  const left = plan.steps.map((step) => ('desired' in step ? step.desired.name : step.name));
   throw new AppError(
     'conflict',
     'Every step was answered with success, but the account is not as planned.',
     {
       details: [
-        `Not as wanted: ${[...new Set(left)].join(', ')}. Run \`earshot register --dry-run\` to see what differs.`,
+        `Not as wanted: ${[...new Set(plan.steps.map(nameOf))].join(', ')}. Run \`earshot register --dry-run\` to see what differs.`,
       ],
     },
   );

@@ -1,14 +1,11 @@
 /** What a user does to one subscription of ours by command: pause, resume, cancel, delete. */
 import type { Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { type AccountLimits, requireRoomToRun } from './fit-plan.ts';
-import { sortAccount } from './plan.ts';
-import { gapOf, historyEntry, nowRunning, type StepWorld } from './plan-context.ts';
+import { requireRoomToRun, sortAccount } from './plan.ts';
+import { type AccountContext, gapOf, historyEntry, nowRunning } from './plan-context.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
-type World = Pick<StepWorld, 'client' | 'administration' | 'publicUrl' | 'nowUs'> & {
-  limits: AccountLimits;
-};
+type Context = Pick<AccountContext, 'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits'>;
 
 /** One of ours, found in the account. */
 export interface Ours {
@@ -26,8 +23,8 @@ export interface Ours {
  * Finds one of ours by name or Id. Rejects with `not_found`, `conflict` for one that is not ours, and
  * for a name that several carry: then only the Id says which.
  */
-export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
-  const { client, administration, publicUrl } = world;
+export async function findOurs(nameOrId: string, context: Context): Promise<Ours> {
+  const { client, administration, publicUrl } = context;
   const [listed, registrations] = await Promise.all([
     client.list(),
     administration.registrations(),
@@ -62,9 +59,9 @@ export async function findOurs(nameOrId: string, world: World): Promise<Ours> {
 }
 
 /** Pauses it and keeps maintenance from resuming it. The gap is remembered before anything stops. */
-export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
+export async function pauseByCommand(ours: Ours, context: Context): Promise<void> {
   const { name, current, registration } = ours;
-  const { client, administration, nowUs } = world;
+  const { client, administration, nowUs } = context;
   await administration.commit({
     openGap: gapOf({ name, ...current }, nowUs(), 'paused by command'),
   });
@@ -74,14 +71,14 @@ export async function pauseByCommand(ours: Ours, world: World): Promise<void> {
     ...(registration === undefined
       ? {}
       : { save: { ...registration, heldBy: 'command', pausedSeenAtUs: nowUs() } }),
-    history: [entryOf(ours, 'paused', 'by command', world)],
+    history: [entryOf(ours, 'paused', context)],
   });
 }
 
 /** Resumes it, whatever was registered, and puts it back under maintenance. Rejects with `conflict` when too many run. */
-export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
+export async function resumeByCommand(ours: Ours, context: Context): Promise<void> {
   const { name, current, registration, listed } = ours;
-  const { client, administration, nowUs, limits } = world;
+  const { client, administration, nowUs, limits } = context;
   if (current.status !== 'running') requireRoomToRun(listed, limits);
   const missedFromUs = registration?.runningSeenAtUs ?? current.lastNotificationAtUs;
   if (current.status !== 'running' && missedFromUs !== null) {
@@ -103,22 +100,19 @@ export async function resumeByCommand(ours: Ours, world: World): Promise<void> {
           },
         }),
     closeGaps: { subscription: name, toUs: nowUs() },
-    history: [entryOf(ours, 'resumed', 'by command', world)],
+    history: [entryOf(ours, 'resumed', context)],
   });
 }
 
 /** Forgets a name that is gone from the account, as a deletion that was cut short leaves it. False if it is not known. */
-export async function forgetGone(name: string, world: World): Promise<boolean> {
-  const { administration, nowUs } = world;
+export async function forgetGone(name: string, context: Context): Promise<boolean> {
+  const { administration, nowUs } = context;
   const known = await administration.registrations();
   if (!known.some((one) => one.name === name)) return false;
   await administration.commit({
     forget: name,
     history: [
-      historyEntry({ name, id: null }, 'forgotten', 'it was gone from the account', {
-        actor: 'subscriptions',
-        nowUs,
-      }),
+      historyEntry({ name, id: null }, 'forgotten', 'it was gone from the account', by(context)),
     ],
     closeGaps: { subscription: name, toUs: nowUs() },
   });
@@ -129,22 +123,25 @@ export async function forgetGone(name: string, world: World): Promise<boolean> {
 export async function removeByCommand(
   ours: Ours,
   how: 'cancel' | 'delete',
-  world: World,
+  context: Context,
 ): Promise<void> {
   const { name, current, isOnlyOne } = ours;
-  const { client, administration, nowUs } = world;
+  const { client, administration, nowUs } = context;
   await client[how](current.id);
   await administration.commit({
     ...(isOnlyOne ? { forget: name, closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-    history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', 'by command', world)],
+    history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', context)],
   });
 }
 
 function entryOf(
-  { name, current }: Ours,
+  { name, current: { id } }: Ours,
   action: 'paused' | 'resumed' | 'cancelled' | 'deleted',
-  reason: string,
-  { nowUs }: World,
+  context: Context,
 ) {
-  return historyEntry({ name, id: current.id }, action, reason, { actor: 'subscriptions', nowUs });
+  return historyEntry({ name, id }, action, 'by command', by(context));
+}
+
+function by({ nowUs }: Context) {
+  return { actor: 'subscriptions', nowUs } as const;
 }

@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js';
 import { wholeDays } from '../domain/dates.ts';
 import type { Finding } from '../domain/finding.ts';
 import type { ProbeEndpoint, ProbeReport } from './endpoint-probe.ts';
-import { faultOf, probeStages, type SeenTls, timeoutCode } from './probe-fault.ts';
+import { by, faultOf, probeStages, type SeenTls, timeoutCode } from './probe-fault.ts';
 import type { EndpointCredentials } from './subscription-client.ts';
 
 const setPublicUrl =
@@ -323,8 +323,4 @@ function tlsFindings(tls: SeenTls | null, nowUs: () => number): Finding[] {
       : { check, state: 'warn', message, advice };
   // The probe itself speaks nothing older than 1.2.
   return [validity, { check: 'TLS version', state: 'pass', message: `${tls.protocol}.` }];
-}
-
-function by(tls: SeenTls | null): string {
-  return tls === null ? '' : ` (issuer: ${tls.issuer})`;
 }

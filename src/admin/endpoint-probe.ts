@@ -188,7 +188,19 @@ const redirect: Words = {
   advice: 'Put the address that it redirects to into EARSHOT_PUBLIC_URL.',
 };
 
+const notOurs: Words = { ...otherProgram, message: 'that is not an answer of earshot' };
+
+const noCredentials: Words = {
+  message: 'it asks for credentials, and none were sent',
+  advice: 'Probe with the endpoint credentials.',
+};
+
 const byStatus: Record<number, Words> = {
+  401: {
+    message: 'the credentials are not those that the running receiver has',
+    advice:
+      'Restart the receiver if they were changed since its start; behind a proxy, let it pass the Authorization header on.',
+  },
   403: {
     message: 'something in front of the receiver denies access, as earshot never answers so',
     advice: 'Look at the rules of the proxy or firewall in front.',
@@ -214,28 +226,10 @@ const byStatus: Record<number, Words> = {
 /** Null for 200, the one status that the specification asks for (What the service does, 5). */
 function faultOfStatus(status: number, withCredentials: boolean): ProbeFault | null {
   if (status === 200) return null;
-  const { message, advice } = wordsFor(status, withCredentials);
+  const isRedirect = status >= 300 && status <= 399;
+  const known = status === 401 && !withCredentials ? noCredentials : byStatus[status];
+  const { message, advice } = isRedirect ? redirect : (known ?? notOurs);
   return { stage: 'answer', message: `The endpoint answers ${status}: ${message}.`, advice };
-}
-
-function wordsFor(status: number, withCredentials: boolean): Words {
-  if (status === 401) return unauthorized(withCredentials);
-  if (status >= 300 && status <= 399) return redirect;
-  return byStatus[status] ?? { ...otherProgram, message: 'that is not an answer of earshot' };
-}
-
-function unauthorized(withCredentials: boolean): Words {
-  if (!withCredentials) {
-    return {
-      message: 'it asks for credentials, and none were sent',
-      advice: 'Probe with the endpoint credentials.',
-    };
-  }
-  return {
-    message: 'the credentials are not those that the running receiver has',
-    advice:
-      'Restart the receiver if they were changed since its start; behind a proxy, let it pass the Authorization header on.',
-  };
 }
 
 /** Null on a connection without certificate. */

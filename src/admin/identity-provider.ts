@@ -142,12 +142,6 @@ function secondsOf(value: unknown): number | null {
 /** A code is made for a window of time, and is good once. */
 const windowMs = 30_000;
 
-interface OneTimeCode {
-  code: string;
-  /** The number of its window, counted from 1970; null for a code that was given as it is. */
-  window: number | null;
-}
-
 /** Six digits are a code, anything else is the secret that codes are made from. */
 export function isCode(totp: string): boolean {
   return /^\d{6}$/.test(totp);
@@ -155,36 +149,30 @@ export function isCode(totp: string): boolean {
 
 /**
  * The code to log in with. When that of this window was used already (`lastWindow`), waits for the
- * next window, never longer than 30 s. Rejects with `configuration` when the secret is not base32.
+ * next window, never longer than 30 s. `window` is its number, counted from 1970; null for a code
+ * that was given as it is. Rejects with `configuration` when the secret is not base32.
  */
 export async function oneTimeCode(
   totp: string,
-  {
-    nowUs,
-    lastWindow,
-    wait,
-  }: {
+  about: {
     nowUs: () => number;
     lastWindow: number | null;
     wait: (ms: number) => Promise<unknown>;
   },
-): Promise<OneTimeCode> {
+): Promise<{ code: string; window: number | null }> {
+  const { nowUs, lastWindow, wait } = about;
   if (isCode(totp)) return { code: totp, window: null };
   const generator = generatorFor(totp);
-  const current = windowAt(nowUs());
+  const windowNow = () => Math.floor(nowUs() / 1000 / windowMs);
+  const codeOf = (window: number) => {
+    return { code: generator.generate({ timestamp: window * windowMs }), window };
+  };
+  const current = windowNow();
   // A last window that lies ahead was written under another clock, and would take long to come.
-  if (lastWindow !== current) return codeOf(generator, current);
+  if (lastWindow !== current) return codeOf(current);
   await wait(Math.ceil((current + 1) * windowMs - nowUs() / 1000));
   // A timer may fire a little early.
-  return codeOf(generator, Math.max(windowAt(nowUs()), current + 1));
-}
-
-function windowAt(us: number): number {
-  return Math.floor(us / 1000 / windowMs);
-}
-
-function codeOf(generator: TOTP, window: number): OneTimeCode {
-  return { code: generator.generate({ timestamp: window * windowMs }), window };
+  return codeOf(Math.max(windowNow(), current + 1));
 }
 
 function generatorFor(totp: string): TOTP {
@@ -227,24 +215,11 @@ export type HeldToken = z.infer<typeof heldTokenSchema>;
 
 export type Session = z.infer<typeof sessionSchema>;
 
-/** Whose session it is: those of another account, client or provider are of no use. */
-interface SessionOwner {
-  tokenUrl: string;
-  clientId: string;
-  username: string;
-}
-
-interface SessionFile {
-  /** Null when there is none that can be used: none at all, another's, damaged, open to others. */
-  read(): Promise<Session | null>;
-  /** Replaces it in one step; on disk when it resolves. Rejects with the system's error. */
-  write(session: Session): Promise<void>;
-}
-
+/** Keeps the session of one account: those of another account, client or provider are of no use. */
 export function createSessionFile(
   dataDir: string,
-  { tokenUrl, clientId, username }: SessionOwner,
-): SessionFile {
+  { tokenUrl, clientId, username }: Record<'tokenUrl' | 'clientId' | 'username', string>,
+) {
   const path = join(dataDir, sessionFileName);
   const owner = { tokenUrl, clientId, username };
   const fileSchema = z.object({
@@ -256,7 +231,8 @@ export function createSessionFile(
     session: sessionSchema,
   });
   return {
-    read: async () => {
+    /** Null when there is none that can be used: none at all, another's, damaged, open to others. */
+    read: async (): Promise<Session | null> => {
       try {
         return fileSchema.parse(JSON.parse(readOwnerOnly(path) ?? '')).session;
       } catch {
@@ -264,6 +240,7 @@ export function createSessionFile(
         return null;
       }
     },
-    write: (session) => writeOwnerOnly(path, `${JSON.stringify({ owner, session })}\n`),
+    /** Replaces it in one step; on disk when it resolves. Rejects with the system's error. */
+    write: (session: Session) => writeOwnerOnly(path, `${JSON.stringify({ owner, session })}\n`),
   };
 }

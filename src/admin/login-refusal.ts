@@ -67,39 +67,41 @@ export function refusalError(refusal: Refusal, context: LoginContext): AppError 
   const bounds = { secrets: context.secrets, charactersMax: descriptionCharactersMax };
   const said = foreignText(words, bounds);
   const cause = causes.find(({ when }) => when(refusal, said)) ?? otherCause;
-  const [message, ...next] = cause.words(context, status);
-  const advice = [...next, ...(said === '' ? [] : [`It says: ${said}`])].join(' ');
-  return new AppError(cause.code, message, { advice: advice || undefined });
+  const values: Record<string, string> = {
+    host: new URL(context.tokenUrl).host,
+    accountPage: `${realmOf(context.tokenUrl)}/account`,
+    clientId: context.clientId,
+    status: String(status),
+    wrongCredentials: wrongCredentials[context.totpKind],
+  };
+  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
+  const advice = [fill(cause.advice ?? ''), said === '' ? '' : `It says: ${said}`];
+  return new AppError(cause.code, fill(cause.message), {
+    advice: advice.filter((text) => text !== '').join(' ') || undefined,
+  });
 }
 
 interface Cause {
   when: (refusal: Refusal, said: string) => boolean;
   code: ErrorCode;
-  /** What happened, and what to do. */
-  words: (context: LoginContext, status: number) => [message: string, advice?: string];
+  /** What happened, and what to do; names in braces stand for values of the context. */
+  message: string;
+  advice?: string;
 }
-
-const host = ({ tokenUrl }: LoginContext) => new URL(tokenUrl).host;
-
-const accountPage = ({ tokenUrl }: LoginContext) => `${realmOf(tokenUrl)}/account`;
 
 /** The first that fits counts. The texts are Keycloak's (facts, catalogue 4). */
 const causes: readonly Cause[] = [
   {
     when: ({ status }) => status === 429,
     code: 'unavailable',
-    words: (context) => [
-      `The identity provider (${host(context)}) was asked too often (429).`,
-      `Try again in some minutes.`,
-    ],
+    message: 'The identity provider ({host}) was asked too often (429).',
+    advice: 'Try again in some minutes.',
   },
   {
     when: ({ status }) => status >= 500,
     code: 'unavailable',
-    words: (context, status) => [
-      `The identity provider (${host(context)}) is out of order (${status}).`,
-      `Try again later.`,
-    ],
+    message: 'The identity provider ({host}) is out of order ({status}).',
+    advice: 'Try again later.',
   },
   {
     when: (_refusal, said) =>
@@ -107,72 +109,59 @@ const causes: readonly Cause[] = [
         said,
       ),
     code: 'unavailable',
-    words: (context) => [
-      `The account has too many open sessions.`,
-      `They end by themselves within an hour, or at once at ${accountPage(context)}. Programs that log in for every request use them up.`,
-    ],
+    message: 'The account has too many open sessions.',
+    advice:
+      'They end by themselves within an hour, or at once at {accountPage}. Programs that log in for every request use them up.',
   },
   {
     when: ({ status, error }) => status === 403 && error === '',
     code: 'unavailable',
-    words: (context) => [
-      `The identity provider (${host(context)}) refuses to talk to this computer (403).`,
-      `After too many logins it does so for a while: try again in an hour.`,
-    ],
+    message: 'The identity provider ({host}) refuses to talk to this computer (403).',
+    advice: 'After too many logins it does so for a while: try again in an hour.',
   },
   {
     when: ({ error }) => error === 'invalid_client' || error === 'unauthorized_client',
     code: 'configuration',
-    words: ({ clientId }) => [
-      `The identity provider does not know the client "${clientId}", or does not let it log in with a password.`,
-      `Check EARSHOT_CLIENT_ID.`,
-    ],
+    message:
+      'The identity provider does not know the client "{clientId}", or does not let it log in with a password.',
+    advice: 'Check EARSHOT_CLIENT_ID.',
   },
   {
     when: ({ error }) => /^(unsupported_grant_type|invalid_request|invalid_scope)$/.test(error),
     code: 'configuration',
-    words: (context) => [
-      `The identity provider (${host(context)}) takes no login with user name and password.`,
-      `Check EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID.`,
-    ],
+    message: 'The identity provider ({host}) takes no login with user name and password.',
+    advice: 'Check EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID.',
   },
   {
     when: (_refusal, said) => /\b(disabled|locked|blocked|suspended)\b/i.test(said),
     code: 'unauthorized',
-    words: (context) => [
-      `The account is disabled, for good or for a while.`,
-      `Look at ${accountPage(context)}, or ask the provider's support.`,
-    ],
+    message: 'The account is disabled, for good or for a while.',
+    advice: "Look at {accountPage}, or ask the provider's support.",
   },
   {
     when: (_refusal, said) => /\bset up\b|\b(activat|verif|confirm|required action)/i.test(said),
     code: 'unauthorized',
-    words: (context) => [
-      `The account is not activated, or not fully set up.`,
-      `Log in at ${accountPage(context)} with a browser and do what it asks for.`,
-    ],
+    message: 'The account is not activated, or not fully set up.',
+    advice: 'Log in at {accountPage} with a browser and do what it asks for.',
   },
   {
     when: ({ error }) => error === 'invalid_grant',
     code: 'unauthorized',
-    words: ({ totpKind }) => ['The login was refused.', wrongCredentials[totpKind]],
+    message: 'The login was refused.',
+    advice: '{wrongCredentials}',
   },
   {
     when: ({ status }) => status === 404,
     code: 'configuration',
-    words: (context) => [
-      `There is no token endpoint at EARSHOT_TOKEN_URL (${host(context)} answered 404).`,
-      `Check it.`,
-    ],
+    message: 'There is no token endpoint at EARSHOT_TOKEN_URL ({host} answered 404).',
+    advice: 'Check it.',
   },
 ];
 
 const otherCause: Cause = {
   when: () => true,
   code: 'unauthorized',
-  words: (context, status) => [
-    `The identity provider (${host(context)}) refused the login (${status}).`,
-  ],
+  message: 'The identity provider ({host}) refused the login ({status}).',
 };
 
 /** One answer for every wrong or missing part: the provider does not say which it was. */

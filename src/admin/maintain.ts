@@ -3,10 +3,10 @@ import type { AdministrationChange, DeliveryMark, Registration } from '../domain
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
 import { applyStep } from './apply-plan.ts';
-import { type AccountWorld, carryOut, preparePlan } from './carry-out-plan.ts';
-import { requireRoomToRun } from './fit-plan.ts';
-import { sortAccount } from './plan.ts';
+import { carryOut, preparePlan } from './carry-out-plan.ts';
+import { requireRoomToRun, sortAccount } from './plan.ts';
 import {
+  type AccountContext,
   digestCredentials,
   gapOf,
   historyEntry,
@@ -14,7 +14,6 @@ import {
   seenRunning,
 } from './plan-context.ts';
 import { type Note, noteText, type Review, review, unfinishableCode } from './review.ts';
-import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** What a round found and did for one subscription. */
 export interface MaintenanceResult {
@@ -43,14 +42,14 @@ export interface MaintenanceOptions {
  */
 export async function maintain(
   options: MaintenanceOptions,
-  world: AccountWorld,
+  context: AccountContext,
 ): Promise<MaintenanceResult[]> {
   const { inFile } = options;
-  const registrations = await world.administration.registrations();
+  const registrations = await context.administration.registrations();
   if (registrations.length === 0) return [];
-  const { listed, askedAtUs } = await listAccount(world);
-  const marks = await world.administration.deliveryMarks();
-  const { ours } = sortAccount(listed, { publicUrl: world.publicUrl, registrations });
+  const { listed, askedAtUs } = await listAccount(context);
+  const marks = await context.administration.deliveryMarks();
+  const { ours } = sortAccount(listed, { publicUrl: context.publicUrl, registrations });
   const results: MaintenanceResult[] = [];
   for (const registration of registrations) {
     const { name } = registration;
@@ -58,11 +57,11 @@ export async function maintain(
       registration,
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
       candidates: ours.get(name) ?? [],
-      lastDeliveryAtUs: lastDeliveryOf(name, marks, world.nowUs()),
-      nowUs: world.nowUs(),
-      publicUrl: world.publicUrl,
+      lastDeliveryAtUs: lastDeliveryOf(name, marks, context.nowUs()),
+      nowUs: context.nowUs(),
+      publicUrl: context.publicUrl,
     });
-    results.push(await settle(registration, reviewed, { ...options, listed, askedAtUs }, world));
+    results.push(await settle(registration, reviewed, { ...options, listed, askedAtUs }, context));
   }
   return results;
 }
@@ -83,16 +82,13 @@ export function lastDeliveryOf(
 }
 
 /** What the results of one round rest on. */
-interface Round extends MaintenanceOptions {
-  listed: readonly CatalogueSubscription[];
-  askedAtUs: number;
-}
+type Round = MaintenanceOptions & Awaited<ReturnType<typeof listAccount>>;
 
 async function settle(
   registration: Registration,
   reviewed: Review,
   round: Round,
-  world: AccountWorld,
+  context: AccountContext,
 ): Promise<MaintenanceResult> {
   const { name } = registration;
   const { current, action, notes } = reviewed;
@@ -100,26 +96,26 @@ async function settle(
   const toldBefore = registration.reported?.split(' ') ?? [];
   const newNotes = notes.filter(({ code }) => !toldBefore.includes(code));
   const known = { name, id: reviewed.observed.subscriptionId };
-  const because = { actor: 'maintain', nowUs: world.nowUs } as const;
+  const because = { actor: 'maintain', nowUs: context.nowUs } as const;
   const runs = current?.status === 'running';
-  await world.administration.commit({
+  await context.administration.commit({
     save: {
       ...reviewed.observed,
       ...(runs ? seenRunning(registration, round.askedAtUs) : {}),
       reported,
     },
-    ...(runs ? gapsUntilNow(registration, world) : {}),
+    ...(runs ? gapsUntilNow(registration, context) : {}),
     history: newNotes.map((note) => historyEntry(known, 'noted', noteText(note), because)),
   });
   const news = newNotes.length > 0;
   const result = { name, status: current?.status ?? 'gone', did: action, notes, news };
   if (action === null) return { ...result, failure: null };
   try {
-    await act(reviewed, round, world);
+    await act(reviewed, round, context);
     return { ...result, failure: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    if (action === 'finish' && error.code !== 'unavailable') await giveUp(name, world);
+    if (action === 'finish' && error.code !== 'unavailable') await giveUp(name, context);
     return { ...result, did: null, failure: [errorText(error), ...error.details].join(' ') };
   }
 }
@@ -127,7 +123,7 @@ async function settle(
 /** It runs: gaps are over, also that of a pause which somebody else has ended. */
 function gapsUntilNow(
   registration: Registration,
-  { nowUs }: AccountWorld,
+  { nowUs }: AccountContext,
 ): Pick<AdministrationChange, 'openGap' | 'closeGaps'> {
   const { name, pausedSeenAtUs, runningSeenAtUs } = registration;
   const wasPaused = pausedSeenAtUs !== null && runningSeenAtUs !== null;
@@ -138,7 +134,7 @@ function gapsUntilNow(
 }
 
 /** What was refused once is not tried in every round: it may pause and resume things each time. */
-async function giveUp(name: string, { administration }: AccountWorld): Promise<void> {
+async function giveUp(name: string, { administration }: AccountContext): Promise<void> {
   const registration = (await administration.registrations()).find((one) => one.name === name);
   if (registration === undefined) return;
   const reported = `${registration.reported ?? ''} ${unfinishableCode}`.trim();
@@ -148,21 +144,21 @@ async function giveUp(name: string, { administration }: AccountWorld): Promise<v
 async function act(
   { action, current, because, observed }: Review,
   { listed, askedAtUs, skipProbe = false }: Round,
-  world: AccountWorld,
+  context: AccountContext,
 ): Promise<void> {
   const { name, events, filter, status } = observed;
   const desired: DesiredSubscription = { name, events, filter, status };
   if (action === 'resume' && current !== null) {
     // Nothing but the status: what else differs was somebody's deliberate change.
-    requireRoomToRun(await world.client.list(), world.limits);
-    const credentialsDigest = digestCredentials(world.credentials, world.newSecret());
+    requireRoomToRun(await context.client.list(), context.limits);
+    const credentialsDigest = digestCredentials(context.credentials, context.newSecret());
     const edit = { status: 'running' } as const;
     await applyStep(
       { kind: 'edit', desired, current, edit, adopted: false },
-      { ...world, credentialsDigest, actor: 'maintain', because, listed, listedAtUs: askedAtUs },
+      { ...context, credentialsDigest, actor: 'maintain', because, listed, listedAtUs: askedAtUs },
     );
     return;
   }
-  const prepared = await preparePlan({ desired: [desired] }, world);
-  await carryOut(prepared, world, { actor: 'maintain', because, skipProbe });
+  const prepared = await preparePlan({ desired: [desired] }, context);
+  await carryOut(prepared, context, { actor: 'maintain', because, skipProbe });
 }

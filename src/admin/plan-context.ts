@@ -11,29 +11,39 @@ import type {
 } from '../domain/account.ts';
 import { isAppError } from '../domain/app-error.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
+import type { ProbeEndpoint } from './endpoint-probe.ts';
+import type { AccountLimits } from './plan.ts';
 import type {
   CatalogueSubscription,
   EndpointCredentials,
   SubscriptionClient,
 } from './subscription-client.ts';
 
-export interface StepWorld {
+/** What the account is managed with. */
+export interface AccountContext {
   client: SubscriptionClient;
   administration: Administration;
   publicUrl: string;
-  /** What the catalogue is given, and its digest for the store. */
+  limits: AccountLimits;
+  /** What the catalogue is given. */
   credentials: EndpointCredentials;
+  probe: ProbeEndpoint;
+  nowUs: () => number;
+  random: () => number;
+  newSecret: () => string;
+  /** Time before the account is listed after a creation without an answer; tests shorten it. */
+  lookAfterMs?: number;
+}
+
+/** What a step of a plan works with. */
+export interface StepContext extends Omit<AccountContext, 'limits' | 'probe' | 'newSecret'> {
   credentialsDigest: string;
   /** Who acts, and why when there is more to say than what is done. */
   actor: HistoryActor;
   because?: string;
-  nowUs: () => number;
-  random: () => number;
   /** The account before the first step, and a time when it was asked for. */
   listed: readonly CatalogueSubscription[];
   listedAtUs: number;
-  /** Time before the account is looked at after a creation without an answer; tests shorten it. */
-  lookAfterMs?: number;
 }
 
 /**
@@ -42,7 +52,7 @@ export interface StepWorld {
  */
 export async function registrationFor(
   desired: DesiredSubscription,
-  { administration, actor, nowUs }: StepWorld,
+  { administration, actor, nowUs }: StepContext,
   found?: CatalogueSubscription,
 ): Promise<Registration> {
   const registrations = await administration.registrations();
@@ -72,7 +82,7 @@ export async function registrationFor(
  */
 export async function withIntent<Made>(
   intent: Registration,
-  { administration }: Pick<StepWorld, 'administration'>,
+  { administration }: Pick<StepContext, 'administration'>,
   make: () => Promise<Made>,
   { oldIsGone = false, openGap }: { oldIsGone?: boolean; openGap?: NewGap | null } = {},
 ): Promise<Made> {
@@ -96,11 +106,6 @@ export async function withIntent<Made>(
   }
 }
 
-/** What changes in a registration when the catalogue is given the credentials. */
-export function withCredentials({ credentialsDigest }: StepWorld) {
-  return { credentialsDigest };
-}
-
 /** What changes in a registration that was asked to run; the time is that before the request. */
 export function nowRunning(atUs: number) {
   return { activityAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null };
@@ -115,10 +120,7 @@ export function seenRunning({ runningSeenAtUs }: Registration, askedAtUs: number
  * The account as it was at some time from `askedAtUs` on. What stops after that is noticed next time,
  * so gaps are reckoned from there.
  */
-export async function listAccount({ client, nowUs }: Pick<StepWorld, 'client' | 'nowUs'>): Promise<{
-  listed: CatalogueSubscription[];
-  askedAtUs: number;
-}> {
+export async function listAccount({ client, nowUs }: Pick<AccountContext, 'client' | 'nowUs'>) {
   const beforeUs = nowUs();
   const listed = await client.list();
   // The answer may have set the clock right.
@@ -130,7 +132,7 @@ export function historyEntry(
   subject: { name: string; id: string | null },
   action: HistoryAction,
   what: string,
-  { actor, because, nowUs }: Pick<StepWorld, 'actor' | 'because' | 'nowUs'>,
+  { actor, because, nowUs }: Pick<StepContext, 'actor' | 'because' | 'nowUs'>,
 ): HistoryEntry {
   const reason = because === undefined ? what : `${what}: ${because}`;
   return {

@@ -1,5 +1,6 @@
 /** Compares what is wanted with what the account holds, and lists the steps from one to the other. */
 import type { Registration } from '../domain/account.ts';
+import { AppError } from '../domain/app-error.ts';
 import {
   type DesiredSubscription,
   endpointOf,
@@ -46,6 +47,11 @@ export type PlanStep =
     }
   | { kind: 'delete'; name: string; current: CatalogueSubscription }
   | { kind: 'forget'; name: string };
+
+/** The name of the subscription that a step is about. */
+export function nameOf(step: PlanStep): string {
+  return 'desired' in step ? step.desired.name : step.name;
+}
 
 export interface Plan {
   /** In the order in which they are done. */
@@ -173,14 +179,8 @@ export function isSameEndpoint(one: string | null, other: string): boolean {
   return one !== null && URL.parse(one)?.href === URL.parse(other)?.href;
 }
 
-interface SortedAccount {
-  /** Name -> ours, at least one each; more than one while a replacement is unfinished. */
-  ours: Map<string, CatalogueSubscription[]>;
-  strangers: CatalogueSubscription[];
-}
-
 /**
- * Ours is a subscription whose Id is remembered, or whose endpoint is under our public URL, or under
+ * `ours`: by name, at least one each; more than one while a replacement is unfinished. Ours is a subscription whose Id is remembered, or whose endpoint is under our public URL, or under
  * an earlier one that the user names. Cancelled ones are gone and left out.
  */
 export function sortAccount(
@@ -190,7 +190,7 @@ export function sortAccount(
     movedFrom?: string | undefined;
     registrations: readonly Registration[];
   },
-): SortedAccount {
+) {
   const { publicUrl, movedFrom, registrations } = known;
   const remembered = new Map(registrations.map((one) => [one.subscriptionId, one.name]));
   const ours = new Map<string, CatalogueSubscription[]>();
@@ -220,4 +220,116 @@ export function heldDesired(
     const status = first.status === 'paused' ? 'paused' : 'running';
     return events.length === 0 ? [] : [{ name, events, filter: first.filter, status }];
   });
+}
+
+/** Specification, Limits; configurable, as they have changed before (facts, catalogue 1.3). */
+export interface AccountLimits {
+  runningMax: number;
+  totalMax: number;
+}
+
+/** What the account holds, while the steps are gone through in thought. */
+interface Counts {
+  running: number;
+  total: number;
+}
+
+/** What makes room comes first, what needs room last. */
+function rankOf(step: PlanStep): number {
+  switch (step.kind) {
+    case 'delete':
+    case 'forget':
+      return 0;
+    case 'edit':
+      return step.edit.status === 'paused' ? 1 : step.edit.status === undefined ? 2 : 6;
+    case 'adopt':
+      return 2;
+    case 'replace':
+      return step.desired.status === 'paused' ? 3 : 4;
+    case 'create':
+      return step.desired.status === 'paused' ? 5 : 6;
+  }
+}
+
+/** Of two replacements, the one that leaves fewer behind comes first. */
+function compare(a: PlanStep, b: PlanStep): number {
+  const [one, other] = [count(a), count(b)];
+  return rankOf(a) - rankOf(b) || one.running - other.running || one.total - other.total;
+}
+
+/**
+ * The same plan with its steps in order and the way of each replacement chosen. `excess` tells what
+ * goes beyond the limits, one sentence each; then the plan must not be applied.
+ */
+export function fitPlan(plan: Plan, limits: AccountLimits): { plan: Plan; excess: string[] } {
+  const { runningMax, totalMax } = limits;
+  const counts = { ...plan.counts };
+  const excess: string[] = [];
+  const steps = plan.steps.toSorted(compare).map((step) => {
+    const fitted = step.kind === 'replace' ? { ...step, way: wayOf(step, counts, limits) } : step;
+    const before = { ...counts };
+    count(fitted, counts);
+    const name = nameOf(step);
+    if (counts.running > runningMax && counts.running > before.running) {
+      excess.push(
+        `"${name}" would be running subscription number ${counts.running}; the catalogue lets ${runningMax} run.`,
+      );
+    }
+    if (counts.total > totalMax && counts.total > before.total) {
+      excess.push(
+        `"${name}" would be subscription number ${counts.total}; the catalogue allows ${totalMax} for an account.`,
+      );
+    }
+    return fitted;
+  });
+  return { plan: { ...plan, steps }, excess };
+}
+
+function wayOf(
+  { desired, ready, old }: Extract<PlanStep, { kind: 'replace' }>,
+  { running, total }: Counts,
+  { runningMax, totalMax }: AccountLimits,
+): ReplacementWay {
+  if (ready === null && total >= totalMax) return 'delete-first';
+  if (desired.status === 'paused' || ready?.status === 'running') return 'overlap';
+  // Where nothing of it runs, there is nothing that could be missed by changing places.
+  const someRun = old.some(isRunning);
+  return running < runningMax || !someRun ? 'overlap' : 'switch';
+}
+
+/** What a step changes, or adds to counts that are given. */
+function count(step: PlanStep, counts: Counts = { running: 0, total: 0 }): Counts {
+  if (step.kind === 'delete') {
+    counts.total -= 1;
+    counts.running -= isRunning(step.current) ? 1 : 0;
+  } else if (step.kind === 'create') {
+    counts.total += 1;
+    counts.running += step.desired.status === 'running' ? 1 : 0;
+  } else if (step.kind === 'edit' && step.edit.status !== undefined) {
+    counts.running += Number(step.edit.status === 'running') - Number(isRunning(step.current));
+  } else if (step.kind === 'replace') {
+    const ready = step.ready !== null && isRunning(step.ready) ? 1 : 0;
+    counts.total += (step.ready === null ? 1 : 0) - step.old.length;
+    counts.running += Number(step.desired.status === 'running') - ready;
+    counts.running -= step.old.filter(isRunning).length;
+  }
+  return counts;
+}
+
+/** Throws `conflict` when no further subscription of the account may run. */
+export function requireRoomToRun(
+  listed: readonly CatalogueSubscription[],
+  { runningMax }: AccountLimits,
+): void {
+  const running = listed.filter(isRunning).length;
+  if (running < runningMax) return;
+  throw new AppError(
+    'conflict',
+    `${running} subscriptions run in the account, and the catalogue lets ${runningMax} run, so it stays paused.`,
+    { advice: 'Pause one first.' },
+  );
+}
+
+function isRunning({ status }: CatalogueSubscription): boolean {
+  return status === 'running';
 }

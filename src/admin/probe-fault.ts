@@ -201,7 +201,8 @@ function refusedWords(code: string): Words {
   return { message: `The certificate cannot be trusted (${code}).`, advice: publicAuthority };
 }
 
-function by(tls: SeenTls | null): string {
+/** The issuer, to be added to a sentence. */
+export function by(tls: SeenTls | null): string {
   return tls === null ? '' : ` (issuer: ${tls.issuer})`;
 }
 

@@ -1,27 +1,25 @@
 /** Gives the catalogue new endpoint credentials, while the receiver accepts the old and the new. */
-import type { Administration, DeliveryMark, Registration } from '../domain/account.ts';
+import type { DeliveryMark } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { defaultSubscriptionName, endpointOf } from '../domain/subscription.ts';
-import type { ProbeEndpoint } from './endpoint-probe.ts';
 import { sortAccount } from './plan.ts';
-import { digestCredentials, historyEntry, isDigestOf } from './plan-context.ts';
-import type {
-  CatalogueSubscription,
-  EndpointCredentials,
-  SubscriptionClient,
-} from './subscription-client.ts';
+import {
+  type AccountContext,
+  digestCredentials,
+  historyEntry,
+  isDigestOf,
+} from './plan-context.ts';
+import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
 
-export interface RotationWorld {
-  client: SubscriptionClient;
-  administration: Administration;
-  probe: ProbeEndpoint;
-  publicUrl: string;
+export interface RotationContext
+  extends Pick<
+    AccountContext,
+    'client' | 'administration' | 'probe' | 'publicUrl' | 'newSecret' | 'nowUs'
+  > {
   /** The accepted pairs as the file has them, and their replacement, on disk when it resolves. */
   readPairs: () => EndpointCredentials[];
   writePairs: (pairs: EndpointCredentials[]) => Promise<void>;
   newPair: () => EndpointCredentials;
-  newSecret: () => string;
-  nowUs: () => number;
   /** Gives back the lock on the account during a wait: others may look and change meanwhile. */
   unlocked: (wait: () => Promise<void>) => Promise<void>;
   /** Waits; rejects when the user asks to stop. */
@@ -49,37 +47,38 @@ const noticeTriesMax = 40;
  */
 export async function rotateCredentials(
   options: RotationOptions,
-  world: RotationWorld,
+  context: RotationContext,
 ): Promise<void> {
-  const { readPairs, writePairs, newPair, report } = world;
+  const { readPairs, writePairs, newPair, report } = context;
   const before = readPairs();
   const resumed = before.length > 1;
   const pairs = resumed ? before : [...before, newPair()];
   const target = pairs.at(-1);
   if (target === undefined) throw new AppError('internal', 'There is no pair to rotate to.');
-  const owned = await listOwned(world);
+  const owned = await listOwned(context);
   if (resumed) report('Going on with the rotation that was begun before.');
   else await writePairs(pairs);
   const names = [...owned.keys()];
-  const endpoint = endpointOf(world.publicUrl, names[0] ?? defaultSubscriptionName);
-  if (options.skipProbe) await world.pause(lookEveryMs * 4);
-  else await awaitAnswer(endpoint, target, null, world);
+  const endpoint = endpointOf(context.publicUrl, names[0] ?? defaultSubscriptionName);
+  if (options.skipProbe) await context.pause(lookEveryMs * 4);
+  else await awaitAnswer(endpoint, target, null, context);
   report('The receiver accepts the old and the new credentials.');
-  for (const [name, subscriptions] of owned) await give(name, subscriptions, target, world);
+  for (const [name, subscriptions] of owned) await give(name, subscriptions, target, context);
   const running = names.filter((name) => owned.get(name)?.some((one) => one.status === 'running'));
-  await world.unlocked(() => awaitDeliveries(running, target, options, world));
+  await context.unlocked(() => awaitDeliveries(running, target, options, context));
   if (readPairs().at(-1)?.username !== target.username) throw changedMeanwhile();
   await writePairs([target]);
   const old = pairs[0];
-  if (!options.skipProbe && old !== undefined) await awaitAnswer(endpoint, old, 401, world);
+  if (!options.skipProbe && old !== undefined) await awaitAnswer(endpoint, old, 401, context);
   report('The receiver accepts the new credentials only.');
 }
 
+/** Rejects with `conflict` for subscriptions that a rotation would cut off. */
 async function listOwned({
   client,
   administration,
   publicUrl,
-}: RotationWorld): Promise<Map<string, CatalogueSubscription[]>> {
+}: RotationContext): Promise<Map<string, CatalogueSubscription[]>> {
   const [listed, registrations] = await Promise.all([
     client.list(),
     administration.registrations(),
@@ -87,17 +86,13 @@ async function listOwned({
   const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
   const origin = new URL(publicUrl).origin;
   const cutOff = strangers.filter(({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin);
-  if (cutOff.length > 0) throw wouldBeCutOff(cutOff);
-  return ours;
-}
-
-function wouldBeCutOff(strangers: readonly CatalogueSubscription[]): AppError {
-  return new AppError(
+  if (cutOff.length === 0) return ours;
+  throw new AppError(
     'conflict',
     'Some of the account deliver to this receiver under no name, so a rotation would cut them off.',
     {
       details: [
-        ...strangers.map(({ id, endpoint }) => `${id}: ${endpoint}`),
+        ...cutOff.map(({ id, endpoint }) => `${id}: ${endpoint}`),
         'Give each the endpoint /notifications/<name>, or delete it, at the catalogue. Then rotate.',
       ],
     },
@@ -109,7 +104,7 @@ async function awaitAnswer(
   endpoint: string,
   pair: EndpointCredentials,
   status: number | null,
-  { probe, pause }: RotationWorld,
+  { probe, pause }: RotationContext,
 ): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     const answer = await probe(endpoint, pair);
@@ -131,9 +126,9 @@ async function give(
   name: string,
   subscriptions: readonly CatalogueSubscription[],
   target: EndpointCredentials,
-  world: RotationWorld,
+  context: RotationContext,
 ): Promise<void> {
-  const { client, administration, nowUs, newSecret, report } = world;
+  const { client, administration, nowUs, newSecret, report } = context;
   const registration = (await administration.registrations()).find((one) => one.name === name);
   // What is remembered says nothing of one that somebody else has made.
   const isKnown = subscriptions.every(({ id }) => id === registration?.subscriptionId);
@@ -142,18 +137,11 @@ async function give(
   for (const { id } of subscriptions) await client.edit(id, { credentials: target });
   report(`The catalogue has the new credentials of "${name}".`);
   if (registration === undefined) return;
-  const given: Partial<Registration> = {
-    credentialsDigest: digestCredentials(target, newSecret()),
-  };
   const subject = { name, id: registration.subscriptionId };
+  const by = { actor: 'credentials', nowUs } as const;
   await administration.commit({
-    save: { ...registration, ...given },
-    history: [
-      historyEntry(subject, 'rotated', 'new endpoint credentials given', {
-        actor: 'credentials',
-        nowUs,
-      }),
-    ],
+    save: { ...registration, credentialsDigest: digestCredentials(target, newSecret()) },
+    history: [historyEntry(subject, 'rotated', 'new endpoint credentials given', by)],
   });
 }
 
@@ -165,17 +153,21 @@ async function awaitDeliveries(
   names: readonly string[],
   target: EndpointCredentials,
   { waitMs }: RotationOptions,
-  { administration, nowUs, pause, report }: RotationWorld,
+  { administration, nowUs, pause, report }: RotationContext,
 ): Promise<void> {
   const beganAtUs = nowUs();
   report(`Waiting for deliveries with the new ones, for at most ${Math.ceil(waitMs / 1000)} s.`);
   const settleUs = Math.min(waitMs / 2, settleMaxMs) * 1000;
+  const isGiven = ({ username }: DeliveryMark) => username === target.username;
   let waiting: string[] = [...names];
   // Looks are counted, as the clock may be set meanwhile.
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
     const marks = await administration.deliveryMarks();
-    waiting = names.filter((name) => !hasDelivered(name, target, marks));
-    const oldUseAtUs = Math.max(beganAtUs, lastOldUse(target, marks, nowUs()));
+    const [given, old] = [marks.filter(isGiven), marks.filter((mark) => !isGiven(mark))];
+    waiting = names.filter((name) => !given.some(({ subscription }) => subscription === name));
+    // Marks from a clock that was ahead are left out.
+    const oldTimes = old.map(({ lastAtUs }) => lastAtUs).filter((atUs) => atUs <= nowUs());
+    const oldUseAtUs = Math.max(beganAtUs, ...oldTimes);
     const isSettled = nowUs() - oldUseAtUs >= settleUs;
     const isOver = waitedMs >= waitMs;
     if (isSettled && (waiting.length === 0 || isOver)) break;
@@ -184,24 +176,6 @@ async function awaitDeliveries(
   }
   if (waiting.length === 0) return;
   report(`No delivery of ${waiting.join(', ')} came meanwhile, with the old credentials neither.`);
-}
-
-function hasDelivered(
-  name: string,
-  { username }: EndpointCredentials,
-  marks: readonly DeliveryMark[],
-): boolean {
-  return marks.some((mark) => mark.subscription === name && mark.username === username);
-}
-
-/** Marks from a clock that was ahead are left out. */
-function lastOldUse(
-  { username }: EndpointCredentials,
-  marks: readonly DeliveryMark[],
-  nowUs: number,
-): number {
-  const others = marks.filter((mark) => mark.username !== username && mark.lastAtUs <= nowUs);
-  return others.reduce((latest, { lastAtUs }) => Math.max(latest, lastAtUs), 0);
 }
 
 function changedMeanwhile(): AppError {

@@ -92,14 +92,10 @@ export function createSubscriptionClient(options: {
   }
 
   async function get(id: string) {
-    const request = {
-      method: 'GET',
-      url: one(id),
-      purpose: `show ${named(id)}`,
-      id,
-    } as const;
+    const purpose = `show ${named(id)}`;
     try {
-      return readSubscription((await call(request)).json) ?? (await listed(id));
+      const { json } = await call({ method: 'GET', url: one(id), purpose, id });
+      return readSubscription(json) ?? (await listed(id));
     } catch (error) {
       // The call is not in the specification: a service without it refuses the path, in some words.
       if (isAppError(error, 'not_found') || isAppError(error, 'invalid')) return listed(id);
@@ -111,8 +107,8 @@ export function createSubscriptionClient(options: {
     const body = bodyOf(subscription);
     const secrets = secretsOf(subscription.credentials);
     const purpose = 'create the subscription';
-    const request = { method: 'POST', url: all, body, purpose, secrets } as const;
-    return readSubscription((await call(request)).json);
+    const { json } = await call({ method: 'POST', url: all, body, purpose, secrets });
+    return readSubscription(json);
   }
 
   async function edit(id: string, changes: SubscriptionEdit) {
@@ -175,10 +171,7 @@ function bodyOf({ events, filter, status, endpoint, credentials }: NewSubscripti
     ...(filter === '' ? {} : { FilterParam: filter }),
     StageOrder: false,
     Priority: 1,
-    Status: status,
-    NotificationEndpoint: endpoint,
-    NotificationEpUsername: credentials.username,
-    NotificationEpPassword: credentials.password,
+    ...changedProperties({ status, endpoint, credentials }),
   };
 }
 
@@ -276,12 +269,9 @@ interface AuthorizedRequest extends Omit<OutboundRequest, 'headers'> {
   secrets?: readonly string[];
 }
 
-/** Resolves with an answer of 200 to 299, else rejects with what the service says. */
-type AuthorizedCall = (request: AuthorizedRequest) => Promise<OutboundAnswer>;
-
-/** Rejects with the codes that the subscription client promises. */
-function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens): AuthorizedCall {
-  return async ({ id, secrets = [], ...request }) => {
+/** Resolves with an answer of 200 to 299, else rejects with the codes that the client promises. */
+function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens) {
+  return async ({ id, secrets = [], ...request }: AuthorizedRequest): Promise<OutboundAnswer> => {
     const attempt = async (token: string) => {
       const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
       const answer = await send({ ...request, headers });

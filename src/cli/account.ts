@@ -1,13 +1,13 @@
 /** Opens what commands work with that look at or change the catalogue account. */
 
 import { createAccessTokens } from '../admin/access-tokens.ts';
-import type { AccountWorld } from '../admin/carry-out-plan.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
+import type { AccountContext } from '../admin/plan-context.ts';
 import {
   createSubscriptionClient,
   type EndpointCredentials,
 } from '../admin/subscription-client.ts';
-import { type CompleteAccountConfig, loadAccountConfig } from '../config/config.ts';
+import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { createTakeLock } from '../store/engine/locks.ts';
@@ -19,27 +19,28 @@ const lockPatienceMs = 1_000;
 
 const lockWaitMs = 60_000;
 
-export interface OpenedAccount {
+export interface OpenedAccount extends AccountContext {
   store: Store;
-  world: AccountWorld;
+  /** The same with credentials: made, and kept in the data directory, if there were none. */
+  withCredentials(): Promise<AccountContext>;
   /** Gives the lock back while `work` waits for something that may take minutes. */
   unlocked<Result>(work: () => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
-/** What of the world the account's side needs. */
+/** What the account's side uses of the process. */
 export type AccountIo = Pick<
   Io,
   'nowUs' | 'random' | 'newSecret' | 'fetch' | 'readFile' | 'signal'
 >;
 
-/** The world for a store that is open already. Throws `configuration` for a roots file that cannot be read. */
-export function accountWorld(
+/** For a store that is open already. Throws `configuration` for a roots file that cannot be read. */
+export function createAccountContext(
   config: CompleteAccountConfig,
   credentials: EndpointCredentials,
   { administration }: Pick<Store, 'administration'>,
   io: AccountIo,
-): AccountWorld {
+): AccountContext {
   const { account, dataDir, catalogueUrl, publicUrl, limits, probeCa } = config;
   const { random, newSecret } = io;
   const takeLock = createTakeLock(dataDir);
@@ -82,11 +83,19 @@ export async function openAccount(
     await lock();
     const credentials = currentCredentials(config);
     if (credentials === undefined && needsCredentials) throw noCredentials();
-    const world = accountWorld(config, credentials ?? none, store, io);
-    const loud = config.probeCa !== undefined;
+    const context = createAccountContext(config, credentials ?? none, store, io);
+    const probe = config.probeCa === undefined ? context.probe : announced(context.probe, io);
     return {
+      ...context,
+      probe,
       store,
-      world: loud ? { ...world, probe: announced(world.probe, io) } : world,
+      withCredentials: async () => {
+        if (credentials !== undefined) return { ...context, probe };
+        const made = newCredentials(io);
+        await writeCredentialsFile(config.dataDir, [made]);
+        io.stderr.write('Endpoint credentials were made, and are kept in the data directory.\n');
+        return { ...context, probe, credentials: made };
+      },
       unlocked: async (work) => {
         release();
         try {
@@ -123,19 +132,6 @@ const extraRoots =
 /** Stands for credentials that are still to be made. */
 const none: EndpointCredentials = { username: '', password: '' };
 
-/** The same world with credentials: made, and kept in the data directory, if there were none. */
-export async function withCredentials(
-  world: AccountWorld,
-  { dataDir }: Pick<CompleteAccountConfig, 'dataDir'>,
-  io: Pick<Io, 'newSecret' | 'stderr'>,
-): Promise<AccountWorld> {
-  if (world.credentials !== none) return world;
-  const credentials = newCredentials(io);
-  await writeCredentialsFile(dataDir, [credentials]);
-  io.stderr.write('Endpoint credentials were made, and are kept in the data directory.\n');
-  return { ...world, credentials };
-}
-
 /** Read under the lock: a rotation may have ended while it was waited for. */
 function currentCredentials({ dataDir, endpoint }: CompleteAccountConfig) {
   const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
@@ -159,21 +155,6 @@ function noCredentials(): AppError {
     advice:
       '`earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
   });
-}
-
-/** Reads the configuration, holds the account while `use` runs. */
-export async function withAccount(
-  io: Io,
-  how: AccountUse,
-  use: (account: OpenedAccount) => Promise<void>,
-): Promise<void> {
-  const config = loadAccountConfig(io);
-  const account = await openAccount(config, io, how);
-  try {
-    await use(account);
-  } finally {
-    await account.close();
-  }
 }
 
 /** A pair that nobody has guessed or used: 256 random bits, no colon. */

@@ -1,7 +1,8 @@
 /** Reads a filter that the user has written, and tells what is wrong with it as a compiler does. */
 import { AppError } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
-import { checkFilter } from '../filter/check.ts';
+import type { DesiredSubscription } from '../domain/subscription.ts';
+import { checkFilter, isBlankFilter } from '../filter/check.ts';
 import { type FilterFinding, showFinding } from '../filter/finding.ts';
 import type { Io, Output } from './io.ts';
 import { painter } from './output.ts';
@@ -34,4 +35,31 @@ export function findingText(
   const { severity } = finding;
   const label = painter(io, output)(severity === 'error' ? 'red' : 'yellow', severity);
   return `${label}${showFinding(text, finding).slice(severity.length)}\n`;
+}
+
+/** A filter with something to tell about it. */
+export interface FilterReport {
+  name: string;
+  entity: Entity;
+  filter: string;
+  /** At least one; in the order of their places. */
+  findings: readonly FilterFinding[];
+}
+
+/** What a filter for these events speaks of: deletions are asked of their own list (facts, filters). */
+export function entitiesOf(events: readonly string[]): Entity[] {
+  const entities: Entity[] = events.some((event) => event !== 'deleted') ? ['Products'] : [];
+  return events.includes('deleted') ? [...entities, 'DeletedProducts'] : entities;
+}
+
+/** What is to be told about a subscription's filter, for each entity; nothing about a blank one. */
+export function checkSubscriptionFilter({
+  name,
+  events,
+  filter,
+}: Pick<DesiredSubscription, 'name' | 'events' | 'filter'>): FilterReport[] {
+  if (isBlankFilter(filter)) return [];
+  return entitiesOf(events)
+    .map((entity) => ({ name, entity, filter, findings: checkFilter(filter, entity).findings }))
+    .filter(({ findings }) => findings.length > 0);
 }

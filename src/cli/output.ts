@@ -279,7 +279,7 @@ export function createProgressLine(stderr: Output): ProgressLine {
   let shown = '';
   const write = (text: string) => {
     if (stderr.isTTY !== true || text === shown) return;
-    const width = Math.max(20, (stderr.columns ?? 100) - 1);
+    const width = Math.max(20, (stderr.columns || 100) - 1);
     const cut = text.slice(0, width);
     stderr.write(`\r${cut.padEnd(shown.length)}`);
     shown = cut;

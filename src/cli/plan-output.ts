@@ -1,7 +1,12 @@
 /** Shows a plan as a difference that a person can read, or as JSON. */
-import type { AccountLimits } from '../admin/fit-plan.ts';
-import type { Plan, PlanStep, ReplacementWay } from '../admin/plan.ts';
-import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
+import {
+  type AccountLimits,
+  nameOf,
+  type Plan,
+  type PlanStep,
+  type ReplacementWay,
+} from '../admin/plan.ts';
+import { endpointOf } from '../domain/subscription.ts';
 import { printable } from '../domain/text.ts';
 import type { painter } from './output.ts';
 
@@ -30,26 +35,21 @@ export function actionsOf(step: PlanStep): string[] {
 
 /** The whole plan, a block for each step, ending in a line on the limits. */
 export function planText(plan: Plan, limits: AccountLimits, paint: Paint): string {
-  const blocks = plan.steps.map((step) => stepText(step, paint));
-  const { unchanged, unwanted, strangers, counts } = plan;
-  const pruned = new Set(plan.steps.flatMap((step) => ('name' in step ? [step.name] : [])));
-  const kept = unwanted.filter((name) => !pruned.has(name));
-  return [
-    ...blocks,
-    ...(unchanged.length === 0
-      ? []
-      : [`${paint('green', '=')} as wanted: ${unchanged.join(', ')}`]),
-    ...(kept.length === 0
-      ? []
-      : [
-          `${paint('yellow', '!')} no longer wanted, and kept: ${kept.map(printable).join(', ')}  (--prune deletes)`,
-        ]),
-    paint(
-      'dim',
-      `  The account has ${counts.running} of ${limits.runningMax} running, ${counts.total} of ${limits.totalMax} in total${strangers.length === 0 ? '' : `; ${strangers.length} of them not ours, which stay untouched`}.`,
-    ),
-    '',
-  ].join('\n');
+  const { steps, unchanged, unwanted, strangers, counts } = plan;
+  const pruned = new Set(steps.flatMap((step) => ('name' in step ? [step.name] : [])));
+  const kept = unwanted.filter((name) => !pruned.has(name)).map(printable);
+  const lines = steps.map((step) => stepText(step, paint));
+  if (unchanged.length > 0) lines.push(`${paint('green', '=')} as wanted: ${unchanged.join(', ')}`);
+  if (kept.length > 0) {
+    lines.push(
+      `${paint('yellow', '!')} no longer wanted, and kept: ${kept.join(', ')}  (--prune deletes)`,
+    );
+  }
+  const others =
+    strangers.length === 0 ? '' : `; ${strangers.length} of them not ours, which stay untouched`;
+  const { runningMax, totalMax } = limits;
+  const total = `  The account has ${counts.running} of ${runningMax} running, ${counts.total} of ${totalMax} in total${others}.`;
+  return [...lines, paint('dim', total), ''].join('\n');
 }
 
 /** A step for machines; `docs` of the command name the fields. */
@@ -65,46 +65,46 @@ export function stepJson(step: PlanStep, publicUrl: string) {
   return { ...base, wanted, replaces, differs: step.differs, way: step.way };
 }
 
+const signs = {
+  create: ['green', '+'],
+  delete: ['red', '-'],
+  forget: ['red', '-'],
+  adopt: ['yellow', '='],
+  edit: ['yellow', '~'],
+  replace: ['yellow', '~'],
+} as const;
+
 function stepText(step: PlanStep, paint: Paint): string {
-  const colour = { create: 'green', delete: 'red', forget: 'red' } as const;
-  const sign = { create: '+', delete: '-', forget: '-', adopt: '=', edit: '~', replace: '~' };
-  const style = step.kind in colour ? colour[step.kind as keyof typeof colour] : 'yellow';
-  const head = `${paint(style, sign[step.kind])} ${actionsOf(step).join(', ').padEnd(9)} ${paint('bold', printable(nameOf(step)))}`;
+  const [colour, sign] = signs[step.kind];
+  const head = `${paint(colour, sign)} ${actionsOf(step).join(', ').padEnd(9)} ${paint('bold', printable(nameOf(step)))}`;
   return [head, ...linesOf(step, paint).map((line) => `    ${line}`)].join('\n');
 }
 
 function linesOf(step: PlanStep, paint: Paint): string[] {
   switch (step.kind) {
-    case 'create':
-      return wantedLines(step.desired);
+    case 'create': {
+      const { events, filter, status } = step.desired;
+      return [`events  ${events.join(', ')}`, `filter  ${filterText(filter)}`, `status  ${status}`];
+    }
     case 'adopt':
       return [`id      ${printable(step.current.id)}`];
-    case 'delete':
-      return [
-        `id      ${printable(step.current.id)}`,
-        `filter  ${filterText(step.current.filter)}`,
-      ];
+    case 'delete': {
+      const { id, filter } = step.current;
+      return [`id      ${printable(id)}`, `filter  ${filterText(filter)}`];
+    }
     case 'forget':
       return ['it is no longer remembered here'];
-    case 'edit':
-      return editLines(step, paint);
+    case 'edit': {
+      const { current, edit } = step;
+      return [
+        `id        ${printable(current.id)}`,
+        ...changed('status    ', current.status, edit.status, paint),
+        ...changed('endpoint  ', current.endpoint ?? 'none', edit.endpoint, paint),
+      ];
+    }
     case 'replace':
       return replaceLines(step, paint);
   }
-}
-
-function wantedLines({ events, filter, status }: DesiredSubscription): string[] {
-  return [`events  ${events.join(', ')}`, `filter  ${filterText(filter)}`, `status  ${status}`];
-}
-
-function editLines({ current, edit }: Extract<PlanStep, { kind: 'edit' }>, paint: Paint): string[] {
-  return [
-    `id        ${printable(current.id)}`,
-    ...(edit.status === undefined ? [] : changed('status    ', current.status, edit.status, paint)),
-    ...(edit.endpoint === undefined
-      ? []
-      : changed('endpoint  ', current.endpoint ?? 'none', edit.endpoint, paint)),
-  ];
 }
 
 function replaceLines(
@@ -112,23 +112,26 @@ function replaceLines(
   paint: Paint,
 ): string[] {
   const [first] = old;
-  const lines =
-    first === undefined ? [] : [`id      ${old.map(({ id }) => printable(id)).join(', ')}`];
-  if (first !== undefined && differs.includes('events')) {
-    lines.push(...changed('events  ', first.events.join(', '), desired.events.join(', '), paint));
-  }
-  if (first !== undefined && differs.includes('filter')) {
-    lines.push(...changed('filter  ', filterText(first.filter), filterText(desired.filter), paint));
-  }
-  if (first !== undefined && first.status !== desired.status) {
-    lines.push(...changed('status  ', first.status, desired.status, paint));
+  const lines: string[] = [];
+  if (first !== undefined) {
+    lines.push(`id      ${old.map(({ id }) => printable(id)).join(', ')}`);
+    for (const field of differs) {
+      const text = (one: { events: readonly string[]; filter: string }) =>
+        field === 'events' ? one.events.join(', ') : filterText(one.filter);
+      lines.push(...changed(`${field}  `, text(first), text(desired), paint));
+    }
+    if (first.status !== desired.status) {
+      lines.push(...changed('status  ', first.status, desired.status, paint));
+    }
   }
   if (ready !== null) lines.push(`its replacement ${printable(ready.id)} was made before`);
   lines.push(paint('dim', ways[way]));
   return lines;
 }
 
-function changed(label: string, from: string, to: string, paint: Paint): string[] {
+/** Two lines, of before and after; none where nothing changes. */
+function changed(label: string, from: string, to: string | undefined, paint: Paint): string[] {
+  if (to === undefined) return [];
   return [
     paint('red', `- ${label}${printable(from)}`),
     paint('green', `+ ${label}${printable(to)}`),
@@ -137,8 +140,4 @@ function changed(label: string, from: string, to: string, paint: Paint): string[
 
 function filterText(filter: string): string {
   return filter === '' ? '(none: every product)' : printable(filter);
-}
-
-function nameOf(step: PlanStep): string {
-  return 'desired' in step ? step.desired.name : step.name;
 }

@@ -1,13 +1,8 @@
 /** The filter of a subscription from product flags, and how many products of the last week match it. */
 
 import { type Command, InvalidArgumentError } from 'commander';
-import {
-  checkSubscriptionFilter,
-  type FilterReport,
-  hasErrors,
-  namesToBeMade,
-} from '../admin/fit-plan.ts';
-import type { Plan } from '../admin/plan.ts';
+import { nameOf, type Plan } from '../admin/plan.ts';
+import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import {
   type DesiredSubscription,
@@ -23,9 +18,9 @@ import { showFinding } from '../filter/finding.ts';
 import { printFilter } from '../filter/print.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { eventLists, listingUrl, readListingPage } from '../reconcile/listing-pages.ts';
-import { findingText } from './filter-text.ts';
+import { checkSubscriptionFilter, type FilterReport, findingText } from './filter-text.ts';
 import type { Io } from './io.ts';
-import { painter } from './output.ts';
+import { counted, painter } from './output.ts';
 import { addConditionFlags, type ConditionFlags, conditionsOf } from './product-flags.ts';
 
 const weekMs = 604_800_000;
@@ -62,10 +57,9 @@ export async function showFilter(
   io.stderr.write(`Filter: ${paint('cyan', shown)}\n`);
   for (const event of events) {
     try {
-      const count = await countLastWeek({ event, filter, catalogueUrl }, io);
-      const noun = count === 1 ? 'product' : 'products';
+      const count = await countLastWeek(event, filter, catalogueUrl, io);
       io.stderr.write(
-        `It matches ${count.toLocaleString('en-US')} ${noun} that the catalogue ${verbs[event]} in the last 7 days.\n`,
+        `It matches ${counted(count, 'product')} that the catalogue ${verbs[event]} in the last 7 days.\n`,
       );
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
@@ -78,22 +72,16 @@ export async function showFilter(
 const verbs = { created: 'published', modified: 'modified', deleted: 'deleted' } as const;
 
 async function countLastWeek(
-  question: {
-    event: DesiredSubscription['events'][number];
-    filter: string;
-    catalogueUrl: string;
-  },
+  event: SubscriptionEvent,
+  filter: string,
+  catalogueUrl: string,
   { nowUs, fetch, random, signal }: Pick<Io, 'nowUs' | 'fetch' | 'random' | 'signal'>,
 ): Promise<number> {
-  const { event, filter, catalogueUrl } = question;
-  const list = eventLists[event];
+  const list = { ...eventLists[event], expand: [] };
   const untilMs = Math.ceil(nowUs() / 1000);
   const sinceMs = untilMs - weekMs;
-  const only = { top: 1, skip: 0, count: true };
-  const url = listingUrl(catalogueUrl, {
-    ...{ list: { ...list, expand: [] }, filter, sinceMs, untilMs },
-    ...only,
-  });
+  const span = { list, filter, sinceMs, untilMs };
+  const url = listingUrl(catalogueUrl, { ...span, top: 1, skip: 0, count: true });
   const ask = createOutboundClient({
     service: 'the catalogue',
     variable: 'EARSHOT_CATALOGUE_URL',
@@ -104,6 +92,7 @@ async function countLastWeek(
   });
   const purpose = `count the ${event} products`;
   const { status, json } = await ask({ method: 'GET', url, headers: {}, purpose, signal });
+  const uncounted = (reason: string) => new AppError('unavailable', `${reason}.`);
   if (status !== 200) throw uncounted(`the catalogue answered with status ${status}`);
   const page = readListingPage(json, { list, sinceMs });
   if ('broken' in page) throw uncounted(`the answer cannot be used, as ${page.broken}`);
@@ -111,14 +100,30 @@ async function countLastWeek(
   return page.count;
 }
 
-function uncounted(reason: string): AppError {
-  return new AppError('unavailable', `${reason}.`);
-}
-
 export interface SubscriptionFlags extends ConditionFlags {
   subscription?: string;
   event?: SubscriptionEvent[];
   filter?: string;
+}
+
+const conditionNames = [
+  ...(['filter', 'collection', 'type', 'platform', 'tile', 'cloudBelow'] as const),
+  ...(['bbox', 'area', 'intersects', 'name'] as const),
+];
+
+/** Those of the flags that choose products. */
+export function conditionFlagsOf(flags: SubscriptionFlags): SubscriptionFlags {
+  const given = conditionNames.filter((name) => flags[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, flags[name]]));
+}
+
+/** For a command that has both the file and flags that describe a subscription. */
+export function describedTwice(): AppError {
+  return new AppError(
+    'usage',
+    `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
+    { advice: 'Change the file, or move it away.' },
+  );
 }
 
 /** Adds the flags to a command. */
@@ -162,14 +167,21 @@ export function refuseFilters(
   plan: Pick<Plan, 'steps'>,
   io: Pick<Io, 'env' | 'stderr'>,
 ): void {
-  const toBeMade = namesToBeMade(plan);
+  const made = plan.steps.filter(({ kind }) => kind === 'create' || kind === 'replace');
+  const toBeMade = new Set(made.map(nameOf));
   const reports = desired.flatMap((one) => withoutRepeats(checkSubscriptionFilter(one)));
-  const refused = reports.filter((report) => hasErrors(report) && toBeMade.has(report.name));
-  for (const report of reports) if (!refused.includes(report)) warn(report, io);
-  if (refused.length === 0) return;
+  const errors: string[] = [];
+  for (const report of reports) {
+    const { name, entity, filter, findings } = report;
+    const wrong = findings.filter(({ severity }) => severity === 'error');
+    const shown = wrong.map((one) => `"${name}", filter of ${entity}: ${showFinding(filter, one)}`);
+    if (toBeMade.has(name) && wrong.length > 0) errors.push(...shown);
+    else warn(report, io);
+  }
+  if (errors.length === 0) return;
   throw new AppError('configuration', 'A filter has errors, so nothing was changed.', {
     advice: 'To register it as it is, add --skip-filter-check.',
-    details: refused.flatMap(errorTexts),
+    details: errors,
   });
 }
 
@@ -183,12 +195,6 @@ function withoutRepeats(reports: readonly FilterReport[]): FilterReport[] {
     });
     return findings.length === 0 ? [] : [{ ...report, findings }];
   });
-}
-
-function errorTexts({ name, entity, filter, findings }: FilterReport): string[] {
-  return findings
-    .filter(({ severity }) => severity === 'error')
-    .map((finding) => `"${name}", filter of ${entity}: ${showFinding(filter, finding)}`);
 }
 
 function warn({ name, filter, findings }: FilterReport, io: Pick<Io, 'env' | 'stderr'>): void {

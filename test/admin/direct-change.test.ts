@@ -1,12 +1,12 @@
 /** Pausing, resuming, cancelling and deleting single subscriptions of ours by command. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { AccountWorld } from '../../src/admin/carry-out-plan.ts';
 import {
   findOurs,
   pauseByCommand,
   removeByCommand,
   resumeByCommand,
 } from '../../src/admin/direct-change.ts';
+import type { AccountContext } from '../../src/admin/plan-context.ts';
 import { round } from './maintenance/maintenance.ts';
 import type { Cut } from './plan/cut-calls.ts';
 import { expectNoEventLost } from './plan/expect-settled.ts';
@@ -29,13 +29,13 @@ async function openWorld(situation: Situation): Promise<PlanWorld> {
 
 /** One command as it is given: it finds, and acts. */
 const commands = {
-  pause: async (name: string, world: AccountWorld) =>
+  pause: async (name: string, world: AccountContext) =>
     pauseByCommand(await findOurs(name, world), world),
-  resume: async (name: string, world: AccountWorld) =>
+  resume: async (name: string, world: AccountContext) =>
     resumeByCommand(await findOurs(name, world), world),
-  delete: async (name: string, world: AccountWorld) =>
+  delete: async (name: string, world: AccountContext) =>
     removeByCommand(await findOurs(name, world), 'delete', world),
-  cancel: async (name: string, world: AccountWorld) =>
+  cancel: async (name: string, world: AccountContext) =>
     removeByCommand(await findOurs(name, world), 'cancel', world),
 };
 

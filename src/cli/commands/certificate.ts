@@ -1,6 +1,6 @@
 /** `earshot certificate`: what the endpoint's certificate is, and getting a new one. */
 
-import { Command, Option } from 'commander';
+import { Option } from 'commander';
 import { type Config, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
@@ -8,52 +8,25 @@ import { printable } from '../../domain/text.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { visitAuthority } from '../../tls/acme/authority.ts';
 import { createChallengeListener, createHandshakeListener } from '../../tls/acme/challenge.ts';
-import {
-  type AcmeContext,
-  openAcmeContext,
-  type Rehearsal,
-  rehearse,
-} from '../../tls/acme/order.ts';
+import { type AcmeContext, openAcmeContext, rehearse } from '../../tls/acme/order.ts';
 import { explainFailure } from '../../tls/acme/problem.ts';
 import { type Renewal, renew, takeTurn } from '../../tls/acme/renew.ts';
 import { renewalOutlook } from '../../tls/acme/renewal-time.ts';
 import { lastFailureText, openAcmeFolder } from '../../tls/acme/state.ts';
 import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
+import { defineCommand, defineGroup } from '../command.ts';
 import type { Io } from '../io.ts';
 import { painter, writeForeign, writeOut } from '../output.ts';
 
-export function certificateCommand(io: Io): Command {
-  return new Command('certificate')
-    .description('Show the certificate of the endpoint, renew it, or try whether one can be had.')
-    .addHelpText(
-      'after',
-      `
-With EARSHOT_TLS=acme the receiver gets and renews its certificate by itself; these commands are for
-looking, and for those who do not want to wait.
-
-Examples:
-  $ earshot certificate
-  $ earshot certificate test
-  $ earshot certificate renew`,
-    )
-    .addCommand(showCommand(io), { isDefault: true })
-    .addCommand(renewCommand(io))
-    .addCommand(testCommand(io));
-}
-
-function showCommand(io: Io): Command {
-  return new Command('show')
-    .description(
-      'Show names, issuer and dates, when it is renewed, and what the last tries came to.',
-    )
-    .option('--json', 'as one JSON object')
-    .addOption(
-      new Option('--pem', 'the chain itself, PEM, without its key').conflicts(['json', 'output']),
-    )
-    .addHelpText(
-      'after',
-      `
-Fields of --json: source (acme or files), names, issuer, serialNumber, fingerprint (SHA-256),
+const showCommand = defineCommand('show', {
+  description: 'Show names, issuer and dates, when it is renewed, and what the last tries came to.',
+  flags: (command) =>
+    command
+      .option('--json', 'as one JSON object')
+      .addOption(
+        new Option('--pem', 'the chain itself, PEM, without its key').conflicts(['json', 'output']),
+      ),
+  help: `Fields of --json: source (acme or files), names, issuer, serialNumber, fingerprint (SHA-256),
 keyType, validFrom, validTo, daysLeft, chainLength (certificates sent), authority, renewsAt and
 renewsBecause (share: by its lifetime; authority: as the authority advises; expiry: later would be
 too late), failures (since the last success), lastAttemptAt, lastSuccessAt, lastFailure, nextTryAt,
@@ -63,49 +36,45 @@ Examples:
   $ earshot certificate show
   $ earshot certificate show --json | jq .daysLeft
   $ earshot certificate show --pem | openssl x509 -noout -text`,
-    )
-    .action(async (flags: { json?: true; pem?: true }) => {
-      await showCertificate(io, flags);
-    });
-}
+  run: showCertificate,
+});
 
-function renewCommand(io: Io): Command {
-  return new Command('renew')
-    .description('Get a certificate now, if one is due: after failures, without waiting longer.')
-    .option('--force', 'also when the one that is there is still good')
-    .addHelpText(
-      'after',
-      `
-Works beside a running receiver, which answers the authority and takes the new certificate up within
+const renewCommand = defineCommand('renew', {
+  description: 'Get a certificate now, if one is due: after failures, without waiting longer.',
+  flags: (command) => command.option('--force', 'also when the one that is there is still good'),
+  help: `Works beside a running receiver, which answers the authority and takes the new certificate up within
 ten seconds; without one, the command answers itself. No more than five certificates are ordered
 within 24 hours.
 
 Examples:
   $ earshot certificate renew
   $ earshot certificate renew --force`,
-    )
-    .action(async (flags: { force?: true }) => {
-      await renewCertificate(io, flags);
-    });
-}
+  run: renewCertificate,
+});
 
-function testCommand(io: Io): Command {
-  return new Command('test')
-    .description('Try whether a certificate can be had, without using one up.')
-    .addHelpText(
-      'after',
-      `
-Shows where the authority's terms stand. Then the whole order is tried at the authority's staging
+const testCommand = defineCommand('test', {
+  description: 'Try whether a certificate can be had, without using one up.',
+  help: `Shows where the authority's terms stand. Then the whole order is tried at the authority's staging
 directory, where one is known; elsewhere the name is proved to the authority itself, and no
 certificate is made.
 
 Example:
   $ earshot certificate test`,
-    )
-    .action(async () => {
-      await testCertificate(io);
-    });
-}
+  run: testCertificate,
+});
+
+export const certificateCommand = defineGroup('certificate', {
+  description: 'Show the certificate of the endpoint, renew it, or try whether one can be had.',
+  help: `With EARSHOT_TLS=acme the receiver gets and renews its certificate by itself; these commands are for
+looking, and for those who do not want to wait.
+
+Examples:
+  $ earshot certificate
+  $ earshot certificate test
+  $ earshot certificate renew`,
+  usual: showCommand,
+  commands: [renewCommand, testCommand],
+});
 
 /** For another program that is getting the same certificate at this moment. */
 const lockWaitMs = 300_000;
@@ -180,8 +149,9 @@ async function showCertificate(io: Io, { json, pem }: { json?: true; pem?: true 
     tls.kind === 'files' ? await loadCertificateFiles(tls) : await folder.readCertificate();
   const shown: Shown = {
     source: tls.kind,
-    ...factsOf(certificate?.cert ?? null, io.nowUs()),
-    ...(tls.kind === 'acme' ? await renewalOf(tls, dataDir, io) : noRenewal),
+    ...unknown,
+    ...(certificate === null ? {} : factsOf(certificate.cert, io.nowUs())),
+    ...(tls.kind === 'acme' ? await renewalOf(tls, dataDir, io) : {}),
   };
   if (pem) await writeOut(io.stdout, certificate?.cert ?? '');
   else if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
@@ -191,31 +161,21 @@ async function showCertificate(io: Io, { json, pem }: { json?: true; pem?: true 
       `This is not the certificate that the settings ask for: for ${tls.host}, of ${new URL(tls.directoryUrl).host}. A running receiver gets that one.\n`,
     );
   }
-  if (certificate === null) {
-    throw noCertificate(shown.lastFailure ?? null);
-  }
-}
-
-function noCertificate(lastFailure: Shown[string]): AppError {
-  return new AppError('not_found', 'There is no certificate yet.', {
+  if (certificate !== null) return;
+  const { lastFailure = null } = shown;
+  throw new AppError('not_found', 'There is no certificate yet.', {
     advice: 'A running receiver gets one by itself; `earshot certificate renew` does it now.',
     details: lastFailure === null ? [] : [`The last try failed: ${lastFailure}`],
   });
 }
 
-function factsOf(chain: string | null, nowUs: number): Shown {
-  const facts = chain === null ? null : certificateFacts(chain);
-  const leftUs = facts === null ? null : facts.validTo.getTime() * 1_000 - nowUs;
+function factsOf(chain: string, nowUs: number): Shown {
+  const { validFrom, validTo, ...facts } = certificateFacts(chain);
   return {
-    names: facts?.names ?? null,
-    issuer: facts?.issuer ?? null,
-    serialNumber: facts?.serialNumber ?? null,
-    fingerprint: facts?.fingerprint ?? null,
-    keyType: facts?.keyType ?? null,
-    validFrom: facts?.validFrom.toISOString() ?? null,
-    validTo: facts?.validTo.toISOString() ?? null,
-    daysLeft: leftUs === null ? null : wholeDays(leftUs),
-    chainLength: facts?.chainLength ?? null,
+    ...facts,
+    validFrom: validFrom.toISOString(),
+    validTo: validTo.toISOString(),
+    daysLeft: wholeDays(validTo.getTime() * 1_000 - nowUs),
   };
 }
 
@@ -241,18 +201,7 @@ async function renewalOf(
   };
 }
 
-const noRenewal: Shown = {
-  authority: null,
-  renewsAt: null,
-  renewsBecause: null,
-  failures: null,
-  lastAttemptAt: null,
-  lastSuccessAt: null,
-  lastFailure: null,
-  nextTryAt: null,
-  issuedLastDay: null,
-};
-
+/** The fields in their order, and what people read. */
 const labels: Record<string, string> = {
   names: 'for',
   issuer: 'issued by',
@@ -274,6 +223,8 @@ const labels: Record<string, string> = {
   issuedLastDay: 'issued in 24 hours',
 };
 
+const unknown: Shown = Object.fromEntries(Object.keys(labels).map((field) => [field, null]));
+
 /** Aligned; what is not known is left out. */
 function linesOf(shown: Shown, io: Io): string {
   const paint = painter(io, io.stdout);
@@ -293,8 +244,11 @@ async function testCertificate(io: Io): Promise<void> {
   const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
   const { directoryUrl, host, challenge } = acme;
+  const explained = (error: unknown) => {
+    throw explainFailure(error, acme);
+  };
   const shown = await withAcmeContext({ acme, ...place }, io, async (context, takeLock) => {
-    const terms = await readTerms(context);
+    const terms = await readTerms(context).catch(explained);
     io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
     if (!acmeAgreed) {
       throw new AppError('configuration', 'Nothing was tried yet.', {
@@ -303,33 +257,17 @@ async function testCertificate(io: Io): Promise<void> {
       });
     }
     const release = await takeTurn(context, { takeLock, lockWaitMs });
-    try {
-      return await rehearse(context);
-    } catch (error) {
-      throw explainFailure(error, acme);
-    } finally {
-      release();
-    }
+    return rehearse(context).catch(explained).finally(release);
   });
-  io.stdout.write(`${problemSentence(shown, { host, challenge, directoryUrl })}\n`);
+  const authority = new URL(directoryUrl).host;
+  io.stdout.write(
+    shown === 'issued'
+      ? `A whole order for ${host} by ${challenge} succeeded at the staging directory of ${authority}. The real one should, too.\n`
+      : `${authority} has seen by ${challenge} that ${host} is ours. No certificate was made.\n`,
+  );
 }
 
 async function readTerms(context: AcmeContext): Promise<string | null> {
-  try {
-    const authority = await visitAuthority(context);
-    const { meta } = await authority.readDirectory();
-    return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
-  } catch (error) {
-    throw explainFailure(error, context.settings);
-  }
-}
-
-function problemSentence(
-  shown: Rehearsal,
-  { host, challenge, directoryUrl }: { host: string; challenge: string; directoryUrl: string },
-): string {
-  const authority = new URL(directoryUrl).host;
-  return shown === 'issued'
-    ? `A whole order for ${host} by ${challenge} succeeded at the staging directory of ${authority}. The real one should, too.`
-    : `${authority} has seen by ${challenge} that ${host} is ours. No certificate was made.`;
+  const { meta } = await (await visitAuthority(context)).readDirectory();
+  return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
 }

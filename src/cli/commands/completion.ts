@@ -1,30 +1,33 @@
 /** `earshot completion`: a script that completes commands and flags in a shell. */
 import { basename } from 'node:path';
-import { Argument, Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
+import { defineCommand } from '../command.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../output.ts';
 
-export function completionCommand(io: Io): Command {
-  return new Command('completion')
-    .description('Print a script for a shell that completes commands and flags on Tab.')
-    .addArgument(new Argument('[shell]', 'the shell (default: that of $SHELL)').choices(shells))
-    .addHelpText(
-      'after',
-      `
-The script knows all commands, flags and their choices, and starts no program. Print it again after
+const shells = ['bash', 'zsh', 'fish'] as const;
+
+type Shell = (typeof shells)[number];
+
+export const completionCommand = defineCommand('completion', {
+  description: 'Print a script for a shell that completes commands and flags on Tab.',
+  flags: (command) =>
+    command.addArgument(
+      new Argument('[shell]', 'the shell (default: that of $SHELL)').choices(shells),
+    ),
+  help: `The script knows all commands, flags and their choices, and starts no program. Print it again after
 an upgrade. It completes the command \`earshot\`, which must be on the path.
 
 Examples:
   $ earshot completion bash > ~/.local/share/bash-completion/completions/earshot
   $ earshot completion zsh > ~/.zfunc/_earshot       with fpath=(~/.zfunc $fpath) before compinit
   $ earshot completion fish > ~/.config/fish/completions/earshot.fish`,
-    )
-    .action(async (named: Shell | undefined, _flags, { parent }: Command) => {
-      const shell = named ?? ownShell(io);
-      if (parent !== null) await writeOut(io.stdout, completionScript(parent, shell));
-    });
-}
+  run: async ({ command: { parent }, ...io }, _, shell = ownShell(io)) => {
+    if (parent === null) return;
+    await writeOut(io.stdout, { bash, zsh, fish }[shell as Shell](levelsOf(parent, '')));
+  },
+});
 
 /** Throws `usage` for a shell that has no script. */
 function ownShell({ env: { SHELL = '' } }: Pick<Io, 'env'>): Shell {
@@ -34,10 +37,6 @@ function ownShell({ env: { SHELL = '' } }: Pick<Io, 'env'>): Shell {
     advice: 'Name one, such as `earshot completion bash`.',
   });
 }
-
-const shells = ['bash', 'zsh', 'fish'] as const;
-
-type Shell = (typeof shells)[number];
 
 /** What can follow the words of a command; `path` is '' for the program itself. */
 interface Level {
@@ -61,10 +60,6 @@ interface Flag extends Word {
 }
 
 const namesFile = /[<[](file|folder|path)[>\]]/;
-
-function completionScript(program: Command, shell: Shell): string {
-  return { bash, zsh, fish }[shell](levelsOf(program, ''));
-}
 
 function levelsOf(command: Command, path: string): Level[] {
   const help = command.createHelp();

@@ -2,9 +2,9 @@
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { checkConfig, startSections } from '../../config/config.ts';
-import { problemsOf } from '../../config/load.ts';
+import { problemLine, problemsOf } from '../../config/load.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import {
   type Variable,
@@ -15,18 +15,16 @@ import {
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { usualReserveBytes } from '../../store/engine/disk-limit.ts';
+import { defineCommand } from '../command.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeForeign, writeOut } from '../output.ts';
 
-export function configCommand(io: Io): Command {
-  return new Command('config')
-    .description('Print the settings that apply here, and where each comes from.')
-    .option('--json', 'as JSON: settings dataDir envFile configFile problems')
-    .addHelpText(
-      'after',
-      `
-Sources: the environment, the file .env of the working directory, the file that …_FILE names, the
+export const configCommand = defineCommand('config', {
+  description: 'Print the settings that apply here, and where each comes from.',
+  flags: (command) =>
+    command.option('--json', 'as JSON: settings dataDir envFile configFile problems'),
+  help: `Sources: the environment, the file .env of the working directory, the file that …_FILE names, the
 flag --data-dir, and the default. Secrets are shown as (set). Settings are checked as by
 \`earshot start\`, and all problems are listed at once; nothing else is read or changed.
 
@@ -38,9 +36,8 @@ Exit codes: 0 no problems, 1 failed, 2 problems found.
 Examples:
   $ earshot config
   $ earshot config --json | jq '.settings[] | select(.source == ".env")'`,
-    )
-    .action((flags: { json?: true }, command: Command) => config(io, flags, dataDirOf(command)));
-}
+  run: config,
+});
 
 interface Setting {
   name: string;
@@ -49,11 +46,11 @@ interface Setting {
 }
 
 async function config(
-  io: Io,
+  { command, ...io }: Io & { command: Command },
   { json }: { json?: true },
-  dataDirFlag: string | undefined,
 ): Promise<void> {
-  const settings = variableRows.map(([name, row]) => settingOf(name, row, io, dataDirFlag));
+  const hasFlag = dataDirOf(command) !== undefined;
+  const settings = variableRows.map(([name, row]) => settingOf(name, row, io, hasFlag));
   const problems = await problemsOfSettings(io);
   const dataDir = io.env.EARSHOT_DATA_DIR || variables.EARSHOT_DATA_DIR.default;
   const files = {
@@ -94,13 +91,13 @@ function settingOf(
   name: VariableName,
   { secret, default: fallback }: Variable,
   { env, envFileNames }: Io,
-  dataDirFlag: string | undefined,
+  hasDataDirFlag: boolean,
 ): Setting {
   const origin = (variable: string) => (envFileNames?.has(variable) ? '.env' : 'environment');
   const text = env[name];
   if (text) {
     const value = secret ? '(set)' : text.replace(/\/\/[^/@\s]*@/, '//(hidden)@');
-    const isFlag = name === 'EARSHOT_DATA_DIR' && dataDirFlag !== undefined;
+    const isFlag = name === 'EARSHOT_DATA_DIR' && hasDataDirFlag;
     return { name, value, source: isFlag ? '--data-dir' : origin(name) };
   }
   const file = `${name}_FILE`;
@@ -124,7 +121,7 @@ async function problemsOfSettings(io: Io): Promise<string[]> {
     if (!(error instanceof AppError)) throw error;
     problems.push(...problemsOf(error));
   }
-  return problems.map(({ message }) => message);
+  return problems.map(problemLine);
 }
 
 function pathOf(name: string, { workingDir }: Pick<Io, 'workingDir'>): string | null {

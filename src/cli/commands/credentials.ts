@@ -1,5 +1,4 @@
 /** `earshot credentials`: the user name and password with which the catalogue logs in here. */
-import { Command } from 'commander';
 import {
   type AccountConfig,
   accountSections,
@@ -13,53 +12,36 @@ import {
 } from '../../config/endpoint-credentials.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { newCredentials } from '../account.ts';
+import { defineCommand, defineGroup, type Parts } from '../command.ts';
 import { positiveNumber } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 
 const waitSecondsDefault = 600;
 const lockWaitMs = 10_000;
 
-export function credentialsCommand(io: Io): Command {
-  return new Command('credentials')
-    .description('Make the endpoint credentials, or change them without losing a notification.')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ earshot credentials create\n  $ earshot credentials rotate',
-    )
-    .addCommand(createCommand(io))
-    .addCommand(rotateCommand(io));
-}
-
-function createCommand(io: Io): Command {
-  return new Command('create')
-    .description(
-      'Make endpoint credentials and keep them, for the owner only, in the data directory.',
-    )
-    .option('--from-variables', 'keep those of the variables, so that the variables can go')
-    .addHelpText(
-      'after',
-      `
-Nobody has to know them: the receiver reads them, and \`register\` tells the catalogue.
+const createCommand = defineCommand('create', {
+  description:
+    'Make endpoint credentials and keep them, for the owner only, in the data directory.',
+  flags: (command) =>
+    command.option('--from-variables', 'keep those of the variables, so that the variables can go'),
+  help: `Nobody has to know them: the receiver reads them, and \`register\` tells the catalogue.
 
 Example:
   $ earshot credentials create`,
-    )
-    .action((flags: { fromVariables?: true }) => create(io, flags));
-}
+  run: async (io: Io, flags: { fromVariables?: true }) => {
+    const config = loadConfig(io, accountSections);
+    const { createTakeLock } = await import('../../store/engine/locks.ts');
+    // Two first runs at the same moment must not overwrite each other's pair.
+    const release = await createTakeLock(config.dataDir)('subscriptions', { waitMs: lockWaitMs });
+    try {
+      await create(config, flags, io);
+    } finally {
+      release();
+    }
+  },
+});
 
-async function create(io: Io, flags: { fromVariables?: true }): Promise<void> {
-  const config = loadConfig(io, accountSections);
-  const { createTakeLock } = await import('../../store/engine/locks.ts');
-  // Two first runs at the same moment must not overwrite each other's pair.
-  const release = await createTakeLock(config.dataDir)('subscriptions', { waitMs: lockWaitMs });
-  try {
-    await createUnderLock(config, flags, io);
-  } finally {
-    release();
-  }
-}
-
-async function createUnderLock(
+async function create(
   { dataDir, endpoint }: AccountConfig,
   { fromVariables }: { fromVariables?: true },
   io: Io,
@@ -92,73 +74,61 @@ async function createUnderLock(
   io.stderr.write(`The credentials are kept in ${dataDir}/${credentialsFileName}. ${next}\n`);
 }
 
-interface RotateFlags {
-  wait: number;
-  skipProbe?: true;
-}
-
-function rotateCommand(io: Io): Command {
-  return new Command('rotate')
-    .description('Give the catalogue new credentials while the receiver accepts both.')
-    .option(
-      '--wait <seconds>',
-      'how long to wait for deliveries with the new ones',
-      positiveNumber,
-      waitSecondsDefault,
-    )
-    .option('--skip-probe', 'do not look whether the receiver accepts them')
-    .addHelpText(
-      'after',
-      `
-The receiver must be running; it notices by itself. The old credentials stop working when each
+const rotateCommand = defineCommand('rotate', {
+  description: 'Give the catalogue new credentials while the receiver accepts both.',
+  flags: (command) =>
+    command
+      .option(
+        '--wait <seconds>',
+        'how long to wait for deliveries with the new ones',
+        positiveNumber,
+        waitSecondsDefault,
+      )
+      .option('--skip-probe', 'do not look whether the receiver accepts them'),
+  help: `The receiver must be running; it notices by itself. The old credentials stop working when each
 running subscription has delivered with the new ones, or the wait is over, and the old ones have
 been out of use for half a minute (or half of a wait that is shorter). Interrupted anywhere, run it
 again: it goes on.
 
 Example:
   $ earshot credentials rotate --wait 120`,
-    )
-    .action((flags: RotateFlags) => rotate(io, flags));
-}
+  check: (_, io) => {
+    const { endpoint } = loadAccountConfig(io);
+    if (endpoint.source === 'variables') throw setByVariables();
+    if (endpoint.source === 'none') {
+      throw new AppError('configuration', 'There are no credentials to rotate.', {
+        advice: '`earshot credentials create` makes some.',
+      });
+    }
+  },
+  needs: ['account'],
+  account: () => ({ needsCredentials: true }),
+  run: rotate,
+});
 
-async function rotate(io: Io, { wait, skipProbe }: RotateFlags): Promise<void> {
-  const config = loadAccountConfig(io);
-  const { dataDir, endpoint } = config;
-  if (endpoint.source === 'variables') throw setByVariables();
-  if (endpoint.source === 'none') {
-    throw new AppError('configuration', 'There are no credentials to rotate.', {
-      advice: '`earshot credentials create` makes some.',
-    });
-  }
-  const [{ openAccount }, { rotateCredentials }] = await Promise.all([
-    import('../account.ts'),
-    import('../../admin/rotate-credentials.ts'),
-  ]);
-  const { world, unlocked, close } = await openAccount(config, io, {
-    needsCredentials: true,
-  });
-  try {
-    await rotateCredentials(
-      { waitMs: wait * 1000, skipProbe: skipProbe === true },
-      {
-        ...world,
-        // Deliveries are marked by this machine's clock.
-        nowUs: io.nowUs,
-        unlocked,
-        // Read under the lock: another rotation may have just ended.
-        readPairs: () => readCredentialsFile(dataDir) ?? [],
-        writePairs: (pairs) => writeCredentialsFile(dataDir, pairs),
-        newPair: () => newCredentials(io),
-        report: (line) => void io.stderr.write(`${line}\n`),
-        pause: async (ms) => {
-          await pause(ms, io.signal);
-          if (io.signal.aborted) throw interrupted();
-        },
+async function rotate(
+  { account, ...io }: Io & Pick<Parts, 'account'>,
+  { wait, skipProbe = false }: { wait: number; skipProbe?: boolean },
+): Promise<void> {
+  const { dataDir } = loadAccountConfig(io);
+  const { rotateCredentials } = await import('../../admin/rotate-credentials.ts');
+  await rotateCredentials(
+    { waitMs: wait * 1000, skipProbe },
+    {
+      ...account,
+      // Deliveries are marked by this machine's clock.
+      nowUs: io.nowUs,
+      // Read under the lock: another rotation may have just ended.
+      readPairs: () => readCredentialsFile(dataDir) ?? [],
+      writePairs: (pairs) => writeCredentialsFile(dataDir, pairs),
+      newPair: () => newCredentials(io),
+      report: (line) => void io.stderr.write(`${line}\n`),
+      pause: async (ms) => {
+        await pause(ms, io.signal);
+        if (io.signal.aborted) throw interrupted();
       },
-    );
-  } finally {
-    await close();
-  }
+    },
+  );
 }
 
 function interrupted(): AppError {
@@ -180,3 +150,9 @@ function setByVariables(): AppError {
     },
   );
 }
+
+export const credentialsCommand = defineGroup('credentials', {
+  description: 'Make the endpoint credentials, or change them without losing a notification.',
+  help: 'Examples:\n  $ earshot credentials create\n  $ earshot credentials rotate',
+  commands: [createCommand, rotateCommand],
+});

@@ -1,10 +1,10 @@
 /** `earshot demo`: the whole thing on one machine, over real HTTPS, leaving nothing behind. */
-import { Command } from 'commander';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { defineCommand } from '../command.ts';
 import { demoName, filteredName, maintainDemo, registerDemo } from '../demo/account.ts';
-import { type DemoPublishing, type DemoWorld, openDemoWorld } from '../demo/context.ts';
+import { type DemoContext, type DemoPublishing, openDemoContext } from '../demo/context.ts';
 import {
   countDemo,
   listLosses,
@@ -17,26 +17,23 @@ import { showArrivals, showFarewell, showIntro } from '../demo/screen.ts';
 import { countSummaries, showSummaries } from '../demo/summaries.ts';
 import { wholeNumber } from '../flags.ts';
 import { type Io, pause, untilAborted } from '../io.ts';
+import { createProgressLine, type ProgressLine } from '../output.ts';
 
-export function demoCommand(io: Io): Command {
-  return new Command('demo')
-    .description(
-      'Watch it work: a sandbox catalogue pushes notifications to a receiver over HTTPS.',
-    )
-    .option('--once', 'publish quickly, count, print one JSON line, and end')
-    .option('--products <number>', 'how many products (with --once: 200)', wholeNumber(1))
-    .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
-    .option('--faults', 'with duplicates, lost answers, odd shapes and lost notifications')
-    .option(
-      '--seed <number>',
-      'the same seed brings the same products and faults',
-      wholeNumber(),
-      1,
-    )
-    .addHelpText(
-      'after',
-      `
-Everything runs on this machine, in a temporary folder that is removed at the end. No account is
+export const demoCommand = defineCommand('demo', {
+  description: 'Watch it work: a sandbox catalogue pushes notifications to a receiver over HTTPS.',
+  flags: (command) =>
+    command
+      .option('--once', 'publish quickly, count, print one JSON line, and end')
+      .option('--products <number>', 'how many products (with --once: 200)', wholeNumber(1))
+      .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
+      .option('--faults', 'with duplicates, lost answers, odd shapes and lost notifications')
+      .option(
+        '--seed <number>',
+        'the same seed brings the same products and faults',
+        wholeNumber(),
+        1,
+      ),
+  help: `Everything runs on this machine, in a temporary folder that is removed at the end. No account is
 needed. The subscription has a filter, a collection and a place: only what matches arrives, and a
 query by place finds it. With --once, one about everything runs beside it. While the demo runs,
 every command works on its data: paste the line that it prints into another terminal. With --faults,
@@ -54,12 +51,8 @@ Examples:
   $ earshot demo --once --products 200
   $ earshot demo --once --products 500 --faults
   $ earshot demo --once --records products.jsonl`,
-    )
-    .action(async (flags: DemoFlags) => {
-      // Loaded when it is asked for: the sandbox would double what a serving process keeps in memory.
-      await runDemo(io, flags);
-    });
-}
+  run: runDemo,
+});
 
 const onceProductsDefault = 200;
 
@@ -89,21 +82,21 @@ interface DemoFlags {
 /** Throws `invalid` when the records of sandbox and store do not agree. */
 async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
   if (!flags.once) showIntro(io);
-  const progress = createProgress(io, flags.once === true);
-  progress.show('starting sandbox and receiver …');
-  const world = await openDemoWorld(io, publishing(flags));
+  const progress = createProgressLine(io.stderr);
+  if (flags.once) progress.show('starting sandbox and receiver …');
+  const demo = await openDemoContext(io, publishing(flags));
   try {
-    progress.show('registering …');
-    await registerDemo(io, world, flags.once ? 'counting' : 'lively');
-    if (flags.once) return await runOnce(io, world, progress, flags.faults === true);
-    await showArrivals(io, world, flags);
+    if (flags.once) progress.show('registering …');
+    await registerDemo(io, demo, flags.once ? 'counting' : 'lively');
+    if (flags.once) return await runOnce(io, demo, progress, flags.faults === true);
+    await showArrivals(io, demo, flags);
     // Whoever ends the demo waits for no calls of the account.
-    const maintained = io.signal.aborted ? null : await maintainDemo(io, world);
-    if (flags.faults) await restoreShown(io, world);
-    await showFarewell(io, world, maintained);
+    const maintained = io.signal.aborted ? null : await maintainDemo(io, demo);
+    if (flags.faults) await restoreShown(io, demo);
+    await showFarewell(io, demo, maintained);
   } finally {
     progress.clear();
-    await world.close();
+    await demo.close();
   }
 }
 
@@ -111,12 +104,12 @@ async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
  * Restores what was lost, after Ctrl-C within a time limit. What is lost there may have been modified or deleted
  * since, and then the catalogue no longer shows it.
  */
-async function restoreShown(io: Io, world: DemoWorld): Promise<void> {
+async function restoreShown(io: Io, demo: DemoContext): Promise<void> {
   const isStopped = io.signal.aborted;
   const signal = isStopped ? AbortSignal.timeout(restoreTimeoutMs) : io.signal;
-  if (isStopped) await endPublishing(io, world, signal);
+  if (isStopped) await endPublishing(io, demo, signal);
   try {
-    const { missing } = await restoreLosses({ ...io, signal }, world);
+    const { missing } = await restoreLosses({ ...io, signal }, demo);
     for (const one of missing) io.stderr.write(`  ${one}: the catalogue has a newer state\n`);
   } catch (error) {
     if (!isStopped || !isAppError(error, 'cancelled')) throw error;
@@ -127,7 +120,7 @@ async function restoreShown(io: Io, world: DemoWorld): Promise<void> {
 /** Stops publishing, and waits until each notification is delivered or lost. */
 async function endPublishing(
   { stdout }: Pick<Io, 'stdout'>,
-  { sandbox }: Pick<DemoWorld, 'sandbox'>,
+  { sandbox }: Pick<DemoContext, 'sandbox'>,
   signal: AbortSignal,
 ): Promise<void> {
   sandbox.pause();
@@ -135,22 +128,6 @@ async function endPublishing(
     '\nPublishing has stopped. Ctrl-C again ends at once, and leaves the data behind.\n',
   );
   while (sandbox.totals().pending > 0 && !signal.aborted) await pause(pendingPollMs, signal);
-}
-
-interface Progress {
-  show(text: string): void;
-  clear(): void;
-}
-
-/** One line that replaces itself, on a terminal alone. */
-function createProgress({ stderr }: Pick<Io, 'stderr'>, isWanted: boolean): Progress {
-  let isShown = false;
-  const write = (text: string) => {
-    if (!isWanted || !stderr.isTTY || (text === '' && !isShown)) return;
-    stderr.write(`\r\u001b[K${text}`);
-    isShown = text !== '';
-  };
-  return { show: write, clear: () => write('') };
 }
 
 function publishing(flags: DemoFlags): DemoPublishing {
@@ -170,11 +147,11 @@ function publishing(flags: DemoFlags): DemoPublishing {
 
 async function runOnce(
   io: Io,
-  world: DemoWorld,
-  progress: Progress,
+  demo: DemoContext,
+  progress: ProgressLine,
   faults: boolean,
 ): Promise<void> {
-  const { sandbox, receiver } = world;
+  const { sandbox, receiver } = demo;
   await finishing(io, sandbox, progress);
   requireGoingOn(io);
   progress.show('comparing the records of sandbox and store …');
@@ -185,11 +162,11 @@ async function runOnce(
   progress.show('waiting for the summaries …');
   const told = await countSummaries(io, receiver, sandbox);
   requireGoingOn(io);
-  await maintainDemo(io, world);
+  await maintainDemo(io, demo);
   progress.clear();
   listLosses(io, everything.losses);
   listLosses(io, filtered.losses, filteredName);
-  const restored = faults ? await restoreLosses(io, world) : null;
+  const restored = faults ? await restoreLosses(io, demo) : null;
   showFiltered(io, filtered, found, sandbox.holdings().events);
   const { published, delivered, stored, duplicates } = everything;
   await showSummaries(io, receiver, 1);
@@ -219,7 +196,7 @@ function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: 
   throw new AppError('invalid', `The sandbox knows of no subscription to /notifications/${name}.`);
 }
 
-async function finishing(io: Io, sandbox: Sandbox, progress: Progress): Promise<void> {
+async function finishing(io: Io, sandbox: Sandbox, progress: ProgressLine): Promise<void> {
   const stop = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
   const done = new AbortController();
   const finished = sandbox.finished.finally(() => done.abort());

@@ -1,7 +1,12 @@
 /** `earshot register`: makes the catalogue account hold the subscriptions that are wanted. */
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { type PreparedPlan, preparePlan } from '../../admin/carry-out-plan.ts';
-import { heldDesired } from '../../admin/plan.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import {
+  beyondLimits,
+  carryOut,
+  type PreparedPlan,
+  preparePlan,
+} from '../../admin/carry-out-plan.ts';
+import { heldDesired, nameOf, type Plan } from '../../admin/plan.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -13,13 +18,21 @@ import {
 } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import type { OpenedAccount } from '../account.ts';
+import { defineCommand, type Parts, withParts } from '../command.ts';
 import { confirm, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, writeForeign, writeOut } from '../output.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
-import { addSubscriptionFlags, type SubscriptionFlags } from '../register-filter.ts';
+import {
+  addSubscriptionFlags,
+  describedTwice,
+  filterOfFlags,
+  refuseFilters,
+  type SubscriptionFlags,
+  showFilter,
+} from '../register-filter.ts';
 
-export interface RegisterFlags extends SubscriptionFlags {
+interface RegisterFlags extends SubscriptionFlags {
   status?: WantedStatus;
   prune?: true;
   movedFrom?: string;
@@ -31,24 +44,20 @@ export interface RegisterFlags extends SubscriptionFlags {
   skipFilterCheck?: true;
 }
 
-export function registerCommand(io: Io): Command {
-  const command = new Command('register').description(
-    'Make the catalogue account hold the subscriptions you want.',
-  );
-  return addSubscriptionFlags(command)
-    .addOption(new Option('--status <status>', 'running or paused').choices(wantedStatuses))
-    .option('--prune', 'delete those of ours that are no longer wanted')
-    .option('--moved-from <url>', 'adopt those of an earlier EARSHOT_PUBLIC_URL', earlierUrl)
-    .option('--dry-run', 'show the plan, change nothing')
-    .option('--check', 'show the plan, change nothing, exit 3 when there is something to do')
-    .option('--json', 'the plan as JSON: changes unchanged unwanted others applied')
-    .addOption(yesOption())
-    .option('--skip-probe', 'do not look at the endpoint first, which the catalogue advises')
-    .option('--skip-filter-check', 'let the catalogue alone judge the filters')
-    .addHelpText(
-      'after',
-      `
-The subscriptions of ${subscriptionsFileName} are registered, if that file exists. Otherwise the flags
+export const registerCommand = defineCommand('register', {
+  description: 'Make the catalogue account hold the subscriptions you want.',
+  flags: (command) =>
+    addSubscriptionFlags(command)
+      .addOption(new Option('--status <status>', 'running or paused').choices(wantedStatuses))
+      .option('--prune', 'delete those of ours that are no longer wanted')
+      .option('--moved-from <url>', 'adopt those of an earlier EARSHOT_PUBLIC_URL', earlierUrl)
+      .option('--dry-run', 'show the plan, change nothing')
+      .option('--check', 'show the plan, change nothing, exit 3 when there is something to do')
+      .option('--json', 'the plan as JSON: changes unchanged unwanted others applied')
+      .addOption(yesOption())
+      .option('--skip-probe', 'do not look at the endpoint first, which the catalogue advises')
+      .option('--skip-filter-check', 'let the catalogue alone judge the filters'),
+  help: `The subscriptions of ${subscriptionsFileName} are registered, if that file exists. Otherwise the flags
 describe one subscription: its events, filter and status. What they leave out stays as it was
 registered last; at first that is: created, every product, running. The flags of the filter are
 joined by "and". Before anything is changed, the resulting filter is shown, and how many products
@@ -67,102 +76,94 @@ Examples:
   $ earshot register --dry-run          what would be done
   $ earshot register --check --json     for a monitor: exit code 3 on differences
   $ earshot register --prune --yes      delete what ${subscriptionsFileName} no longer names`,
-    )
-    .action((flags: RegisterFlags) => register(io, flags));
-}
+  run: register,
+});
 
+/** Opens the account when flags, file and configuration have been checked. */
 export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const file = await loadSubscriptionsFile(io.workingDir);
-  const { filterOfFlags } = await import('../register-filter.ts');
   const filter = filterOfFlags(flags, io);
   const { event, status, subscription } = flags;
   const isStated = [event, filter, status, subscription].some((flag) => flag !== undefined);
-  if (file !== null && isStated) {
-    throw new AppError(
-      'usage',
-      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
-      { advice: 'Change the file, or move it away.' },
-    );
-  }
-  if (flags.json && !(flags.yes || flags.dryRun || flags.check)) {
+  if (file !== null && isStated) throw describedTwice();
+  const readOnly = (flags.dryRun || flags.check) ?? false;
+  if (flags.json && !(flags.yes || readOnly)) {
     throw new AppError('usage', '--json asks nothing: add --dry-run, --check or --yes.');
   }
   const config = loadAccountConfig(io);
   refuseTooMany(file ?? [], config);
-  const { openAccount } = await import('../account.ts');
-  const readOnly = flags.dryRun || flags.check;
-  const account = await openAccount(config, io, { readOnly: readOnly === true });
-  try {
+  const withAccount = async ({ account }: Pick<Parts, 'account'>) => {
     const before = await remembered(account);
-    const one = isStated
-      ? stated({ ...flags, ...(filter === undefined ? {} : { filter }) }, before)
-      : null;
+    const one = isStated ? stated(flags, filter, before) : null;
     const desired = file ?? (one === null ? before : [one]);
     if (desired.length === 0 && file === null) throw nothingWanted();
     warnOfMixedEvents(desired, io);
-    if (filter?.trim() === '')
+    if (filter?.trim() === '') {
       io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
-    const shown = one === null || filter === undefined || flags.json ? [] : [one];
-    await carryOutRegister({ desired, shown }, flags, account, config, io);
-  } finally {
-    await account.close();
-  }
+    }
+    const shown = filter === undefined || flags.json ? null : one;
+    await planAndApply({ desired, shown, readOnly }, flags, account, config, io);
+  };
+  await withParts(io, ['account'], withAccount, { account: { readOnly } });
 }
 
 const emptyFilter =
   '--filter is empty: that is every product of the catalogue, tens of thousands a day.';
 
-/** `shown`: those whose filter is printed, with a count of what it matches. */
-async function carryOutRegister(
-  { desired, shown }: Record<'desired' | 'shown', readonly DesiredSubscription[]>,
+interface Desired {
+  desired: readonly DesiredSubscription[];
+  /** The one whose filter is printed, with a count of what it matches. */
+  shown: DesiredSubscription | null;
+  readOnly: boolean;
+}
+
+async function planAndApply(
+  { desired, shown, readOnly }: Desired,
   flags: RegisterFlags,
-  { world }: OpenedAccount,
+  account: OpenedAccount,
   config: CompleteAccountConfig,
   io: Io,
 ): Promise<void> {
-  const { movedFrom, prune = false, yes, skipProbe = false } = flags;
-  const [{ beyondLimits, carryOut }, { withCredentials }, { refuseFilters }, { showFilter }] =
-    await Promise.all([
-      import('../../admin/carry-out-plan.ts'),
-      import('../account.ts'),
-      import('../register-filter.ts'),
-      import('../register-filter.ts'),
-    ]);
-  const prepared = await preparePlan({ desired, movedFrom, prune }, world);
+  const { movedFrom, prune = false, json = false } = flags;
+  const prepared = await preparePlan({ desired, movedFrom, prune }, account);
   const { plan, excess, listed } = prepared;
+  const isChange = plan.steps.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(desired, plan, io);
-  if (plan.steps.length > 0) {
-    for (const one of shown) await showFilter(one, config.catalogueUrl, io);
-  }
+  if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
   if (movedFrom !== undefined && !listed.some(({ endpoint }) => endpoint?.startsWith(movedFrom))) {
     io.stderr.write(`Nothing in the account delivers to ${movedFrom}.\n`);
   }
-  const show = (applied: boolean) => showPlan(prepared, applied, flags, world, io);
-  if (!flags.json) await show(false);
-  if (flags.check && plan.steps.length > 0) {
-    if (flags.json) await show(false);
-    throw notAsWanted(excess);
-  }
-  if (excess.length > 0) {
-    if (flags.json) await show(false);
-    throw beyondLimits(prepared);
-  }
-  const readOnly = flags.dryRun || flags.check;
-  if (!readOnly && plan.steps.length > 0) {
-    await confirm(io, 'Apply this?', { yes });
-    const paint = painter(io, io.stderr);
-    if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
-    await carryOut(prepared, await withCredentials(world, config, io), {
-      actor: 'register',
-      skipProbe,
-      onStep: (step) => {
-        const name = 'desired' in step ? step.desired.name : step.name;
-        io.stderr.write(`${paint('cyan', '…')} ${actionsOf(step).join(', ')} ${printable(name)}\n`);
-      },
-    });
-    io.stderr.write(`${paint('green', 'Done.')} Listed again: the account is as wanted.\n`);
-  }
-  if (flags.json) await show(!readOnly && plan.steps.length > 0);
+  const fault =
+    flags.check && isChange
+      ? notAsWanted(excess)
+      : excess.length > 0
+        ? beyondLimits(prepared)
+        : null;
+  const applies = isChange && !readOnly && fault === null;
+  if (!json) await showPlan(plan, { json, applied: false }, account, io);
+  if (applies) await apply(prepared, flags, account, io);
+  if (json) await showPlan(plan, { json, applied: applies }, account, io);
+  if (fault !== null) throw fault;
+}
+
+async function apply(
+  prepared: PreparedPlan,
+  { yes, skipProbe }: RegisterFlags,
+  account: OpenedAccount,
+  io: Io,
+): Promise<void> {
+  await confirm(io, 'Apply this?', { yes });
+  const paint = painter(io, io.stderr);
+  if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
+  await carryOut(prepared, await account.withCredentials(), {
+    actor: 'register',
+    skipProbe: skipProbe === true,
+    onStep: (step) => {
+      const action = actionsOf(step).join(', ');
+      io.stderr.write(`${paint('cyan', '…')} ${action} ${printable(nameOf(step))}\n`);
+    },
+  });
+  io.stderr.write(`${paint('green', 'Done.')} Listed again: the account is as wanted.\n`);
 }
 
 function notAsWanted(excess: readonly string[]): AppError {
@@ -174,16 +175,12 @@ const skippedProbe =
   'The endpoint was NOT looked at. If it does not answer, the catalogue tries each notification three times and then loses it.';
 
 async function showPlan(
-  { plan }: PreparedPlan,
-  applied: boolean,
-  flags: RegisterFlags,
-  { limits, publicUrl }: OpenedAccount['world'],
+  plan: Plan,
+  { json, applied }: { json: boolean; applied: boolean },
+  { limits, publicUrl }: OpenedAccount,
   io: Io,
 ): Promise<void> {
-  if (!flags.json) {
-    await writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
-    return;
-  }
+  if (!json) return writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
   const { steps, unchanged, unwanted, strangers } = plan;
   const changes = steps.map((step) => stepJson(step, publicUrl));
   const shown = { changes, unchanged, unwanted, others: strangers.length, applied };
@@ -192,13 +189,15 @@ async function showPlan(
 
 /** What the flags say; what they leave out is as it was registered last. */
 function stated(
-  { event, filter, status, subscription: name = defaultSubscriptionName }: RegisterFlags,
+  { event, status, subscription: name = defaultSubscriptionName }: RegisterFlags,
+  filter: string | undefined,
   before: readonly DesiredSubscription[],
 ): DesiredSubscription {
   const last = before.find((one) => one.name === name);
   // A name alone must not subscribe to every product.
-  if (last === undefined && [event, filter, status].every((flag) => flag === undefined))
+  if (last === undefined && [event, filter, status].every((flag) => flag === undefined)) {
     throw nothingWanted();
+  }
   return {
     name,
     events: event ?? last?.events ?? ['created'],
@@ -208,9 +207,10 @@ function stated(
 }
 
 /** What was registered last; where nothing is remembered, what of ours the account holds. */
-async function remembered({ store, world }: OpenedAccount): Promise<DesiredSubscription[]> {
-  const registrations = await store.administration.registrations();
-  if (registrations.length === 0) return heldDesired(await world.client.list(), world.publicUrl);
+async function remembered(account: OpenedAccount): Promise<DesiredSubscription[]> {
+  const { administration, client, publicUrl } = account;
+  const registrations = await administration.registrations();
+  if (registrations.length === 0) return heldDesired(await client.list(), publicUrl);
   return registrations.map(({ name, events, filter, status }) => ({
     name,
     events,
@@ -231,16 +231,15 @@ function refuseTooMany(
   { limits: { runningMax, totalMax } }: CompleteAccountConfig,
 ): void {
   const running = desired.filter(({ status }) => status === 'running').length;
-  const problems = [
-    ...(running > runningMax
-      ? [
-          `It wants ${running} running; the catalogue lets ${runningMax} run. Give the others status: 'paused'.`,
-        ]
-      : []),
-    ...(desired.length > totalMax
-      ? [`It names ${desired.length}; the catalogue allows ${totalMax} for an account.`]
-      : []),
-  ];
+  const problems: string[] = [];
+  if (running > runningMax) {
+    problems.push(
+      `It wants ${running} running; the catalogue lets ${runningMax} run. Give the others status: 'paused'.`,
+    );
+  }
+  if (desired.length > totalMax) {
+    problems.push(`It names ${desired.length}; the catalogue allows ${totalMax} for an account.`);
+  }
   if (problems.length === 0) return;
   throw new AppError('configuration', `${subscriptionsFileName} wants more than there can be.`, {
     details: problems,

@@ -1,11 +1,12 @@
 /** `earshot sandbox`: the catalogue imitated; it takes registrations, publishes and pushes notifications. */
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import { noFaults } from '../../sandbox/delivery/faults.ts';
 import { demoProject, otherProject } from '../../sandbox/inference/inference-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
+import { defineCommand } from '../command.ts';
 import { positiveNumber, wholeNumber } from '../flags.ts';
 import { type Io, untilAborted } from '../io.ts';
 import { painter, wrapText } from '../output.ts';
@@ -19,26 +20,67 @@ import {
   sandboxOptions,
 } from '../sandbox-flags.ts';
 
-export function sandboxCommand(io: Io): Command {
-  const command = new Command('sandbox').description(
+export const sandboxCommand = defineCommand('sandbox', {
+  description:
     'Imitate the catalogue: take registrations, publish products, push their notifications.',
-  );
-  return addPublishingOptions(addEndpointOptions(command))
-    .addOption(
-      new Option('--faults <mix>', 'how faulty the way is')
-        .choices(Object.keys(faultMixes))
-        .default('none'),
-    )
-    .option('--fault <name=rate>', 'one fault and its rate, 0 to 1; may be repeated', addFault, {})
-    .option('--control <host:port>', 'where it can be watched and steered', '127.0.0.1:8090')
-    .option('--service <host:port>', 'where subscriptions and tokens are served', '127.0.0.1:8091')
-    .option('--inference <host:port>', 'where summaries are written', '127.0.0.1:8092')
-    .option('--allow-remote', 'allow an endpoint on another machine')
-    .option('--allow-remote-control', 'allow ports that other machines reach')
-    .option('--allow-http', 'allow an endpoint without HTTPS, behind no proxy')
-    .addHelpText('after', helpText)
-    .action((flags: SandboxFlags) => sandbox(io, flags));
-}
+  flags: (command) =>
+    addPublishingOptions(addEndpointOptions(command))
+      .addOption(
+        new Option('--faults <mix>', 'how faulty the way is')
+          .choices(Object.keys(faultMixes))
+          .default('none'),
+      )
+      .option(
+        '--fault <name=rate>',
+        'one fault and its rate, 0 to 1; may be repeated',
+        addFault,
+        {},
+      )
+      .option('--control <host:port>', 'where it can be watched and steered', '127.0.0.1:8090')
+      .option(
+        '--service <host:port>',
+        'where subscriptions and tokens are served',
+        '127.0.0.1:8091',
+      )
+      .option('--inference <host:port>', 'where summaries are written', '127.0.0.1:8092')
+      .option('--allow-remote', 'allow an endpoint on another machine')
+      .option('--allow-remote-control', 'allow ports that other machines reach')
+      .option('--allow-http', 'allow an endpoint without HTTPS, behind no proxy'),
+  help: `Without --endpoint it waits until somebody registers a subscription. It has one account: its name
+and password are EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD (or …_FILE), else sandbox and
+sandbox. With a shared secret in EARSHOT_ACCOUNT_TOTP a login needs a one-time code. A filter that
+is wrong is refused; a subscription is sent what matches its filter, and "published" in the last
+line counts the notifications that were owed to subscriptions. The last 12,000 products published,
+and the last 12,000 deleted, are served at /odata/v1/Products and /odata/v1/DeletedProducts, to
+anybody; those of --past come on top. It takes a second for each 6,000 products or so. PATCH
+/service on the control port makes these lists slow, refused or broken, for shares of the requests
+or the next ones: GET /service names the knobs.
+
+The inference service has no model behind it: it repeats facts of the request, the same for the same
+request. It plays faults too, as shares of the requests or for the next ones: GET /inference on the
+control port names them. It has two projects: ${demoProject.name}, with the key ${demoProject.key} and the models
+${demoProject.models.join(' and ')};
+and ${otherProject.name}, with the key ${otherProject.key} and the model
+${otherProject.models.join(' and ')}.
+
+With --endpoint, credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD (or
+…_FILE). The certificate of an endpoint is checked as the real service does; a self-signed one is
+refused. A notification is tried, again after 1, 5 and 25 seconds, and then lost.
+
+${wrapText(`Faults: ${Object.keys(noFaults).join(' ')}`, '', { isTTY: true, columns: 100 }).join('\n')}
+
+Examples:
+  $ earshot sandbox --trust authority.pem                         then, elsewhere: earshot register
+  $ earshot sandbox --trust authority.pem --endpoint https://localhost:8443/notifications/default
+  $ earshot sandbox --trust authority.pem --products 1000 --rate 100 --fault duplicate=0.1
+  $ curl http://127.0.0.1:8090/totals                               what it has done
+  $ curl -X PATCH -d '{"lost":0.5}' http://127.0.0.1:8090/faults    half of it is lost from now on
+  $ curl -X PATCH -d '{"next":{"rateLimited":2}}' http://127.0.0.1:8090/inference
+  $ curl -X PATCH -d '{"nextQueries":{"rateLimited":2}}' http://127.0.0.1:8090/service
+  $ curl http://127.0.0.1:8090/events                     every event, and what became of it
+  $ curl -d '{"advanceMs":5270400000}' http://127.0.0.1:8090/clock  61 days pass`,
+  run: sandbox,
+});
 
 function addEndpointOptions(command: Command): Command {
   return command
@@ -83,41 +125,6 @@ function addPublishingOptions(command: Command): Command {
     )
     .option('--past-rate <number>', 'products a day of it', positiveNumber, 32_000);
 }
-
-const helpText = `
-Without --endpoint it waits until somebody registers a subscription. It has one account: its name
-and password are EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD (or …_FILE), else sandbox and
-sandbox. With a shared secret in EARSHOT_ACCOUNT_TOTP a login needs a one-time code. A filter that
-is wrong is refused; a subscription is sent what matches its filter, and "published" in the last
-line counts the notifications that were owed to subscriptions. The last 12,000 products published,
-and the last 12,000 deleted, are served at /odata/v1/Products and /odata/v1/DeletedProducts, to
-anybody; those of --past come on top. It takes a second for each 6,000 products or so. PATCH
-/service on the control port makes these lists slow, refused or broken, for shares of the requests
-or the next ones: GET /service names the knobs.
-
-The inference service has no model behind it: it repeats facts of the request, the same for the same
-request. It plays faults too, as shares of the requests or for the next ones: GET /inference on the
-control port names them. It has two projects: ${demoProject.name}, with the key ${demoProject.key} and the models
-${demoProject.models.join(' and ')};
-and ${otherProject.name}, with the key ${otherProject.key} and the model
-${otherProject.models.join(' and ')}.
-
-With --endpoint, credentials come from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD (or
-…_FILE). The certificate of an endpoint is checked as the real service does; a self-signed one is
-refused. A notification is tried, again after 1, 5 and 25 seconds, and then lost.
-
-${wrapText(`Faults: ${Object.keys(noFaults).join(' ')}`, '', { isTTY: true, columns: 100 }).join('\n')}
-
-Examples:
-  $ earshot sandbox --trust authority.pem                         then, elsewhere: earshot register
-  $ earshot sandbox --trust authority.pem --endpoint https://localhost:8443/notifications/default
-  $ earshot sandbox --trust authority.pem --products 1000 --rate 100 --fault duplicate=0.1
-  $ curl http://127.0.0.1:8090/totals                               what it has done
-  $ curl -X PATCH -d '{"lost":0.5}' http://127.0.0.1:8090/faults    half of it is lost from now on
-  $ curl -X PATCH -d '{"next":{"rateLimited":2}}' http://127.0.0.1:8090/inference
-  $ curl -X PATCH -d '{"nextQueries":{"rateLimited":2}}' http://127.0.0.1:8090/service
-  $ curl http://127.0.0.1:8090/events                     every event, and what became of it
-  $ curl -d '{"advanceMs":5270400000}' http://127.0.0.1:8090/clock  61 days pass`;
 
 async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   const paint = painter(io, io.stderr);

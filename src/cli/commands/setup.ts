@@ -1,35 +1,49 @@
 /** `earshot setup`: from nothing to a registered subscription, with questions or flags. */
-import { Command, InvalidArgumentError, Option } from 'commander';
-import type { Io } from '../io.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { defineCommand } from '../command.ts';
 import { addSubscriptionFlags } from '../register-filter.ts';
 import type { ReadFlag, SetupFlags } from '../setup/questions.ts';
 
-export function setupCommand(io: Io): Command {
-  const command = new Command('setup').description(
-    'Ask for the settings, write .env, start the receiver, and register a subscription.',
-  );
-  addReceiverFlags(command);
-  return addSubscriptionFlags(command)
-    .option('--sandbox', 'a trial without an account, in a folder of its own')
-    .option('--dir <folder>', 'with --sandbox: that folder (default: sandbox-trial)')
-    .option('--dry-run', 'print the file and the steps, change nothing')
-    .option('--force', 'with --yes: change a .env that exists')
-    .option('--yes', 'ask only what is missing')
-    .option('--no-stay', 'stop the receiver after the registration')
-    .addHelpText('after', helpText)
-    .action(async (flags: SetupFlags, own: Command) => {
-      const context = { version: own.parent?.version() ?? 'unknown', readFlag: reader(own) };
-      if (flags.sandbox) {
-        const { runTrial } = await import('../setup/trial.ts');
-        return runTrial(io, flags, context);
-      }
-      const { runSetup } = await import('../setup/run-setup.ts');
-      await runSetup(io, flags, context);
-    });
-}
+export const setupCommand = defineCommand('setup', {
+  description: 'Ask for the settings, write .env, start the receiver, and register a subscription.',
+  flags: (command) =>
+    addSubscriptionFlags(addReceiverFlags(command))
+      .option('--sandbox', 'a trial without an account, in a folder of its own')
+      .option('--dir <folder>', 'with --sandbox: that folder (default: sandbox-trial)')
+      .option('--dry-run', 'print the file and the steps, change nothing')
+      .option('--force', 'with --yes: change a .env that exists')
+      .option('--yes', 'ask only what is missing')
+      .option('--no-stay', 'stop the receiver after the registration'),
+  help: `Asks for what no flag and no variable says, and explains an answer that it cannot use. Without a
+terminal it lists all missing flags, and exits with 2. Secrets are no flags: they are asked without
+echo, or read from files or variables.
 
-function addReceiverFlags(command: Command): void {
-  command
+Writes all EARSHOT_ variables of this run to .env in this folder, readable by its owner alone; lines
+of other names stay. Creates endpoint credentials, runs the doctor's checks, starts the receiver,
+registers the subscription when the receiver answers, and receives until Ctrl-C. With --no-stay the
+receiver stops after the registration: start it at once, as the catalogue repeats a notification
+three times only. What is lost before, the receiver fetches from the catalogue later.
+
+With --sandbox a sandbox plays the catalogue on this machine, with an authority of its own; no
+variable of this folder is used. Without flags the trial subscribes to SENTINEL-2. It runs until
+Ctrl-C.
+
+Examples:
+  $ earshot setup                        questions, one after the other
+  $ earshot setup --sandbox              a trial: the first notification within seconds
+  $ earshot setup --host earshot.example.org --agree --account-username me@example.org \\
+    --account-password-file ./account-password --collection S2 --area alps.geojson --yes
+  $ earshot setup --host earshot.example.org --tls off --dry-run`,
+  run: async ({ command, ...io }, flags: SetupFlags) => {
+    const version = command.parent?.version() ?? 'unknown';
+    const context = { version, readFlag: reader(command) };
+    if (flags.sandbox) await (await import('../setup/trial.ts')).runTrial(io, flags, context);
+    else await (await import('../setup/run-setup.ts')).runSetup(io, flags, context);
+  },
+});
+
+function addReceiverFlags(command: Command): Command {
+  return command
     .option('--host <name>', 'public host name, with :port unless it is 443')
     .addOption(
       new Option('--tls <how>', 'who has the certificate (default: acme)').choices([
@@ -57,25 +71,3 @@ function reader(command: Command): ReadFlag {
     return option.parseArg(text, undefined);
   };
 }
-
-const helpText = `
-Asks for what no flag and no variable says, and explains an answer that it cannot use. Without a
-terminal it lists all missing flags, and exits with 2. Secrets are no flags: they are asked without
-echo, or read from files or variables.
-
-Writes all EARSHOT_ variables of this run to .env in this folder, readable by its owner alone; lines
-of other names stay. Creates endpoint credentials, runs the doctor's checks, starts the receiver,
-registers the subscription when the receiver answers, and receives until Ctrl-C. With --no-stay the
-receiver stops after the registration: start it at once, as the catalogue repeats a notification
-three times only. What is lost before, the receiver fetches from the catalogue later.
-
-With --sandbox a sandbox plays the catalogue on this machine, with an authority of its own; no
-variable of this folder is used. Without flags the trial subscribes to SENTINEL-2. It runs until
-Ctrl-C.
-
-Examples:
-  $ earshot setup                        questions, one after the other
-  $ earshot setup --sandbox              a trial: the first notification within seconds
-  $ earshot setup --host earshot.example.org --agree --account-username me@example.org \\
-    --account-password-file ./account-password --collection S2 --area alps.geojson --yes
-  $ earshot setup --host earshot.example.org --tls off --dry-run`;

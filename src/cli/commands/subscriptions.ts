@@ -1,122 +1,93 @@
-/** `earshot subscriptions`: looks at the account's subscriptions, and changes single ones of ours. */
-import { Command } from 'commander';
+/** `earshot subscriptions`: shows the account's subscriptions, and changes single ones of ours. */
 import type { Ours } from '../../admin/direct-change.ts';
 import { lastDeliveryOf } from '../../admin/maintain.ts';
 import { sortAccount } from '../../admin/plan.ts';
 import { type Lifetime, lifetimeOf } from '../../admin/review.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
-import { dataSections, loadConfig } from '../../config/config.ts';
 import type { Gap, HistoryEntry, Registration } from '../../domain/account.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
-import { openStoreReader } from '../../store/store.ts';
-import { type OpenedAccount, withAccount } from '../account.ts';
+import type { OpenedAccount } from '../account.ts';
+import { defineCommand, defineGroup, type Parts } from '../command.ts';
 import { confirm, limitOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeForeign } from '../output.ts';
 
-export function subscriptionsCommand(io: Io): Command {
-  return new Command('subscriptions')
-    .description('Look at the subscriptions of the account; pause, resume, cancel, delete ours.')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ earshot subscriptions
-  $ earshot subscriptions show default
-  $ earshot subscriptions pause default
-  $ earshot subscriptions history`,
-    )
-    .addCommand(listCommand(io), { isDefault: true })
-    .addCommand(showCommand(io))
-    .addCommand(pauseCommand(io))
-    .addCommand(resumeCommand(io))
-    .addCommand(removeCommand(io, 'cancel'))
-    .addCommand(removeCommand(io, 'delete'))
-    .addCommand(historyCommand(io));
+type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
+
+const pauseCommand = defineCommand('pause', {
+  description: 'Pause one of ours. What happens meanwhile is not sent later; the gap is recorded.',
+  flags: (command) => command.argument('<name or id>'),
+  help: 'Maintenance leaves it paused until it is resumed.\n\nExample:\n  $ earshot subscriptions pause default',
+  needs: ['account'],
+  run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'paused'),
+});
+
+const resumeCommand = defineCommand('resume', {
+  description: 'Resume one of ours, and put it back under maintenance.',
+  flags: (command) => command.argument('<name or id>'),
+  help: 'Example:\n  $ earshot subscriptions resume default',
+  needs: ['account'],
+  run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'running'),
+});
+
+async function changeStatus(
+  io: Context<'account'>,
+  nameOrId: string,
+  status: 'paused' | 'running',
+): Promise<void> {
+  const { findOurs, pauseByCommand, resumeByCommand } = await import(
+    '../../admin/direct-change.ts'
+  );
+  const ours = await findOurs(nameOrId, io.account);
+  const { name, current, registration } = ours;
+  const heldBy = status === 'paused' ? 'command' : null;
+  if (current.status === status && registration?.heldBy === heldBy) {
+    return tell(io, `${name} is ${status} already.`);
+  }
+  await (status === 'paused' ? pauseByCommand : resumeByCommand)(ours, io.account);
+  tell(io, `${name} is ${status}.`);
 }
 
-function pauseCommand(io: Io): Command {
-  return new Command('pause')
-    .description(
-      'Pause one of ours. What happens meanwhile is not sent later; the gap is recorded.',
-    )
-    .argument('<name or id>')
-    .addHelpText(
-      'after',
-      '\nMaintenance leaves it paused until it is resumed.\n\nExample:\n  $ earshot subscriptions pause default',
-    )
-    .action((nameOrId: string) =>
-      withAccount(io, {}, async ({ world }) => {
-        const { findOurs, pauseByCommand } = await import('../../admin/direct-change.ts');
-        const ours = await findOurs(nameOrId, world);
-        if (ours.current.status === 'paused' && ours.registration?.heldBy === 'command') {
-          return tell(io, `${ours.name} is paused already.`);
-        }
-        await pauseByCommand(ours, world);
-        tell(io, `${ours.name} is paused.`);
-      }),
-    );
+const removeCommand = (how: 'cancel' | 'delete') =>
+  defineCommand(how, {
+    description: `Take one of ours out of the account for good (${{ cancel: 'PATCH to cancelled', delete: 'DELETE' }[how]}).`,
+    flags: (command) => command.argument('<name or id>').addOption(yesOption()),
+    help: `What was received stays here. With an earshot.config.ts that names it, \`register\` makes it anew.\n\nExample:\n  $ earshot subscriptions ${how} default`,
+    needs: ['account'],
+    run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
+      const { findOurs, forgetGone, removeByCommand } = await import(
+        '../../admin/direct-change.ts'
+      );
+      const ours = await findOurs(nameOrId, account).catch(async (error: unknown) => {
+        if (!isAppError(error, 'not_found') || !(await forgetGone(nameOrId, account))) throw error;
+        return null;
+      });
+      if (ours === null) return tell(io, `${nameOrId} was gone already, and is forgotten.`);
+      tell(io, `This goes for good, and sends nothing any more:\n${description(ours)}`);
+      await confirm(io, how === 'cancel' ? 'Cancel it?' : 'Delete it?', { yes });
+      await removeByCommand(ours, how, account);
+      tell(io, `${ours.name} is gone from the account.`);
+    },
+  });
+
+function description({ name, current: { id, status, events, filter } }: Ours): string {
+  const lines = [
+    ['name', name],
+    ['id', id],
+    ['status', status],
+    ['events', events.join(', ')],
+    ['filter', filterText(filter)],
+  ];
+  return lines
+    .map(([label = '', text = '']) => `  ${label.padEnd(8)}${printable(text)}`)
+    .join('\n');
 }
 
-function resumeCommand(io: Io): Command {
-  return new Command('resume')
-    .description('Resume one of ours, and put it back under maintenance.')
-    .argument('<name or id>')
-    .addHelpText('after', '\nExample:\n  $ earshot subscriptions resume default')
-    .action((nameOrId: string) =>
-      withAccount(io, {}, async ({ world }) => {
-        const { findOurs, resumeByCommand } = await import('../../admin/direct-change.ts');
-        const ours = await findOurs(nameOrId, world);
-        if (ours.current.status === 'running' && ours.registration?.heldBy === null) {
-          return tell(io, `${ours.name} is running already.`);
-        }
-        await resumeByCommand(ours, world);
-        tell(io, `${ours.name} is running.`);
-      }),
-    );
-}
+const filterText = (filter: string) => (filter === '' ? '(none: every product)' : filter);
 
-function removeCommand(io: Io, how: 'cancel' | 'delete'): Command {
-  const request = { cancel: 'PATCH to cancelled', delete: 'DELETE' }[how];
-  return new Command(how)
-    .description(`Take one of ours out of the account for good (${request}).`)
-    .argument('<name or id>')
-    .addOption(yesOption())
-    .addHelpText(
-      'after',
-      `\nWhat was received stays here. With an earshot.config.ts that names it, \`register\` makes it anew.\n\nExample:\n  $ earshot subscriptions ${how} default`,
-    )
-    .action((nameOrId: string, { yes }: { yes?: true }) =>
-      withAccount(io, {}, async ({ world }) => {
-        const { findOurs, forgetGone, removeByCommand } = await import(
-          '../../admin/direct-change.ts'
-        );
-        const ours = await findOurs(nameOrId, world).catch(async (error: unknown) => {
-          if (!isAppError(error, 'not_found') || !(await forgetGone(nameOrId, world))) throw error;
-          return null;
-        });
-        if (ours === null) return tell(io, `${nameOrId} was gone already, and is forgotten.`);
-        io.stderr.write(`This goes for good, and sends nothing any more:\n${description(ours)}\n`);
-        await confirm(io, how === 'cancel' ? 'Cancel it?' : 'Delete it?', { yes });
-        await removeByCommand(ours, how, world);
-        tell(io, `${ours.name} is gone from the account.`);
-      }),
-    );
-}
-
-function description({ name, current }: Ours): string {
-  return [
-    `  name    ${name}`,
-    `  id      ${printable(current.id)}`,
-    `  status  ${printable(current.status)}`,
-    `  events  ${printable(current.events.join(', '))}`,
-    `  filter  ${current.filter === '' ? '(none: every product)' : printable(current.filter)}`,
-  ].join('\n');
-}
-
-function tell(io: Io, text: string): void {
+function tell(io: Pick<Io, 'stderr'>, text: string): void {
   io.stderr.write(`${text}\n`);
 }
 
@@ -128,61 +99,63 @@ interface Row {
   lifetime: Lifetime;
 }
 
-function listCommand(io: Io): Command {
-  return new Command('list')
-    .description('List every subscription of the account; those without a name are not ours.')
-    .option(
+const listCommand = defineCommand('list', {
+  description: 'List every subscription of the account; those without a name are not ours.',
+  flags: (command) =>
+    command.option(
       '--json',
       'as JSON: name id status type events filter endpoint submittedAt lastNotificationAt pausesAt cancelsAt heldBy',
-    )
-    .addHelpText(
-      'after',
-      '\nA narrow terminal has fewer columns; `subscriptions show` and --json have everything.\n\nExample:\n  $ earshot subscriptions list --json',
-    )
-    .action(({ json }: { json?: true }) =>
-      withAccount(io, { readOnly: true }, async (account) => {
-        const rows = await readRows(account);
-        if (json)
-          return writeForeign(io.stdout, `${JSON.stringify(rows.map(toOutput), null, 2)}\n`);
-        if ((await printTable(io.stdout, columns, rows)) === 0) {
-          io.stderr.write('The account has no subscriptions.\n');
-        }
-      }),
-    );
+    ),
+  help: 'A narrow terminal has fewer columns; `subscriptions show` and --json have everything.\n\nExample:\n  $ earshot subscriptions list --json',
+  needs: ['account'],
+  account: () => ({ readOnly: true }),
+  run: async (io, { json }: { json?: true }) => {
+    const rows = await readRows(io.account);
+    if (json) return writeForeign(io.stdout, `${JSON.stringify(rows.map(toOutput), null, 2)}\n`);
+    if ((await printTable(io.stdout, columns, rows)) === 0) {
+      tell(io, 'The account has no subscriptions.');
+    }
+  },
+});
+
+const showCommand = defineCommand('show', {
+  description: 'Show one: what it is, until when it lives, what was missed.',
+  flags: (command) =>
+    command
+      .argument('<name or id>')
+      .option('--json', 'as JSON, a list: the fields of list, and gaps (from to reason)'),
+  help: 'Example:\n  $ earshot subscriptions show default',
+  needs: ['account'],
+  account: () => ({ readOnly: true }),
+  run: show,
+});
+
+async function show(
+  { account, stdout }: Context<'account'>,
+  { json }: { json?: true },
+  nameOrId: string,
+): Promise<void> {
+  const wanted = nameOrId.toLowerCase();
+  const rows = await readRows(account);
+  const found = rows.filter(
+    ({ name, listed }) => name === wanted || listed.id.toLowerCase() === wanted,
+  );
+  if (found.length === 0) {
+    throw new AppError('not_found', `There is no subscription ${nameOrId} in the account.`, {
+      advice: '`earshot subscriptions list` shows all.',
+    });
+  }
+  const gaps = await account.store.administration.gaps();
+  const gapsOf = ({ name }: Row) => gaps.filter(({ subscription }) => subscription === name);
+  const output = (row: Row) => ({ ...toOutput(row), gaps: gapsOf(row).map(gapOutput) });
+  const text = json
+    ? JSON.stringify(found.map(output), null, 2)
+    : found.map((row) => details(row, gapsOf(row))).join('\n\n');
+  await writeForeign(stdout, `${text}\n`);
 }
 
-function showCommand(io: Io): Command {
-  return new Command('show')
-    .description('Show one: what it is, until when it lives, what was missed.')
-    .argument('<name or id>')
-    .option('--json', 'as JSON, a list: the fields of list, and gaps (from to reason)')
-    .addHelpText('after', '\nExample:\n  $ earshot subscriptions show default')
-    .action((nameOrId: string, { json }: { json?: true }) =>
-      withAccount(io, { readOnly: true }, async (account) => {
-        const wanted = nameOrId.toLowerCase();
-        const rows = await readRows(account);
-        const found = rows.filter(
-          ({ name, listed }) => name === wanted || listed.id.toLowerCase() === wanted,
-        );
-        if (found.length === 0) {
-          throw new AppError('not_found', `There is no subscription ${nameOrId} in the account.`, {
-            advice: '`earshot subscriptions list` shows all.',
-          });
-        }
-        const gaps = await account.store.administration.gaps();
-        const gapsOf = ({ name }: Row) => gaps.filter(({ subscription }) => subscription === name);
-        const output = (row: Row) => ({ ...toOutput(row), gaps: gapsOf(row).map(gapOutput) });
-        const text = json
-          ? JSON.stringify(found.map(output), null, 2)
-          : found.map((row) => details(row, gapsOf(row))).join('\n\n');
-        await writeForeign(io.stdout, `${text}\n`);
-      }),
-    );
-}
-
-async function readRows({ world, store }: OpenedAccount): Promise<Row[]> {
-  const { client, publicUrl, nowUs } = world;
-  const { administration } = store;
+async function readRows(account: OpenedAccount): Promise<Row[]> {
+  const { client, publicUrl, nowUs, administration } = account;
   const [listed, registrations, marks] = await Promise.all([
     client.list(),
     administration.registrations(),
@@ -256,7 +229,7 @@ function details({ name, listed, registration, lifetime }: Row, gaps: readonly G
     ['status', `${status}${registration?.heldBy ? held[registration.heldBy] : ''}`],
     ['type', typeOf(listed)],
     ['events', events.join(', ')],
-    ['filter', filter === '' ? '(none: every product)' : filter],
+    ['filter', filterText(filter)],
     ['endpoint', endpoint ?? '-'],
     ['submitted', minute(submittedAtUs)],
     ['last notification', minute(lastNotificationAtUs)],
@@ -279,41 +252,49 @@ function typeOf({ type, endpoint }: CatalogueSubscription): string {
   return type ?? (endpoint === null ? 'pull' : 'push');
 }
 
-function historyCommand(io: Io): Command {
-  return new Command('history')
-    .description('Tell what was done to our subscriptions and why, newest first.')
-    .argument('[name]', 'only this one')
-    .addOption(limitOption().default(100))
-    .option('--json', 'as JSON: at subscription subscriptionId action actor reason')
-    .addHelpText('after', '\nExample:\n  $ earshot subscriptions history default --limit 20')
-    .action(async (name: string | undefined, flags: { limit: number; json?: true }) => {
-      const store = openStoreReader(loadConfig(io, dataSections).dataDir);
-      try {
-        const { limit, json } = flags;
-        const asked = name === undefined ? { limit } : { subscription: name, limit };
-        const entries = await store.administration.history(asked);
-        if (json) {
-          await writeForeign(io.stdout, `${JSON.stringify(entries.map(historyJson), null, 2)}\n`);
-        } else if ((await printTable(io.stdout, historyColumns, entries)) === 0) {
-          io.stderr.write(`Nothing has been done${name === undefined ? '' : ` to ${name}`} yet.\n`);
-        }
-      } finally {
-        await store.close();
-      }
-    });
-}
+const historyCommand = defineCommand('history', {
+  description: 'Tell what was done to our subscriptions and why, newest first.',
+  flags: (command) =>
+    command
+      .argument('[name]', 'only this one')
+      .addOption(limitOption().default(100))
+      .option('--json', 'as JSON: at subscription subscriptionId action actor reason'),
+  help: 'Example:\n  $ earshot subscriptions history default --limit 20',
+  needs: ['reader'],
+  run: async (io, { limit, json }: { limit: number; json?: true }, name?: string) => {
+    const asked = name === undefined ? { limit } : { subscription: name, limit };
+    const entries = await io.reader.administration.history(asked);
+    if (json) {
+      const shown = entries.map(({ atUs, ...rest }) => ({ at: formatDateUs(atUs), ...rest }));
+      await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+    } else if ((await printTable(io.stdout, historyColumns, entries)) === 0) {
+      tell(io, `Nothing has been done${name === undefined ? '' : ` to ${name}`} yet.`);
+    }
+  },
+});
 
 const historyColumns: readonly Column<HistoryEntry>[] = [
-  {
-    title: 'time (UTC)',
-    value: ({ atUs }) => formatDateUs(atUs).slice(0, 19).replace('T', ' '),
-  },
+  { title: 'time (UTC)', value: ({ atUs }) => second(atUs) },
   { title: 'subscription', value: ({ subscription }) => subscription },
   { title: 'action', value: ({ action }) => action },
   { title: 'by', value: ({ actor }) => actor },
   { title: 'why', value: ({ reason }) => reason, flexible: true },
 ];
 
-function historyJson({ atUs, ...rest }: HistoryEntry) {
-  return { at: formatDateUs(atUs), ...rest };
-}
+export const subscriptionsCommand = defineGroup('subscriptions', {
+  description: 'Look at the subscriptions of the account; pause, resume, cancel, delete ours.',
+  help: `Examples:
+  $ earshot subscriptions
+  $ earshot subscriptions show default
+  $ earshot subscriptions pause default
+  $ earshot subscriptions history`,
+  usual: listCommand,
+  commands: [
+    showCommand,
+    pauseCommand,
+    resumeCommand,
+    removeCommand('cancel'),
+    removeCommand('delete'),
+    historyCommand,
+  ],
+});

@@ -1,16 +1,17 @@
 /** The demo's way through the account: token, plan, look at the endpoint, register, maintain. */
 
-import { type AccountWorld, carryOut, preparePlan } from '../../admin/carry-out-plan.ts';
+import { carryOut, preparePlan } from '../../admin/carry-out-plan.ts';
 import { maintain } from '../../admin/maintain.ts';
+import type { AccountContext } from '../../admin/plan-context.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Box, FilterTree } from '../../domain/filter-tree.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { parseFilter } from '../../filter/parse.ts';
-import { accountWorld } from '../account.ts';
+import { createAccountContext } from '../account.ts';
 import type { Io } from '../io.ts';
 import { painter } from '../output.ts';
 import { planText } from '../plan-output.ts';
-import type { DemoWorld } from './context.ts';
+import type { DemoContext } from './context.ts';
 
 /** Paths below /notifications; the second one is that of the counting form alone. */
 export const demoName = 'demo';
@@ -57,19 +58,19 @@ const wanted = {
 /** Registers as `earshot register` does; then the sandbox publishes. */
 export async function registerDemo(
   io: Io,
-  demo: DemoWorld,
+  demo: DemoContext,
   form: keyof typeof wanted,
 ): Promise<void> {
-  const world = worldOf(io, demo);
-  const prepared = await preparePlan({ desired: wanted[form] }, world);
+  const context = contextOf(io, demo);
+  const prepared = await preparePlan({ desired: wanted[form] }, context);
   if (form === 'lively') {
     const paint = painter(io, io.stdout);
     io.stdout.write(
       `One login at the sandbox's identity provider. What \`register\` would do:\n\n`,
     );
-    io.stdout.write(`${planText(prepared.plan, world.limits, paint)}\n`);
+    io.stdout.write(`${planText(prepared.plan, context.limits, paint)}\n`);
   }
-  await carryOut(prepared, world, { actor: 'register' });
+  await carryOut(prepared, context, { actor: 'register' });
   // Not before all of them run, or a subscription would miss what the other was sent.
   demo.sandbox.resume();
   if (form === 'lively') {
@@ -78,8 +79,8 @@ export async function registerDemo(
 }
 
 /** One round of maintenance; throws when it finds anything to do or to tell. */
-export async function maintainDemo(io: Io, demo: DemoWorld): Promise<number> {
-  const results = await maintain({ inFile: null }, worldOf(io, demo));
+export async function maintainDemo(io: Io, demo: DemoContext): Promise<number> {
+  const results = await maintain({ inFile: null }, contextOf(io, demo));
   const odd = results.filter(
     ({ did, notes, failure }) => did !== null || notes.length > 0 || failure !== null,
   );
@@ -89,9 +90,9 @@ export async function maintainDemo(io: Io, demo: DemoWorld): Promise<number> {
   });
 }
 
-function worldOf(io: Io, { config, receiver }: DemoWorld): AccountWorld {
+function contextOf(io: Io, { config, receiver }: DemoContext): AccountContext {
   const [pair = { username: '', password: '' }] = config.endpoint.pairs;
-  return accountWorld(config, pair, receiver.store, io);
+  return createAccountContext(config, pair, receiver.store, io);
 }
 
 /** The same as a tree. */

@@ -1,4 +1,4 @@
-/** The demo's world: a receiver and a sandbox catalogue on loopback, in a temporary folder. */
+/** What the demo works with: a receiver and a sandbox catalogue on loopback, in a temporary folder. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { type RunningReceiver, serve } from '../start/serve.ts';
 import { serveWatchdog } from '../start/watchdog.ts';
 import { startDemoSummaries } from './summaries.ts';
 
-export interface DemoWorld {
+export interface DemoContext {
   dataDir: string;
   /** The variables with which every command works on the demo's data, and a file of them for a shell. */
   settings: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export type DemoPublishing = Pick<
 /** Shorter than the real service's, so that a loss shows within seconds. */
 const retryDelaysMs: [number, number, number] = [100, 200, 400];
 
-export async function openDemoWorld(io: Io, publishing: DemoPublishing): Promise<DemoWorld> {
+export async function openDemoContext(io: Io, publishing: DemoPublishing): Promise<DemoContext> {
   const closers = createClosers();
   try {
     const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));

@@ -19,7 +19,7 @@ import { painter, shorten, widthOf, wrapText } from '../output.ts';
 import { ioWith } from '../setup/env-file.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { demoCollection, demoFilter, demoPlace, demoQueryFlags, demoTree } from './account.ts';
-import type { DemoWorld } from './context.ts';
+import type { DemoContext } from './context.ts';
 
 const lossesListedMax = 50;
 
@@ -27,7 +27,7 @@ const lossesListedMax = 50;
 export function showFiltered(
   io: Io,
   { published, delivered, stored }: SubscriptionResult,
-  found: PlaceResult,
+  found: Record<'byFilter' | 'byPlace', Ids>,
   events: number,
 ): void {
   const paint = painter(io, io.stdout);
@@ -70,18 +70,15 @@ function productLines(
   return [`${begin}${shorten(name, width - begin.length)}`, ...lines, ''].join('\n');
 }
 
-interface Restored {
-  /** Rows of the log that reconcile has written, by the subscription's name. */
-  recovered: Map<string, number>;
-  /** Losses that are not in the log afterwards, one sentence each. */
-  missing: string[];
-}
-
-/** Compares the log with the sandbox's catalogue as `earshot reconcile` does, and lists what that restored. */
+/**
+ * Compares the log with the sandbox's catalogue as `earshot reconcile` does, and lists what that restored.
+ * `recovered`: rows that reconcile has written, by the subscription's name; `missing`: losses that are
+ * not in the log afterwards, one sentence each.
+ */
 export async function restoreLosses(
   io: Io,
-  { settings, sandbox, receiver }: Pick<DemoWorld, 'settings' | 'sandbox' | 'receiver'>,
-): Promise<Restored> {
+  { settings, sandbox, receiver }: Pick<DemoContext, 'settings' | 'sandbox' | 'receiver'>,
+) {
   const paint = painter(io, io.stdout);
   io.stdout.write(
     `\n${paint('bold', asCalled('$ earshot reconcile', io))}   fetches what was lost:\n`,
@@ -127,19 +124,14 @@ export interface SubscriptionResult {
   losses: DeliveryEntry[];
 }
 
-interface DemoResult {
-  /** By the name in the subscription's path. */
-  subscriptions: Map<string, SubscriptionResult>;
-  quarantined: number;
-  /** What does not agree, one sentence each; empty when all is well. */
-  mismatches: string[];
-}
-
-/** Counts from both records, and matches them notification by notification. */
+/**
+ * Counts from both records, and matches them notification by notification. `mismatches` tells what
+ * does not agree, one sentence each; `subscriptions` goes by the name in the path.
+ */
 export async function countDemo(
   log: Pick<NotificationLog, 'counts' | 'find'>,
   sandbox: Pick<Sandbox, 'totals' | 'entries' | 'subscriptions'>,
-): Promise<DemoResult> {
+) {
   const { duplicates, quarantined } = await log.counts();
   const subscriptions = resultsOf(sandbox);
   const accepted = sandbox.entries().filter(({ timesReceivedOk }) => timesReceivedOk > 0);
@@ -205,21 +197,15 @@ const pollMs = 20;
 /** Ids of products. */
 type Ids = ReadonlySet<string>;
 
-interface PlaceResult {
-  /** What the filter finds. */
-  byFilter: Ids;
-  /** What is of the collection, among all that the place alone finds. */
-  byPlace: Ids;
-  /** What does not agree, one sentence each. */
-  mismatches: string[];
-}
-
-/** `owed`: the products of which the filtered subscription, by its name, was owed a notification. */
+/**
+ * What the filter finds, what of the collection the place alone finds, and what does not agree, one
+ * sentence each. `owed`: the products of which the subscription `name` was owed a notification.
+ */
 export async function queryDemo(
   { products, store }: Pick<RunningReceiver, 'products' | 'store'>,
   name: string,
   owed: Ids,
-): Promise<PlaceResult> {
+) {
   const unread = await indexed(products);
   const byFilter = await idsOf(products, demoTree(), () => true);
   const byPlace = await idsOf(products, demoPlace, (collection) => collection === demoCollection);

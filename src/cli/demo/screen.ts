@@ -10,7 +10,7 @@ import { painter, shorten, widthOf } from '../output.ts';
 import type { ProductCells } from '../product-cells.ts';
 import { writeProducts } from '../product-output.ts';
 import { demoFilter, demoQueryFlags, demoTree } from './account.ts';
-import type { DemoWorld } from './context.ts';
+import type { DemoContext } from './context.ts';
 import { indexed } from './report.ts';
 import { showSummaries } from './summaries.ts';
 
@@ -38,10 +38,10 @@ Making a throw-away certificate authority and starting the receiver …
 /** Shows notifications as they are stored, until all are published or the user ends it. */
 export async function showArrivals(
   io: Io,
-  world: DemoWorld,
+  demo: DemoContext,
   { faults }: { faults?: true },
 ): Promise<void> {
-  showAddresses(io, world);
+  showAddresses(io, demo);
   const paint = painter(io, io.stdout);
   const atStop = faults ? 'restores what was lost, and ends the demo' : 'ends the demo';
   io.stdout.write(`Ctrl-C ${atStop}.
@@ -49,7 +49,7 @@ export async function showArrivals(
 ${paint('dim', '    #  of events  event     place             delay  product')}
 `);
   const finished = new AbortController();
-  const publishing = world.sandbox.finished.finally(() => finished.abort());
+  const publishing = demo.sandbox.finished.finally(() => finished.abort());
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
   const wait = async () => {
@@ -57,14 +57,14 @@ ${paint('dim', '    #  of events  event     place             delay  product')}
     if (finished.signal.aborted) stop.abort();
     await pause(pollMs, signal);
   };
-  const log = world.receiver.store;
+  const log = demo.receiver.store;
   let count = 0;
   for await (const row of followLog({ log, afterPosition: 0, wait, signal })) {
-    io.stdout.write(`${await arrival(io, world, row)}\n`);
+    io.stdout.write(`${await arrival(io, demo, row)}\n`);
     count += 1;
-    if (count === logQueryAfter) await showLogQuery(io, world);
-    if (count === placeQueryAfter) await showPlaceQuery(io, world);
-    if (count === summariesAfter) await showSummaries(io, world.receiver, 3);
+    if (count === logQueryAfter) await showLogQuery(io, demo);
+    if (count === placeQueryAfter) await showPlaceQuery(io, demo);
+    if (count === summariesAfter) await showSummaries(io, demo.receiver, 3);
   }
   if (finished.signal.aborted) await publishing;
 }
@@ -72,7 +72,7 @@ ${paint('dim', '    #  of events  event     place             delay  product')}
 /** The last thing on the screen. */
 export async function showFarewell(
   io: Io,
-  { receiver, sandbox }: DemoWorld,
+  { receiver, sandbox }: DemoContext,
   maintained: number | null,
 ): Promise<void> {
   const { notifications, duplicates, quarantined } = await receiver.store.counts();
@@ -85,7 +85,7 @@ ${maintained === null ? '' : `Maintenance looked at ${maintained} subscriptions 
 `);
 }
 
-function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoWorld): void {
+function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoContext): void {
   const paint = painter(io, io.stdout);
   io.stdout.write(`  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
   sandbox   ${paint('cyan', sandbox.controlUrl)}  (watch and steer it: /totals /record /subscriptions)
@@ -109,7 +109,7 @@ ${asCalled(
 
 async function arrival(
   io: Io,
-  { receiver, sandbox }: DemoWorld,
+  { receiver, sandbox }: DemoContext,
   row: NotificationRow,
 ): Promise<string> {
   const paint = painter(io, io.stdout);
@@ -137,14 +137,14 @@ function productText(row: NotificationRow, cells: ProductCells, width: number): 
   return printable([mission, type, tile].filter((cell) => cell !== null).join('  '));
 }
 
-async function showLogQuery(io: Io, { receiver }: DemoWorld): Promise<void> {
+async function showLogQuery(io: Io, { receiver }: DemoContext): Promise<void> {
   const command = painter(io, io.stdout)('bold', asCalled('$ earshot query --limit 5', io));
   io.stdout.write(`\n${command}   what has arrived by now:\n`);
   await writeNotifications(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
   io.stdout.write('\n');
 }
 
-async function showPlaceQuery(io: Io, { receiver: { products } }: DemoWorld): Promise<void> {
+async function showPlaceQuery(io: Io, { receiver: { products } }: DemoContext): Promise<void> {
   const flags = `products ${demoQueryFlags} --limit 5`;
   const command = painter(io, io.stdout)('bold', asCalled(`$ earshot query ${flags}`, io));
   io.stdout.write(`\n${command}   products by their place:\n`);

@@ -21,15 +21,6 @@ const timeoutMs = 12_000;
 
 const pollMs = 100;
 
-export interface SummariesResult {
-  /** Texts of the model. */
-  summaries: number;
-  /** How many were left and why, in a sentence; null when none was. */
-  rest: string | null;
-  /** What does not agree, one sentence each. */
-  mismatches: string[];
-}
-
 /** Begins before anything is published: one text for each product. */
 export async function startDemoSummaries(
   io: Io,
@@ -50,12 +41,16 @@ export async function startDemoSummaries(
   return startSummaryWorker(context, ruleOf, { pollMs });
 }
 
-/** Waits for the texts, and compares them with what the sandbox answered. Ends early with the signal. */
+/**
+ * Waits for the texts, and compares them with what the sandbox answered. Ends early with the signal.
+ * Gives how many `summaries` are of the model, how many were left and why (`rest`, null when none
+ * was), and what does not agree, one sentence each.
+ */
 export async function countSummaries(
   io: Pick<Io, 'nowUs' | 'signal'>,
   { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
   { inference }: Pick<Sandbox, 'inference'>,
-): Promise<SummariesResult> {
+) {
   const { indexedPosition } = await products.indexState();
   const { waiting, asking, isSpent } = await settled(io, store, indexedPosition);
   const mismatches: string[] = [];

@@ -8,7 +8,6 @@ import {
   checkSubscriptions,
   checkToken,
 } from '../../admin/account-checks.ts';
-import { checkSubscriptionFilter } from '../../admin/fit-plan.ts';
 import {
   type CatalogueSubscription,
   createSubscriptionClient,
@@ -29,6 +28,7 @@ import type { SummaryRule } from '../../domain/summaries.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
+import { checkSubscriptionFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
 import type { DoctorSettings, Step } from './steps.ts';
 

@@ -30,7 +30,7 @@ export function mergeEnvFile(
   return verified(text.join(''), settings, dropped);
 }
 
-/** The same world with these settings in place of all others of earshot. */
+/** The same io with these settings in place of all others of earshot. */
 export function ioWith<Part extends Pick<Io, 'env'>>(io: Part, settings: Settings): Part {
   const others = Object.entries(io.env).filter(([name]) => !name.startsWith('EARSHOT_'));
   return { ...io, env: { ...Object.fromEntries(others), ...settings } };

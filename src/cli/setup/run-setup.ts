@@ -2,7 +2,6 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { entitiesOf } from '../../admin/fit-plan.ts';
 import { accountSections, dataSections, loadConfig } from '../../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
@@ -16,16 +15,15 @@ import { newCredentials } from '../account.ts';
 import { runDoctor } from '../commands/doctor.ts';
 import { register } from '../commands/register.ts';
 import { start } from '../commands/start.ts';
-import { readFilter } from '../filter-text.ts';
+import { entitiesOf, readFilter } from '../filter-text.ts';
 import { confirm } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { painter, writeOut } from '../output.ts';
-import { filterOfFlags } from '../register-filter.ts';
+import { conditionFlagsOf, describedTwice, filterOfFlags } from '../register-filter.ts';
 import { alreadyServed, askReceiver, findRunning, isSameListener } from '../running-receiver.ts';
 import type { RunningReceiver } from '../start/serve.ts';
-import { askFilter, isChosen } from './ask-filter.ts';
 import { ioWith, mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
-import { askSettings, type ReadFlag, type SetupFlags } from './questions.ts';
+import { askFilter, askSettings, isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
 
 /** What a set-up works with once all answers are there. */
 export interface SetupPlan {
@@ -56,19 +54,23 @@ export async function runSetup(
   { version, readFlag }: { version: string; readFlag: ReadFlag },
 ): Promise<void> {
   const isNamed = (await loadSubscriptionsFile(io.workingDir)) !== null;
-  if (isNamed && (isChosen(flags) || flags.event !== undefined || flags.subscription !== undefined))
-    throw new AppError(
-      'usage',
-      `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
-      { advice: 'Change the file, or move it away.' },
-    );
-  const before = ownVariables(io.env);
+  const isStated = isChosen(flags) || (flags.event ?? flags.subscription) !== undefined;
+  if (isNamed && isStated) throw describedTwice();
+  const isSet = ([name, value]: [string, string | undefined]) =>
+    name.startsWith('EARSHOT_') && value !== undefined && value !== '';
+  const before = Object.fromEntries(Object.entries(io.env).filter(isSet)) as Record<string, string>;
   const settings = { ...before };
   const missing = await askSettings(io, flags, settings);
   if (!isNamed && !isChosen(flags)) missing.push(...(await askFilter(io, flags, readFlag)));
   if (!flags.yes && !flags.dryRun && missing.length > 0)
     missing.push('--yes  write .env and register without a question');
-  if (missing.length > 0) throw noTerminal(missing);
+  if (missing.length > 0) {
+    throw new AppError(
+      'usage',
+      'There is no terminal to ask on, and some answers are missing, so nothing was changed.',
+      { advice: 'Add these flags, or set the variables.', details: missing },
+    );
+  }
   const dropped = Object.keys(before).filter((name) => !(name in settings));
   const header = 'Written by `earshot setup`. All variables: docs/configuration.md.';
   const plan = { folder: io.workingDir, settings, dropped, header, farewell: stopped };
@@ -79,7 +81,8 @@ export async function runSetup(
 export async function install(io: Io, plan: SetupPlan): Promise<void> {
   const { folder, settings, dropped, header, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
-  const { dataDir } = checkSettings(own);
+  const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
+  const { dataDir } = loadConfig(own, [...dataSections, ...accountSections, ...acme]);
   const filter = checkedFilter(own, flags);
   if (!flags.dryRun) await refuseSecond(own, dataDir);
   const path = join(folder, '.env');
@@ -107,20 +110,6 @@ async function refuseSecond(io: Io, dataDir: string): Promise<void> {
   throw alreadyServed(dataDir, running);
 }
 
-/** Those that are set: an empty value is none. */
-function ownVariables(env: Io['env']): Record<string, string> {
-  const set = Object.entries(env).flatMap(([name, value = '']) =>
-    name.startsWith('EARSHOT_') && value !== '' ? [[name, value] as const] : [],
-  );
-  return Object.fromEntries(set);
-}
-
-/** Throws one `configuration` error that lists every problem. */
-function checkSettings(io: Io): { dataDir: string } {
-  const acme = io.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
-  return loadConfig(io, [...dataSections, ...accountSections, ...acme]);
-}
-
 /** Throws `usage` for a filter that the catalogue would refuse, before anything is written. */
 function checkedFilter(io: Io, flags: SetupFlags): string | undefined {
   const filter = filterOfFlags(flags, io);
@@ -129,26 +118,17 @@ function checkedFilter(io: Io, flags: SetupFlags): string | undefined {
   return filter;
 }
 
-function noTerminal(missing: readonly string[]): AppError {
-  return new AppError(
-    'usage',
-    'There is no terminal to ask on, and some answers are missing, so nothing was changed.',
-    { advice: 'Add these flags, or set the variables.', details: missing },
-  );
-}
-
-interface PlanFacts {
-  path: string;
-  before: string | null;
-  dataDir: string;
-  /** Undefined where a file names the subscriptions. */
-  filter: string | undefined;
-}
-
 function planText(
   { settings, dropped, flags }: SetupPlan,
-  { path, before, dataDir, filter }: PlanFacts,
+  facts: {
+    path: string;
+    before: string | null;
+    dataDir: string;
+    /** Undefined where a file names the subscriptions. */
+    filter: string | undefined;
+  },
 ): string {
+  const { path, before, dataDir, filter } = facts;
   const { event = ['created'], subscription = defaultSubscriptionName } = flags;
   const removed = dropped.length === 0 ? '' : `Removed from it: ${dropped.join(', ')}\n`;
   const what =
@@ -205,11 +185,18 @@ function refuseToStart(cause: unknown): never {
 
 /** Registers when the receiver answers, as a subscription without one loses its notifications. */
 async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPlan): Promise<void> {
+  const { event, subscription } = flags;
+  const wanted = {
+    ...(event === undefined ? {} : { event }),
+    ...(subscription === undefined ? {} : { subscription }),
+    ...conditionFlagsOf(flags),
+    yes: true as const,
+  };
   const isRunning =
     (await askReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'takes';
   if (isRunning) {
     tell(io, 'a receiver with these credentials is running already; registering');
-    await register(io, registerFlags(flags));
+    await register(io, wanted);
     tell(io, 'If its settings have changed, restart the receiver.');
     return;
   }
@@ -219,24 +206,13 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
   await start({ ...io, signal }, version, async (receiver) => {
     await untilTakes(io);
     const afterPosition = await receiver.store.lastPosition();
-    await register(io, registerFlags(flags));
+    await register(io, wanted);
     if (!flags.stay) return done.abort('registered');
     tell(io, 'registered. The receiver runs until Ctrl-C; waiting for the first notification');
     watching = announceFirst(receiver, { ...io, signal }, afterPosition);
   });
   await watching;
   tell(io, farewell);
-}
-
-function registerFlags({ event, subscription, ...flags }: SetupFlags) {
-  const { filter, collection, type, platform, tile, cloudBelow, bbox, area, intersects, name } =
-    flags;
-  const given = {
-    ...{ event, subscription, filter, collection, type, platform, tile, cloudBelow, bbox, area },
-    ...{ intersects, name },
-  };
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...Object.fromEntries(set), yes: true as const };
 }
 
 /** Resolves when the receiver can take a notification: with a first certificate, that may take minutes. */

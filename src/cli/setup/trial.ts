@@ -19,9 +19,8 @@ import type { Io } from '../io.ts';
 import { painter } from '../output.ts';
 import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
 import { accountDefault } from '../sandbox-flags.ts';
-import { isChosen } from './ask-filter.ts';
 import type { Settings } from './env-file.ts';
-import type { ReadFlag, SetupFlags } from './questions.ts';
+import { isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
 import { install } from './run-setup.ts';
 
 const folderDefault = 'sandbox-trial';
@@ -40,12 +39,6 @@ const past = { durationMs: 604_800_000, productsPerDay: 400 };
 
 /** Where the parts of a trial listen, as `host:port`. */
 type Addresses = Record<'service' | 'control' | 'inference' | 'listen' | 'consoleListen', string>;
-
-/** The `.env` of an earlier run. */
-interface EarlierTrial {
-  settings: Settings;
-  addresses: Partial<Addresses>;
-}
 
 /**
  * Runs until Ctrl-C, or until the registration with `--no-stay`. The settings of the working folder are not used,
@@ -121,8 +114,8 @@ function isTrial(io: Io, folder: string): boolean {
   return existsSync(path) && io.readFile(path).startsWith(headerBegin);
 }
 
-/** Null where there is none yet. Throws `conflict` for settings of another origin. */
-function readEarlier(io: Io, folder: string): EarlierTrial | null {
+/** The `.env` of an earlier run; null where there is none yet. Throws `conflict` for settings of another origin. */
+function readEarlier(io: Io, folder: string) {
   const path = join(folder, '.env');
   if (!existsSync(path)) return null;
   if (!isTrial(io, folder)) {
@@ -146,7 +139,10 @@ function readEarlier(io: Io, folder: string): EarlierTrial | null {
     consoleListen: present.EARSHOT_CONSOLE_LISTEN,
   };
   const known = Object.entries(addresses).filter(([, address]) => address !== undefined);
-  return { settings: Object.fromEntries(settings), addresses: Object.fromEntries(known) };
+  return {
+    settings: Object.fromEntries(settings),
+    addresses: Object.fromEntries(known) as Partial<Addresses>,
+  };
 }
 
 /** What the flags choose; without them, what was registered last; at first, SENTINEL-2. */

@@ -63,7 +63,7 @@ export async function maintenanceRound(
   store: Pick<Store, 'administration'>,
   io: AccountIo & Pick<Io, 'workingDir'>,
 ): Promise<MaintenanceResult[]> {
-  const [{ accountWorld }, { maintain }, { createTakeLock }] = await Promise.all([
+  const [{ createAccountContext }, { maintain }, { createTakeLock }] = await Promise.all([
     import('../account.ts'),
     import('../../admin/maintain.ts'),
     import('../../store/engine/locks.ts'),
@@ -80,7 +80,7 @@ export async function maintenanceRound(
         advice: 'Run `earshot credentials create`, and restart the receiver.',
       });
     }
-    const world = accountWorld(config, credentials, store, io);
+    const world = createAccountContext(config, credentials, store, io);
     return await maintain({ inFile }, { ...world, probe: besideReceiver(world.probe) });
   } finally {
     release();

@@ -3,7 +3,7 @@
  * can be edited and what not, and what 60 and 365 days do.
  */
 
-import type { AccountLimits } from '../../../src/admin/fit-plan.ts';
+import type { AccountLimits } from '../../../src/admin/plan.ts';
 import type {
   CatalogueSubscription,
   EndpointCredentials,

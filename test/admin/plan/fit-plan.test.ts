@@ -1,7 +1,6 @@
 /** The order of a plan's steps, the ways of its replacements, and what goes beyond the limits. */
 import { describe, expect, it } from 'vitest';
-import { type AccountLimits, fitPlan } from '../../../src/admin/fit-plan.ts';
-import { makePlan, type PlanStep } from '../../../src/admin/plan.ts';
+import { type AccountLimits, fitPlan, makePlan, type PlanStep } from '../../../src/admin/plan.ts';
 import type { DesiredSubscription } from '../../../src/domain/subscription.ts';
 import type { Held } from './fake-catalogue.ts';
 import { held, otherFilter, publicUrl, pull, stranger, wanted } from './plan-samples.ts';

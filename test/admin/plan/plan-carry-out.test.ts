@@ -2,13 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  type AccountWorld,
-  carryOut,
-  type PlanOptions,
-  preparePlan,
-} from '../../../src/admin/carry-out-plan.ts';
+import { carryOut, type PlanOptions, preparePlan } from '../../../src/admin/carry-out-plan.ts';
 import type { ProbeReport } from '../../../src/admin/endpoint-probe.ts';
+import type { AccountContext } from '../../../src/admin/plan-context.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import {
   credentials,
@@ -32,7 +28,7 @@ async function openWorld(
   const { store, dataDir, reopen } = await openSqliteStore();
   const planned = await openPlanWorld(situation, store.administration);
   const probed: unknown[] = [];
-  const world: AccountWorld = {
+  const world: AccountContext = {
     ...planned.world(),
     probe: async (url, given) => {
       probed.push({ url, given, writes: planned.catalogue.writes.length });

@@ -1,8 +1,7 @@
 /** An account, a store and a clock for tests of plans; every moment between two calls is kept. */
 import { applyStep } from '../../../src/admin/apply-plan.ts';
-import type { AccountWorld } from '../../../src/admin/carry-out-plan.ts';
-import { type AccountLimits, fitPlan } from '../../../src/admin/fit-plan.ts';
-import { makePlan, type Plan } from '../../../src/admin/plan.ts';
+import { type AccountLimits, fitPlan, makePlan, type Plan } from '../../../src/admin/plan.ts';
+import type { AccountContext } from '../../../src/admin/plan-context.ts';
 import type { Administration, NewGap, Registration } from '../../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../../src/domain/subscription.ts';
 import { type Cut, cutCalls } from './cut-calls.ts';
@@ -47,7 +46,7 @@ export interface PlanWorld {
   /** Lets time pass, and looks. */
   pass: (us: number) => void;
   /** What commands work with; its calls may be cut. */
-  world: (cut?: Cut | null) => AccountWorld;
+  world: (cut?: Cut | null) => AccountContext;
   /** What `register` would do. */
   plan: (options: RegisterOptions) => Promise<Registered>;
   /** Plans and applies, without a probe; nothing is applied that goes beyond the limits. */
@@ -82,7 +81,7 @@ export async function openPlanWorld(
     look();
   };
   let calls: string[] = [];
-  const world = (cut: Cut | null = null): AccountWorld => {
+  const world = (cut: Cut | null = null): AccountContext => {
     const target = { client: catalogue.client, administration };
     const { calls: made, ...answering } = cutCalls(target, cut, between);
     calls = made;
@@ -116,7 +115,7 @@ export async function openPlanWorld(
   };
 }
 
-async function planIn(world: AccountWorld, { desired, movedFrom, prune }: RegisterOptions) {
+async function planIn(world: AccountContext, { desired, movedFrom, prune }: RegisterOptions) {
   const [listed, registrations] = await Promise.all([
     world.client.list(),
     world.administration.registrations(),
@@ -133,7 +132,7 @@ async function planIn(world: AccountWorld, { desired, movedFrom, prune }: Regist
   return { listed, listedAtUs: world.nowUs(), ...fitPlan(plan, world.limits) };
 }
 
-async function registerIn(world: AccountWorld, options: RegisterOptions): Promise<Registered> {
+async function registerIn(world: AccountContext, options: RegisterOptions): Promise<Registered> {
   const { plan, excess, ...seen } = await planIn(world, options);
   if (excess.length > 0) return { plan, excess };
   for (const step of plan.steps) {

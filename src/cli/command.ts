@@ -31,8 +31,12 @@ export interface CommandSpec<Flags, Need extends keyof Parts> {
   account?: (flags: Flags) => AccountUse;
   /** Checks the flags before anything is opened. Throws `usage`. */
   check?: (flags: Flags, io: Io) => void;
-  /** `words` are the arguments. */
-  run: (context: Io & Pick<Parts, Need>, flags: Flags, ...words: string[]) => Promise<void>;
+  /** `words` are the arguments; `command` is the declared command itself. */
+  run: (
+    context: Io & Pick<Parts, Need> & { command: Command },
+    flags: Flags,
+    ...words: string[]
+  ) => Promise<void>;
 }
 
 /** Declares a command, or a subcommand. */
@@ -49,7 +53,7 @@ export function defineCommand<Flags extends object, const Need extends keyof Par
       const words = given.slice(0, -2) as string[];
       const flags = given.at(-2) as Flags;
       check?.(flags, io);
-      await withParts(io, needs, (parts) => run({ ...io, ...parts }, flags, ...words), {
+      await withParts(io, needs, (parts) => run({ ...io, ...parts, command }, flags, ...words), {
         account: account?.(flags),
       });
     });

@@ -25,7 +25,7 @@ import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
 import { currentProductFile } from '../../store/products/product-file.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { HandingOver, Probes } from '../../watch/situation.ts';
-import { judgeStatus } from './check-status.ts';
+import { evaluateStatus } from './check-status.ts';
 
 /** A part that takes longer is told as one that could not be looked at. */
 const partTimeoutMs = 5_000;
@@ -106,7 +106,7 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
     ...{ sinks: sinks ?? [], summaries, disk, backups, alerts: alerts ?? [] },
     comparisonOff: beside().comparisonOff,
   };
-  return { ...facts, parts: await judgeStatus(facts) };
+  return { ...facts, parts: evaluateStatus(facts) };
 }
 
 async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {

@@ -1,4 +1,4 @@
-/** Judges the state of a subscription at the catalogue: that it runs, and for how long it will. */
+/** Checks a subscription at the catalogue: that it runs, its lifetime there, and its comparison. */
 import type { Registration } from '../domain/account.ts';
 import { type Definition, horizonUs, hourUs, settlingUs } from '../domain/coverage.ts';
 import {
@@ -117,8 +117,8 @@ export function checkLifetimes(
   }
 }
 
-/** Hours are compared by themselves for so long back; the last day is left to chance. */
-const judgedUs = horizonUs - dayUs;
+/** Age of the oldest hours that are checked: those that are compared automatically, without the last day. */
+const checkedBackUs = horizonUs - dayUs;
 
 /** So much later, and with earshot up all the while, it should have been; it is over when less is open. */
 const unknownUs = 6 * hourUs;
@@ -141,7 +141,7 @@ export function checkMissing(
   const hours = coverageOf(situation, name);
   if (hours.length === 0) return notChecked;
   const missing = hours.filter(
-    (hour) => hour.missing > 0 && hour.hourUs >= situation.nowUs - judgedUs,
+    (hour) => hour.missing > 0 && hour.hourUs >= situation.nowUs - checkedBackUs,
   );
   const knownUs = lastsUs(`missing ${name}`, missing.length > 0);
   if (missing.length === 0) return fine;
@@ -189,7 +189,7 @@ function unknownHours(name: string, situation: Situation, untilUs: number): numb
   const known = new Set(
     coverageOf(situation, name).map(({ hourUs: us, event }) => `${us} ${event}`),
   );
-  const sinceUs = Math.max(first.fromUs, situation.nowUs - judgedUs, situation.wholeSinceUs);
+  const sinceUs = Math.max(first.fromUs, situation.nowUs - checkedBackUs, situation.wholeSinceUs);
   const open: number[] = [];
   for (let us = Math.ceil(sinceUs / hourUs) * hourUs; us + hourUs <= untilUs; us += hourUs) {
     const events = definitionAt(definitions, us)?.events ?? [];

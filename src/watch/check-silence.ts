@@ -1,4 +1,4 @@
-/** Judges the silence of all subscriptions: when most of them fall silent, that is told once. */
+/** Checks silence and lost pushes. When most subscriptions fall silent, there is one alert for all. */
 import type { Registration } from '../domain/account.ts';
 import { type HourCoverage, hourUs } from '../domain/coverage.ts';
 import {

@@ -1,4 +1,4 @@
-/** What the judges of subscriptions rest on, read once in each round. */
+/** The facts that the checks of subscriptions rest on, read once in each round. */
 import type { AdministrationReader, Gap, Registration } from '../domain/account.ts';
 import type { Alert, AlertChannel, AlertFinding, AlertKind, Alerts } from '../domain/alerts.ts';
 import type { BackupReader } from '../domain/backups.ts';

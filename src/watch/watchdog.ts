@@ -191,14 +191,14 @@ function checkSubscriptions(
 async function attempt(
   { pause, log }: WatchDeps,
   kind: AlertKind,
-  judge: () => Promise<CheckResult>,
+  check: () => Promise<CheckResult>,
 ): Promise<CheckResult> {
   const enough = new AbortController();
   const late = pause(checkTimeoutMs, enough.signal).then(() => {
     if (!enough.signal.aborted) log.warn({ kind }, 'the watchdog waited too long for a probe');
     return notChecked;
   });
-  const checked = judge().catch((error: unknown) => {
+  const checked = check().catch((error: unknown) => {
     log.warn({ kind, ...errorFields(error) }, 'the watchdog could not look at this');
     return notChecked;
   });

@@ -8,8 +8,8 @@ import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { type Replay, type SinkItem, type SinkReader, sinkReader } from '../domain/sinks.ts';
 import { openStore, openStoreReader, type Store } from '../store/store.ts';
-import { judgeBehind, judgeRefused } from '../watch/check-sinks.ts';
-import { joined, unjudged } from '../watch/situation.ts';
+import { checkBehind, checkRefused } from '../watch/check-sinks.ts';
+import { joinResults, notChecked } from '../watch/situation.ts';
 import { confirm } from './flags.ts';
 import type { Io } from './io.ts';
 import { type Column, counted, printTable, whole, writeJson } from './output.ts';
@@ -137,16 +137,16 @@ async function settleAlerts(
   const { named, faulty } = await namesInFile(io);
   const view = { ...counted, isSetUp: named?.includes(sink) ?? null, unread: null };
   const nowUs = io.nowUs();
-  const behind = judgeBehind(view, { lasting, nowUs });
+  const behind = checkBehind(view, { active: lasting, nowUs });
   // A fault of the sink, or a log that is not read for it, is for the watchdog to see: it lasts.
   const isKnown = !faulty.includes(sink) && (!isUnread || behind.findings.length > 0);
-  const { judged, findings } = joined([judgeRefused(view), isKnown ? behind : unjudged]);
+  const { checked, findings } = joinResults([checkRefused(view), isKnown ? behind : notChecked]);
   // A new alert is raised by the watchdog alone.
   const isLasting = ({ kind }: Pick<AlertFinding, 'kind'>) =>
     lasting.some((alert) => alert.kind === kind && alert.subject === sink);
   const { channels } = alertTellers(watch, io);
   await alerts.settleFindings({
-    judged: judged.filter(isLasting),
+    checked: checked.filter(isLasting),
     findings: findings.filter(isLasting),
     channels,
     atUs: nowUs,

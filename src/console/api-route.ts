@@ -92,9 +92,6 @@ export const dateParameter = z
   .string()
   .refine((text) => parseDate(text) !== null, 'must be an ISO 8601 date, or date and time');
 
-/** A time as every answer writes it: ISO 8601, UTC, microseconds. */
-export const timeField = z.iso.datetime({ precision: 6 });
-
 export const nextField = z
   .url()
   .nullable()

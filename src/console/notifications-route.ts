@@ -1,5 +1,6 @@
 /** `/api/notifications`: what was received, notification by notification. */
 import { z } from 'zod';
+import { timeField } from '../domain/api-json.ts';
 import { parseDate } from '../domain/dates.ts';
 import { toNotificationJson } from '../domain/json-rows.ts';
 import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
@@ -10,7 +11,6 @@ import {
   limitParameter,
   nextField,
   positionParameter,
-  timeField,
   withParameter,
 } from './api-route.ts';
 

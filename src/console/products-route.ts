@@ -1,6 +1,7 @@
 /** `/api/products`: the products that notifications told of, each in its newest state. */
 
 import { z } from 'zod';
+import { timeField } from '../domain/api-json.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { toProductJson } from '../domain/json-rows.ts';
@@ -25,7 +26,6 @@ import {
   flagParameter,
   limitParameter,
   nextField,
-  timeField,
   withParameter,
 } from './api-route.ts';
 import { cursorText, lagHeader, readCursor, readProductPage } from './product-page.ts';

@@ -1,5 +1,6 @@
 /** `/api/summaries`: what was written about what arrived. */
 import { z } from 'zod';
+import { timeField } from '../domain/api-json.ts';
 import { parseDate } from '../domain/dates.ts';
 import {
   type SummaryReader,
@@ -14,7 +15,6 @@ import {
   limitParameter,
   nextField,
   positionParameter,
-  timeField,
   withParameter,
 } from './api-route.ts';
 import { collect } from './notifications-route.ts';

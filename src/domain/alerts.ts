@@ -95,13 +95,13 @@ export interface Alerts extends AlertReader {
    * Compares what is wrong now with what lasts, for the kinds that were looked at: what is new is raised, what
    * is no longer there is resolved, and both are to be told through the channels; what still lasts gets the
    * newer words and is told anew (as `raised`, also in the answer) only when it became critical. A finding
-   * counts as judged; of several with the same kind and subject, the last. The same findings again change nothing
+   * counts as checked; of several with the same kind and subject, the last. The same findings again change nothing
    * but the words. An alert that is over before anybody heard of it is told all the same, beginning and end: the
    * first try may be on its way. Resolves with what changed.
    */
   settleFindings(options: {
-    /** Kinds and subjects that were judged; a lasting alert of another one is left as it is. */
-    judged: readonly Pick<AlertFinding, 'kind' | 'subject'>[];
+    /** Kinds and subjects that were checked; a lasting alert of another one is left as it is. */
+    checked: readonly Pick<AlertFinding, 'kind' | 'subject'>[];
     findings: readonly AlertFinding[];
     channels: readonly AlertChannel[];
     atUs: number;

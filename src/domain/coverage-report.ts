@@ -6,6 +6,8 @@
  * is known: its counts are 0, and no share is given.
  */
 
+import { z } from 'zod';
+import { toJson } from './api-json.ts';
 import { isAppError } from './app-error.ts';
 import {
   type CompletenessReader,
@@ -14,7 +16,7 @@ import {
   hourUs,
   settlingUs,
 } from './coverage.ts';
-import { formatDateUs } from './dates.ts';
+import { shortDateUs } from './dates.ts';
 import type { DelayPercentiles, Products, SubscriptionDelays } from './products.ts';
 import { sortedEvents } from './subscription.ts';
 
@@ -38,34 +40,84 @@ export const comparedStates = ['not-compared', 'partly-compared', 'compared'] as
 
 type ComparedState = (typeof comparedStates)[number];
 
-interface CoverageCounts {
-  expected: number;
-  pushed: number;
-  late: number;
-  recovered: number;
-  missing: number;
-}
+const count = z.int().min(0);
 
-export interface ReportedHour extends CoverageCounts {
-  hourUs: number;
-  state: HourState;
-}
+const countFields = {
+  expected: count.describe('Events that the catalogue shows since the subscription began.'),
+  pushed: count.describe('Pushed within half an hour of the event.'),
+  late: count.describe('Pushed later, or after the event had been recovered.'),
+  recovered: count.describe('Never pushed; fetched and written into the log.'),
+  missing: count.describe('Not in the log: expected without pushed, late and recovered.'),
+};
+
+type CoverageCounts = z.infer<z.ZodObject<typeof countFields>>;
+
+const hourFields = z.object({
+  hourUs: z.number().describe("The hour's beginning."),
+  ...countFields,
+  state: z.enum(hourStates),
+});
+
+export type ReportedHour = z.infer<typeof hourFields>;
+
+const share = z.number().min(0).max(1).nullable();
+
+/** The coverage of one subscription, as `/api/coverage` and `/api/status` have it. */
+export const coverageSummaryFields = {
+  subscription: z.string(),
+  ...countFields,
+  state: z
+    .enum(comparedStates)
+    .describe('Of the hours that are due. With `not-compared`, the counts say nothing.'),
+  comparedHours: count,
+  unknownHours: count.describe('Hours that are due, and not compared.'),
+  pendingHours: count.describe('Hours that are due half an hour after their end.'),
+  complete: share.describe('Of what is expected, the share that is in the log; null is not known.'),
+  told: share.describe('The share that was pushed, in time or late.'),
+  nextComparisonUs: z
+    .number()
+    .nullable()
+    .describe('When the next hour is due; null when none is, or none is compared automatically.'),
+};
+
+type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
+
+/** Whether hours are compared automatically. */
+export const comparisonFields = z.object({
+  automatic: z.boolean(),
+  reason: z.string().nullable().describe('Why they are not; null when they are.'),
+});
+
+const percentiles = z
+  .object({ count, p50: z.number(), p90: z.number(), p99: z.number(), max: z.number() })
+  .nullable();
+
+/** The document; `toCoverageJson` writes it. */
+export const coverageSchema = z.object({
+  sinceUs: z.number(),
+  untilUs: z.number(),
+  comparison: comparisonFields,
+  missing: count.describe('Of all subscriptions.'),
+  subscriptions: z.array(
+    z.object({
+      ...coverageSummaryFields,
+      hours: z.array(hourFields),
+      delays: z
+        .object({
+          sensingToPublication: percentiles,
+          publicationToNotification: percentiles,
+          notificationToReceipt: percentiles,
+        })
+        .nullable()
+        .describe('In seconds, of what was received within the hours.'),
+    }),
+  ),
+});
 
 /** The coverage of a subscription as a whole. */
-export interface CoverageSummary extends CoverageCounts {
-  subscription: string;
-  state: ComparedState;
-  comparedHours: number;
-  /** Hours that are due, and not compared. */
-  unknownHours: number;
-  /** Hours that are not due yet. */
-  pendingHours: number;
+export interface CoverageSummary extends Omit<SummaryDocument, 'nextComparisonUs'> {
   /** When the first of the hours that are not compared is due, which may lie in the past; null when there is none. */
   nextDueAtUs: number | null;
-  /** Of what is expected, what is in the log, 0 to 1; null where no hour was compared. */
-  complete: number | null;
-  /** The same for what was pushed, in time or late. */
-  told: number | null;
 }
 
 interface SubscriptionCoverage extends CoverageSummary {
@@ -86,13 +138,7 @@ export function reportCoverage(options: {
   const { definitions, sinceUs, untilUs, wholeSinceUs, nowUs } = options;
   const hours = options.hours.filter((hour) => hour.hourUs >= wholeSinceUs);
   const names = [...new Set(definitions.map((one) => one.subscription))];
-  const known = new Map<string, HourCoverage[]>();
-  for (const hour of hours) {
-    const key = keyOf(hour);
-    const same = known.get(key);
-    if (same === undefined) known.set(key, [hour]);
-    else same.push(hour);
-  }
+  const known = Map.groupBy(hours, keyOf);
   return names.toSorted().flatMap((subscription) => {
     const own = definitions.filter((one) => one.subscription === subscription);
     const reported: ReportedHour[] = [];
@@ -122,11 +168,7 @@ function dueAtUs(at: number): number {
 export function sumCounts(counts: readonly CoverageCounts[]): CoverageCounts {
   const sum = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
   for (const one of counts) {
-    sum.expected += one.expected;
-    sum.pushed += one.pushed;
-    sum.late += one.late;
-    sum.recovered += one.recovered;
-    sum.missing += one.missing;
+    for (const name of Object.keys(sum) as (keyof CoverageCounts)[]) sum[name] += one[name];
   }
   return sum;
 }
@@ -214,8 +256,7 @@ export function sumCoverage(
   const counts = sumCounts(all);
   const hours = (key: 'comparedHours' | 'unknownHours' | 'pendingHours') =>
     all.reduce((sum, one) => sum + one[key], 0);
-  const comparedHours = hours('comparedHours');
-  const unknownHours = hours('unknownHours');
+  const [comparedHours, unknownHours] = [hours('comparedHours'), hours('unknownHours')];
   const due = all.flatMap(({ nextDueAtUs }) => nextDueAtUs ?? []);
   return {
     ...counts,
@@ -287,35 +328,31 @@ function unlessThereIsNone(error: unknown): null {
  * Times ISO 8601 UTC, shares 0 to 1, delays in seconds; null is not known. `delays` are of what was received
  * within the report; null without a product index.
  */
-export function toCoverageJson(
-  { sinceUs, untilUs, subscriptions, delays }: CoverageReport,
-  comparisonOff: string | null,
-) {
-  return {
-    since: formatDateUs(sinceUs),
-    until: formatDateUs(untilUs),
-    comparison: toComparisonJson(comparisonOff),
+export function toCoverageJson(report: CoverageReport, comparisonOff: string | null) {
+  const { subscriptions, delays } = report;
+  return toJson(coverageSchema, {
+    ...report,
+    comparison: toComparison(comparisonOff),
     missing: subscriptions.reduce((sum, { missing }) => sum + missing, 0),
     subscriptions: subscriptions.map(({ hours, ...summary }) => ({
-      ...toSummaryJson(summary, comparisonOff),
-      hours: hours.map(({ hourUs, ...hour }) => ({ hour: formatDateUs(hourUs), ...hour })),
+      ...toSummary(summary, comparisonOff),
+      hours,
       delays: delaysOf(delays?.find((one) => one.subscription === summary.subscription)),
     })),
-  };
+  });
 }
 
 /** Whether the receiver compares automatically, and why not. */
-export function toComparisonJson(comparisonOff: string | null) {
+export function toComparison(comparisonOff: string | null) {
   return { automatic: comparisonOff === null, reason: comparisonOff };
 }
 
 /** Without automatic comparison, nothing says when the next one runs. */
-export function toSummaryJson(
+export function toSummary(
   { nextDueAtUs, ...counts }: CoverageSummary,
   comparisonOff: string | null,
 ) {
-  const isAwaited = comparisonOff === null && nextDueAtUs !== null;
-  return { ...counts, nextComparison: isAwaited ? formatDateUs(nextDueAtUs) : null };
+  return { ...counts, nextComparisonUs: comparisonOff === null ? nextDueAtUs : null };
 }
 
 function delaysOf(delays: SubscriptionDelays | undefined) {
@@ -330,11 +367,32 @@ function delaysOf(delays: SubscriptionDelays | undefined) {
 function inSeconds(percentiles: DelayPercentiles | null) {
   if (percentiles === null) return null;
   const { count, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
-  return {
-    count,
-    p50: p50Ms / 1_000,
-    p90: p90Ms / 1_000,
-    p99: p99Ms / 1_000,
-    max: maxMs / 1_000,
-  };
+  const [p50 = 0, p90 = 0, p99 = 0, max = 0] = [p50Ms, p90Ms, p99Ms, maxMs].map((ms) => ms / 1_000);
+  return { count, p50, p90, p99, max };
+}
+
+/** A command may have compared a part of the hour that has not ended, which does not count yet. */
+const noHour = 'no full hour was compared yet';
+
+/** States when the first whole hour is compared, or why none is. Begins in lower case, ends without a full stop. */
+export function notComparedText(
+  { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
+  { comparisonOff, nowUs }: { comparisonOff: string | null; nowUs: number },
+): string {
+  if (nextDueAtUs === null) return 'no hour to compare';
+  const off = comparisonOff?.replace(/\.$/, '');
+  const at = `${shortDateUs(nextDueAtUs)} UTC`;
+  if (nextDueAtUs <= nowUs) {
+    return off ? `not compared: ${off}` : `${noHour}; a running receiver compares within 5 min`;
+  }
+  if (off === undefined) return `${noHour}; the first is compared at ${at}`;
+  return `${noHour}; the first is due at ${at}, but not compared automatically: ${off}`;
+}
+
+/** True when there is an hour that a command would compare and count. */
+export function isDue(
+  { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
+  { nowUs }: { nowUs: number },
+): boolean {
+  return nextDueAtUs !== null && nextDueAtUs <= nowUs;
 }

@@ -1,16 +1,20 @@
 /**
- * How a receiver stands, as one document: what `earshot status`, `/api/status` and the metrics show. Times are
+ * The status of a receiver, as one document: `earshot status`, `/api/status` and the metrics show it. Times are
  * microseconds since 1970, UTC; null is not known, or there is none.
  */
-import type { Alert } from './alerts.ts';
-import type { BackupRun, LastBackups } from './backups.ts';
-import { type CoverageSummary, toComparisonJson, toSummaryJson } from './coverage-report.ts';
-import { formatDateUs } from './dates.ts';
-import type { DiskRoom } from './disk-room.ts';
-import type { LogSize, PruneHorizon } from './pruning.ts';
-import type { SummaryRuleKind } from './summaries.ts';
+import { z } from 'zod';
+import { type Alert, alertKinds, alertSeverities } from './alerts.ts';
+import { toJson } from './api-json.ts';
+import {
+  type CoverageSummary,
+  comparisonFields,
+  coverageSummaryFields,
+  toComparison,
+  toSummary,
+} from './coverage-report.ts';
+import { summaryRuleKinds } from './summaries.ts';
 
-/** What is shown on its own, and judged on its own: in the order of showing. */
+/** Parts that are shown and evaluated on their own, in the order of showing. */
 export const statusParts = [
   'receiver',
   'log',
@@ -30,221 +34,196 @@ export type StatusPart = (typeof statusParts)[number];
 /** `unused` is a part that is turned off, or that there is nothing to say of: nothing is wrong with it. */
 export const statusLevels = ['well', 'unused', 'warning', 'critical'] as const;
 
-export type StatusLevel = (typeof statusLevels)[number];
+const count = z.int().min(0);
 
-/** How one part stands, in words for people. */
-export interface PartStatus {
-  part: StatusPart;
-  level: StatusLevel;
-  /** What there is to say of it; of one that is not well, what is wrong, in one sentence. */
-  text: string;
-  /** What to do; null where there is nothing to do. */
-  nextStep: string | null;
-}
+const bytes = z.number().min(0);
 
-/** The facts with the judgement on them. */
-export interface Status extends StatusFacts {
-  /** One for each of `statusParts`, in that order. */
-  parts: readonly PartStatus[];
-}
+const timeUs = z.number();
 
-export interface StatusFacts {
-  atUs: number;
-  version: string;
-  /** Parts that could not be looked at, and why. Of such a part the fields are null or empty. */
-  failures: readonly { part: StatusPart; reason: string }[];
-  /** Null where no receiver serves: the store was looked at alone. */
-  receiver: ReceiverStatus | null;
-  /** Null only when it could not be read; the same is true of `summaries` and `backups`. */
-  log: LogStatus | null;
-  subscriptions: readonly SubscriptionStatus[];
-  /** Whether a proxy speaks HTTPS: then it has the certificate. */
-  behindProxy: boolean;
-  /** Null behind a proxy, and before the first certificate. */
-  certificate: CertificateStatus | null;
-  readers: readonly ReaderStatus[];
-  summaries: SummaryStatus | null;
-  sinks: readonly SinkStatus[];
+const momentUs = timeUs.nullable();
+
+const reason = z.string().nullable();
+
+const part = z.enum(statusParts);
+
+const partStatus = z.object({
+  part,
+  level: z.enum(statusLevels).describe('`unused`: turned off, or nothing to say.'),
+  text: z.string(),
+  nextStep: reason.describe('What to do; null where there is nothing to do.'),
+});
+
+const receiver = z.object({
+  startedAtUs: momentUs,
+  pid: z.int().positive().nullable().describe('Process id of the receiver; null when not known.'),
+  refusing: reason.describe('Why notifications cannot be taken; null when they can.'),
+  queue: z
+    .object({ bytes, bytesMax: bytes })
+    .nullable()
+    .describe('Bodies that wait for their commit; beyond bytesMax senders get 503.'),
+});
+
+const log = z.object({
+  usedBytes: bytes.describe('The database file without its free pages.'),
+  freeBytes: bytes.describe('Free pages in it, which are used before it grows.'),
+  walBytes: bytes.describe('The write-ahead log beside it.'),
+  firstPosition: count,
+  lastPosition: count,
+  indexBytes: bytes.describe('The product index; 0 without one.'),
+  quarantined: count.describe('Bodies that are held.'),
+  firstReceivedAtUs: momentUs,
+  lastReceivedAtUs: momentUs.describe('The last delivery, one that was known already included.'),
+  pruned: z
+    .object({ position: count, receivedBeforeUs: timeUs, prunedAtUs: timeUs })
+    .nullable()
+    .describe('How far the log was pruned; null when it never was.'),
+});
+
+const subscription = z.object({
+  name: z.string(),
+  state: z.enum(['running', 'paused', 'unfinished', 'absent']),
+  /** Paused by the user's own command, or configured so. */
+  pausedOnPurpose: z.boolean(),
+  lastDeliveryAtUs: momentUs,
+  // Specification, Limits.
+  pausesAtUs: momentUs.describe('When the catalogue pauses it, if nothing comes until then.'),
+  cancelsAtUs: momentUs.describe('When the catalogue deletes it, if nothing comes until then.'),
+});
+
+const certificate = z.object({
+  notAfterUs: momentUs.describe('Null while the first certificate is tried for.'),
+  lifetimeUs: z.number().nullable(),
+  lastAttemptAtUs: momentUs.describe('The last renewal; null with files of your own.'),
+  lastSuccessAtUs: momentUs,
+  lastFailure: reason.describe('Why the last renewal failed; null when it did not.'),
+});
+
+const reader = z.object({
+  name: z.string(),
+  /** A part of earshot, or a command of the user's. */
+  of: z.enum(['index', 'summaries', 'sink', 'tail']),
+  position: count,
+  behind: count.describe('Positions of the log that it has yet to read.'),
+  unreadSinceUs: momentUs.describe('When the first of them was received.'),
+});
+
+const sink = z.object({
+  name: z.string(),
+  isSetUp: z.boolean().nullable().describe('Whether earshot.config.ts has it.'),
+  waiting: count,
+  dead: count,
+  lastError: reason.describe('Why the item that was tried last failed.'),
+  fault: reason.describe('Why nothing can be handed over to it; null when it can.'),
+  oldestWaitingAtUs: momentUs,
+  oldestLiveWaitingAtUs: momentUs.describe('The same without replays.'),
+});
+
+const summaries = z.object({
+  /** Of the rules of all subscriptions: `each` where any asks for it. */
+  mode: z.enum(summaryRuleKinds),
+  waiting: count,
+  failed: count,
+  requests: count.describe('Asked of the inference service in the last 24 hours.'),
+  tokens: count.describe('Spent in the last 24 hours.'),
+  /** May lie in the past. */
+  nextDueAtUs: momentUs,
+});
+
+const run = z.object({
+  file: z.string(),
+  bytes: bytes.nullable(),
+  lastPosition: count.nullable(),
+  error: reason,
+  startedAtUs: timeUs,
+  endedAtUs: timeUs,
+});
+
+const alert = z.object({
+  id: count,
+  kind: z.enum(alertKinds),
+  subject: z.string(),
+  severity: z.enum(alertSeverities),
+  cause: z.string(),
+  nextStep: z.string(),
+  evidence: z.array(z.string()),
+  raisedAtUs: timeUs,
+});
+
+/** The document; `toStatusJson` writes it. */
+export const statusSchema = z.object({
+  atUs: timeUs.describe('When it was gathered: at most some seconds ago.'),
+  version: z.string(),
+  well: z.boolean().describe('Whether no part is at level warning or critical.'),
+  parts: z.array(partStatus).describe('How each part stands, in words.'),
+  failures: z
+    .array(z.object({ part, reason: z.string() }))
+    .describe('Parts that could not be looked at. Their fields are null or empty.'),
+  receiver: receiver.nullable(),
+  log: log.nullable(),
+  subscriptions: z.array(subscription),
+  behindProxy: z.boolean().describe('Whether a proxy speaks HTTPS, and has the certificate.'),
+  certificate: certificate.nullable().describe('Null behind a proxy, and before the first.'),
+  coverage: z.array(z.object(coverageSummaryFields)).describe('Of the last seven days.'),
+  comparison: comparisonFields,
+  readers: z.array(reader),
+  sinks: z.array(sink),
+  summaries: summaries.nullable(),
+  disk: z
+    .object({ freeBytes: bytes, totalBytes: bytes, reserveBytes: bytes })
+    .nullable()
+    .describe('With less than reserveBytes free, notifications are refused.'),
+  backups: z
+    // `everyHours` is null where none are made automatically.
+    .object({ made: run.nullable(), failed: run.nullable(), everyHours: z.number().nullable() })
+    .nullable()
+    .describe('The last one that was made, and the last that failed.'),
+  alerts: z.array(alert).describe('Those that last, newest first.'),
+});
+
+type StatusDocument = z.infer<typeof statusSchema>;
+
+export type PartStatus = z.infer<typeof partStatus>;
+export type ReceiverStatus = z.infer<typeof receiver>;
+export type LogStatus = z.infer<typeof log>;
+export type SubscriptionStatus = z.infer<typeof subscription>;
+export type CertificateStatus = z.infer<typeof certificate>;
+export type ReaderStatus = z.infer<typeof reader>;
+export type SinkStatus = z.infer<typeof sink>;
+export type SummaryStatus = z.infer<typeof summaries>;
+
+/** The document without what follows from it. `receiver` is null where none serves: the store was read alone. */
+export interface StatusFacts
+  extends Omit<StatusDocument, 'well' | 'parts' | 'coverage' | 'comparison' | 'alerts'> {
   /** Why the current `earshot.config.ts` is rejected; null or absent when it is in effect. */
   rejectedConfig?: string | null;
   /** Of the last seven days. */
   coverage: readonly CoverageSummary[];
   /** Why hours are not compared automatically; null when they are. */
   comparisonOff: string | null;
-  disk: DiskRoom | null;
-  /** `everyHours` is null where none are made by themselves. */
-  backups: (LastBackups & { everyHours: number | null }) | null;
-  /** Those that last. */
+  /** Active ones. */
   alerts: readonly Alert[];
 }
 
-export interface ReceiverStatus {
-  /** Null where it could not be found out from outside. */
-  startedAtUs: number | null;
-  /** Process id; null where it could not be found out from outside. */
-  pid: number | null;
-  /** Why notifications cannot be stored; null when they can. */
-  refusing: string | null;
-  /** Null to those who ask from outside. */
-  queue: { bytes: number; bytesMax: number } | null;
+/** The facts and their evaluation. */
+export interface Status extends StatusFacts {
+  /** One for each of `statusParts`, in that order. */
+  parts: readonly PartStatus[];
 }
-
-export interface LogStatus extends LogSize {
-  /** The product index beside it; 0 without one. */
-  indexBytes: number;
-  /** The last delivery of the catalogue, one that was known already included. */
-  lastReceivedAtUs: number | null;
-  /** Bodies that are held. */
-  quarantined: number;
-  pruned: PruneHorizon | null;
-}
-
-export interface SubscriptionStatus {
-  name: string;
-  state: 'running' | 'paused' | 'unfinished' | 'absent';
-  /** Whether it is paused, or should be, by the user's own wish or command. */
-  pausedOnPurpose: boolean;
-  lastDeliveryAtUs: number | null;
-  /** When the catalogue will act on it by itself (specification, Limits). */
-  pausesAtUs: number | null;
-  cancelsAtUs: number | null;
-}
-
-export interface CertificateStatus {
-  /** Both null while the first one is still tried for. */
-  notAfterUs: number | null;
-  lifetimeUs: number | null;
-  /** Null with files of the user's own. */
-  lastAttemptAtUs: number | null;
-  lastSuccessAtUs: number | null;
-  /** Of the last attempt; null when it succeeded. */
-  lastFailure: string | null;
-}
-
-export interface ReaderStatus {
-  name: string;
-  /** What reads: a part of earshot, or a command of the user's. */
-  of: 'index' | 'summaries' | 'sink' | 'tail';
-  position: number;
-  /** Positions of the log that it has yet to read; a notification that came again took one, too. */
-  behind: number;
-  /** When the first of them was received; null when it has read all. */
-  unreadSinceUs: number | null;
-}
-
-export interface SummaryStatus {
-  /** Of the rules of all subscriptions: `each` where any asks for it. */
-  mode: SummaryRuleKind;
-  /** Those being asked for included. */
-  waiting: number;
-  /** When the next one is due, which may lie in the past; null when none waits. */
-  nextDueAtUs: number | null;
-  failed: number;
-  /** What was asked of the inference service within the last 24 hours. */
-  requests: number;
-  tokens: number;
-}
-
-export interface SinkStatus {
-  name: string;
-  /** Whether the configuration has it; null where that is not known. */
-  isSetUp: boolean | null;
-  waiting: number;
-  dead: number;
-  /** When the oldest item that waits was queued. */
-  oldestWaitingAtUs: number | null;
-  /** The same without replays, which wait behind what is new. */
-  oldestLiveWaitingAtUs: number | null;
-  /** Why the item that was tried last failed; null when none has failed. */
-  lastError: string | null;
-  /** Why nothing can be handed over to it; null when it can. */
-  fault: string | null;
-}
-
-const time = (us: number | null) => (us === null ? null : formatDateUs(us));
 
 /** Times ISO 8601 UTC; null is not known, or there is none. */
 export function toStatusJson(status: Status) {
-  const { atUs, version, parts, failures, receiver, log, certificate, disk, backups } = status;
-  return {
-    at: formatDateUs(atUs),
-    version,
+  const { parts, coverage, comparisonOff, alerts } = status;
+  return toJson(statusSchema, {
+    ...status,
     well: isWell(status),
     parts: [...parts],
-    failures: [...failures],
-    receiver: receiver && {
-      startedAt: time(receiver.startedAtUs),
-      pid: receiver.pid,
-      refusing: receiver.refusing,
-      queue: receiver.queue,
-    },
-    log: log && logJson(log),
-    subscriptions: status.subscriptions.map(
-      ({ lastDeliveryAtUs, pausesAtUs, cancelsAtUs, ...one }) => ({
-        ...one,
-        lastDeliveryAt: time(lastDeliveryAtUs),
-        pausesAt: time(pausesAtUs),
-        cancelsAt: time(cancelsAtUs),
-      }),
-    ),
-    behindProxy: status.behindProxy,
-    certificate: certificate && {
-      notAfter: time(certificate.notAfterUs),
-      lifetimeSeconds: certificate.lifetimeUs === null ? null : certificate.lifetimeUs / 1_000_000,
-      lastAttemptAt: time(certificate.lastAttemptAtUs),
-      lastSuccessAt: time(certificate.lastSuccessAtUs),
-      lastFailure: certificate.lastFailure,
-    },
-    coverage: status.coverage.map((one) => toSummaryJson(one, status.comparisonOff)),
-    comparison: toComparisonJson(status.comparisonOff),
-    readers: status.readers.map(({ unreadSinceUs, ...one }) => ({
-      ...one,
-      unreadSince: time(unreadSinceUs),
-    })),
-    sinks: status.sinks.map(({ oldestWaitingAtUs, oldestLiveWaitingAtUs, ...one }) => ({
-      ...one,
-      oldestWaitingAt: time(oldestWaitingAtUs),
-      oldestLiveWaitingAt: time(oldestLiveWaitingAtUs),
-    })),
-    summaries: summariesJson(status),
-    disk,
-    backups: backups && {
-      made: backups.made && runJson(backups.made),
-      failed: backups.failed && runJson(backups.failed),
-      everyHours: backups.everyHours,
-    },
-    alerts: status.alerts.map(alertJson),
-  };
+    coverage: coverage.map((one) => toSummary(one, comparisonOff)),
+    comparison: toComparison(comparisonOff),
+    alerts: alerts.map((one) => ({ ...one, evidence: [...one.evidence] })),
+  });
 }
 
-/** Whether no part of it is wrong. */
+/** True when no part has a problem. */
 export function isWell({ parts }: Pick<Status, 'parts'>): boolean {
   return parts.every(({ level }) => level === 'well' || level === 'unused');
-}
-
-function logJson({ firstReceivedAtUs, lastReceivedAtUs, pruned, ...log }: LogStatus) {
-  return {
-    ...log,
-    firstReceivedAt: time(firstReceivedAtUs),
-    lastReceivedAt: time(lastReceivedAtUs),
-    pruned: pruned && {
-      position: pruned.position,
-      receivedBefore: formatDateUs(pruned.receivedBeforeUs),
-      prunedAt: formatDateUs(pruned.prunedAtUs),
-    },
-  };
-}
-
-function summariesJson({ summaries }: Pick<Status, 'summaries'>) {
-  if (summaries === null) return null;
-  const { nextDueAtUs, ...rest } = summaries;
-  return { ...rest, nextDueAt: time(nextDueAtUs) };
-}
-
-function runJson({ startedAtUs, endedAtUs, ...run }: BackupRun) {
-  return { ...run, startedAt: formatDateUs(startedAtUs), endedAt: formatDateUs(endedAtUs) };
-}
-
-function alertJson({ raisedAtUs, resolvedAtUs: _, evidence, ...alert }: Alert) {
-  return { ...alert, evidence: [...evidence], raisedAt: formatDateUs(raisedAtUs) };
 }

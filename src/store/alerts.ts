@@ -69,7 +69,7 @@ export const alertWrites = {
   /** Checks what was evaluated alone, each by its key. */
   settleFindings(
     database: Database,
-    { judged, findings, channels, atUs }: Options<'settleFindings'>,
+    { checked, findings, channels, atUs }: Options<'settleFindings'>,
   ): { raised: Alert[]; resolved: Alert[] } {
     const found = new Map(findings.map((finding) => [keyOf(finding), finding]));
     const raised: Alert[] = [];
@@ -83,7 +83,7 @@ export const alertWrites = {
       raised.push(alert);
       queueDeliveries(database, alert, 'raised', { channels, atUs });
     }
-    for (const one of judged) {
+    for (const one of checked) {
       const before = found.has(keyOf(one)) ? null : activeAlert(database, one);
       if (before === null) continue;
       resolved.push(resolve(database, before.id, atUs));

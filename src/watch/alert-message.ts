@@ -60,18 +60,11 @@ export function testMessage(nowUs: number): AlertMessage {
   return {
     version: alertMessageVersion,
     text: ['earshot: test: nothing is wrong', ...evidence].join('\n'),
-    // None is like another: who sorts out what comes twice is to see each.
+    // Unique: a receiver that drops repeated messages shows each test.
     id: `alert_0_${nowUs}`,
-    alert: 0,
-    change: 'raised',
-    kind: 'test',
-    subject: '',
-    severity: 'warning',
-    cause,
-    evidence,
-    nextStep: 'Nothing is to be done.',
-    raisedAt: formatDateUs(nowUs),
-    resolvedAt: null,
+    ...{ alert: 0, change: 'raised', kind: 'test', subject: '', severity: 'warning' },
+    ...{ cause, evidence, nextStep: 'Nothing is to be done.' },
+    ...{ raisedAt: formatDateUs(nowUs), resolvedAt: null },
   };
 }
 

@@ -1,21 +1,19 @@
-/** Judges the state of a subscription at the catalogue: that it runs, and for how long it will. */
+/** Checks a subscription at the catalogue: that it runs, its lifetime there, and its comparison. */
 import type { Registration } from '../domain/account.ts';
 import { type Definition, horizonUs, hourUs, settlingUs } from '../domain/coverage.ts';
 import {
+  type CheckResult,
+  checkOf,
   countText,
   coverageOf,
   dayUs,
-  lastingAlert,
   lengthText,
   momentText,
-  nothingWrong,
+  notChecked,
   runs,
   type Situation,
-  unjudged,
   upForUs,
-  type Verdict,
-  type WatchWorld,
-  wrong,
+  type WatchDeps,
 } from './situation.ts';
 
 /** A change of ours takes seconds, and maintenance has its round every six hours. */
@@ -37,31 +35,29 @@ const overUs = dayUs;
 export type LastsUs = (what: string, isSo: boolean) => number;
 
 /** What is paused by the user's own command, or wish, is as it should be. */
-export function judgeNotRunning(
+export function checkNotRunning(
   registration: Registration,
   situation: Situation,
   { maintenance, lastsUs }: { maintenance: boolean; lastsUs: LastsUs },
-): Verdict {
+): CheckResult {
   const { name, status, heldBy, pausedSeenAtUs, subscriptionId } = registration;
+  const { alert, fine, found } = checkOf('not-running', name, situation);
   const isWrong = status === 'running' && heldBy !== 'command' && !runs(registration);
   const knownUs = lastsUs(`not-running ${name}`, isWrong);
-  if (!isWrong) return nothingWrong('not-running', name);
+  if (!isWrong) return fine;
   const pausedUs = pausedSeenAtUs === null ? 0 : situation.nowUs - pausedSeenAtUs;
-  const isLasting = lastingAlert(situation, 'not-running', name) !== undefined;
   const resumesItself = maintenance && heldBy === null;
   const isBrief = resumesItself
     ? Math.max(knownUs, pausedUs) < maintenanceUs || upForUs(situation) < firstRoundsUs
     : Math.max(knownUs, pausedUs) < brieflyUs;
-  if (isBrief && !isLasting) return unjudged;
+  if (isBrief && alert === undefined) return notChecked;
   const seen =
     pausedSeenAtUs !== null
       ? `It was first seen paused at ${momentText(pausedSeenAtUs)}.`
       : subscriptionId === null
         ? 'There is none at the catalogue that we know of.'
         : 'A change of it was cut short.';
-  return wrong({
-    kind: 'not-running',
-    subject: name,
+  return found({
     severity: 'critical',
     cause: `The subscription ${name} does not run, though it should: nothing is pushed.`,
     evidence: heldBy === 'person' ? [seen, 'A person changed it at the catalogue.'] : [seen],
@@ -70,16 +66,16 @@ export function judgeNotRunning(
 }
 
 /** What the catalogue will do by itself (specification, Limits). Over when it has more time again. */
-export function judgeLifetimes(
+export function checkLifetimes(
   registration: Registration,
   situation: Situation,
-  { maintenance, lifetimes }: Pick<WatchWorld, 'maintenance' | 'lifetimes'>,
-): Verdict[] {
+  { maintenance, lifetimes }: Pick<WatchDeps, 'maintenance' | 'lifetimes'>,
+): CheckResult[] {
   const { name } = registration;
   const { nowUs, deliveredAtUs } = situation;
   const lastDeliveryAtUs = deliveredAtUs.get(name) ?? null;
   const known = lifetimes({ registration, lastDeliveryAtUs, nowUs });
-  if (known === null) return [unjudged];
+  if (known === null) return [notChecked];
   const willPause = runs(registration);
   return [
     willPause
@@ -90,7 +86,7 @@ export function judgeLifetimes(
             ? `Nothing, if so little is to be expected: maintenance resumes it then. Else look at its filter with \`earshot subscriptions show ${name}\`.`
             : `Run \`earshot maintain\` when it is paused, which resumes it; or look at its filter with \`earshot subscriptions show ${name}\`.`,
         })
-      : nothingWrong('auto-pause', name),
+      : checkOf('auto-pause', name, situation).fine,
     ahead('cancellation', known.cancelsAtUs, cancelAhead, {
       cause: (when) => `The catalogue will delete the subscription ${name} ${when}.`,
       evidence: 'It deletes what nothing was notified to for 365 days.',
@@ -103,18 +99,16 @@ export function judgeLifetimes(
     atUs: number,
     limits: { warningUs: number; criticalUs: number },
     words: { cause: (when: string) => string; evidence: string; nextStep: string },
-  ): Verdict {
+  ): CheckResult {
     const leftUs = atUs - nowUs;
-    const isLasting = lastingAlert(situation, kind, name) !== undefined;
-    if (leftUs > limits.warningUs + (isLasting ? overUs : 0)) return nothingWrong(kind, name);
+    const { alert, fine, found } = checkOf(kind, name, situation);
+    if (leftUs > limits.warningUs + (alert === undefined ? 0 : overUs)) return fine;
     const when = leftUs > 0 ? `in ${lengthText(leftUs)}` : 'any time now';
     const last =
       lastDeliveryAtUs === null
         ? 'No delivery to it is known.'
         : `The last delivery to it came at ${momentText(lastDeliveryAtUs)}.`;
-    return wrong({
-      kind,
-      subject: name,
+    return found({
       severity: leftUs < limits.criticalUs ? 'critical' : 'warning',
       cause: words.cause(when),
       evidence: [last, words.evidence],
@@ -123,8 +117,8 @@ export function judgeLifetimes(
   }
 }
 
-/** Hours are compared by themselves for so long back; the last day is left to chance. */
-const judgedUs = horizonUs - dayUs;
+/** Age of the oldest hours that are checked: those that are compared automatically, without the last day. */
+const checkedBackUs = horizonUs - dayUs;
 
 /** So much later, and with earshot up all the while, it should have been; it is over when less is open. */
 const unknownUs = 6 * hourUs;
@@ -137,28 +131,27 @@ const signOfLifeUs = hourUs / 6;
 /** A person who only checks, and then fetches, needs no alert. */
 const missingUs = hourUs;
 
-/** Over when nothing is missing any more. Without comparisons it cannot be judged. */
-export function judgeMissing(
+/** Over when nothing is missing any more. Without comparisons it cannot be checked. */
+export function checkMissing(
   { name }: Registration,
   situation: Situation,
   lastsUs: LastsUs,
-): Verdict {
+): CheckResult {
+  const { alert, fine, found } = checkOf('missing', name, situation);
   const hours = coverageOf(situation, name);
-  if (hours.length === 0) return unjudged;
+  if (hours.length === 0) return notChecked;
   const missing = hours.filter(
-    (hour) => hour.missing > 0 && hour.hourUs >= situation.nowUs - judgedUs,
+    (hour) => hour.missing > 0 && hour.hourUs >= situation.nowUs - checkedBackUs,
   );
   const knownUs = lastsUs(`missing ${name}`, missing.length > 0);
-  if (missing.length === 0) return nothingWrong('missing', name);
+  if (missing.length === 0) return fine;
   const comparedUs = Math.min(...missing.map(({ comparedAtUs }) => comparedAtUs));
   const isBrief = Math.max(knownUs, situation.nowUs - comparedUs) < missingUs;
-  if (isBrief && lastingAlert(situation, 'missing', name) === undefined) return unjudged;
+  if (isBrief && alert === undefined) return notChecked;
   const count = missing.reduce((sum, hour) => sum + hour.missing, 0);
   const starts = missing.map((hour) => hour.hourUs);
   const [fromUs, toUs] = [Math.min(...starts), Math.max(...starts) + hourUs];
-  return wrong({
-    kind: 'missing',
-    subject: name,
+  return found({
     severity: 'warning',
     cause: `${countText(count)} events of the subscription ${name} are not in the log.`,
     evidence: [`They are of ${momentText(fromUs)} to ${momentText(toUs)}.`],
@@ -167,19 +160,17 @@ export function judgeMissing(
 }
 
 /** An hour that just cannot be compared does not count while earshot itself has only begun to catch up. */
-export function judgeUnknown({ name }: Registration, situation: Situation): Verdict {
+export function checkUnknown({ name }: Registration, situation: Situation): CheckResult {
   const { nowUs, uptimes } = situation;
   const up = uptimes.at(-1);
-  if (up === undefined || up.toUs < nowUs - signOfLifeUs) return unjudged;
-  const isLasting = lastingAlert(situation, 'unknown', name) !== undefined;
-  if (nowUs - up.fromUs < unknownUs && !isLasting) return unjudged;
-  const allowedUs = isLasting ? unknownOverUs : unknownUs;
+  if (up === undefined || up.toUs < nowUs - signOfLifeUs) return notChecked;
+  const { alert, fine, found } = checkOf('unknown', name, situation);
+  if (nowUs - up.fromUs < unknownUs && alert === undefined) return notChecked;
+  const allowedUs = alert === undefined ? unknownUs : unknownOverUs;
   const open = unknownHours(name, situation, nowUs - settlingUs - allowedUs);
   const [oldestUs] = open;
-  if (oldestUs === undefined) return nothingWrong('unknown', name);
-  return wrong({
-    kind: 'unknown',
-    subject: name,
+  if (oldestUs === undefined) return fine;
+  return found({
     severity: 'warning',
     cause: `It is not known whether events of the subscription ${name} are missing: ${countText(open.length)} hours have not been compared with the catalogue.`,
     evidence: [
@@ -198,7 +189,7 @@ function unknownHours(name: string, situation: Situation, untilUs: number): numb
   const known = new Set(
     coverageOf(situation, name).map(({ hourUs: us, event }) => `${us} ${event}`),
   );
-  const sinceUs = Math.max(first.fromUs, situation.nowUs - judgedUs, situation.wholeSinceUs);
+  const sinceUs = Math.max(first.fromUs, situation.nowUs - checkedBackUs, situation.wholeSinceUs);
   const open: number[] = [];
   for (let us = Math.ceil(sinceUs / hourUs) * hourUs; us + hourUs <= untilUs; us += hourUs) {
     const events = definitionAt(definitions, us)?.events ?? [];

@@ -1,27 +1,25 @@
-/** Judges what serves: the certificate, the disk, and whether notifications can be stored. */
+/** Checks the machine: certificate, disk, intake and backups. Used by the watchdog and the status. */
 
+import type { LastBackups } from '../domain/backups.ts';
 import { hourUs } from '../domain/coverage.ts';
-import { diskLevels } from '../domain/disk-room.ts';
+import { type DiskRoom, diskLevels } from '../domain/disk-room.ts';
 import { sizeText } from '../domain/text.ts';
 import type { LastsUs } from './check-account.ts';
 import {
+  type Certificate,
+  type CheckResult,
+  checkOf,
   dayUs,
-  lastingAlert,
   lengthText,
   momentText,
-  nothingWrong,
-  type Probes,
+  notChecked,
   percentText,
   quoted,
   type Situation,
-  unjudged,
   upForUs,
-  type Verdict,
-  type WatchWorld,
-  wrong,
 } from './situation.ts';
 
-type Lasting = Pick<Situation, 'lasting' | 'nowUs'>;
+type Active = Pick<Situation, 'active' | 'nowUs'>;
 
 /** A sixth of a certificate's life: those that renew themselves do so at a third (decision 14). */
 const lifetimeShare = 6;
@@ -34,25 +32,17 @@ const nearEndUs = { min: 7 * dayUs, max: 30 * dayUs };
 const criticalUs = 2 * dayUs;
 
 /** Over when it is renewed: then far more is left than a tenth above the limit. */
-export async function judgeCertificate(
-  probes: Pick<Probes, 'certificate'>,
-  situation: Lasting,
-): Promise<Verdict> {
-  const certificate = await probes.certificate();
-  if (certificate?.notAfterUs == null || certificate.lifetimeUs === null) {
-    return nothingWrong('certificate', '');
-  }
+export function checkCertificate(certificate: Certificate | null, situation: Active): CheckResult {
+  const { alert, fine, found } = checkOf('certificate', '', situation);
+  if (certificate?.notAfterUs == null || certificate.lifetimeUs === null) return fine;
   const { notAfterUs, lifetimeUs, lastFailure } = certificate;
   const leftUs = notAfterUs - situation.nowUs;
   const share = lifetimeUs / lifetimeShare;
   const isLong = lifetimeUs >= longLivedUs;
   const limitUs = isLong ? Math.min(nearEndUs.max, Math.max(nearEndUs.min, share)) : share;
-  const isLasting = lastingAlert(situation, 'certificate', '') !== undefined;
-  if (leftUs > limitUs * (isLasting ? 1.1 : 1)) return nothingWrong('certificate', '');
+  if (leftUs > limitUs * (alert === undefined ? 1 : 1.1)) return fine;
   const ends = leftUs > 0 ? `ends in ${lengthText(leftUs)}` : 'has ended';
-  return wrong({
-    kind: 'certificate',
-    subject: '',
+  return found({
     severity: leftUs < Math.min(criticalUs, share / 2) ? 'critical' : 'warning',
     cause: `The certificate ${ends}, and has not been renewed; then the catalogue refuses this endpoint.`,
     evidence: [
@@ -67,23 +57,17 @@ export async function judgeCertificate(
 /** It is over when a fifth more is free. */
 const diskOver = 1.2;
 
-/** A system that does not say how much is free cannot be judged. */
-export async function judgeDisk(
-  probes: Pick<Probes, 'disk'>,
-  situation: Lasting,
-): Promise<Verdict> {
-  const found = await probes.disk();
-  if (found === null) return unjudged;
-  const { freeBytes, totalBytes, reserveBytes } = found;
-  const { warningBytes, criticalBytes } = diskLevels(found);
-  const lasting = lastingAlert(situation, 'disk', '');
+/** Without a figure of the system, it cannot be checked. */
+export function checkDisk(room: DiskRoom | null, situation: Active): CheckResult {
+  if (room === null) return notChecked;
+  const { alert, fine, found } = checkOf('disk', '', situation);
+  const { freeBytes, totalBytes, reserveBytes } = room;
+  const { warningBytes, criticalBytes } = diskLevels(room);
   const isBelow = (bytes: number, isOver: boolean) => freeBytes < bytes * (isOver ? diskOver : 1);
-  if (!isBelow(warningBytes, lasting !== undefined)) return nothingWrong('disk', '');
-  const isCritical = isBelow(criticalBytes, lasting?.severity === 'critical');
+  if (!isBelow(warningBytes, alert !== undefined)) return fine;
+  const isCritical = isBelow(criticalBytes, alert?.severity === 'critical');
   const end = reserveBytes === 0 ? 'when it is full' : `below ${sizeText(reserveBytes)}`;
-  return wrong({
-    kind: 'disk',
-    subject: '',
+  return found({
     severity: isCritical ? 'critical' : 'warning',
     cause: `The disk of the data directory has ${sizeText(freeBytes)} left.`,
     evidence: [
@@ -100,22 +84,18 @@ const refusingUs = 45_000_000;
 /** So long does it take without a break before it is over. */
 const takingUs = 300_000_000;
 
-export async function judgeIntake(
-  probes: Probes,
-  situation: Lasting,
+/** `reason` is why notifications cannot be stored; null when they can. */
+export function checkIntake(
+  reason: string | null,
+  situation: Active,
   lastsUs: LastsUs,
-): Promise<Verdict> {
-  const reason = await probes.intake();
+): CheckResult {
+  const { alert, fine, found } = checkOf('intake', '', situation);
   const refusedUs = lastsUs('intake refuses', reason !== null);
   const takenUs = lastsUs('intake takes', reason === null);
-  const isLasting = lastingAlert(situation, 'intake', '') !== undefined;
-  if (reason === null) {
-    return isLasting && takenUs < takingUs ? unjudged : nothingWrong('intake', '');
-  }
-  if (!isLasting && refusedUs < refusingUs) return unjudged;
-  return wrong({
-    kind: 'intake',
-    subject: '',
+  if (reason === null) return alert !== undefined && takenUs < takingUs ? notChecked : fine;
+  if (alert === undefined && refusedUs < refusingUs) return notChecked;
+  return found({
     severity: 'critical',
     cause:
       'Notifications cannot be stored; the catalogue tries each three times, and then it is lost.',
@@ -132,16 +112,15 @@ const intervals = 2;
 const firstUs = hourUs;
 
 /** Over with the next one that is made. */
-export async function judgeBackup(
-  { backups, backupEveryHours }: Pick<WatchWorld, 'backups' | 'backupEveryHours'>,
-  situation: Pick<Situation, 'lasting' | 'nowUs' | 'uptimes'>,
-): Promise<Verdict> {
-  if (backupEveryHours === null) return nothingWrong('backup', '');
-  const { made, failed } = await backups.lastBackups();
+export function checkBackup(
+  { made, failed, everyHours }: LastBackups & { everyHours: number | null },
+  situation: Pick<Situation, 'active' | 'nowUs' | 'uptimes'>,
+): CheckResult {
+  const { alert, fine, found } = checkOf('backup', '', situation);
+  if (everyHours === null) return fine;
   const ageUs = made === null ? Number.POSITIVE_INFINITY : situation.nowUs - made.startedAtUs;
-  if (ageUs <= intervals * backupEveryHours * hourUs) return nothingWrong('backup', '');
-  const isLasting = lastingAlert(situation, 'backup', '') !== undefined;
-  if (!isLasting && upForUs(situation) < firstUs) return unjudged;
+  if (ageUs <= intervals * everyHours * hourUs) return fine;
+  if (alert === undefined && upForUs(situation) < firstUs) return notChecked;
   const last =
     made === null
       ? 'None was ever made.'
@@ -150,14 +129,12 @@ export async function judgeBackup(
   const reason = hasFailed
     ? `The last try failed at ${momentText(failed.endedAtUs)}: ${quoted(failed.error ?? '')}`
     : null;
-  return wrong({
-    kind: 'backup',
-    subject: '',
+  return found({
     severity: 'warning',
     cause:
       made === null
         ? 'There is no backup, though one is to be made by itself.'
-        : `The last backup is ${lengthText(ageUs)} old, though one is to be made every ${backupEveryHours} h.`,
+        : `The last backup is ${lengthText(ageUs)} old, though one is to be made every ${everyHours} h.`,
     evidence: reason === null ? [last] : [last, reason],
     nextStep:
       'Put right what the reason says, or run `earshot backup` to see it; it is tried again by itself.',

@@ -1,4 +1,4 @@
-/** Judges the silence of all subscriptions: when most of them fall silent, that is told once. */
+/** Checks silence and lost pushes. When most subscriptions fall silent, there is one alert for all. */
 import type { Registration } from '../domain/account.ts';
 import { type HourCoverage, hourUs } from '../domain/coverage.ts';
 import {
@@ -11,21 +11,19 @@ import {
 import { areTooMany, lostPushOdds, type TalliedHour, talliedUs } from './lost-push-odds.ts';
 import {
   arrivalsOf,
+  type CheckResult,
+  checkOf,
   countText,
   coverageOf,
-  joined,
-  lastingAlert,
+  joinResults,
   lengthText,
   momentText,
-  nothingWrong,
+  notChecked,
   percentText,
   rounded,
   runs,
   type Situation,
-  unjudged,
-  type Verdict,
   watchedSpans,
-  wrong,
 } from './situation.ts';
 
 /** Of fewer, each speaks for itself. */
@@ -38,20 +36,20 @@ const silentShare = 0.5;
 const all = '';
 
 /** While most are silent, the alerts of single ones that last go on, and none is added to them. */
-export function judgeAllSilence(
+export function checkAllSilence(
   registrations: readonly Registration[],
   situation: Situation,
-): Verdict {
+): CheckResult {
   const running = registrations.filter(runs).length;
-  const { judged, findings } = joined(registrations.map((one) => judgeSilence(one, situation)));
+  const { checked, findings } = joinResults(
+    registrations.map((one) => checkSilence(one, situation)),
+  );
   if (running < runningMin || findings.length <= running * silentShare) {
-    return joined([{ judged, findings }, nothingWrong('silence', all)]);
+    return joinResults([{ checked, findings }, checkOf(kind, all, situation).fine]);
   }
   const silent = findings.map(({ subject }) => subject);
-  const told = findings.filter(({ subject }) => lastingAlert(situation, 'silence', subject));
-  const common = wrong({
-    kind: 'silence',
-    subject: all,
+  const told = findings.filter(({ subject }) => checkOf(kind, subject, situation).alert);
+  const common = checkOf(kind, all, situation).found({
     severity: 'critical',
     cause: `Hardly anything arrives: ${silent.length} of ${running} subscriptions have fallen silent.`,
     evidence: [
@@ -61,7 +59,7 @@ export function judgeAllSilence(
     nextStep:
       'Run `earshot doctor` to see whether the catalogue can reach this endpoint, and `earshot subscriptions list` to see whether they still run.',
   });
-  return joined([{ judged, findings: told }, common]);
+  return joinResults([{ checked, findings: told }, common]);
 }
 
 const kind = 'silence';
@@ -70,26 +68,26 @@ const kind = 'silence';
  * A silence that lasts ends with the next push, or when the subscription is no longer to run; nothing else
  * resolves it, so that what was learned in between does not either.
  */
-function judgeSilence(registration: Registration, situation: Situation): Verdict {
+function checkSilence(registration: Registration, situation: Situation): CheckResult {
   const { name, status, heldBy } = registration;
   const { nowUs } = situation;
-  if (status === 'paused' || heldBy === 'command') return nothingWrong(kind, name);
-  if (!runs(registration)) return unjudged;
-  const lasting = lastingAlert(situation, kind, name);
+  const { alert, fine, found } = checkOf(kind, name, situation);
+  if (status === 'paused' || heldBy === 'command') return fine;
+  if (!runs(registration)) return notChecked;
   const arrivals = arrivalsOf(situation, name);
   const pushedSince = (us: number) => [...arrivals.values()].some(({ lastAtUs }) => lastAtUs > us);
-  if (lasting !== undefined && pushedSince(lasting.raisedAtUs)) return nothingWrong(kind, name);
+  if (alert !== undefined && pushedSince(alert.raisedAtUs)) return fine;
   const watched = watchedSpans(situation, name);
   const lostHours = coverageOf(situation, name)
     .filter(({ recovered, missing }) => recovered + missing > 0)
     .map(({ hourUs }) => hourUs);
   const learned = learnRates({ arrivals, watched, lostHours });
-  if (learned === null) return unjudged;
+  if (learned === null) return notChecked;
   const silence = { fromUs: learned.lastPushAtUs, toUs: nowUs };
   const odds = silenceOdds(learned, watched, silence);
-  if (odds === null) return unjudged;
-  if (!odds.isAlarm && lasting === undefined) return nothingWrong(kind, name);
-  return wrong(findingOf(name, learned, odds, nowUs));
+  if (odds === null) return notChecked;
+  if (!odds.isAlarm && alert === undefined) return fine;
+  return found(findingOf(name, learned, odds, nowUs));
 }
 
 function findingOf(
@@ -100,8 +98,6 @@ function findingOf(
 ) {
   const length = lengthText(nowUs - lastPushAtUs);
   return {
-    kind,
-    subject: name,
     severity: 'critical',
     cause: `The subscription ${name} has brought nothing for ${length}, which is unlikely to be chance.`,
     evidence: [
@@ -117,8 +113,6 @@ function oddsText(odds: number): string {
   return odds < 1e-9 ? 'less than one in a thousand million' : `1 in ${Math.round(1 / odds)}`;
 }
 
-const lostPushesKind = 'lost-pushes';
-
 /** A push may come so much later than its event: until then we must have been up. */
 const settleUs = hourUs / 6;
 
@@ -132,23 +126,21 @@ export const countedUs = hourUs + settleUs;
 const upShareMin = 0.999;
 
 /** Rests on hours in which we were up all the time: what our own downtime lost is no news. */
-export function judgeLostPushes({ name }: Registration, situation: Situation): Verdict {
+export function checkLostPushes({ name }: Registration, situation: Situation): CheckResult {
   const { nowUs } = situation;
   const coverage = coverageOf(situation, name);
   const hours = talliedHours(coverage, watchedSpans(situation, name), nowUs);
-  const lasting = lastingAlert(situation, lostPushesKind, name);
-  const found = lostPushOdds(hours, nowUs, lasting?.raisedAtUs);
-  if (found === null) return unjudged;
-  if (!areTooMany(found, lasting !== undefined)) return nothingWrong(lostPushesKind, name);
-  const { lost, expected } = found.latest;
-  const sinceText = momentText(found.sinceUs);
-  return wrong({
-    kind: lostPushesKind,
-    subject: name,
+  const { alert, fine, found } = checkOf('lost-pushes', name, situation);
+  const lostPushes = lostPushOdds(hours, nowUs, alert?.raisedAtUs);
+  if (lostPushes === null) return notChecked;
+  if (!areTooMany(lostPushes, alert !== undefined)) return fine;
+  const { lost, expected } = lostPushes.latest;
+  const sinceText = momentText(lostPushes.sinceUs);
+  return found({
     severity: lost * 2 > expected ? 'critical' : 'warning',
     cause: `The subscription ${name} brings less by push than it should: ${countText(lost)} of ${countText(expected)} events came by no push.`,
     evidence: [
-      `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(found.usual)} is taken for usual.`,
+      `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(lostPushes.usual)} is taken for usual.`,
       'Only hours in which earshot was up all the time are counted.',
     ],
     nextStep:
@@ -179,7 +171,7 @@ interface SilenceRule {
   oddsMax: number;
   /** Times as long as the longest natural one. */
   longestFactor: number;
-  /** It has been watched for so long before it is judged. */
+  /** It has been watched for so long before it is checked. */
   watchedHoursMin: number;
   /** Hours that brought something: fewer tell nothing of how long silences are. */
   busyHoursMin: number;

@@ -3,21 +3,18 @@
 import { hourUs } from '../domain/coverage.ts';
 import { type SinkCounts, sinkReader } from '../domain/sinks.ts';
 import {
+  type CheckResult,
+  checkOf,
   countText,
-  joined,
-  lastingAlert,
+  joinResults,
   lengthText,
   momentText,
-  nothingWrong,
   quoted,
   type Situation,
-  unjudged,
-  type Verdict,
-  type WatchWorld,
-  wrong,
+  type WatchDeps,
 } from './situation.ts';
 
-type Lasting = Pick<Situation, 'lasting' | 'nowUs'>;
+type Active = Pick<Situation, 'active' | 'nowUs'>;
 
 /** The part of the log that was not read for a sink. */
 interface UnreadLog {
@@ -42,43 +39,48 @@ const waitingOverUs = 5 * minuteUs;
 
 const waitingCriticalUs = 6 * 60 * minuteUs;
 
+/** Checks a sink that is known. `fault` is why nothing can be delivered to it. */
+export function checkSink(view: SinkView, fault: string | null, situation: Active): CheckResult {
+  const delivery =
+    fault === null ? checkBehind(view, situation) : notStarted(view.sink, fault, situation);
+  return joinResults([delivery, checkRefused(view)]);
+}
+
 /** Items of a replay do not count: they wait behind new ones. */
-export function judgeBehind(view: SinkView, situation: Lasting): Verdict {
-  const { sink, isSetUp, oldestQueuedAtUs, oldestLiveQueuedAtUs } = view;
+export function checkBehind(view: SinkView, situation: Active): CheckResult {
+  const { sink, isSetUp, waiting, oldestQueuedAtUs, oldestLiveQueuedAtUs, error, unread } = view;
+  const { alert, fine, found } = checkOf('sink', sink, situation);
   if (isSetUp === false) {
-    return oldestQueuedAtUs === null ? nothingWrong('sink', sink) : leftBehind(view);
+    if (oldestQueuedAtUs === null) return fine;
+    return found({
+      severity: 'warning',
+      cause: `The sink ${sink} is no longer configured, and ${counted(waiting)} waiting for it.`,
+      evidence: [
+        'It was removed from earshot.config.ts, or renamed: another name is another sink.',
+      ],
+      nextStep: `Add it to earshot.config.ts again, or drop what waits with \`earshot sinks drop ${sink} --waiting\`.`,
+    });
   }
-  const isLasting = lastingAlert(situation, 'sink', sink) !== undefined;
-  const limitUs = isLasting ? waitingOverUs : waitingUs;
-  const waitsUs = oldestLiveQueuedAtUs === null ? 0 : situation.nowUs - oldestLiveQueuedAtUs;
-  if (waitsUs > limitUs) return behind(view, situation.nowUs, waitsUs);
-  return unreadIsStuck(view, situation.nowUs, limitUs) ?? nothingWrong('sink', sink);
-}
-
-function behind({ sink, waiting, error }: SinkView, nowUs: number, waitsUs: number): Verdict {
-  return wrong({
-    kind: 'sink',
-    subject: sink,
-    severity: severityOf(waitsUs),
-    cause: `The sink ${sink} has a backlog: a notification has waited for ${lengthText(waitsUs)}.`,
-    evidence: [
-      `It was queued at ${momentText(nowUs - waitsUs)}; ${countText(waiting)} wait.`,
-      ...lastFailure(error),
-    ],
-    nextStep: `Check the target of the sink: delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops what waits.`,
-  });
-}
-
-/** A sink that catches up moves its place in the log, whatever its backlog. */
-function unreadIsStuck({ sink, unread }: SinkView, nowUs: number, limitUs: number): Verdict | null {
-  if (unread === null || unread.standsForUs <= limitUs) return null;
-  const waitsUs = nowUs - unread.receivedAtUs;
-  if (waitsUs <= limitUs) return null;
-  return wrong({
-    kind: 'sink',
-    subject: sink,
-    severity: severityOf(waitsUs),
-    cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(waitsUs)} ago has not been read for it.`,
+  const limitUs = alert === undefined ? waitingUs : waitingOverUs;
+  const ageUs = (us: number | null) => (us === null ? 0 : situation.nowUs - us);
+  const waitsUs = ageUs(oldestLiveQueuedAtUs);
+  if (waitsUs > limitUs) {
+    return found({
+      severity: severityOf(waitsUs),
+      cause: `The sink ${sink} has a backlog: a notification has waited for ${lengthText(waitsUs)}.`,
+      evidence: [
+        `It was queued at ${momentText(situation.nowUs - waitsUs)}; ${countText(waiting)} wait.`,
+        ...lastFailure(error),
+      ],
+      nextStep: `Check the target of the sink: delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops what waits.`,
+    });
+  }
+  const unreadUs = ageUs(unread?.receivedAtUs ?? null);
+  // A sink that catches up moves its place in the log, whatever its backlog.
+  if (unread === null || unread.standsForUs <= limitUs || unreadUs <= limitUs) return fine;
+  return found({
+    severity: severityOf(unreadUs),
+    cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(unreadUs)} ago has not been read for it.`,
     evidence: [
       `It was received at ${momentText(unread.receivedAtUs)}; the sink's place in the log has not moved for ${lengthText(unread.standsForUs)}.`,
     ],
@@ -87,25 +89,13 @@ function unreadIsStuck({ sink, unread }: SinkView, nowUs: number, limitUs: numbe
   });
 }
 
-function leftBehind({ sink, waiting }: SinkView): Verdict {
-  return wrong({
-    kind: 'sink',
-    subject: sink,
-    severity: 'warning',
-    cause: `The sink ${sink} is no longer configured, and ${counted(waiting)} waiting for it.`,
-    evidence: ['It was removed from earshot.config.ts, or renamed: another name is another sink.'],
-    nextStep: `Add it to earshot.config.ts again, or drop what waits with \`earshot sinks drop ${sink} --waiting\`.`,
-  });
-}
-
 /** Resolved when there are no dead letters. More of them update the number of the same alert. */
-export function judgeRefused({ sink, isSetUp, waiting, dead, error }: SinkView): Verdict {
-  if (dead === 0) return nothingWrong('sink-refused', sink);
+export function checkRefused({ sink, isSetUp, waiting, dead, error }: SinkView): CheckResult {
+  const { fine, found } = checkOf('sink-refused', sink);
+  if (dead === 0) return fine;
   const letters = dead === 1 ? '1 notification' : `${countText(dead)} notifications`;
   const about = isSetUp === false ? `${sink}, which is no longer configured,` : sink;
-  return wrong({
-    kind: 'sink-refused',
-    subject: sink,
+  return found({
     severity: 'warning',
     cause: `The sink ${about} has refused ${letters} permanently.`,
     evidence: [
@@ -138,42 +128,40 @@ const kinds = ['sink', 'sink-refused'] as const;
  * Each sink has one alert for a backlog or a fault that prevents its start, and another one for dead letters. The
  * alert without a name is for all sinks.
  */
-export async function judgeSinks(
-  world: Pick<WatchWorld, 'sinks' | 'notifications' | 'handingOver'>,
-  situation: Lasting,
+export async function checkSinks(
+  deps: Pick<WatchDeps, 'sinks' | 'notifications' | 'handingOver'>,
+  situation: Active,
   cursors: CursorMemory,
-): Promise<Verdict> {
-  const { names, faults, fault, rejected = null } = world.handingOver();
-  const counts = await world.sinks.counts();
+): Promise<CheckResult> {
+  const { names, faults, fault, rejected = null } = deps.handingOver();
+  const counts = await deps.sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
   for (const sink of cursors.keys()) if (!known.has(sink)) cursors.delete(sink);
-  const gone = situation.lasting.filter(
+  const gone = situation.active.filter(
     ({ kind, subject }) =>
       kinds.some((one) => one === kind) && subject !== '' && !known.has(subject),
   );
-  const verdicts = [...known].map(async (sink) => {
+  const results = [...known].map(async (sink) => {
     const isSetUp = names === null ? null : names.includes(sink);
     const counted = counts.find((one) => one.sink === sink) ?? none(sink);
-    const unread = isSetUp ? await unreadLog(world, sink, situation.nowUs, cursors) : null;
+    const unread = isSetUp ? await unreadLog(deps, sink, situation.nowUs, cursors) : null;
     const view: SinkView = { ...counted, isSetUp, unread };
-    const own = faults?.get(sink);
-    const behind = own === undefined ? judgeBehind(view, situation) : stopped(sink, own, situation);
     // A fault of all sinks is reported once.
-    return joined([fault === null ? behind : unjudged, judgeRefused(view)]);
+    if (fault !== null) return checkRefused(view);
+    return checkSink(view, faults?.get(sink) ?? null, situation);
   });
-  return joined([
-    ...(await Promise.all(verdicts)),
-    ...gone.map(({ kind, subject }) => nothingWrong(kind, subject)),
-    fault === null ? judgeRejected(rejected) : stopped('', fault, situation),
+  return joinResults([
+    ...(await Promise.all(results)),
+    ...gone.map(({ kind, subject }) => checkOf(kind, subject).fine),
+    fault === null ? checkRejected(rejected) : notStarted('', fault, situation),
   ]);
 }
 
 /** Checks whether the current `earshot.config.ts` is in effect. */
-export function judgeRejected(reason: string | null): Verdict {
-  if (reason === null) return nothingWrong('sink', '');
-  return wrong({
-    kind: 'sink',
-    subject: '',
+export function checkRejected(reason: string | null): CheckResult {
+  const { fine, found } = checkOf('sink', '');
+  if (reason === null) return fine;
+  return found({
     severity: 'warning',
     cause: 'The current earshot.config.ts is rejected.',
     evidence: [
@@ -186,11 +174,10 @@ export function judgeRejected(reason: string | null): Verdict {
 }
 
 /** The finding that a sink is not started; without a name, that none is. */
-export function stopped(sink: string, fault: string, situation: Lasting): Verdict {
-  const raisedAtUs = lastingAlert(situation, 'sink', sink)?.raisedAtUs ?? situation.nowUs;
-  return wrong({
-    kind: 'sink',
-    subject: sink,
+function notStarted(sink: string, fault: string, situation: Active): CheckResult {
+  const { alert, found } = checkOf('sink', sink, situation);
+  const raisedAtUs = alert?.raisedAtUs ?? situation.nowUs;
+  return found({
     severity: situation.nowUs - raisedAtUs > criticalUs ? 'critical' : 'warning',
     cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
     evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
@@ -201,7 +188,7 @@ export function stopped(sink: string, fault: string, situation: Lasting): Verdic
 
 /** What the sink has not looked at yet; null when it has looked at all. Rejects with `unavailable`. */
 async function unreadLog(
-  { notifications }: Pick<WatchWorld, 'notifications'>,
+  { notifications }: Pick<WatchDeps, 'notifications'>,
   sink: string,
   nowUs: number,
   cursors: CursorMemory,

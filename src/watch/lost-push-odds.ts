@@ -11,7 +11,7 @@ export interface TalliedHour extends Tally {
   startUs: number;
 }
 
-/** The latest hours that are judged; more where they held fewer events than those. */
+/** The latest hours that are checked; more where they held fewer events than those. */
 const hoursMin = 24;
 const expectedMin = 5;
 /** Before them, so long, is what is usual. */
@@ -24,7 +24,7 @@ const usualWeight = 1_000;
 const usualShareMax = 0.1;
 /** However uneven it was, so many lost events that were not to be expected are no chance. */
 const dispersionMax = 30;
-/** Each hour is judged anew, so the odds must be long; it is over when they are short again. */
+/** Each hour is checked anew, so the odds must be long; it is over when they are short again. */
 const oddsMax = 1e-4;
 const oddsOverMin = 1e-2;
 
@@ -94,8 +94,8 @@ function createUnevenness() {
 }
 
 /** Whether it is an alarm, or still is one that lasts. */
-export function areTooMany({ odds }: Pick<LostPushOdds, 'odds'>, isLasting: boolean): boolean {
-  return odds <= (isLasting ? oddsOverMin : oddsMax);
+export function areTooMany({ odds }: Pick<LostPushOdds, 'odds'>, isActive: boolean): boolean {
+  return odds <= (isActive ? oddsOverMin : oddsMax);
 }
 
 /** Share of events that come by no push, drawn towards what is assumed of everybody. */

@@ -13,7 +13,7 @@ import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
-import type { Tell, WatchWorld } from './situation.ts';
+import type { Tell, WatchDeps } from './situation.ts';
 
 const minuteUs = 60_000_000;
 
@@ -27,7 +27,7 @@ const attemptsMax = 30;
 const deliveriesMax = 1_000;
 
 type Telling = Pick<
-  WatchWorld,
+  WatchDeps,
   'alerts' | 'channels' | 'tell' | 'nowUs' | 'random' | 'pause' | 'log'
 >;
 
@@ -38,24 +38,24 @@ type Telling = Pick<
  * something may be told a second time.
  */
 export async function deliverDue(
-  world: Telling,
+  deps: Telling,
   channel: AlertChannel,
   signal: AbortSignal,
 ): Promise<number> {
-  const { alerts, channels, nowUs } = world;
+  const { alerts, channels, nowUs } = deps;
   const due = await alerts.dueDeliveries({ nowUs: nowUs(), limit: deliveriesMax, channel });
-  if (!channels.includes(channel)) return giveUp(due, channel, world);
+  if (!channels.includes(channel)) return giveUp(due, channel, deps);
   let told = 0;
   for (const delivery of due) {
     if (signal.aborted) break;
-    const error = await tellOnce({ channel, message: alertMessage(delivery) }, world, signal);
+    const error = await tellOnce({ channel, message: alertMessage(delivery) }, deps, signal);
     if (error === null) {
       await alerts.settleDelivery({ id: delivery.id, atUs: nowUs(), outcome: 'told' });
       told += 1;
       continue;
     }
     // The program ends: that is not the channel's failure.
-    if (!signal.aborted) await settleFailure(delivery, error, world);
+    if (!signal.aborted) await settleFailure(delivery, error, deps);
     break;
   }
   return told;
@@ -98,7 +98,7 @@ const graceMs = 5_000;
 /** Null when it was taken, else why not, without secrets. Never rejects, nor waits much longer than the timeout. */
 async function tellOnce(
   { channel, message }: { channel: AlertChannel; message: AlertMessage },
-  { tell, pause, log }: Pick<WatchWorld, 'tell' | 'pause' | 'log'>,
+  { tell, pause, log }: Pick<WatchDeps, 'tell' | 'pause' | 'log'>,
   signal: AbortSignal,
 ): Promise<string | null> {
   const enough = new AbortController();
@@ -147,11 +147,11 @@ const againUs = 3_600_000_000;
  */
 export async function tellUnkept(
   findings: readonly AlertFinding[],
-  world: WatchWorld,
+  deps: WatchDeps,
   toldAtUs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { channels, nowUs, log } = world;
+  const { channels, nowUs, log } = deps;
   const now = nowUs();
   const wasTold = (key: string) => {
     const toldUs = toldAtUs.get(key);
@@ -165,7 +165,7 @@ export async function tellUnkept(
       const key = `${channel} ${finding.kind} ${finding.subject}`;
       if (wasTold(key) || signal.aborted) return;
       const delivery = { id: now, alert, change: 'raised' as const };
-      const error = await tellOnce({ channel, message: alertMessage(delivery) }, world, signal);
+      const error = await tellOnce({ channel, message: alertMessage(delivery) }, deps, signal);
       if (error === null) toldAtUs.set(key, now);
       else if (!signal.aborted) {
         log.error({ channel, reason: error }, 'an alert could not be told');

@@ -1,4 +1,4 @@
-/** What the judges of subscriptions rest on, read once in each round. */
+/** The facts that the checks of subscriptions rest on, read once in each round. */
 import type { AdministrationReader, Gap, Registration } from '../domain/account.ts';
 import type { Alert, AlertChannel, AlertFinding, AlertKind, Alerts } from '../domain/alerts.ts';
 import type { BackupReader } from '../domain/backups.ts';
@@ -14,6 +14,7 @@ import { shortDateUs, wholeDays } from '../domain/dates.ts';
 import type { DiskRoom } from '../domain/disk-room.ts';
 import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkReader } from '../domain/sinks.ts';
+import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';
 import { type Arrivals, clipped, type Span, without } from './learn-rates.ts';
 import { type PushMemory, refreshPushMemory, rememberedUs } from './push-memory.ts';
@@ -26,18 +27,18 @@ export interface Situation {
   uptimes: readonly Uptime[];
   /** Of what came before, nothing can be said, as it was pruned; 0 where nothing ever was. */
   wholeSinceUs: number;
-  lasting: readonly Alert[];
+  active: readonly Alert[];
   memory: PushMemory;
   /** Last delivery by a subscription's name. */
   deliveredAtUs: ReadonlyMap<string, number>;
 }
 
 /** More alerts than these do not last at a time: subscriptions and sinks are few. */
-const lastingMax = 1_000;
+const activeMax = 1_000;
 
 /** Rejects with `unavailable`. */
 export async function readSituation(
-  { administration, completeness, alerts, nowUs }: WatchWorld,
+  { administration, completeness, alerts, nowUs }: WatchDeps,
   memory: PushMemory,
 ): Promise<Situation> {
   const now = nowUs();
@@ -57,7 +58,7 @@ export async function readSituation(
     gaps: await administration.gaps(),
     uptimes: await completeness.uptimes(now - rememberedUs),
     wholeSinceUs: await completeness.wholeSinceUs(),
-    lasting: await alerts.alerts({ all: false, limit: lastingMax }),
+    active: await alerts.alerts({ all: false, limit: activeMax }),
     memory,
     deliveredAtUs,
   };
@@ -67,15 +68,6 @@ export async function readSituation(
 export function upForUs({ uptimes, nowUs }: Pick<Situation, 'uptimes' | 'nowUs'>): number {
   const up = uptimes.at(-1);
   return up === undefined ? Number.POSITIVE_INFINITY : nowUs - up.fromUs;
-}
-
-/** The alert that lasts, if one does. */
-export function lastingAlert(
-  { lasting }: Pick<Situation, 'lasting'>,
-  kind: AlertKind,
-  subject: string,
-): Alert | undefined {
-  return lasting.find((alert) => alert.kind === kind && alert.subject === subject);
 }
 
 /** Whether pushes of it are to be expected now. */
@@ -113,48 +105,44 @@ export function coverageOf(
   return hours.filter((hour) => hour.hourUs >= sinceUs);
 }
 
-/** A kind of alert and what it is about. */
-type Judged = Pick<AlertFinding, 'kind' | 'subject'>;
-
-/** A lasting alert that is judged and no longer found is resolved; one that is not judged is left as it is. */
-export interface Verdict {
-  judged: readonly Judged[];
+/** An active alert that is checked and no longer found is resolved; one that is not checked is left as it is. */
+export interface CheckResult {
+  checked: readonly Pick<AlertFinding, 'kind' | 'subject'>[];
   findings: readonly AlertFinding[];
 }
 
-/** It could not be judged. */
-export const unjudged: Verdict = { judged: [], findings: [] };
+export const notChecked: CheckResult = { checked: [], findings: [] };
 
-/** It was looked at, and nothing is wrong. */
-export function nothingWrong(kind: AlertKind, subject: string): Verdict {
-  return { judged: [{ kind, subject }], findings: [] };
-}
-
-/** It was looked at, and this is wrong. */
-export function wrong(finding: AlertFinding): Verdict {
-  const { kind, subject } = finding;
-  return { judged: [{ kind, subject }], findings: [finding] };
-}
-
-export function joined(verdicts: readonly Verdict[]): Verdict {
+/** The results of a check with one kind of alert and subject, and its alert where one is active. */
+export function checkOf(
+  kind: AlertKind,
+  subject: string,
+  { active = [] }: Partial<Pick<Situation, 'active'>> = {},
+) {
+  const checked = [{ kind, subject }];
   return {
-    judged: verdicts.flatMap(({ judged }) => judged),
-    findings: verdicts.flatMap(({ findings }) => findings),
+    alert: active.find((one) => one.kind === kind && one.subject === subject),
+    fine: { checked, findings: [] } satisfies CheckResult,
+    found: (finding: Omit<AlertFinding, 'kind' | 'subject'>): CheckResult => ({
+      checked,
+      findings: [{ kind, subject, ...finding }],
+    }),
   };
 }
 
+export function joinResults(results: readonly CheckResult[]): CheckResult {
+  return {
+    checked: results.flatMap(({ checked }) => checked),
+    findings: results.flatMap(({ findings }) => findings),
+  };
+}
+
+export type Certificate = Pick<CertificateStatus, 'notAfterUs' | 'lifetimeUs' | 'lastFailure'>;
+
 /** What is measured outside the store. A probe that rejects could not look; the others still do. */
 export interface Probes {
-  /**
-   * The certificate that the public listener shows; null where there is none to look after, and its times while
-   * there is none yet. `lifetimeUs` is from its first to its last moment; `lastFailure` is why it could not be
-   * renewed, null when it could.
-   */
-  certificate(): Promise<{
-    notAfterUs: number | null;
-    lifetimeUs: number | null;
-    lastFailure: string | null;
-  } | null>;
+  /** The certificate that the public listener shows; null where there is none to check, its times before the first. */
+  certificate(): Promise<Certificate | null>;
   /** The file system of the data directory; null when the system does not say. */
   disk(): Promise<DiskRoom | null>;
   /** Why notifications cannot be stored; null when they can. */
@@ -189,7 +177,7 @@ export type Tell = (
   signal: AbortSignal,
 ) => Promise<void>;
 
-export interface WatchWorld {
+export interface WatchDeps {
   completeness: CompletenessReader;
   alerts: Alerts;
   administration: AdministrationReader;

@@ -1,32 +1,31 @@
 /** The watchdog beside a receiver: looks each minute, tells what it finds, and is never in the way. */
-import { type AlertChannel, type AlertKind, alertChannels } from '../domain/alerts.ts';
-import { errorText, isAppError } from '../domain/app-error.ts';
-import { doRounds } from '../domain/rounds.ts';
+import { type AlertKind, alertChannels } from '../domain/alerts.ts';
+import { errorFields, startJob } from '../domain/job.ts';
 import {
-  judgeLifetimes,
-  judgeMissing,
-  judgeNotRunning,
-  judgeUnknown,
+  checkLifetimes,
+  checkMissing,
+  checkNotRunning,
+  checkUnknown,
   type LastsUs,
 } from './check-account.ts';
-import { judgeBackup, judgeCertificate, judgeDisk, judgeIntake } from './check-machine.ts';
-import { judgeAllSilence, judgeLostPushes } from './check-silence.ts';
-import { type CursorMemory, judgeSinks } from './check-sinks.ts';
+import { checkBackup, checkCertificate, checkDisk, checkIntake } from './check-machine.ts';
+import { checkAllSilence, checkLostPushes } from './check-silence.ts';
+import { type CursorMemory, checkSinks } from './check-sinks.ts';
 import { deliverDue, tellUnkept } from './notify.ts';
 import { createPushMemory, type PushMemory } from './push-memory.ts';
 import {
-  joined,
-  nothingWrong,
+  type CheckResult,
+  checkOf,
+  joinResults,
+  notChecked,
   readSituation,
   type Situation,
-  unjudged,
-  type Verdict,
-  type WatchWorld,
+  type WatchDeps,
 } from './situation.ts';
 
 /** What tests make shorter. All times are jittered by a tenth. */
 interface WatchTiming {
-  /** After the start, so that what takes its time to begin is not judged for it. */
+  /** After the start, so that what takes its time to begin is not checked for it. */
   firstMs: number;
   intervalMs: number;
   /** Between looks for what is to be told. */
@@ -46,40 +45,38 @@ export interface Watchdog {
  * Starts looking, and telling: each channel by itself, so that one that hangs holds up nobody. Whatever fails
  * is logged, and tried again in the next round.
  */
-export function startWatchdog(world: WatchWorld, timing: Partial<WatchTiming> = {}): Watchdog {
+export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}): Watchdog {
   const { firstMs, intervalMs, tellEveryMs } = { ...usual, ...timing };
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const memory = createWatchMemory();
-  const means = { pause: world.pause, random: world.random, signal };
-  const tellTimes = { firstMs: tellEveryMs, intervalMs: tellEveryMs };
-  const running = Promise.all([
-    doRounds(() => watchOnce(world, memory, signal), { firstMs, intervalMs }, means),
-    // All there are: what waits for one that was taken out of the settings is given up.
-    ...alertChannels.map((channel) =>
-      doRounds(() => tellOrLog(world, channel, signal), tellTimes, means),
+  const jobs = [
+    startJob(
+      {
+        every: { firstMs, intervalMs },
+        run: (signal) => watchOnce(deps, memory, signal),
+        failed: 'the watchdog could not check; it checks again',
+        stopGraceMs,
+      },
+      deps,
     ),
-  ]);
+    // Every channel there is: deliveries through one that was removed from the settings are given up.
+    ...alertChannels.map((channel) =>
+      startJob(
+        {
+          every: { firstMs: tellEveryMs, intervalMs: tellEveryMs },
+          run: (signal) => deliverDue(deps, channel, signal),
+          failed: 'alerts cannot be told now',
+          fields: { channel },
+          stopGraceMs,
+        },
+        deps,
+      ),
+    ),
+  ];
   return {
     stop: async () => {
-      stopping.abort();
-      const enough = new AbortController();
-      await Promise.race([running, world.pause(stopGraceMs, enough.signal)]);
-      enough.abort();
+      await Promise.all(jobs.map((job) => job.stop()));
     },
   };
-}
-
-async function tellOrLog(
-  world: WatchWorld,
-  channel: AlertChannel,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await deliverDue(world, channel, signal);
-  } catch (error) {
-    if (!signal.aborted) world.log.error({ err: error, channel }, 'alerts cannot be told now');
-  }
 }
 
 /** What is known from one round to the next. Whatever must outlast the program is in the store. */
@@ -103,7 +100,7 @@ export function createWatchMemory(): WatchMemory {
 }
 
 /** A probe that takes longer could not look. */
-const judgeTimeoutMs = 20_000;
+const checkTimeoutMs = 20_000;
 
 const subscriptionKinds: readonly AlertKind[] = [
   ...(['silence', 'lost-pushes', 'missing', 'unknown'] as const),
@@ -111,30 +108,30 @@ const subscriptionKinds: readonly AlertKind[] = [
 ];
 
 /**
- * Looks once, and keeps what is found. Never rejects: what fails is logged, and what could not be judged is
+ * Looks once, and keeps what is found. Never rejects: what fails is logged, and what could not be checked is
  * left as it is. With a memory of its own, it reads 13 weeks; give it the same one each time. The signal ends a
  * telling that is under way.
  */
 export async function watchOnce(
-  world: WatchWorld,
+  deps: WatchDeps,
   memory = createWatchMemory(),
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  const { log } = world;
+  const { log } = deps;
   try {
-    const verdict = await look(world, memory);
-    await settle(verdict, world).catch(async (error: unknown) => {
+    const result = await look(deps, memory);
+    await settle(result, deps).catch(async (error: unknown) => {
       log.error(errorFields(error), 'alerts cannot be kept now');
-      await tellUnkept(verdict.findings, world, memory.toldAtUs, signal);
+      await tellUnkept(result.findings, deps, memory.toldAtUs, signal);
     });
   } catch (error) {
     log.error(errorFields(error), 'the watchdog could not look; it looks again');
   }
 }
 
-async function settle({ judged, findings }: Verdict, world: WatchWorld): Promise<void> {
-  const { alerts, channels, nowUs, log } = world;
-  const changed = await alerts.settleFindings({ judged, findings, channels, atUs: nowUs() });
+async function settle({ checked, findings }: CheckResult, deps: WatchDeps): Promise<void> {
+  const { alerts, channels, nowUs, log } = deps;
+  const changed = await alerts.settleFindings({ checked, findings, channels, atUs: nowUs() });
   for (const { kind, subject, severity, cause, evidence, nextStep } of changed.raised) {
     log.warn({ kind, subject, severity, cause, evidence, nextStep }, 'alert raised');
   }
@@ -143,65 +140,71 @@ async function settle({ judged, findings }: Verdict, world: WatchWorld): Promise
   }
 }
 
-async function look(world: WatchWorld, memory: WatchMemory): Promise<Verdict> {
-  const { probes, nowUs, log } = world;
-  const situation = await readSituation(world, memory.pushes).catch((error: unknown) => {
+async function look(deps: WatchDeps, memory: WatchMemory): Promise<CheckResult> {
+  const { probes, backups, backupEveryHours: everyHours, nowUs, log } = deps;
+  const situation = await readSituation(deps, memory.pushes).catch((error: unknown) => {
     log.error(errorFields(error), 'the watchdog cannot read the store; it looks at the rest');
     return null;
   });
-  const { lasting, nowUs: now } = situation ?? { lasting: [], nowUs: nowUs() };
+  const { active, nowUs: now } = situation ?? { active: [], nowUs: nowUs() };
   const lastsUs = lastsSince(memory, now);
-  const about = { lasting, nowUs: now, uptimes: situation?.uptimes ?? [] };
+  const about = { active, nowUs: now, uptimes: situation?.uptimes ?? [] };
   const machine = await Promise.all([
-    attempt(world, 'certificate', () => judgeCertificate(probes, about)),
-    attempt(world, 'disk', () => judgeDisk(probes, about)),
-    attempt(world, 'intake', () => judgeIntake(probes, about, lastsUs)),
-    attempt(world, 'sink', () => judgeSinks(world, about, memory.cursors)),
-    attempt(world, 'backup', () => judgeBackup(world, about)),
+    attempt(deps, 'certificate', async () => checkCertificate(await probes.certificate(), about)),
+    attempt(deps, 'disk', async () => checkDisk(await probes.disk(), about)),
+    attempt(deps, 'intake', async () => checkIntake(await probes.intake(), about, lastsUs)),
+    attempt(deps, 'sink', () => checkSinks(deps, about, memory.cursors)),
+    attempt(deps, 'backup', async () =>
+      checkBackup({ ...(await backups.lastBackups()), everyHours }, about),
+    ),
   ]);
   // What lasts is not known: what is wrong may be raised, and nothing resolved.
-  if (situation === null) return { judged: [], findings: joined(machine).findings };
-  return joined([...judgeSubscriptions(world, situation, lastsUs), ...machine]);
+  if (situation === null) return { checked: [], findings: joinResults(machine).findings };
+  return joinResults([...checkSubscriptions(deps, situation, lastsUs), ...machine]);
 }
 
-function judgeSubscriptions(world: WatchWorld, situation: Situation, lastsUs: LastsUs): Verdict[] {
-  const { maintenance, reconcile } = world;
-  const { registrations, lasting } = situation;
+function checkSubscriptions(
+  deps: WatchDeps,
+  situation: Situation,
+  lastsUs: LastsUs,
+): CheckResult[] {
+  const { maintenance, reconcile } = deps;
+  const { registrations, active } = situation;
   const names = new Set(registrations.map(({ name }) => name));
-  const gone = lasting.filter(
+  const gone = active.filter(
     ({ kind, subject }) =>
       subscriptionKinds.includes(kind) && subject !== '' && !names.has(subject),
   );
   return [
-    ...gone.map(({ kind, subject }) => nothingWrong(kind, subject)),
-    judgeAllSilence(registrations, situation),
+    ...gone.map(({ kind, subject }) => checkOf(kind, subject, situation).fine),
+    checkAllSilence(registrations, situation),
     ...registrations.flatMap((registration) => [
-      judgeLostPushes(registration, situation),
-      judgeMissing(registration, situation, lastsUs),
-      reconcile ? judgeUnknown(registration, situation) : unjudged,
-      judgeNotRunning(registration, situation, { maintenance, lastsUs }),
-      ...judgeLifetimes(registration, situation, world),
+      checkLostPushes(registration, situation),
+      checkMissing(registration, situation, lastsUs),
+      reconcile ? checkUnknown(registration, situation) : notChecked,
+      checkNotRunning(registration, situation, { maintenance, lastsUs }),
+      ...checkLifetimes(registration, situation, deps),
     ]),
   ];
 }
 
 async function attempt(
-  { pause, log }: WatchWorld,
+  { pause, log }: WatchDeps,
   kind: AlertKind,
-  judge: () => Promise<Verdict>,
-): Promise<Verdict> {
+  check: () => Promise<CheckResult>,
+): Promise<CheckResult> {
   const enough = new AbortController();
-  const late = pause(judgeTimeoutMs, enough.signal).then(() => {
+  const late = pause(checkTimeoutMs, enough.signal).then(() => {
     if (!enough.signal.aborted) log.warn({ kind }, 'the watchdog waited too long for a probe');
-    return unjudged;
+    return notChecked;
   });
-  const judged = judge().catch((error: unknown) => {
+  const checked = check().catch((error: unknown) => {
     log.warn({ kind, ...errorFields(error) }, 'the watchdog could not look at this');
-    return unjudged;
+    return notChecked;
   });
-  const verdict = await Promise.race([judged, late]);
+  const result = await Promise.race([checked, late]);
   enough.abort();
-  return verdict;
+  return result;
 }
 
 function lastsSince({ since }: WatchMemory, nowUs: number): LastsUs {
@@ -214,9 +217,4 @@ function lastsSince({ since }: WatchMemory, nowUs: number): LastsUs {
     since.set(what, startUs);
     return nowUs - startUs;
   };
-}
-
-function errorFields(error: unknown): object {
-  const isExpected = isAppError(error) && error.code !== 'internal';
-  return isExpected ? { reason: errorText(error) } : { err: error };
 }

@@ -26,7 +26,7 @@ async function openWorld() {
   await withStore(world.dataDir, async ({ alerts, completeness }) => {
     const settle = (hours: number, ...findings: AlertFinding[]) =>
       alerts.settleFindings({
-        judged: [silence, disk],
+        checked: [silence, disk],
         findings,
         channels: ['url'],
         atUs: nowUs - hours * hourUs,
@@ -105,7 +105,7 @@ describe('earshot alerts', () => {
     expect((await earshot(['alerts', '--json'])).out).toBe('[]\n');
     await withStore(dataDir, async ({ alerts }) => {
       const channels = ['url', 'command'] as const;
-      await alerts.settleFindings({ judged: [], findings: [silence], channels, atUs: nowUs });
+      await alerts.settleFindings({ checked: [], findings: [silence], channels, atUs: nowUs });
       const [url] = await alerts.dueDeliveries({ nowUs, limit: 9 });
       const failed = { outcome: 'failed', error: 'no answer', nextTryAtUs: nowUs + 1 } as const;
       await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });

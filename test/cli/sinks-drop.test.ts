@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dropWaiting } from '../../src/cli/dead-letters.ts';
-import { judgeRefused } from '../../src/watch/check-sinks.ts';
+import { checkRefused } from '../../src/watch/check-sinks.ts';
 import { nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
 import { openRefusedWorld } from './sink-world.ts';
@@ -80,8 +80,8 @@ describe('alerts about a sink', () => {
     await withStore(dataDir, async ({ sinks, alerts }) => {
       const [bus] = await sinks.counts();
       if (bus === undefined) throw new Error('no sink');
-      const verdict = judgeRefused({ ...bus, isSetUp: true, unread: null });
-      await alerts.settleFindings({ ...verdict, channels: ['command'], atUs: nowUs });
+      const result = checkRefused({ ...bus, isSetUp: true, unread: null });
+      await alerts.settleFindings({ ...result, channels: ['command'], atUs: nowUs });
     });
     expect(await causes()).toEqual(['The sink bus has refused 2 notifications permanently.']);
     expect((await earshot(['sinks', 'drop', 'bus', '3', '--yes'], { env })).code).toBe(0);

@@ -1,6 +1,6 @@
 /** What lasting alerts say in a status: the watchdog has the last word on its own matters. */
 import { describe, expect, it } from 'vitest';
-import { judgeStatus } from '../../src/cli/status/check-status.ts';
+import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import { alertKinds } from '../../src/domain/alerts.ts';
 import { lasting, judgedPart as of, wellFacts } from './status-facts.ts';
 
@@ -11,7 +11,7 @@ describe('an alert that lasts', () => {
   it.each(alertKinds)(
     'of the kind %s makes its part not well, with its own words',
     async (kind) => {
-      const parts = await judgeStatus(wellFacts({ alerts: [lasting(kind, 'x')] }));
+      const parts = evaluateStatus(wellFacts({ alerts: [lasting(kind, 'x')] }));
       const bad = parts.filter(({ level }) => level === 'warning');
       expect(bad).toHaveLength(2);
       expect(bad).toContainEqual(

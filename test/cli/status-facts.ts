@@ -1,6 +1,6 @@
 /** The facts of a receiver with which all is well, to be changed one at a time. */
 
-import { judgeStatus } from '../../src/cli/status/check-status.ts';
+import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import type { Alert, AlertKind, AlertSeverity } from '../../src/domain/alerts.ts';
 import type { StatusFacts, StatusPart } from '../../src/domain/status.ts';
 import { nowUs } from './fake-io.ts';
@@ -121,6 +121,6 @@ export function lasting(kind: AlertKind, subject = '', severity: AlertSeverity =
 
 /** The word on one part, where all else is well. */
 export async function judgedPart(part: StatusPart, changes: Partial<Facts> = {}) {
-  const parts = await judgeStatus(wellFacts(changes));
+  const parts = evaluateStatus(wellFacts(changes));
   return parts.find((one) => one.part === part);
 }

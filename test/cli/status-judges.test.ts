@@ -1,6 +1,6 @@
 /** How each part of a status is judged. The facts are those of a receiver with which all is well, but for one. */
 import { describe, expect, it } from 'vitest';
-import { judgeStatus } from '../../src/cli/status/check-status.ts';
+import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import { isWell, type StatusFacts, type StatusPart } from '../../src/domain/status.ts';
 import { nowUs } from './fake-io.ts';
 import {
@@ -42,7 +42,7 @@ const certificate = (changes: Changes<NonNullable<StatusFacts['certificate']>>) 
 
 describe('a receiver with which all is well', () => {
   it('is told to be so, part by part', async () => {
-    const parts = await judgeStatus(well);
+    const parts = evaluateStatus(well);
     expect(isWell({ parts })).toBe(true);
     expect(parts.map(({ part, level }) => `${part} ${level}`)).toEqual(
       [

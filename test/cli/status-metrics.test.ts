@@ -175,7 +175,7 @@ describe('a running receiver', () => {
     await store.backups.recordBackup({ ...run, bytes: 12_345, lastPosition: 1, error: null });
     const finding = { kind: 'disk', subject: '', severity: 'warning', cause: 'x' } as const;
     const findings = [{ ...finding, evidence: [], nextStep: 'y' }];
-    await store.alerts.settleFindings({ judged: [], findings, channels: [], atUs: nowUs() });
+    await store.alerts.settleFindings({ checked: [], findings, channels: [], atUs: nowUs() });
     tellBeside({
       version: '1.2.3',
       handingOver: () => ({ names: [], fault: null }),

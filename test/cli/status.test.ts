@@ -75,7 +75,7 @@ describe('earshot status', () => {
     const { status, dataDir } = await openWorld();
     const alert = lasting('disk', '', 'critical');
     await withStore(dataDir, ({ alerts }) =>
-      alerts.settleFindings({ judged: [], findings: [alert], channels: [], atUs: nowUs }),
+      alerts.settleFindings({ checked: [], findings: [alert], channels: [], atUs: nowUs }),
     );
     const { code, out, err } = await status();
     expect({ code, err }).toEqual({ code: 0, err: '' });

@@ -39,7 +39,7 @@ export const settle = (
   options: Partial<Omit<Settle, 'findings'>> = {},
 ) =>
   alerts.settleFindings({
-    judged: [finding()],
+    checked: [finding()],
     findings,
     channels: ['url', 'command'],
     atUs,
@@ -117,7 +117,7 @@ function describeFindings(name: string, open: Open): void {
       expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([finding()]);
     });
 
-    it('leaves alone what was not judged', async () => {
+    it('leaves alone what was not checked', async () => {
       const { alerts } = (await open()).store;
       const others = [finding({ subject: 'andes' }), finding({ kind: 'disk', subject: '' })];
       await settle(alerts, [finding(), ...others]);
@@ -138,7 +138,7 @@ function describeFindings(name: string, open: Open): void {
       const { alerts } = (await open()).store;
       await settle(alerts, [finding({ subject: 'lasting' })], { channels: [] });
       const refused = settle(alerts, [finding(), finding({ subject: 'andes' })], {
-        judged: [finding({ subject: 'lasting' })],
+        checked: [finding({ subject: 'lasting' })],
         channels: ['url', null as unknown as AlertChannel],
       });
       await expect(refused).rejects.toMatchObject({ code: 'internal' });
@@ -155,8 +155,8 @@ function describeDeliveries(name: string, open: Open): void {
       const { store, reopen } = await open();
       const channels = ['url', 'command', 'url'] as const;
       const { raised } = await settle(store.alerts, [finding()], { channels });
-      const judged = [finding({ subject: 'andes' })];
-      await settle(store.alerts, judged, { judged, channels: ['url'] });
+      const checked = [finding({ subject: 'andes' })];
+      await settle(store.alerts, checked, { checked, channels: ['url'] });
       const { alerts } = await reopen();
       const due = await alerts.dueDeliveries({ nowUs: atUs, limit: 99 });
       const fresh = { change: 'raised', attempts: 0, dueAtUs: atUs, error: null };
@@ -225,7 +225,7 @@ function describeDeliveries(name: string, open: Open): void {
         subjects.map((subject) => finding({ subject })),
         { channels: ['url'] },
       );
-      await settle(alerts, [finding({ subject: 'lake' })], { judged: [], channels: ['command'] });
+      await settle(alerts, [finding({ subject: 'lake' })], { checked: [], channels: ['command'] });
       const due = (channel: AlertChannel | undefined) =>
         alerts.dueDeliveries({ nowUs: atUs, limit: 2, channel });
       const told = async (channel?: AlertChannel) =>

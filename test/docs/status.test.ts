@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { printStatus } from '../../src/cli/commands/status.ts';
-import { judgeStatus } from '../../src/cli/status/check-status.ts';
+import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import type { StatusFacts } from '../../src/domain/status.ts';
 import { dayUs, hourUs, wellFacts } from '../cli/status-facts.ts';
 import { openConsole } from '../console/console-world.ts';
@@ -20,7 +20,7 @@ async function printed(facts: StatusFacts): Promise<string> {
     write: () => true,
     once: () => undefined,
   };
-  const status = { ...facts, parts: await judgeStatus(facts) };
+  const status = { ...facts, parts: evaluateStatus(facts) };
   return printStatus(status, { stdout, env: { NO_COLOR: '1' } });
 }
 

@@ -121,7 +121,7 @@ describe('without room', () => {
     } as const;
     const findings = [{ ...finding, evidence: [], nextStep: 'Free some.' }];
     const settled = await alerts.settleFindings({
-      judged: [finding],
+      checked: [finding],
       findings,
       channels: [],
       atUs,

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { openStore } from '../../src/store/store.ts';
 import { createUrlTeller, deliverDue } from '../../src/watch/notify.ts';
-import type { WatchWorld } from '../../src/watch/situation.ts';
+import type { WatchDeps } from '../../src/watch/situation.ts';
 import { watchOnce } from '../../src/watch/watchdog.ts';
 
 const [dataDir = '', url = ''] = process.argv.slice(2);
@@ -11,7 +11,7 @@ const nowUs = () => Date.now() * 1000;
 const store = await openStore({ dataDir, nowUs });
 const { completeness, alerts, administration, sinks, backups } = store;
 const tellUrl = createUrlTeller({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
-const world: WatchWorld = {
+const world: WatchDeps = {
   ...{ completeness, alerts, administration, sinks, backups, notifications: store, nowUs },
   handingOver: () => ({ names: [], fault: null }),
   probes: {

@@ -39,10 +39,10 @@ function urlTeller(url: string, timeoutMs?: number) {
   return createUrlTeller({ url, variable, fetch, random: () => 0.5, ...timing });
 }
 
-/** Raises what is given, all of it judged. */
+/** Raises what is given, all of it checked. */
 function raise({ store }: TestWorld, findings: readonly AlertFinding[], atUs: number) {
-  const judged = [finding(), finding({ subject: 'lake' }), ...findings];
-  return store.alerts.settleFindings({ judged, findings, channels: ['url', 'command'], atUs });
+  const checked = [finding(), finding({ subject: 'lake' }), ...findings];
+  return store.alerts.settleFindings({ checked, findings, channels: ['url', 'command'], atUs });
 }
 
 describe('a message', () => {
@@ -233,9 +233,9 @@ describe('what is due', () => {
     const opened = await openWorld({ channels: ['url', 'command'] });
     const { alerts } = opened.store;
     const many = Array.from({ length: 1_000 }, (_, i) => finding({ subject: `sink-${i}` }));
-    await alerts.settleFindings({ judged: [], findings: many, channels: ['url'], atUs: beginUs });
+    await alerts.settleFindings({ checked: [], findings: many, channels: ['url'], atUs: beginUs });
     const findings = [finding()];
-    await alerts.settleFindings({ judged: [], findings, channels: ['command'], atUs: beginUs });
+    await alerts.settleFindings({ checked: [], findings, channels: ['command'], atUs: beginUs });
     expect(await deliverDue(opened.world, 'command', signal)).toBe(1);
     expect(opened.told.map(({ subject }) => subject)).toEqual(['bus']);
   });

@@ -5,7 +5,7 @@ import type { Alert } from '../../src/domain/alerts.ts';
 import type { HourCoverage } from '../../src/domain/coverage.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { AlertMessage } from '../../src/watch/alert-message.ts';
-import type { WatchWorld } from '../../src/watch/situation.ts';
+import type { WatchDeps } from '../../src/watch/situation.ts';
 import { createWatchMemory, watchOnce } from '../../src/watch/watchdog.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -47,7 +47,7 @@ export const covered = (hour: number, fields: Partial<HourCoverage> = {}): HourC
 });
 
 export interface TestWorld {
-  world: WatchWorld;
+  world: WatchDeps;
   store: Store;
   /** What was told, in order. */
   told: AlertMessage[];
@@ -63,7 +63,7 @@ export interface TestWorld {
 
 /** One subscription, registered at the beginning of time unless told otherwise. */
 export async function openWorld(
-  parts: Partial<WatchWorld> = {},
+  parts: Partial<WatchDeps> = {},
   registrations: readonly Registration[] = [registration()],
 ): Promise<TestWorld> {
   let nowUs = beginUs;
@@ -74,7 +74,7 @@ export async function openWorld(
   const logged: TestWorld['logged'] = [];
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields });
-  const world: WatchWorld = {
+  const world: WatchDeps = {
     ...portsOf(store),
     probes: {
       certificate: async () => null,

@@ -1,30 +1,27 @@
 /** `earshot alerts`: what is wrong, or was. */
-import { Command } from 'commander';
-import { dataSections, loadConfig, watchSections } from '../../config/config.ts';
+import { loadConfig, watchSections } from '../../config/config.ts';
 import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
-import { openStoreReader } from '../../store/store.ts';
 import { testMessage } from '../../watch/alert-message.ts';
 import { asCalled } from '../called-as.ts';
+import { defineCommand, withParts } from '../command.ts';
 import { limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, wrapText, writeJson, writeOut } from '../output.ts';
 import { alertTellers } from '../start/watchdog.ts';
 
-export function alertsCommand(io: Io): Command {
-  return new Command('alerts')
-    .description('Show active alerts, each with its cause and what to do.')
-    .option('--all', 'also those that are resolved')
-    .addOption(limitOption({ of: 'alerts' }).default(100))
-    .option('--json', 'as JSON: see below')
-    .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND')
-    .addHelpText(
-      'after',
-      `
-The receiver checks every minute: a subscription that is silent for longer than its usual rate
+export const alertsCommand = defineCommand('alerts', {
+  description: 'Show active alerts, each with its cause and what to do.',
+  flags: (command) =>
+    command
+      .option('--all', 'also those that are resolved')
+      .addOption(limitOption({ of: 'alerts' }).default(100))
+      .option('--json', 'as JSON: see below')
+      .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND'),
+  help: `The receiver checks every minute: a subscription that is silent for longer than its usual rate
 explains, more lost pushes than usual, events that are missing or could not be compared, a
 subscription that will be paused or cancelled or does not run, a certificate near its end, a disk
 that fills up, notifications that cannot be stored, a sink that takes nothing. Each alert is raised
@@ -39,14 +36,11 @@ Examples:
   $ earshot alerts
   $ earshot alerts --all --limit 20
   $ earshot alerts --test`,
-    )
-    .action(async (flags: AlertFlags) => {
-      await showAlerts(io, flags);
-    });
-}
+  run: (io, flags: AlertFlags) => (flags.test ? sendTest(io) : showAlerts(io, flags)),
+});
 
 interface AlertFlags {
-  all?: true;
+  all?: boolean;
   limit: number;
   json?: true;
   test?: true;
@@ -55,20 +49,15 @@ interface AlertFlags {
 /** A receiver that runs leaves a mark each minute. */
 const upMarkMaxUs = 120_000_000;
 
-async function showAlerts(io: Io, flags: AlertFlags): Promise<void> {
-  if (flags.test) return sendTest(io);
-  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
-  try {
-    const { all = false, limit, json } = flags;
-    const alerts = await store.alerts.alerts({ all, limit });
+function showAlerts(io: Io, { all = false, limit, json }: AlertFlags): Promise<void> {
+  return withParts(io, ['reader'], async ({ reader: { alerts: stored, completeness } }) => {
+    const alerts = await stored.alerts({ all, limit });
     if (json) await writeJson(io.stdout, alerts.map(toOutput));
     else await printAlerts(io, alerts, all);
     // In each form: without these, an empty list would be no proof.
-    await tellUnwatched(io, store.completeness);
-    tellUntold(io, await store.alerts.untold(io.nowUs()));
-  } finally {
-    await store.close();
-  }
+    await reportUnwatched(io, completeness);
+    reportUnsent(io, await stored.untold(io.nowUs()));
+  });
 }
 
 async function printAlerts(io: Io, alerts: readonly Alert[], all: boolean): Promise<void> {
@@ -84,7 +73,7 @@ async function printAlerts(io: Io, alerts: readonly Alert[], all: boolean): Prom
 }
 
 /** Without a running receiver there is no watchdog, so that an empty list means nothing. */
-async function tellUnwatched(
+async function reportUnwatched(
   { stderr, nowUs }: Pick<Io, 'stderr' | 'nowUs'>,
   completeness: Pick<CompletenessReader, 'uptimes'>,
 ): Promise<void> {
@@ -143,7 +132,7 @@ function paragraph(alert: Alert, io: Io): string {
 
 const channelNames = { url: 'EARSHOT_ALERT_URL', command: 'EARSHOT_ALERT_COMMAND' } as const;
 
-function tellUntold(
+function reportUnsent(
   { stderr }: Pick<Io, 'stderr'>,
   untold: readonly (AlertDelivery & { isGivenUp: boolean })[],
 ): void {

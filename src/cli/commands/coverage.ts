@@ -1,5 +1,4 @@
 /** `earshot coverage`: shows, hour by hour, whether all that the catalogue published is here. */
-import { Command } from 'commander';
 import { comparisonOff, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/coverage.ts';
@@ -7,6 +6,8 @@ import {
   type CoverageReport,
   type CoverageSummary,
   type HourState,
+  isDue,
+  notComparedText,
   type ReportedHour,
   readCoverage,
   sumCoverage,
@@ -15,28 +16,24 @@ import {
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { DelayPercentiles, SubscriptionDelays } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
-import { openProducts } from '../../store/products/products.ts';
-import { openStoreReader } from '../../store/store.ts';
-import { momentText } from '../../watch/situation.ts';
 import { asCalled } from '../called-as.ts';
-import { createClosers } from '../closers.ts';
+import { defineCommand, withParts } from '../command.ts';
 import { readTimeArgument, sinceOption, type TimeArgument, untilOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, painter, printTable, writeForeign, writeOut } from '../output.ts';
+import { type Column, painter, printTable, whole, writeForeign, writeOut } from '../output.ts';
 import { neverRegistered, unknownSubscription } from '../reconcile-listing.ts';
 
-export function coverageCommand(io: Io): Command {
-  const time = readTimeArgument(io);
-  return new Command('coverage')
-    .description('Show whether all that the catalogue published is here, hour by hour.')
-    .addOption(sinceOption(time, 'hours', '7d'))
-    .addOption(untilOption(time, 'hours'))
-    .option('--subscription <name>', 'only this one')
-    .option('--json', 'as JSON: see below')
-    .addHelpText(
-      'after',
-      `
-Hours are those of the events: when a product was published, modified or deleted. An hour is
+export const coverageCommand = defineCommand('coverage', {
+  description: 'Show whether all that the catalogue published is here, hour by hour.',
+  flags: (command, io) => {
+    const time = readTimeArgument(io);
+    return command
+      .addOption(sinceOption(time, 'hours', '7d'))
+      .addOption(untilOption(time, 'hours'))
+      .option('--subscription <name>', 'only this one')
+      .option('--json', 'as JSON: see below');
+  },
+  help: `Hours are those of the events: when a product was published, modified or deleted. An hour is
 compared with the catalogue by the receiver, half an hour after its end and once more a day later,
 or by \`earshot reconcile\`. Before that, its counts are not known. Columns:
   expected   events that the catalogue shows since the subscription began, with its filter
@@ -63,11 +60,8 @@ Examples:
   $ earshot coverage
   $ earshot coverage --since 24h --subscription alps
   $ earshot coverage --since 2026-11-01 --until 2026-12-01 --json`,
-    )
-    .action(async (flags: CoverageFlags) => {
-      await showCoverage(io, flags);
-    });
-}
+  run: showCoverage,
+});
 
 interface CoverageFlags {
   since?: TimeArgument;
@@ -80,8 +74,7 @@ const weekUs = 7 * 86_400_000_000;
 
 /** Rejects with `differences` when something is missing. */
 async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
-  const { dataDir, ...comparison } = loadConfig(io, ['dataDir', 'reconcile', 'index']);
-  const whyOff = comparisonOff(comparison);
+  const whyOff = comparisonOff(loadConfig(io, ['dataDir', 'reconcile', 'index']));
   const { since, until, subscription } = flags;
   // By the moment at which the words were read: 0h would else be some milliseconds.
   const nowUs = since?.readAtUs ?? io.nowUs();
@@ -93,24 +86,16 @@ async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
       'There is no hour to show: --since must lie before --until and now (UTC).',
     );
   }
-  const closers = createClosers();
-  try {
-    const store = openStoreReader(dataDir);
-    closers.add(() => store.close());
-    const products = openProducts(dataDir);
-    closers.add(() => products.close());
-    const question = { sinceUs, untilUs, subscription, nowUs };
-    const parts = { completeness: store.completeness, products };
-    const report = await readCoverage(parts, question, io.signal);
-    if (report.subscriptions.length === 0)
-      throw await nothingToShow(store.completeness, subscription);
+  const window = { sinceUs, untilUs, subscription, nowUs };
+  // The settings and the window are checked before anything is opened.
+  await withParts(io, ['reader', 'products'], async ({ reader: { completeness }, products }) => {
+    const report = await readCoverage({ completeness, products }, window, io.signal);
+    if (report.subscriptions.length === 0) throw await nothingToShow(completeness, subscription);
     const document = toCoverageJson(report, whyOff);
     if (flags.json) await writeForeign(io.stdout, `${JSON.stringify(document, null, 2)}\n`);
     else await printCoverage(io, report, { comparisonOff: whyOff, nowUs });
     refuseMissing(report);
-  } finally {
-    await closers.closeAll();
-  }
+  });
 }
 
 async function nothingToShow(
@@ -134,7 +119,7 @@ async function nothingToShow(
 function refuseMissing({ subscriptions }: CoverageReport): void {
   const missing = subscriptions.reduce((sum, one) => sum + one.missing, 0);
   if (missing === 0) return;
-  const events = missing === 1 ? '1 event is' : `${missing.toLocaleString('en-US')} events are`;
+  const events = missing === 1 ? '1 event is' : `${whole(missing)} events are`;
   const gaps = subscriptions.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
   const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
   throw new AppError('differences', `${events} missing.`, {
@@ -143,8 +128,6 @@ function refuseMissing({ subscriptions }: CoverageReport): void {
 }
 
 type CountRow = Omit<CoverageSummary, 'subscription'> & { name: string };
-
-const whole = (value: number) => value.toLocaleString('en-US');
 
 /** Nothing is claimed where nothing was compared. */
 function count(title: 'expected' | 'pushed' | 'late' | 'recovered' | 'missing'): Column<CountRow> {
@@ -235,7 +218,7 @@ interface DelayRow extends DelayPercentiles {
 const delayColumns: readonly Column<DelayRow>[] = [
   { title: 'subscription', value: ({ name }) => name, flexible: true, widthMin: 6 },
   { title: 'delay', value: ({ delay }) => delay },
-  { title: 'of', value: ({ count }) => count.toLocaleString('en-US'), align: 'right' },
+  { title: 'of', value: ({ count }) => whole(count), align: 'right' },
   { title: 'p50', value: ({ p50Ms }) => shortDuration(p50Ms), align: 'right' },
   { title: 'p90', value: ({ p90Ms }) => shortDuration(p90Ms), align: 'right' },
   { title: 'p99', value: ({ p99Ms }) => shortDuration(p99Ms), align: 'right' },
@@ -274,38 +257,6 @@ function shortDuration(ms: number): string {
   const hours = Math.round(minutes / 60);
   if (hours < 48) return `${sign}${hours} h`;
   return `${sign}${Math.round(hours / 24)} d`;
-}
-
-interface When {
-  /** Why hours are not compared automatically; null when they are. */
-  comparisonOff: string | null;
-  nowUs: number;
-}
-
-/** A command may have compared a part of the hour that has not ended, which does not count yet. */
-const noHour = 'no full hour was compared yet';
-
-/** States when the first whole hour is compared, or why none is. Begins in lower case, ends without a full stop. */
-export function notComparedText(summary: Pick<CoverageSummary, 'nextDueAtUs'>, when: When): string {
-  const { nextDueAtUs } = summary;
-  const off = when.comparisonOff?.replace(/\.$/, '') ?? null;
-  if (nextDueAtUs === null) return 'no hour to compare';
-  if (isDue(summary, when)) {
-    if (off !== null) return `not compared: ${off}`;
-    return `${noHour}; a running receiver compares within 5 min`;
-  }
-  const at = momentText(nextDueAtUs);
-  return off === null
-    ? `${noHour}; the first is compared at ${at}`
-    : `${noHour}; the first is due at ${at}, but not compared automatically: ${off}`;
-}
-
-/** True when there is an hour that a command would compare and count. */
-export function isDue(
-  { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
-  { nowUs }: Pick<When, 'nowUs'>,
-): boolean {
-  return nextDueAtUs !== null && nextDueAtUs <= nowUs;
 }
 
 type Paint = ReturnType<typeof painter>;

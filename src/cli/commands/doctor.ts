@@ -1,29 +1,20 @@
 /** `earshot doctor`: finds out what is wrong, from the configuration to the delivery. */
-import { Command } from 'commander';
+import { counted, painter, wrapText, writeJson, writeOut } from '../output.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type Finding, findingStates } from '../../domain/finding.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
+import { defineCommand } from '../command.ts';
 import { accountSteps, filterSteps } from '../doctor/account-steps.ts';
-import {
-  endpointSteps,
-  handOverSteps,
-  inferenceSteps,
-  machineSteps,
-} from '../doctor/endpoint-steps.ts';
+import { endpointSteps, handOverSteps, inferenceSteps, machineSteps } from '../doctor/endpoint-steps.ts';
 import { readDoctorSettings, runSteps } from '../doctor/steps.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { painter, wrapText, writeJson, writeOut } from '../output.ts';
 
-export function doctorCommand(io: Io): Command {
-  return new Command('doctor')
-    .description('Check everything from configuration to delivery, and say what to do.')
-    .option('--json', 'as JSON: check state message advice')
-    .addHelpText(
-      'after',
-      `
-Changes neither the account nor what is stored; may be run at any time, before anything else is set
+export const doctorCommand = defineCommand('doctor', {
+  description: 'Check everything from configuration to delivery, and say what to do.',
+  flags: (command) => command.option('--json', 'as JSON: check state message advice'),
+  help: `Changes neither the account nor what is stored; may be run at any time, before anything else is set
 up and beside a running receiver.
 Each check passes, warns, fails, or is skipped when an earlier one makes it impossible.
 What others see of the endpoint is seen from this machine: a firewall on the way does not show.
@@ -35,18 +26,16 @@ code 1 when anything fails; warnings do not count.
 Examples:
   $ earshot doctor
   $ earshot doctor --json | jq '.[] | select(.state == "fail")'`,
-    )
-    .action(async (flags: { json?: true }, command: Command) => {
-      // Only a folder that was named: before the first start there is none.
-      const dataDir = dataDirOf(command);
-      if (dataDir !== undefined) {
-        const { requireDatabase } = await import('../../store/engine/database.ts');
-        requireDatabase(dataDir);
-      }
-      // Loaded when it is asked for: it touches every part of the program.
-      await runDoctor(io, flags);
-    });
-}
+  run: async ({ command, ...io }, flags: { json?: true }) => {
+    // Only a folder that was named: before the first start there is none.
+    const dataDir = dataDirOf(command);
+    if (dataDir !== undefined) {
+      const { requireDatabase } = await import('../../store/engine/database.ts');
+      requireDatabase(dataDir);
+    }
+    await runDoctor(io, flags);
+  },
+});
 
 /** Every field is always there, so that programs need not ask. */
 type ShownFinding = Omit<Finding, 'advice'> & { advice: string | null };
@@ -86,16 +75,16 @@ export async function runDoctor(
   ];
   const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
   const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };
-  const findings = counted(runSteps(steps, io.signal), counts);
+  const findings = counting(runSteps(steps, io.signal), counts);
   if (json) await writeJson(io.stdout, findings);
   else for await (const finding of findings) await writeOut(io.stdout, textOf(finding, io));
   const { pass, warn, fail, skipped } = counts;
-  const summary = `${pass} passed, ${warn} ${warn === 1 ? 'warning' : 'warnings'}, ${fail} failed, ${skipped} skipped.`;
+  const summary = `${pass} passed, ${counted(warn, 'warning')}, ${fail} failed, ${skipped} skipped.`;
   if (fail > 0) throw new AppError('unavailable', summary);
   io.stderr.write(`${painter(io, io.stderr)(warn > 0 ? 'yellow' : 'green', summary)}\n`);
 }
 
-async function* counted(
+async function* counting(
   findings: AsyncIterable<Finding>,
   counts: Record<Finding['state'], number>,
 ): AsyncGenerator<ShownFinding> {

@@ -1,5 +1,4 @@
 /** `earshot status`: whether all is well, on one screen. */
-import { Command } from 'commander';
 import {
   type Config,
   comparisonOff,
@@ -23,9 +22,10 @@ import {
 } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import { openStoreReader, type StoreReader } from '../../store/store.ts';
+import type { StoreReader } from '../../store/store.ts';
 import type { HandingOver } from '../../watch/situation.ts';
 import { asCalled } from '../called-as.ts';
+import { defineCommand, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { painter, wrapText, writeOut } from '../output.ts';
@@ -40,15 +40,13 @@ import { watchProbes } from '../start/watch-probes.ts';
 import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
 import { summaryModeOf } from '../summaries/summary-context.ts';
 
-export function statusCommand(io: Io): Command {
-  return new Command('status')
-    .description('Show whether all is well, on one screen, and what to do when it is not.')
-    .option('--json', 'as JSON: see below')
-    .option('--check', 'exit with 3 when something is not well')
-    .addHelpText(
-      'after',
-      `
-The first line says whether all is well, or what is wrong most. Then a line for each part: receiver,
+export const statusCommand = defineCommand('status', {
+  description: 'Show whether all is well, on one screen, and what to do when it is not.',
+  flags: (command) =>
+    command
+      .option('--json', 'as JSON: see below')
+      .option('--check', 'exit with 3 when something is not well'),
+  help: `The first line says whether all is well, or what is wrong most. Then a line for each part: receiver,
 log, subscriptions, certificate, coverage of the last seven days, what reads the log, sinks,
 summaries, disk, backup, alerts. A part that is not well has a mark, and its next step.
 
@@ -66,11 +64,9 @@ Examples:
   $ earshot status
   $ earshot status --check > /dev/null || mail -s "earshot is not well" me@example.com
   $ earshot status --json | jq '.parts[] | select(.nextStep != null)'`,
-    )
-    .action(async (flags: StatusFlags, command: Command) => {
-      await showStatus(io, { ...flags, version: command.parent?.version() ?? 'unknown' });
-    });
-}
+  run: ({ command, ...io }, flags: StatusFlags) =>
+    showStatus(io, { ...flags, version: command.parent?.version() ?? 'unknown' }),
+});
 
 interface StatusFlags {
   json?: true;
@@ -93,17 +89,14 @@ async function showStatus(
   requireDatabase(place.dataDir);
   const settings = readSettings(io);
   const { problems } = settings;
-  const store = openStoreReader(place.dataDir);
-  try {
+  await withParts(io, ['reader'], async ({ reader: store }) => {
     await refuseUnusable(store);
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
     const status = await gatherStatus(sources);
     await writeOut(io.stdout, json ? jsonOf(status, io) : printStatus(status, io));
     refuseProblems(problems);
     if (check && !isWell(status)) throw new AppError('differences', headline(status));
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 /** Undefined is what cannot be read; `problems` has the reasons. */

@@ -24,7 +24,6 @@ import type { Account } from '../../domain/account.ts';
 import type { Finding } from '../../domain/finding.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
-import type { SummaryRule } from '../../domain/summaries.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
@@ -61,10 +60,10 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
       name: 'subscriptions',
       needs: ['catalogue', 'public URL'],
       run: async () => {
-        const remembered = await readRemembered(settings.dataDir);
+        const { registrations, deliveryMarks } = await readKnown(settings.dataDir);
         const pairs = config?.endpoint.pairs ?? [];
-        const nowUs = io.nowUs();
-        return checkSubscriptions({ ...remembered, listed, inFile, publicUrl, pairs, nowUs });
+        const known = { registrations, deliveryMarks, nowUs: io.nowUs() };
+        return checkSubscriptions({ ...known, listed, inFile, publicUrl, pairs });
       },
     },
     {
@@ -94,13 +93,18 @@ function enter({ dataDir, catalogueUrl }: AccountConfig, account: Account, io: I
   return { account, tokens, client };
 }
 
-/** What earshot remembers of the account; nothing before there is a database. */
-async function readRemembered(dataDir: string) {
-  if (!existsSync(join(dataDir, databaseFileName))) return { registrations: [], deliveryMarks: [] };
+/** Reads what earshot knows of the account; nothing before there is a database. */
+async function readKnown(dataDir: string) {
+  if (!existsSync(join(dataDir, databaseFileName))) {
+    return { registrations: [], deliveryMarks: [], everRegistered: [] };
+  }
   const store = openStoreReader(dataDir);
   try {
-    const registrations = await store.administration.registrations();
-    return { registrations, deliveryMarks: await store.administration.deliveryMarks() };
+    const { administration, completeness } = store;
+    const registrations = await administration.registrations();
+    const deliveryMarks = await administration.deliveryMarks();
+    const everRegistered = (await completeness.definitions()).map((one) => one.subscription);
+    return { registrations, deliveryMarks, everRegistered };
   } finally {
     await store.close();
   }
@@ -116,17 +120,22 @@ export function filterSteps({ dataDir, inFile, summaryRules, sinks }: DoctorSett
       name: check,
       needs: [...needs, 'data directory'],
       run: async () => {
-        const { registered, everRegistered } = await readRegistered(dataDir);
+        const { registrations, everRegistered } = await readKnown(dataDir);
         const names = [...(inFile ?? []).map(({ name }) => name), ...everRegistered];
-        const told = [
-          ...checkFilters(inFile ?? null, registered),
-          ...checkRules(summaryRules ?? new Map()),
-          ...checkSinkFilters(sinks ?? []),
+        const findings = [
+          ...checkFilters(inFile ?? null, registrations),
+          // Those with an error have failed as part of the configuration.
+          ...ruleFilterFindings(summaryRules ?? new Map()).map((one) =>
+            warningOf(one, 'decides what is told in words'),
+          ),
+          ...sinkFilterFindings(sinks ?? []).map((one) =>
+            warningOf(one, 'decides what is handed over'),
+          ),
           ...checkSinkSubscriptions(sinks ?? [], names),
         ];
         // All is well only where it is so with all of them.
-        const problems = told.filter(({ state }) => state !== 'pass');
-        return problems.length > 0 ? problems : told;
+        const problems = findings.filter(({ state }) => state !== 'pass');
+        return problems.length > 0 ? problems : findings;
       },
     },
   ];
@@ -167,16 +176,6 @@ function findingsOf(
   );
 }
 
-/** Those with an error have failed as part of the configuration. */
-function checkRules(rules: ReadonlyMap<string, SummaryRule>): Finding[] {
-  return ruleFilterFindings(rules).map((one) => warningOf(one, 'decides what is told in words'));
-}
-
-/** The same. */
-function checkSinkFilters(sinks: readonly SinkDefinition[]): Finding[] {
-  return sinkFilterFindings(sinks).map((one) => warningOf(one, 'decides what is handed over'));
-}
-
 /** One that is still to come is no error. */
 function checkSinkSubscriptions(
   sinks: readonly SinkDefinition[],
@@ -195,18 +194,4 @@ function warningOf(
   const place = `It stands in ${subscriptionsFileName}, and ${what}.`;
   const advice = hint === undefined ? place : `${hint} ${place}`;
   return { check, state: 'warn', message: `${where}: ${message}`, advice };
-}
-
-async function readRegistered(
-  dataDir: string,
-): Promise<{ registered: readonly Filtered[]; everRegistered: readonly string[] }> {
-  if (!existsSync(join(dataDir, databaseFileName))) return { registered: [], everRegistered: [] };
-  const store = openStoreReader(dataDir);
-  try {
-    const registered = await store.administration.registrations();
-    const definitions = await store.completeness.definitions();
-    return { registered, everRegistered: definitions.map(({ subscription }) => subscription) };
-  } finally {
-    await store.close();
-  }
 }

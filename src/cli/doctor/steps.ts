@@ -141,7 +141,7 @@ export async function readDoctorSettings(
   return { problems: [...problems.values()], ...values, ...read };
 }
 
-/** What EARSHOT_SUMMARY asks for is judged where it is read. */
+/** What EARSHOT_SUMMARY asks for is checked where it is read. */
 const rulesWithoutIndex = `${subscriptionsFileName} asks for summaries, which are made from the product index, but EARSHOT_INDEX is off. Set it to on, or take the rules out.`;
 
 /** What to do about a problem that does not say so itself. */

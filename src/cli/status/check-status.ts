@@ -1,6 +1,6 @@
-/** Judges how a receiver stands, part by part, from the facts and the alerts that last. */
-import { type AlertFinding, type AlertKind, alertKinds } from '../../domain/alerts.ts';
-import { sumCoverage } from '../../domain/coverage-report.ts';
+/** Evaluates the status of a receiver, part by part, from the facts and the active alerts. */
+import type { AlertFinding, AlertKind } from '../../domain/alerts.ts';
+import { isDue, notComparedText, sumCoverage } from '../../domain/coverage-report.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import {
   type PartStatus,
@@ -14,30 +14,17 @@ import {
 } from '../../domain/status.ts';
 import { sizeText } from '../../domain/text.ts';
 import { cancelAhead, pauseAhead } from '../../watch/check-account.ts';
-import { judgeBackup, judgeCertificate, judgeDisk } from '../../watch/check-machine.ts';
-import {
-  judgeBehind,
-  judgeRefused,
-  judgeRejected,
-  type SinkView,
-  stopped,
-} from '../../watch/check-sinks.ts';
-import { agoText, joined, lengthText, momentText } from '../../watch/situation.ts';
-import { isDue, notComparedText } from '../commands/coverage.ts';
+import { checkBackup, checkCertificate, checkDisk } from '../../watch/check-machine.ts';
+import { checkRejected, checkSink } from '../../watch/check-sinks.ts';
+import { agoText, lengthText, momentText } from '../../watch/situation.ts';
 import { counted, whole } from '../output.ts';
-import {
-  critical,
-  isWatched,
-  type Judge,
-  type Judgement,
-  listed,
-  unused,
-  warning,
-  well,
-  worstOf,
-} from './judgement.ts';
 
-const judgeReceiver: Judge = ({ receiver, log, atUs }) => {
+type Evaluation = Omit<PartStatus, 'part'>;
+
+/** Pure: the same facts give the same result. */
+type Evaluate = (facts: StatusFacts) => Evaluation;
+
+const evaluateReceiver: Evaluate = ({ receiver, log, atUs }) => {
   if (receiver === null) {
     return critical(
       'No receiver runs: nothing is taken, and nobody watches.',
@@ -55,7 +42,7 @@ const judgeReceiver: Judge = ({ receiver, log, atUs }) => {
   return well(`takes notifications${up}${process}; ${last}`);
 };
 
-const judgeLog: Judge = ({ log }) => {
+const evaluateLog: Evaluate = ({ log }) => {
   if (log === null) return unused('not known');
   const { firstReceivedAtUs, usedBytes, indexBytes, pruned, quarantined } = log;
   const held =
@@ -69,7 +56,7 @@ const judgeLog: Judge = ({ log }) => {
   return well(`${kept} ${shortDateUs(firstReceivedAtUs)} UTC, ${size}`);
 };
 
-const judgeSubscriptions: Judge = (facts) => {
+const evaluateSubscriptions: Evaluate = (facts) => {
   const { subscriptions, log } = facts;
   if (subscriptions.length === 0) {
     return log?.lastReceivedAtUs === null
@@ -79,10 +66,10 @@ const judgeSubscriptions: Judge = (facts) => {
         )
       : unused('none is registered here');
   }
-  return stoppedOfJudgeSubscriptions(facts) ?? ending(facts) ?? well(summed(facts));
+  return notRunning(facts) ?? ending(facts) ?? well(summed(facts));
 };
 
-const judgeCertificateLeft: Judge = async ({ behindProxy, certificate, alerts, atUs }) => {
+const evaluateCertificate: Evaluate = ({ behindProxy, certificate, alerts, atUs }) => {
   if (behindProxy) return unused('the proxy in front has it');
   if (certificate?.notAfterUs == null) {
     const failure =
@@ -92,16 +79,13 @@ const judgeCertificateLeft: Judge = async ({ behindProxy, certificate, alerts, a
       'A receiver that runs goes on trying; `earshot certificate show` tells why it failed last.',
     );
   }
-  const { findings } = await judgeCertificate(
-    { certificate: async () => certificate },
-    { lasting: alerts, nowUs: atUs },
-  );
+  const { findings } = checkCertificate(certificate, { active: alerts, nowUs: atUs });
   const failure = certificate.lastFailure === null ? '' : '; the last renewal failed';
   const left = lengthText(certificate.notAfterUs - atUs);
   return worstOf(findings) ?? well(`valid for another ${left}${failure}`);
 };
 
-const judgeCoverage: Judge = (facts) => {
+const evaluateCoverage: Evaluate = (facts) => {
   const { coverage, atUs } = facts;
   const sum = sumCoverage(coverage);
   if (sum === null) return unused('no subscription is registered, so no event is expected');
@@ -132,7 +116,7 @@ const judgeCoverage: Judge = (facts) => {
   return well([`7 days, ${hours}; ${found}`, ...openText(facts)].join('; '));
 };
 
-const judgeReaders: Judge = (facts) => {
+const evaluateReaders: Evaluate = (facts) => {
   const readers = facts.readers.filter((one) => isShown(one, facts));
   if (readers.length === 0) return unused('none');
   const stuck = readers.find((one) => isStuck(one, facts));
@@ -148,13 +132,13 @@ const judgeReaders: Judge = (facts) => {
   );
 };
 
-const judgeSinkStates: Judge = (facts) => {
+const evaluateSinks: Evaluate = (facts) => {
   const { sinks, rejectedConfig = null } = facts;
   if (sinks.length === 0 && rejectedConfig === null) return unused('none set up');
   const found = worstOf([
     ...sinks.flatMap((sink) => findingsOf(sink, facts)),
     // The status has no other place for the reason.
-    ...judgeRejected(rejectedConfig).findings.map((finding) => ({
+    ...checkRejected(rejectedConfig).findings.map((finding) => ({
       ...finding,
       cause: `${finding.cause.replace(/\.$/, '')}: ${rejectedConfig}`,
     })),
@@ -164,7 +148,7 @@ const judgeSinkStates: Judge = (facts) => {
   return found ?? well(`${names}: ${waiting === 0 ? 'nothing waits' : `${whole(waiting)} wait`}`);
 };
 
-const judgeSummaries: Judge = ({ summaries, atUs, rejectedConfig = null }) => {
+const evaluateSummaries: Evaluate = ({ summaries, atUs, rejectedConfig = null }) => {
   if (summaries === null && rejectedConfig !== null) {
     return unused('unknown while earshot.config.ts is rejected');
   }
@@ -184,27 +168,19 @@ const judgeSummaries: Judge = ({ summaries, atUs, rejectedConfig = null }) => {
   return well(`${counts.join(', ')}; ${asked}`);
 };
 
-const judgeDiskRoom: Judge = async ({ disk, alerts, atUs }) => {
+const evaluateDisk: Evaluate = ({ disk, alerts, atUs }) => {
   if (disk === null) return unused('its system does not say how much is free');
-  const { findings } = await judgeDisk(
-    { disk: async () => disk },
-    { lasting: alerts, nowUs: atUs },
-  );
+  const { findings } = checkDisk(disk, { active: alerts, nowUs: atUs });
   const { freeBytes, totalBytes } = disk;
   return worstOf(findings) ?? well(`${sizeText(freeBytes)} of ${sizeText(totalBytes)} free`);
 };
 
-const judgeBackups: Judge = async ({ backups, receiver, alerts, atUs }) => {
+const evaluateBackup: Evaluate = ({ backups, receiver, alerts, atUs }) => {
   if (backups === null) return unused('not known');
   const { made, failed, everyHours } = backups;
   const startedAtUs = receiver?.startedAtUs ?? null;
-  const { findings } = await judgeBackup(
-    { backups: { lastBackups: async () => backups }, backupEveryHours: everyHours },
-    {
-      ...{ lasting: alerts, nowUs: atUs },
-      uptimes: startedAtUs === null ? [] : [{ fromUs: startedAtUs, toUs: atUs }],
-    },
-  );
+  const uptimes = startedAtUs === null ? [] : [{ fromUs: startedAtUs, toUs: atUs }];
+  const { findings } = checkBackup(backups, { active: alerts, nowUs: atUs, uptimes });
   const every = everyHours === null ? '' : `, one every ${everyHours} h`;
   const hasFailed = failed !== null && failed.endedAtUs > (made?.endedAtUs ?? 0);
   const failure = hasFailed ? '; the last try failed' : '';
@@ -217,7 +193,7 @@ const judgeBackups: Judge = async ({ backups, receiver, alerts, atUs }) => {
   return worstOf(findings) ?? well(`${age} old${size}${every}${failure}`);
 };
 
-const judgeAlerts: Judge = (facts) => {
+const evaluateAlerts: Evaluate = (facts) => {
   const { alerts } = facts;
   if (alerts.length === 0) {
     return isWatched(facts)
@@ -235,22 +211,22 @@ const judgeAlerts: Judge = (facts) => {
   };
 };
 
-const judges: Record<StatusPart, Judge> = {
-  receiver: judgeReceiver,
-  log: judgeLog,
-  subscriptions: judgeSubscriptions,
-  certificate: judgeCertificateLeft,
-  coverage: judgeCoverage,
-  readers: judgeReaders,
-  sinks: judgeSinkStates,
-  summaries: judgeSummaries,
-  disk: judgeDiskRoom,
-  backup: judgeBackups,
-  alerts: judgeAlerts,
+const evaluations: Record<StatusPart, Evaluate> = {
+  receiver: evaluateReceiver,
+  log: evaluateLog,
+  subscriptions: evaluateSubscriptions,
+  certificate: evaluateCertificate,
+  coverage: evaluateCoverage,
+  readers: evaluateReaders,
+  sinks: evaluateSinks,
+  summaries: evaluateSummaries,
+  disk: evaluateDisk,
+  backup: evaluateBackup,
+  alerts: evaluateAlerts,
 };
 
-/** Where each kind of alert is told. */
-const partOf: Record<AlertKind, Exclude<StatusPart, 'alerts'>> = {
+/** The part that shows each kind of alert. */
+const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   silence: 'subscriptions',
   'lost-pushes': 'coverage',
   missing: 'coverage',
@@ -266,36 +242,59 @@ const partOf: Record<AlertKind, Exclude<StatusPart, 'alerts'>> = {
   backup: 'backup',
 };
 
-/** One for each part, in their order. A lasting alert is the watchdog's word: its part is not well. */
-export function judgeStatus(facts: StatusFacts): Promise<PartStatus[]> {
-  return Promise.all(
-    statusParts.map(async (part) => ({
-      part,
-      ...worse(await judged(part, facts), told(part, facts)),
-    })),
-  );
+/** One for each part, in their order. A part with an active alert is not well. */
+export function evaluateStatus(facts: StatusFacts): PartStatus[] {
+  return statusParts.map((part) => {
+    const own = evaluatePart(part, facts);
+    const alert = worstOf(facts.alerts.filter(({ kind }) => partOf[kind] === part));
+    const rank = ({ level }: Evaluation) => statusLevels.indexOf(level);
+    // The alert has the better text, where both are of the same weight.
+    return { part, ...(alert === null || rank(own) > rank(alert) ? own : alert) };
+  });
 }
 
-async function judged(part: StatusPart, facts: StatusFacts): Promise<Judgement> {
+function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
   const failure = facts.failures.find((one) => one.part === part);
-  if (failure === undefined) return judges[part](facts);
+  if (failure === undefined) return evaluations[part](facts);
   return warning(
     `It cannot be told how this stands: ${failure.reason}`,
     'Put that right, or run `earshot doctor`, which looks for the reason.',
   );
 }
 
-/** What the alerts of a part say; null without any. */
-function told(part: StatusPart, { alerts }: StatusFacts): Judgement | null {
-  const kinds = alertKinds.filter((kind) => partOf[kind] === part);
-  return worstOf(alerts.filter(({ kind }) => kinds.includes(kind)));
+const well = (text: string): Evaluation => ({ level: 'well', text, nextStep: null });
+
+const unused = (text: string): Evaluation => ({ level: 'unused', text, nextStep: null });
+
+const warning = (text: string, nextStep: string): Evaluation => ({
+  level: 'warning',
+  text,
+  nextStep,
+});
+
+const critical = (text: string, nextStep: string): Evaluation => ({
+  level: 'critical',
+  text,
+  nextStep,
+});
+
+/** The worst of the findings, with the number of the others; null where there is none. */
+function worstOf(
+  findings: readonly Pick<AlertFinding, 'severity' | 'cause' | 'nextStep'>[],
+): Evaluation | null {
+  const first = findings.find(({ severity }) => severity === 'critical') ?? findings[0];
+  if (first === undefined) return null;
+  const more = findings.length === 1 ? '' : ` (and ${findings.length - 1} more)`;
+  return { level: first.severity, text: `${first.cause}${more}`, nextStep: first.nextStep };
 }
 
-/** The watchdog's words, where both are of the same weight. */
-function worse(own: Judgement, alert: Judgement | null): Judgement {
-  if (alert === null) return own;
-  const rank = ({ level }: Judgement) => statusLevels.indexOf(level);
-  return rank(own) > rank(alert) ? own : alert;
+/** The watchdog checks while a receiver runs: then what it tolerates for a while is no fault yet. */
+const isWatched = ({ receiver }: StatusFacts) => receiver !== null;
+
+/** The first three items, and the count of the others: `a, b, c and 4 more`. */
+function listed(items: readonly string[]): string {
+  const shown = items.slice(0, 3).join(', ');
+  return items.length > 3 ? `${shown} and ${items.length - 3} more` : shown;
 }
 
 /** What the counts leave out. */
@@ -327,29 +326,21 @@ const behind = ({ name, behind: count, unreadSinceUs }: ReaderStatus, atUs: numb
   );
 
 function findingsOf(sink: SinkStatus, { alerts, atUs }: StatusFacts): readonly AlertFinding[] {
-  const situation = { lasting: alerts, nowUs: atUs };
-  const view = viewOf(sink);
-  const behind =
-    sink.fault === null ? judgeBehind(view, situation) : stopped(sink.name, sink.fault, situation);
-  return joined([behind, judgeRefused(view)]).findings;
-}
-
-function viewOf(sink: SinkStatus): SinkView {
-  const { name, isSetUp, waiting, dead, oldestWaitingAtUs, oldestLiveWaitingAtUs, lastError } =
-    sink;
-  return {
-    ...{ sink: name, isSetUp, waiting, dead, error: lastError },
-    ...{ oldestQueuedAtUs: oldestWaitingAtUs, oldestLiveQueuedAtUs: oldestLiveWaitingAtUs },
-    // Whether it moves takes more than one look: that is for the watchdog alone.
+  const view = {
+    ...{ ...sink, sink: sink.name, error: sink.lastError },
+    oldestQueuedAtUs: sink.oldestWaitingAtUs,
+    oldestLiveQueuedAtUs: sink.oldestLiveWaitingAtUs,
+    // Whether it moves takes two checks, which the watchdog alone makes.
     unread: null,
   };
+  return checkSink(view, sink.fault, { active: alerts, nowUs: atUs }).findings;
 }
 
 const look = (name: string) =>
   `Look at it with \`earshot subscriptions show ${name}\`, and run \`earshot maintain\`.`;
 
 /** The watchdog gives maintenance the time to put it right, and tells of it then. */
-function stoppedOfJudgeSubscriptions(facts: StatusFacts): Judgement | null {
+function notRunning(facts: StatusFacts): Evaluation | null {
   if (isWatched(facts)) return null;
   const names = facts.subscriptions.filter(isStopped).map(({ name }) => name);
   if (names.length === 0) return null;
@@ -362,7 +353,7 @@ function stoppedOfJudgeSubscriptions(facts: StatusFacts): Judgement | null {
 const isStopped = ({ state, pausedOnPurpose }: SubscriptionStatus) =>
   state !== 'running' && !pausedOnPurpose;
 
-function ending({ subscriptions, atUs }: StatusFacts): Judgement | null {
+function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
   for (const { name, pausesAtUs, cancelsAtUs } of subscriptions) {
     if (cancelsAtUs !== null && cancelsAtUs - atUs <= cancelAhead.warningUs) {
       return warning(

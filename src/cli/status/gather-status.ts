@@ -24,7 +24,7 @@ import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
 import { currentProductFile } from '../../store/products/product-file.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { HandingOver, Probes } from '../../watch/situation.ts';
-import { judgeStatus } from './check-status.ts';
+import { evaluateStatus } from './check-status.ts';
 
 /** A part that takes longer is told as one that could not be looked at. */
 const partTimeoutMs = 5_000;
@@ -70,42 +70,44 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
       return null;
     }
   };
-  const [
-    receiver,
-    log,
-    subscriptions,
-    certificate,
-    coverage,
-    readers,
-    sinks,
-    summaries,
-    disk,
-    backups,
-    alerts,
-  ] = await Promise.all([
-    of('receiver', sources.receiver),
-    of('log', () => logFacts(sources, atUs)),
-    of('subscriptions', () => subscriptionFacts(store, atUs)),
-    of('certificate', probes.certificate),
-    of('coverage', () => coverageFacts(store, atUs)),
-    of('readers', () => readerFacts(sources)),
-    of('sinks', () => sinkFacts(store, beside().handingOver())),
-    of('summaries', async () => summaryFacts(store, await beside().summaryMode(), atUs)),
-    of('disk', probes.disk),
-    of('backup', () => backupFacts(store, beside().backupEveryHours)),
-    of('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
-  ]);
-  const rejectedConfig = beside().handingOver().rejected ?? null;
+  const handingOver = beside().handingOver();
+  // All are read at the same time; none rejects.
+  const reads = {
+    receiver: of('receiver', sources.receiver),
+    log: of('log', () => logFacts(sources, atUs)),
+    subscriptions: of('subscriptions', () => subscriptionFacts(store, atUs)),
+    certificate: of('certificate', probes.certificate),
+    coverage: of('coverage', () => coverageFacts(store, atUs)),
+    readers: of('readers', () => readerFacts(sources)),
+    sinks: of('sinks', () => sinkFacts(store, handingOver)),
+    summaries: of('summaries', async () => summaryFacts(store, await beside().summaryMode(), atUs)),
+    disk: of('disk', probes.disk),
+    backups: of('backup', async () => ({
+      ...(await store.backups.lastBackups()),
+      everyHours: beside().backupEveryHours,
+    })),
+    alerts: of('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
+  };
+  await Promise.all(Object.values(reads));
+  const rejectedConfig = handingOver.rejected ?? null;
   const facts: StatusFacts = {
-    rejectedConfig,
+    ...{ atUs, version: beside().version, behindProxy, rejectedConfig },
     // The fault of the file is one finding: the rules of summaries cannot be read for the same reason.
     failures: failures.filter(({ reason }) => reason !== rejectedConfig),
-    ...{ atUs, version: beside().version, receiver, log, behindProxy, certificate },
-    ...{ subscriptions: subscriptions ?? [], coverage: coverage ?? [], readers: readers ?? [] },
-    ...{ sinks: sinks ?? [], summaries, disk, backups, alerts: alerts ?? [] },
+    receiver: await reads.receiver,
+    log: await reads.log,
+    subscriptions: (await reads.subscriptions) ?? [],
+    certificate: await reads.certificate,
+    coverage: (await reads.coverage) ?? [],
     comparisonOff: beside().comparisonOff,
+    readers: (await reads.readers) ?? [],
+    sinks: (await reads.sinks) ?? [],
+    summaries: await reads.summaries,
+    disk: await reads.disk,
+    backups: await reads.backups,
+    alerts: (await reads.alerts) ?? [],
   };
-  return { ...facts, parts: await judgeStatus(facts) };
+  return { ...facts, parts: evaluateStatus(facts) };
 }
 
 async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {
@@ -266,14 +268,6 @@ async function summaryFacts(
   return { mode, ...backlog, nextDueAtUs, requests: requestsLastDay, tokens: tokensLastDay };
 }
 
-async function backupFacts(
-  { backups }: Pick<Store, 'backups'>,
-  everyHours: number | null,
-): Promise<StatusFacts['backups']> {
-  return { ...(await backups.lastBackups()), everyHours };
-}
-
-/** When the first row of a query was received; null when there is none. */
 /** Null where the newest was fetched: what was pushed before, the marks tell. */
 async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
   for await (const row of find({ limit: 1 }))
@@ -281,6 +275,7 @@ async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | nul
   return null;
 }
 
+/** When the first row of a query was received; null when there is none. */
 async function receivedAtUs(
   { find }: Pick<Store, 'find'>,
   query: NotificationQuery,

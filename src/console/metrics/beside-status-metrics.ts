@@ -1,6 +1,6 @@
 /** Gauges of what works beside intake, and of the machine: readers, summaries, sinks, coverage, disk, backups. */
 import { alertKinds } from '../../domain/alerts.ts';
-import { type StatusLevel, statusParts } from '../../domain/status.ts';
+import { type PartStatus, statusParts } from '../../domain/status.ts';
 import {
   labelledGauge,
   registeredNames,
@@ -172,7 +172,7 @@ export const backupMetrics: readonly StatusMetric[] = [
   ),
 ];
 
-const levels: Readonly<Record<StatusLevel, number>> = {
+const levels: Readonly<Record<PartStatus['level'], number>> = {
   well: 0,
   unused: 0,
   warning: 1,

@@ -1,7 +1,6 @@
 /** The watchdog beside a receiver: looks each minute, tells what it finds, and is never in the way. */
-import { type AlertChannel, type AlertKind, alertChannels } from '../domain/alerts.ts';
-import { errorText, isAppError } from '../domain/app-error.ts';
-import { doRounds } from '../domain/rounds.ts';
+import { type AlertKind, alertChannels } from '../domain/alerts.ts';
+import { errorFields, type Job, startJob } from '../domain/job.ts';
 import {
   judgeLifetimes,
   judgeMissing,
@@ -38,49 +37,38 @@ const usual: WatchTiming = { firstMs: 30_000, intervalMs: 60_000, tellEveryMs: 1
 /** What is under way when the program ends can be cut anywhere: it is done again, or told again. */
 const stopGraceMs = 3_000;
 
-export interface Watchdog {
-  stop(): Promise<void>;
-}
-
-/**
- * Starts looking, and telling: each channel by itself, so that one that hangs holds up nobody. Whatever fails
- * is logged, and tried again in the next round.
- */
-export function startWatchdog(world: WatchWorld, timing: Partial<WatchTiming> = {}): Watchdog {
+/** Starts checks, and one delivery job per channel, so that a channel that hangs delays no other. */
+export function startWatchdog(world: WatchWorld, timing: Partial<WatchTiming> = {}): Job {
   const { firstMs, intervalMs, tellEveryMs } = { ...usual, ...timing };
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const memory = createWatchMemory();
-  const means = { pause: world.pause, random: world.random, signal };
-  const tellTimes = { firstMs: tellEveryMs, intervalMs: tellEveryMs };
-  const running = Promise.all([
-    doRounds(() => watchOnce(world, memory, signal), { firstMs, intervalMs }, means),
-    // All there are: what waits for one that was taken out of the settings is given up.
-    ...alertChannels.map((channel) =>
-      doRounds(() => tellOrLog(world, channel, signal), tellTimes, means),
+  const jobs = [
+    startJob(
+      {
+        every: { firstMs, intervalMs },
+        run: (signal) => watchOnce(world, memory, signal),
+        failed: lookFailed,
+        stopGraceMs,
+      },
+      world,
     ),
-  ]);
-  return {
-    stop: async () => {
-      stopping.abort();
-      const enough = new AbortController();
-      await Promise.race([running, world.pause(stopGraceMs, enough.signal)]);
-      enough.abort();
-    },
-  };
+    // Every channel there is: what waits for one that was removed from the settings is dropped.
+    ...alertChannels.map((channel) =>
+      startJob(
+        {
+          every: { firstMs: tellEveryMs, intervalMs: tellEveryMs },
+          run: (signal) => deliverDue(world, channel, signal),
+          failed: 'alerts cannot be told now',
+          fields: { channel },
+          stopGraceMs,
+        },
+        world,
+      ),
+    ),
+  ];
+  return { stop: async () => void (await Promise.all(jobs.map((job) => job.stop()))) };
 }
 
-async function tellOrLog(
-  world: WatchWorld,
-  channel: AlertChannel,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await deliverDue(world, channel, signal);
-  } catch (error) {
-    if (!signal.aborted) world.log.error({ err: error, channel }, 'alerts cannot be told now');
-  }
-}
+const lookFailed = 'the watchdog could not look; it looks again';
 
 /** What is known from one round to the next. Whatever must outlast the program is in the store. */
 interface WatchMemory {
@@ -128,7 +116,7 @@ export async function watchOnce(
       await tellUnkept(verdict.findings, world, memory.toldAtUs, signal);
     });
   } catch (error) {
-    log.error(errorFields(error), 'the watchdog could not look; it looks again');
+    log.error(errorFields(error), lookFailed);
   }
 }
 
@@ -214,9 +202,4 @@ function lastsSince({ since }: WatchMemory, nowUs: number): LastsUs {
     since.set(what, startUs);
     return nowUs - startUs;
   };
-}
-
-function errorFields(error: unknown): object {
-  const isExpected = isAppError(error) && error.code !== 'internal';
-  return isExpected ? { reason: errorText(error) } : { err: error };
 }

@@ -81,7 +81,9 @@ describe('a round', () => {
 
   it('says what to do when there are no credentials', async () => {
     const { round, takeLock } = await openQuietWorld({ withCredentials: false });
-    await expect(round()).rejects.toThrow(/no endpoint credentials.*credentials create/);
+    await expect(round()).rejects.toMatchObject({
+      text: expect.stringMatching(/no endpoint credentials.*credentials create/),
+    });
     (await takeLock('subscriptions', { waitMs: 0 }))();
   });
 });

@@ -3,8 +3,9 @@ import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { MaintenanceResult } from '../../src/admin/maintain.ts';
-import { type MaintenanceTiming, startMaintenance } from '../../src/cli/start/maintenance.ts';
+import { startMaintenance } from '../../src/cli/start/maintenance.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
+import type { RoundTimes } from '../../src/domain/job.ts';
 
 type Round = () => Promise<MaintenanceResult[]>;
 
@@ -25,7 +26,7 @@ const earlyMs = 2;
 /** Runs the rounds one after the other, the last one again and again; stopped with the test. */
 function startLoop(
   rounds: Round[],
-  timing: Partial<MaintenanceTiming> = soon,
+  timing: Partial<RoundTimes> = soon,
   random: () => number = () => 0.5,
 ) {
   const log: { level: string; fields: object; message: string }[] = [];
@@ -138,7 +139,7 @@ describe('rounds', () => {
 });
 
 describe('stopping', () => {
-  it.each<[string, Round, Partial<MaintenanceTiming>, number]>([
+  it.each<[string, Round, Partial<RoundTimes>, number]>([
     ['the first round', done, { firstMs: 3_600_000 }, 0],
     ['the next round', done, soon, 1],
     ['another try', fails, soon, 1],

@@ -31,8 +31,12 @@ export interface CommandSpec<Flags, Need extends keyof Parts> {
   account?: (flags: Flags) => AccountUse;
   /** Checks the flags before anything is opened. Throws `usage`. */
   check?: (flags: Flags, io: Io) => void;
-  /** `words` are the arguments. */
-  run: (context: Io & Pick<Parts, Need>, flags: Flags, ...words: string[]) => Promise<void>;
+  /** `words` are the arguments; `version` is that of earshot. */
+  run: (
+    context: Io & Pick<Parts, Need> & { version: string },
+    flags: Flags,
+    ...words: string[]
+  ) => Promise<void>;
 }
 
 /** Declares a command, or a subcommand. */
@@ -48,8 +52,9 @@ export function defineCommand<Flags extends object, const Need extends keyof Par
       // Commander calls an action with the arguments, the flags and the command.
       const words = given.slice(0, -2) as string[];
       const flags = given.at(-2) as Flags;
+      const version = command.parent?.version() ?? 'unknown';
       check?.(flags, io);
-      await withParts(io, needs, (parts) => run({ ...io, ...parts }, flags, ...words), {
+      await withParts(io, needs, (parts) => run({ ...io, ...parts, version }, flags, ...words), {
         account: account?.(flags),
       });
     });

@@ -1,6 +1,4 @@
 /** `earshot maintain`: one round of maintenance, as `start` does it by itself every few hours. */
-
-import { Command } from 'commander';
 import type { MaintenanceResult } from '../../admin/maintain.ts';
 import { noteText } from '../../admin/review.ts';
 import { loadAccountConfig } from '../../config/config.ts';
@@ -8,20 +6,19 @@ import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
+import { defineCommand, type Parts, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
 import { painter, writeForeign, writeOut } from '../output.ts';
 
 const done = { resume: 'resumed', recreate: 'made anew', finish: 'finished' } as const;
 
-export function maintainCommand(io: Io): Command {
-  return new Command('maintain')
-    .description('Keep what was registered: resume and recreate what the catalogue stopped.')
-    .option('--skip-probe', 'recreate without looking at the endpoint first')
-    .option('--json', 'as JSON: name status did notes failure')
-    .addHelpText(
-      'after',
-      `
-The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after
+export const maintainCommand = defineCommand('maintain', {
+  description: 'Keep what was registered: resume and recreate what the catalogue stopped.',
+  flags: (command) =>
+    command
+      .option('--skip-probe', 'recreate without looking at the endpoint first')
+      .option('--json', 'as JSON: name status did notes failure'),
+  help: `The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after
 its last notification: these two are undone. What a person paused, deleted or changed is told, and
 left. \`earshot start\` does the same automatically every six hours. What was done:
 \`earshot subscriptions history\`.
@@ -29,9 +26,8 @@ left. \`earshot start\` does the same automatically every six hours. What was do
 Examples:
   $ earshot maintain
   $ earshot maintain --json`,
-    )
-    .action((flags: MaintainFlags) => maintainOnce(io, flags));
-}
+  run: maintainOnce,
+});
 
 interface MaintainFlags {
   json?: true;
@@ -39,31 +35,25 @@ interface MaintainFlags {
 }
 
 async function maintainOnce(io: Io, { json, skipProbe }: MaintainFlags): Promise<void> {
-  const config = loadAccountConfig(io);
+  // Before the account's lock is taken: faults of the configuration and of the file are reported first.
+  loadAccountConfig(io);
   const inFile = await loadSubscriptionsFile(io.workingDir);
-  const [{ openAccount }, { maintain }] = await Promise.all([
-    import('../account.ts'),
-    import('../../admin/maintain.ts'),
-  ]);
-  const { world, close } = await openAccount(config, io, {
-    needsCredentials: true,
-  });
-  try {
-    const results = await maintain({ inFile, skipProbe: skipProbe === true }, world);
-    const shown = results.map(({ news: _, notes, ...rest }) => ({
-      ...rest,
-      notes: notes.map(noteText),
-    }));
-    if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
-    else
-      for (const result of results) await writeOut(io.stdout, asCalled(resultText(result, io), io));
-    if (results.length === 0) io.stderr.write('Nothing is registered, so nothing was asked.\n');
-    const failed = results.filter(({ failure }) => failure !== null);
-    if (failed.length > 0) {
-      throw new AppError('unavailable', `${failed.length} of ${results.length} need another try.`);
-    }
-  } finally {
-    await close();
+  const { maintain } = await import('../../admin/maintain.ts');
+  const account = { needsCredentials: true };
+  const maintained = ({ account: { world } }: Pick<Parts, 'account'>) =>
+    maintain({ inFile, skipProbe: skipProbe === true }, world);
+  const results = await withParts(io, ['account'], maintained, { account });
+  const shown = results.map(({ news: _, notes, ...rest }) => ({
+    ...rest,
+    notes: notes.map(noteText),
+  }));
+  if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  else
+    for (const result of results) await writeOut(io.stdout, asCalled(resultText(result, io), io));
+  if (results.length === 0) io.stderr.write('Nothing is registered, so nothing was asked.\n');
+  const failed = results.filter(({ failure }) => failure !== null);
+  if (failed.length > 0) {
+    throw new AppError('unavailable', `${failed.length} of ${results.length} need another try.`);
   }
 }
 

@@ -8,8 +8,8 @@ import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/j
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { type DueTasks, dueTasks } from '../../reconcile/due-windows.ts';
-import { type ReconcileTask, reconcile, type TaskReport } from '../../reconcile/reconcile.ts';
-import type { TimeWindow } from '../../reconcile/tasks.ts';
+import { reconcile } from '../../reconcile/reconcile.ts';
+import type { ReconcileTask, TaskReport, TimeWindow } from '../../reconcile/tasks.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';

@@ -9,7 +9,12 @@ import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { type DueTasks, dueTasks } from '../../reconcile/due-windows.ts';
 import { reconcile } from '../../reconcile/reconcile.ts';
-import type { ReconcileTask, TaskReport, TimeWindow } from '../../reconcile/tasks.ts';
+import {
+  mergeWindows,
+  type ReconcileTask,
+  type TaskReport,
+  type TimeWindow,
+} from '../../reconcile/tasks.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
@@ -344,14 +349,4 @@ function firstHourApart(task: ReconcileTask): ReconcileTask[] {
     { ...task, toUs: endUs },
     { ...task, fromUs: endUs },
   ];
-}
-
-function mergeWindows(windows: readonly TimeWindow[]): TimeWindow[] {
-  const merged: TimeWindow[] = [];
-  for (const { fromUs, toUs } of windows.toSorted((a, b) => a.fromUs - b.fromUs)) {
-    const last = merged.at(-1);
-    if (last !== undefined && last.toUs >= fromUs) last.toUs = Math.max(last.toUs, toUs);
-    else merged.push({ fromUs, toUs });
-  }
-  return merged;
 }

@@ -1,7 +1,7 @@
 /** The watchdog inside a receiver that serves. */
 import { lifetimeOf } from '../../admin/review.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
-import type { AlertChannel } from '../../domain/alerts.ts';
+import { type AlertChannel, alertChannels } from '../../domain/alerts.ts';
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
@@ -55,26 +55,18 @@ export function alertTellers(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
 ): AlertTellers {
-  const url =
-    alertUrl === null
-      ? null
-      : createUrlTeller({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random });
-  const command =
-    alertCommand === null
-      ? null
-      : createCommandTeller({
-          command: alertCommand,
-          run: createRunProgram({ env }),
-          variable: 'EARSHOT_ALERT_COMMAND',
-        });
-  return {
-    channels: [
-      ...(url === null ? [] : ['url' as const]),
-      ...(command === null ? [] : ['command' as const]),
-    ],
-    tell: tellThrough({
-      ...(url === null ? {} : { url }),
-      ...(command === null ? {} : { command }),
+  const tellers = {
+    ...(alertUrl !== null && {
+      url: createUrlTeller({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
+    }),
+    ...(alertCommand !== null && {
+      command: createCommandTeller({
+        command: alertCommand,
+        run: createRunProgram({ env }),
+        variable: 'EARSHOT_ALERT_COMMAND',
+      }),
     }),
   };
+  const channels = alertChannels.filter((channel) => channel in tellers);
+  return { channels, tell: tellThrough(tellers) };
 }

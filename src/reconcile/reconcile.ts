@@ -1,9 +1,14 @@
 /** Compares the log with what the catalogue shows, hour by hour, and writes what is missing. */
-import { type Completeness, type HourCoverage, hourUs } from '../domain/coverage.ts';
+import { type HourCoverage, hourUs } from '../domain/coverage.ts';
 import { hourOf, sumCounts } from '../domain/coverage-report.ts';
-import type { NotificationLog } from '../domain/ports.ts';
-import type { Products } from '../domain/products.ts';
-import { type ComparedEvent, canBeEntered, comparePage, isExpected } from './compare-page.ts';
+import {
+  type ComparedEvent,
+  type CompareOptions,
+  type CompareWorld,
+  canBeEntered,
+  comparePage,
+  isExpected,
+} from './compare-page.ts';
 import {
   type EventOutcome,
   type FoundMissing,
@@ -12,7 +17,6 @@ import {
   noCounts,
   type OutcomeCounts,
   type ProductListing,
-  type ReconcileMode,
   type ReconcileProgress,
   type ReconcileTask,
   type TaskReport,
@@ -22,28 +26,13 @@ import {
 /** Maximum of events, and of hours, that the ports take at once. */
 const rowsMax = 1_000;
 
-export interface ReconcileWorld {
+export interface ReconcileWorld extends CompareWorld {
   listing: ProductListing;
-  completeness: Pick<
-    Completeness,
-    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
-  >;
-  products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
-  log: Pick<NotificationLog, 'lastPosition'>;
-  /** The catalogue's time, by which its dates are judged, and hours dated. */
-  nowUs(): number;
-  /** Our own time, by which entries are dated, as pushes are; that of `nowUs` unless told. */
-  ownNowUs?: (() => number) | undefined;
-  /** Resolves after a time, or at once when the signal is aborted. */
-  pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-export interface ReconcileOptions {
+export interface ReconcileOptions extends CompareOptions {
   /** As `tasksOf` and `dueTasks` give them: those of one subscription and event do not overlap. */
   tasks: readonly ReconcileTask[];
-  mode: ReconcileMode;
-  /** How long after its event a push is late. */
-  settlingUs: number;
   /** Hours compared since then are not compared again. */
   resumeSinceUs: number | null;
   /** False: an early look; writes entries, but no coverage. */
@@ -54,7 +43,6 @@ export interface ReconcileOptions {
   onProgress?: ((progress: ReconcileProgress) => void) | undefined;
   /** Called for each event that was not in the log, after it was written. */
   onMissing?: ((event: FoundMissing) => void) | undefined;
-  signal: AbortSignal;
 }
 
 /**

@@ -1,9 +1,9 @@
 /** Makes a backup, and remembers what came of it. */
 
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentialsFileName } from '../config/endpoint-credentials.ts';
-import { AppError, errorCodeOf, errorText, isAppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
 import type { BackupRun } from '../domain/backups.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import { readOwnerOnly } from '../host/files.ts';
@@ -12,6 +12,7 @@ import type { BackupProgress } from '../store/backups/backup-target.ts';
 import { type BackupOptions, type MadeBackup, makeBackup } from '../store/backups/make-backup.ts';
 import { acmeFolderName } from '../tls/acme/state.ts';
 import type { Io } from './io.ts';
+import { createProgressLine, whole } from './output.ts';
 
 export interface RememberedBackup extends MadeBackup {
   run: BackupRun;
@@ -49,9 +50,7 @@ export async function makeRememberedBackup(
     return { ...made, run, files: files.map(({ path }) => path) };
   } catch (error) {
     const isOurs = error instanceof AppError && error.code !== 'internal';
-    const isPassedOver = (['usage', 'conflict', 'cancelled'] as const).some((code) =>
-      isAppError(error, code),
-    );
+    const isPassedOver = isOurs && ['usage', 'conflict', 'cancelled'].includes(error.code);
     const reason = isOurs ? errorText(error) : 'The program failed in a way it should not.';
     if (!isPassedOver) await remembered({ bytes: null, lastPosition: null, error: reason });
     throw error;
@@ -70,21 +69,15 @@ export function compactTime(us: number): string {
   return `${formatDateUs(us).slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }
 
-/** Newest first. */
-function backupsIn(folder: string): string[] {
-  return readdirSync(folder)
-    .filter((name) => ownName.test(name))
-    .toSorted()
-    .toReversed();
-}
-
 /** Keeps a number of backups, `newest` among them whatever its name. Returns the names of those that it removed. */
 export function removeOldBackups(
   folder: string,
   { keep, newest }: { keep: number; newest: string },
 ): string[] {
-  const old = backupsIn(folder)
-    .filter((name) => name !== newest)
+  const old = readdirSync(folder)
+    .filter((name) => ownName.test(name) && name !== newest)
+    .toSorted()
+    .toReversed()
     .slice(keep - 1);
   for (const name of old) rmSync(join(folder, name), { force: true });
   return old;
@@ -102,26 +95,14 @@ export function isKeptFile(path: string): boolean {
 
 /** Those that are there. Throws `configuration` for one that others may read, or that cannot be read. */
 function readKeptFiles(dataDir: string): KeptFile[] {
-  const paths = [
-    credentialsFileName,
-    ...namesIn(dataDir).map((name) => `${acmeFolderName}/${name}`),
-  ];
+  const acmeFolder = join(dataDir, acmeFolderName);
+  const names = existsSync(acmeFolder) ? readdirSync(acmeFolder).toSorted() : [];
+  const paths = [credentialsFileName, ...names.map((name) => `${acmeFolderName}/${name}`)];
   return paths.filter(isKeptFile).flatMap((path) => {
     const text = readOwnerOnly(join(dataDir, path));
     return text === null ? [] : [{ path, bytes: Buffer.from(text) }];
   });
 }
-
-function namesIn(dataDir: string): string[] {
-  try {
-    return readdirSync(join(dataDir, acmeFolderName)).toSorted();
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
-}
-
-const rowsText = new Intl.NumberFormat('en');
 
 const words: Record<BackupProgress['phase'], string> = {
   copying: 'Copying',
@@ -133,24 +114,10 @@ const words: Record<BackupProgress['phase'], string> = {
 
 function textOf({ phase, done, total }: BackupProgress): string {
   if (total !== null) return `${words[phase]}: ${Math.floor((done / total) * 100)} %`;
-  return done === 0 ? words[phase] : `${words[phase]}: ${rowsText.format(done)} rows`;
+  return done === 0 ? words[phase] : `${words[phase]}: ${whole(done)} rows`;
 }
 
-export function createBackupProgress({ stderr }: Pick<Io, 'stderr'>): {
-  show(progress: BackupProgress): void;
-  /** Takes the line away. */
-  done(): void;
-} {
-  let shown = '';
-  const write = (text: string) => {
-    if (stderr.isTTY !== true || text === shown) return;
-    stderr.write(`\r${text.padEnd(shown.length)}`);
-    shown = text;
-  };
-  return {
-    show: (progress) => write(textOf(progress)),
-    done: () => {
-      if (shown !== '') stderr.write(`\r${' '.repeat(shown.length)}\r`);
-    },
-  };
+export function createBackupProgress({ stderr }: Pick<Io, 'stderr'>) {
+  const line = createProgressLine(stderr);
+  return { show: (progress: BackupProgress) => line.show(textOf(progress)), done: line.clear };
 }

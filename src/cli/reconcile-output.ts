@@ -5,10 +5,9 @@ import { hourOf } from '../domain/coverage-report.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import { printable } from '../domain/text.ts';
 import type { ListingTrouble } from '../reconcile/page-requests.ts';
-import type { ReconcileProgress, TaskReport } from '../reconcile/reconcile.ts';
-import { noCounts } from '../reconcile/tasks.ts';
+import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
 import type { Io } from './io.ts';
-import { type Column, printTable, writeOut } from './output.ts';
+import { type Column, counted, printTable, whole, writeOut } from './output.ts';
 
 interface MissingRow extends CatalogueEvent {
   productName: string | null;
@@ -91,27 +90,20 @@ function countRows(reports: readonly TaskReport[]): CountRow[] {
     const { subscription, event } = task;
     const key = `${subscription} ${event}`;
     const row = rows.get(key) ?? { subscription, event, ...none };
-    rows.set(key, {
-      subscription,
-      event,
-      expected: row.expected + counts.expected,
-      pushed: row.pushed + counts.pushed,
-      late: row.late + counts.late,
-      recovered: row.recovered + counts.recovered,
-      missing: row.missing + counts.missing,
-      unreadable: row.unreadable + counts.unreadable,
-      undecided: row.undecided + counts.undecided,
-    });
+    for (const kind of countKeys) row[kind] += counts[kind];
+    rows.set(key, row);
   }
   return [...rows.values()];
 }
 
 const none = { ...noCounts(), unreadable: 0, undecided: 0 };
 
-const whole = (value: number) => value.toLocaleString('en-US');
+type CountKey = keyof typeof none;
 
-const count = (key: keyof typeof none, title: string = key): Column<CountRow> => ({
-  title,
+const countKeys = Object.keys(none) as CountKey[];
+
+const count = (key: CountKey): Column<CountRow> => ({
+  title: key,
   value: (row) => whole(row[key]),
   align: 'right',
 });
@@ -119,20 +111,14 @@ const count = (key: keyof typeof none, title: string = key): Column<CountRow> =>
 const columns: readonly Column<CountRow>[] = [
   { title: 'subscription', value: ({ subscription }) => subscription, flexible: true },
   { title: 'event', value: ({ event }) => event },
-  count('expected'),
-  count('pushed'),
-  count('late'),
-  count('recovered'),
-  count('missing'),
+  ...(['expected', 'pushed', 'late', 'recovered', 'missing'] as const).map(count),
 ];
-
-type CountKey = keyof typeof none;
 
 function sumOf(rows: readonly CountRow[], key: CountKey): number {
   return rows.reduce((total, row) => total + row[key], 0);
 }
 
-const events = (count: number) => (count === 1 ? '1 event' : `${whole(count)} events`);
+const events = (count: number) => counted(count, 'event');
 
 /** The table in words, by the same counts; what --check found is reported as its error. */
 function meaningOf(
@@ -163,14 +149,16 @@ function earlierText(rows: readonly CountRow[], fetched: number): string[] {
   const found = sumOf(rows, 'expected');
   if (found === 0) return [];
   const missing = sumOf(rows, 'missing');
+  const verb = (count: number, one: string, many: string) => (count === 1 ? one : many);
+  const [was, is] = [verb(fetched, 'was', 'were'), verb(fetched, 'is', 'are')];
   const outcome =
     fetched > 0
-      ? `${whole(fetched)} ${fetched === 1 ? 'was' : 'were'} not in the log and ${fetched === 1 ? 'is' : 'are'} fetched now`
+      ? `${whole(fetched)} ${was} not in the log and ${is} fetched now`
       : missing > 0
-        ? `${whole(missing)} ${missing === 1 ? 'is' : 'are'} not in the log`
+        ? `${whole(missing)} ${verb(missing, 'is', 'are')} not in the log`
         : 'all are in the log';
   return [
-    `The catalogue has ${events(found)} from before the subscription began, which ${found === 1 ? 'is' : 'are'} not expected: ${outcome}.`,
+    `The catalogue has ${events(found)} from before the subscription began, which ${verb(found, 'is', 'are')} not expected: ${outcome}.`,
   ];
 }
 
@@ -192,21 +180,21 @@ function earlierJson({ expected, unreadable: _, undecided: __, ...row }: CountRo
 
 function uncountedTexts(rows: readonly CountRow[]): string[] {
   const [unreadable, undecided] = [sumOf(rows, 'unreadable'), sumOf(rows, 'undecided')];
-  const texts: string[] = [];
-  if (unreadable > 0)
-    texts.push(
-      `${whole(unreadable)} records of the catalogue could not be read and are not counted.`,
-    );
-  if (undecided > 0)
-    texts.push(
-      `${whole(undecided)} ${undecided === 1 ? 'record lacks' : 'records lack'} what the filter asks for, so it is not known whether ${undecided === 1 ? 'it is' : 'they are'} expected; not counted.`,
-    );
-  return texts;
+  const [lacks, is] = undecided === 1 ? ['record lacks', 'it is'] : ['records lack', 'they are'];
+  return [
+    ...(unreadable === 0
+      ? []
+      : [`${whole(unreadable)} records of the catalogue could not be read and are not counted.`]),
+    ...(undecided === 0
+      ? []
+      : [
+          `${whole(undecided)} ${lacks} what the filter asks for, so it is not known whether ${is} expected; not counted.`,
+        ]),
+  ];
 }
 
 function asked(cost: { requests: number; answersMs: number }, seconds: number): string {
-  const requests = cost.requests === 1 ? '1 request' : `${cost.requests} requests`;
-  return `${requests}, ${seconds} s (${inSeconds(cost.answersMs)} s for the catalogue's answers).`;
+  return `${requestsText(cost.requests)}, ${seconds} s (${inSeconds(cost.answersMs)} s for the catalogue's answers).`;
 }
 
 /** With one decimal. */
@@ -224,52 +212,19 @@ function missingLine({ subscription, event, productId, productName, eventUs }: M
   return `${time}  ${event.padEnd(8)}  ${subscription}  ${name}\n`;
 }
 
-interface ShownProgress {
-  show(progress: ReconcileProgress): void;
-  /** Takes the line away, for another one. */
-  clear(): void;
-  /** Ends the line. */
-  done(): void;
-}
-
-/** `spent` tells how many requests were sent. */
-export function createReconcileProgress(
-  { stderr }: Pick<Io, 'stderr'>,
-  spent: () => { requests: number },
-): ShownProgress {
-  let shown = '';
-  return {
-    show: (progress) => {
-      if (stderr.isTTY !== true) return;
-      const text = progressLine(progress, spent().requests);
-      const width = Math.max(20, (stderr.columns ?? 100) - 1);
-      const cut = text.slice(0, width);
-      stderr.write(`\r${cut.padEnd(shown.length)}`);
-      shown = cut;
-    },
-    clear: () => {
-      if (shown !== '') stderr.write(`\r${' '.repeat(shown.length)}\r`);
-      shown = '';
-    },
-    done: () => {
-      if (shown !== '') stderr.write('\n');
-      shown = '';
-    },
-  };
-}
-
-/** What matters most comes first: a narrow terminal cuts the end. */
-function progressLine(progress: ReconcileProgress, requests: number): string {
+/** The progress as one line. What matters most comes first: a narrow terminal cuts the end. */
+export function progressText(progress: ReconcileProgress, requests: number): string {
   const { task, tasks, tasksDone, upToUs, seen, total, etaMs } = progress;
-  const of = total === null ? '' : ` of ${total.toLocaleString('en-US')}`;
   return [
     `${task.subscription} ${task.event} (${Math.min(tasksDone + 1, tasks)} of ${tasks})`,
-    `${seen.toLocaleString('en-US')}${of}`,
+    `${whole(seen)}${total === null ? '' : ` of ${whole(total)}`}`,
     ...(etaMs === null || etaMs === 0 ? [] : [`${duration(etaMs)} left`]),
     shortDateUs(upToUs),
-    requests === 1 ? '1 request' : `${requests} requests`,
+    requestsText(requests),
   ].join(' · ');
 }
+
+const requestsText = (count: number) => (count === 1 ? '1 request' : `${count} requests`);
 
 /** `about 12 min`, `about 40 s`. */
 function duration(ms: number): string {

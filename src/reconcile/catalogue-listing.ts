@@ -17,9 +17,9 @@ import {
   listingUrl,
   readListingPage,
 } from './listing-pages.ts';
-import { createPacedRequests, type Time } from './paced-requests.ts';
 import {
   createListLogin,
+  createPacedRequests,
   createPageRequests,
   createPageSize,
   type ListingTiming,
@@ -27,6 +27,7 @@ import {
   listingTiming,
   type PageQuestion,
   pageSizes,
+  type Time,
 } from './page-requests.ts';
 import type { ListingPage, ListingQuery, ProductListing } from './tasks.ts';
 
@@ -146,23 +147,7 @@ async function shortfallOf(
   );
 }
 
-/** The first question of a walk once more, for its count alone. */
-function countQuestion(
-  catalogueUrl: string,
-  { event, fromUs, toUs }: ListingQuery,
-  filter: string,
-): PageQuestion {
-  const list = eventLists[event];
-  const sinceMs = Math.floor(fromUs / 1000);
-  const window = { sinceMs, untilMs: Math.ceil(toUs / 1000) };
-  const only = { top: 1, skip: 0, count: true };
-  return {
-    purpose: `count the ${event} products`,
-    url: () => listingUrl(catalogueUrl, { list, filter, ...window, ...only }),
-    read: (json) => readListingPage(json, { list, sinceMs }),
-  };
-}
-
+/** The question for the page at a position. */
 function questionFor(
   catalogueUrl: string,
   { event, toUs }: ListingQuery,
@@ -180,6 +165,13 @@ function questionFor(
     },
     read: (json) => readListingPage(json, { list, sinceMs }),
   };
+}
+
+/** The first question of a walk once more, for its count alone. */
+function countQuestion(catalogueUrl: string, query: ListingQuery, filter: string): PageQuestion {
+  const at = { sinceMs: Math.floor(query.fromUs / 1000), skip: 0, link: null };
+  const { url, read } = questionFor(catalogueUrl, query, { at, filter, isFirst: true });
+  return { purpose: `count the ${query.event} products`, url: () => url(1, 0), read };
 }
 
 /**

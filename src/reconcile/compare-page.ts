@@ -20,17 +20,24 @@ const lagMax = 3_000;
 /** Each round leaves only what became known while it ran, so that a second one is rare already. */
 const roundsMax = 10;
 
-interface CompareWorld extends IndexWorld {
-  completeness: Pick<Completeness, 'recoveredEvents' | 'recover' | 'wholeSinceUs'>;
+export interface CompareWorld {
+  completeness: Pick<
+    Completeness,
+    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
+  >;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
-  /** The catalogue's time, by which its dates are judged. */
+  log: Pick<NotificationLog, 'lastPosition'>;
+  /** The catalogue's time, by which its dates are judged, and hours dated. */
   nowUs(): number;
-  /** Our own time, by which entries are dated, as pushes are; that of `nowUs` unless told. */
+  /** Our own time, by which entries are dated, as pushes are; by default that of `nowUs`. */
   ownNowUs?: (() => number) | undefined;
+  /** Resolves after a time, or at once when the signal is aborted. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-interface CompareOptions {
+export interface CompareOptions {
   mode: ReconcileMode;
+  /** How long after its event a push is late. */
   settlingUs: number;
   signal: AbortSignal;
 }
@@ -79,11 +86,14 @@ export async function comparePage(
       if (outcome === 'missing') missing.push(one);
       else compared.push({ listed: one, outcome, wasMissing: false });
     }
-    if (mode !== 'write') return [...compared, ...missing.map(leftMissing)];
-    const { recovered, undecided } = await recover(task, missing, knownUpTo, { world, signal });
-    for (const one of recovered) {
-      compared.push({ listed: one, outcome: 'recovered', wasMissing: true });
+    const wereMissing = (some: readonly ListedEvent[], outcome: EventOutcome) =>
+      compared.push(...some.map((one) => ({ listed: one, outcome, wasMissing: true })));
+    if (mode !== 'write') {
+      wereMissing(missing, 'missing');
+      break;
     }
+    const { recovered, undecided } = await recover(task, missing, knownUpTo, { world, signal });
+    wereMissing(recovered, 'recovered');
     open = undecided;
   }
   return compared;
@@ -93,12 +103,6 @@ export async function comparePage(
 async function wholeSince({ completeness, nowUs, ownNowUs = nowUs }: CompareWorld) {
   return (await completeness.wholeSinceUs()) + Math.max(0, nowUs() - ownNowUs());
 }
-
-const leftMissing = (listed: ListedEvent): ComparedEvent => ({
-  listed,
-  outcome: 'missing',
-  wasMissing: true,
-});
 
 /** `undecided` is what became known meanwhile, or was not tried since the log has grown too fast. */
 async function recover(
@@ -148,10 +152,7 @@ interface KnownOfProduct {
 /** By product id in lower case; nothing for a product that is not known. At most 1,000 ids. */
 async function lookUpProducts(
   question: { subscription: string; productIds: readonly string[] },
-  world: {
-    completeness: Pick<Completeness, 'recoveredEvents'>;
-    products: Pick<Products, 'pushedEvents'>;
-  },
+  world: CompareWorld,
 ): Promise<Map<string, KnownOfProduct>> {
   const [pushes, recovered] = await Promise.all([
     world.products.pushedEvents(question),
@@ -207,19 +208,12 @@ const pauseMs = 200;
 
 const waitMaxMs = 600_000;
 
-interface IndexWorld {
-  products: Pick<Products, 'indexedPosition'>;
-  log: Pick<NotificationLog, 'lastPosition'>;
-  /** Resolves after a time, or at once when the signal is aborted. */
-  pause(ms: number, signal: AbortSignal): Promise<void>;
-}
-
 /**
  * Resolves with the position that is indexed, once no more than `lagMax` positions are missing to what is
  * the log's end now. Rejects with `unavailable` when the index stands still for ten minutes.
  */
 async function reachedIndex(
-  { products, log, pause }: IndexWorld,
+  { products, log, pause }: CompareWorld,
   { lagMax, signal }: { lagMax: number; signal: AbortSignal },
 ): Promise<number> {
   const lastPosition = await log.lastPosition();

@@ -5,6 +5,7 @@ import { hourOf } from '../domain/coverage-report.ts';
 import {
   cutTasks,
   isInForce,
+  mergeWindows,
   oldestFirst,
   type ReconcileTask,
   type SegmentedEvent,
@@ -69,7 +70,11 @@ export function dueTasks(options: DueOptions): DueTasks {
       return { at, state: stateOf(at, compared.get(hourKey(kind, at)), options) };
     });
     const windowsOf = (state: HourState) =>
-      mergeHours(hours.filter((hour) => hour.state === state).map(({ at }) => at));
+      mergeWindows(
+        hours
+          .filter((hour) => hour.state === state)
+          .map(({ at }) => ({ fromUs: at, toUs: at + hourUs })),
+      );
     due.push(...inWindows(kind, windowsOf('unknown')));
     again.push(...inWindows(kind, windowsOf('early')));
     early.push(...inWindows(kind, earlyWindow(kind.subscription, options)));
@@ -149,17 +154,6 @@ function awayTimes(subscription: string, { uptimes, gaps }: DueOptions): TimeWin
       : [],
   );
   return [...down, ...silent];
-}
-
-/** Hours in their order; neighbours become one window. */
-function mergeHours(hours: readonly number[]): TimeWindow[] {
-  const windows: TimeWindow[] = [];
-  for (const at of hours) {
-    const last = windows.at(-1);
-    if (last?.toUs === at) last.toUs = at + hourUs;
-    else windows.push({ fromUs: at, toUs: at + hourUs });
-  }
-  return windows;
 }
 
 const hourKey = (kind: { subscription: string; event: string }, at: number) =>

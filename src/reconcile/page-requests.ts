@@ -3,10 +3,14 @@
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
-import { type OutboundAnswer, retryAfterMs } from '../http/outbound-client.ts';
+import {
+  type OutboundAnswer,
+  type OutboundClient,
+  type OutboundRequest,
+  retryAfterMs,
+} from '../http/outbound-client.ts';
 import { readServiceWords, type ServiceWords, serviceError } from '../http/service-error.ts';
 import type { ReadPage } from './listing-pages.ts';
-import type { PacedRequests } from './paced-requests.ts';
 
 /** How long things may take. */
 export interface ListingTiming {
@@ -52,11 +56,6 @@ export interface PageQuestion {
   read: (json: unknown) => ReadPage | { broken: string };
 }
 
-interface PageRequests {
-  /** Rejects as `ProductListing` does; with `invalid` when the catalogue refuses the question. */
-  ask(question: PageQuestion, signal: AbortSignal): Promise<{ page: ReadPage; top: number }>;
-}
-
 /** What listings of one catalogue share. */
 interface PageRequestsOptions {
   requests: PacedRequests;
@@ -68,7 +67,7 @@ interface PageRequestsOptions {
 }
 
 /** For one listing: the budget of waits is its own. */
-export function createPageRequests(options: PageRequestsOptions): PageRequests {
+export function createPageRequests(options: PageRequestsOptions) {
   const { requests, size, login, random, timing, onTrouble } = options;
   let toldMs = 0;
 
@@ -102,6 +101,7 @@ export function createPageRequests(options: PageRequestsOptions): PageRequests {
     await requests.wait(waitMs, signal);
   }
 
+  /** Rejects as `ProductListing` does; with `invalid` when the catalogue refuses the question. */
   async function ask(question: PageQuestion, signal: AbortSignal) {
     let failures = 0;
     let logins = 0;
@@ -167,12 +167,7 @@ type Outcome =
   /** It wants another token, or one at all; `said` is for the end of an error, with its words. */
   | { refusedStatus: number; said: string; error: AppError };
 
-interface AskedQuestion {
-  purpose: string;
-  url: string;
-  read: (json: unknown) => ReadPage | { broken: string };
-  token: string | null;
-}
+type AskedQuestion = Omit<PageQuestion, 'url'> & { url: string; token: string | null };
 
 /** From about here on firewalls have their limits; servers take more, and answer otherwise than with 403. */
 const longAddressCharacters = 2_000;
@@ -270,13 +265,9 @@ const failuresMax = 2;
 /** Good pages in a row until the size before is tried again. */
 const goodPagesMin = 5;
 
-interface PageSize {
-  current(): number;
-  failed(): void;
-  succeeded(): void;
-}
+type PageSize = ReturnType<typeof createPageSize>;
 
-export function createPageSize(sizes: readonly number[]): PageSize {
+export function createPageSize(sizes: readonly number[]) {
   let index = 0;
   let failures = 0;
   let goodPages = 0;
@@ -336,3 +327,63 @@ export function createListLogin(tokens: AccessTokens | null): ListLogin {
     },
   };
 }
+
+/** How time passes. */
+export interface Time {
+  nowMs: () => number;
+  /** Ends early, without an error, when the signal is aborted. */
+  pause: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+type PacedRequests = ReturnType<typeof createPacedRequests>;
+
+/** Sends one request at a time, their starts well apart, and counts what that takes. */
+export function createPacedRequests(options: {
+  client: OutboundClient;
+  requestsPerMinute: number;
+  time: Time;
+}) {
+  const { client, time } = options;
+  const intervalMs = 60_000 / options.requestsPerMinute;
+  /** `answersMs` is the wait for answers, `waitedMs` that between requests. */
+  const spent = { requests: 0, answersMs: 0, waitedMs: 0 };
+  let startedMs: number | null = null;
+  let turn = Promise.resolve();
+
+  /** Rejects with the signal's reason. */
+  async function wait(ms: number, signal: AbortSignal) {
+    signal.throwIfAborted();
+    if (ms <= 0) return;
+    const sinceMs = time.nowMs();
+    await time.pause(ms, signal);
+    spent.waitedMs += time.nowMs() - sinceMs;
+    signal.throwIfAborted();
+  }
+
+  async function sendNow(request: OutboundRequest, signal: AbortSignal) {
+    const restMs = startedMs === null ? 0 : startedMs + intervalMs - time.nowMs();
+    // No longer than that when the clock was put back.
+    await wait(Math.ceil(Math.min(restMs, intervalMs)), signal);
+    const sinceMs = time.nowMs();
+    startedMs = sinceMs;
+    spent.requests += 1;
+    try {
+      return await client({ ...request, signal });
+    } finally {
+      spent.answersMs += time.nowMs() - sinceMs;
+    }
+  }
+
+  return {
+    /** Waits for its turn. Rejects as the client does, and with the signal's reason. */
+    send: (request: OutboundRequest, signal: AbortSignal) => {
+      const answer = turn.then(() => sendNow(request, signal));
+      turn = answer.then(nothing, nothing);
+      return answer;
+    },
+    wait,
+    spent: () => ({ ...spent }),
+  };
+}
+
+const nothing = () => undefined;

@@ -1,9 +1,14 @@
 /** Compares the log with what the catalogue shows, hour by hour, and writes what is missing. */
-import { type Completeness, type HourCoverage, hourUs } from '../domain/coverage.ts';
+import { type HourCoverage, hourUs } from '../domain/coverage.ts';
 import { hourOf, sumCounts } from '../domain/coverage-report.ts';
-import type { NotificationLog } from '../domain/ports.ts';
-import type { Products } from '../domain/products.ts';
-import { type ComparedEvent, canBeEntered, comparePage, isExpected } from './compare-page.ts';
+import {
+  type ComparedEvent,
+  type CompareOptions,
+  type CompareWorld,
+  canBeEntered,
+  comparePage,
+  isExpected,
+} from './compare-page.ts';
 import {
   type EventOutcome,
   type FoundMissing,
@@ -12,47 +17,22 @@ import {
   noCounts,
   type OutcomeCounts,
   type ProductListing,
-  type ReconcileMode,
   type ReconcileProgress,
   type ReconcileTask,
   type TaskReport,
   type TimeWindow,
 } from './tasks.ts';
 
-export type {
-  ReconcileMode,
-  ReconcileProgress,
-  ReconcileTask,
-  TaskReport,
-} from './tasks.ts';
+/** Maximum of events, and of hours, that the ports take at once. */
+const rowsMax = 1_000;
 
-/** What the ports take at once. */
-const eventsMax = 1_000;
-
-const hoursMax = 1_000;
-
-export interface ReconcileWorld {
+export interface ReconcileWorld extends CompareWorld {
   listing: ProductListing;
-  completeness: Pick<
-    Completeness,
-    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
-  >;
-  products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
-  log: Pick<NotificationLog, 'lastPosition'>;
-  /** The catalogue's time, by which its dates are judged, and hours dated. */
-  nowUs(): number;
-  /** Our own time, by which entries are dated, as pushes are; that of `nowUs` unless told. */
-  ownNowUs?: (() => number) | undefined;
-  /** Resolves after a time, or at once when the signal is aborted. */
-  pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-export interface ReconcileOptions {
+export interface ReconcileOptions extends CompareOptions {
   /** As `tasksOf` and `dueTasks` give them: those of one subscription and event do not overlap. */
   tasks: readonly ReconcileTask[];
-  mode: ReconcileMode;
-  /** How long after its event a push is late. */
-  settlingUs: number;
   /** Hours compared since then are not compared again. */
   resumeSinceUs: number | null;
   /** False: an early look; writes entries, but no coverage. */
@@ -63,7 +43,6 @@ export interface ReconcileOptions {
   onProgress?: ((progress: ReconcileProgress) => void) | undefined;
   /** Called for each event that was not in the log, after it was written. */
   onMissing?: ((event: FoundMissing) => void) | undefined;
-  signal: AbortSignal;
 }
 
 /**
@@ -77,23 +56,18 @@ export async function reconcile(
   options: ReconcileOptions,
 ): Promise<TaskReport[]> {
   const { tasks } = options;
-  const skipped = await hoursToSkip(world, options);
-  options.onSkipped?.(skipped.length);
-  const walks = walksOf(tasks, skipped);
+  const compared = await hoursToSkip(world, options);
+  options.onSkipped?.(compared.length);
+  const walks = walksOf(tasks, compared);
   const tally = createHourTally(tasks);
   const timeLeft = createTimeLeft(walks, () => world.ownNowUs?.() ?? world.nowUs());
   const reports: TaskReport[] = [];
   for (const walk of walks) {
-    const report = newReport(walk);
+    const { task, skipped } = walk;
+    const report = { task, ...sumCounts(skipped), unreadable: 0, undecided: 0 };
     for (const window of walk.windows) {
-      await compareWindow(window, {
-        world,
-        options,
-        tally,
-        timeLeft,
-        report,
-        tasksDone: reports.length,
-      });
+      const tasksDone = reports.length;
+      await compareWindow(window, { world, options, tally, timeLeft, report, tasksDone });
     }
     reports.push(report);
   }
@@ -117,10 +91,6 @@ async function hoursToSkip(
     }
   }
   return found;
-}
-
-function newReport({ task, skipped }: TaskWalk): TaskReport {
-  return { task, ...sumCounts(skipped), unreadable: 0, undecided: 0 };
 }
 
 /** What the comparison of a window works with. */
@@ -173,8 +143,8 @@ async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
     if (!canBeEntered(listed)) report.unreadable += 1;
     else if (isExpected(task.event, listed)) expected.push(listed);
   }
-  for (let at = 0; at < expected.length; at += eventsMax) {
-    const some = expected.slice(at, at + eventsMax);
+  for (let at = 0; at < expected.length; at += rowsMax) {
+    const some = expected.slice(at, at + rowsMax);
     for (const compared of await comparePage(task, some, world, options)) {
       const { listed, outcome, wasMissing } = compared;
       tally.add(task, listed.eventUs, outcome);
@@ -212,8 +182,8 @@ async function saveHours(
     whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
   }
   if (options.mode === 'preview' || !options.coverage) return at;
-  for (let i = 0; i < whole.length; i += hoursMax) {
-    await world.completeness.saveCoverage(whole.slice(i, i + hoursMax));
+  for (let i = 0; i < whole.length; i += rowsMax) {
+    await world.completeness.saveCoverage(whole.slice(i, i + rowsMax));
   }
   return at;
 }
@@ -305,33 +275,32 @@ function windowsBetween(hours: readonly HourCoverage[], task: ReconcileTask): Ti
 const kindKey = ({ subscription, event }: { subscription: string; event: string }) =>
   `${subscription} ${event}`;
 
-interface TimeLeft {
-  /** Tells how far the list of a window is, and returns the milliseconds that are left; null at first. */
-  after(state: {
-    window: TimeWindow;
-    upToUs: number;
-    seen: number;
-    total: number | null;
-  }): number | null;
-  /** Tells that a window is done. */
-  done(window: TimeWindow): void;
+type TimeLeft = ReturnType<typeof createTimeLeft>;
+
+/** How far the list of a window is. */
+interface WindowState {
+  window: TimeWindow;
+  upToUs: number;
+  seen: number;
+  total: number | null;
 }
 
 /** Takes it that all windows are as full, and the rest is as slow, as what is done. */
-function createTimeLeft(walks: readonly TaskWalk[], nowUs: () => number): TimeLeft {
+function createTimeLeft(walks: readonly TaskWalk[], nowUs: () => number) {
   const beganAtUs = nowUs();
   const widthUs = ({ fromUs, toUs }: TimeWindow) => toUs - fromUs;
   const allUs = walks.flatMap(({ windows }) => windows).reduce((sum, one) => sum + widthUs(one), 0);
   let doneUs = 0;
   return {
-    after: ({ window, upToUs, seen, total }) => {
+    /** Returns the milliseconds that are left; null at first. */
+    after: ({ window, upToUs, seen, total }: WindowState): number | null => {
       const byTime = (upToUs - window.fromUs) / widthUs(window);
       const share = upToUs >= window.toUs || !total ? byTime : Math.min(1, seen / total);
       const done = (doneUs + share * widthUs(window)) / allUs;
       const elapsedMs = Math.max(0, nowUs() - beganAtUs) / 1_000;
       return done > 0 ? Math.round((elapsedMs * (1 - done)) / done) : null;
     },
-    done: (window) => {
+    done: (window: TimeWindow) => {
       doneUs += widthUs(window);
     },
   };

@@ -245,3 +245,14 @@ function wholeHours(segments: readonly Segment[], window: TimeWindow): TimeWindo
     toUs: losesTail || toUs === last ? last : last + hourUs,
   };
 }
+
+/** Oldest first; windows that meet or overlap become one. */
+export function mergeWindows(windows: readonly TimeWindow[]): TimeWindow[] {
+  const merged: TimeWindow[] = [];
+  for (const { fromUs, toUs } of windows.toSorted((a, b) => a.fromUs - b.fromUs)) {
+    const last = merged.at(-1);
+    if (last !== undefined && last.toUs >= fromUs) last.toUs = Math.max(last.toUs, toUs);
+    else merged.push({ fromUs, toUs });
+  }
+  return merged;
+}

@@ -53,7 +53,7 @@ export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}
       {
         every: { firstMs, intervalMs },
         run: (signal) => watchOnce(deps, memory, signal),
-        failed: 'the watchdog could not check; it checks again',
+        failed: roundFailed,
         stopGraceMs,
       },
       deps,
@@ -78,6 +78,8 @@ export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}
     },
   };
 }
+
+const roundFailed = 'the watchdog could not check; it checks again';
 
 /** What is known from one round to the next. Whatever must outlast the program is in the store. */
 interface WatchMemory {
@@ -125,7 +127,7 @@ export async function watchOnce(
       await tellUnkept(result.findings, deps, memory.toldAtUs, signal);
     });
   } catch (error) {
-    log.error(errorFields(error), 'the watchdog could not look; it looks again');
+    log.error(errorFields(error), roundFailed);
   }
 }
 

@@ -1,4 +1,5 @@
 /** The comparison inside a receiver: one kind's trouble holds up no other, and clocks may differ. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   createReconcileRounds,
@@ -118,7 +119,7 @@ describe('a round', () => {
   it('goes on with the others where one kind of events cannot be compared, and says which', async () => {
     const world = await openWorld({ answers: { "'A') and PublicationDate": refused } });
     const round = roundsOf(world);
-    const found: (RoundOutcome | 'busy')[] = [await round()];
+    const found: RoundOutcome[] = [await round()];
     expect(world.warnings()).toMatchObject([
       {
         ...{ level: 'warn', subscription: 'a', event: 'created' },
@@ -240,17 +241,6 @@ describe('a round', () => {
     ]);
   });
 
-  it('leaves it to another program that compares', async () => {
-    const world = await openWorld();
-    const round = roundsOf(world);
-    const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 0 });
-    expect(await round()).toBe('busy');
-    expect(world.asked).toEqual([]);
-    release();
-    expect(await round()).toBe('all');
-    expect(world.warnings()).toEqual([]);
-  });
-
   it.each([
     ['behind', -hour],
     ['ahead', hour],
@@ -283,12 +273,12 @@ describe('the loop', () => {
     const world = await openWorld({ answers: { "'A') and PublicationDate": refused } });
     const { parts, config, io } = world;
     const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 0 });
-    const debug = vi.spyOn(parts.log, 'debug');
     const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
     const loop = startReconcile(parts, config, io, timing);
     onTestFinished(() => loop.stop());
-    const busy = () => debug.mock.calls.filter(([, message]) => message === 'nothing is compared');
-    await vi.waitFor(() => expect(busy().length).toBeGreaterThan(2), { timeout: 10_000 });
+    // Some rounds: the first of them would be the last for an hour if it counted as failed.
+    await pause(100);
+    expect(world.asked).toEqual([]);
     release();
     // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of what is refused; the
     // second has nothing else, and gives up sooner.

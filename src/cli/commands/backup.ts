@@ -1,39 +1,31 @@
 /** `earshot backup`: a copy of all that earshot keeps in one file, made while it serves. */
 
+import { type InspectedBackup, inspectBackup } from '../../store/backups/backup-format.ts';
 import { readdirSync, statSync } from 'node:fs';
 import { extname, join, resolve, sep } from 'node:path';
-import { Command } from 'commander';
-import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
+import { type Config, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, errorCodeOf, errorText } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { sizeText } from '../../domain/text.ts';
-import { inspectBackup } from '../../store/backups/backup-format.ts';
-import { openStore, openStoreReader } from '../../store/store.ts';
-import {
-  backupName,
-  createBackupProgress,
-  isKeptFile,
-  makeRememberedBackup,
-  type RememberedBackup,
-} from '../backup-files.ts';
+import { backupName, createBackupProgress, isKeptFile, makeRememberedBackup, type RememberedBackup } from '../backup-files.ts';
+import { defineCommand, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeOut } from '../output.ts';
 
-export function backupCommand(io: Io): Command {
-  return new Command('backup')
-    .description('Copy the log and the secrets into one file, while the receiver serves.')
-    .option(
-      '--to <path>',
-      'a folder, created if missing, for earshot-<time>.db; or a file such as mine.db',
-    )
-    .option('--force', 'replace a file of that name')
-    .option('--without-secrets', 'leave out endpoint credentials, certificate and their keys')
-    .option('--json', 'as JSON: file bytes notifications lastPosition files startedAt endedAt')
-    .addHelpText(
-      'after',
-      `
-All that was answered before it begins is in it. It has its name only when it is complete, was
+export const backupCommand = defineCommand('backup', {
+  description: 'Copy the log and the secrets into one file, while the receiver serves.',
+  flags: (command, io) =>
+    command
+      .option(
+        '--to <path>',
+        'a folder, created if missing, for earshot-<time>.db; or a file such as mine.db',
+      )
+      .option('--force', 'replace a file of that name')
+      .option('--without-secrets', 'leave out endpoint credentials, certificate and their keys')
+      .option('--json', 'as JSON: file bytes notifications lastPosition files startedAt endedAt')
+      .addCommand(listCommand(io)),
+  help: `All that was answered before it begins is in it. It has its name only when it is complete, was
 opened, and held every row against the log; until then it is called ….part. With EARSHOT_BACKUP_DIR
 the receiver makes backups by itself, and --to may be left out. \`earshot restore\` makes a data
 directory of one. docs/keeping.md says more.
@@ -54,33 +46,24 @@ Examples:
   $ earshot backup --to /mnt/backups
   $ earshot backup --to /mnt/backups/before-the-upgrade.db
   $ earshot backup list /mnt/backups`,
-    )
-    .action(async (flags: BackupFlags, command: Command) => {
-      await runBackup(io, { ...flags, version: command.parent?.version() ?? 'unknown' });
-    })
-    .addCommand(listCommand(io));
-}
+  run: runBackup,
+});
 
-function listCommand(io: Io): Command {
-  return new Command('list')
-    .description('List the backups in a folder, newest first.')
-    .argument('[folder]', 'EARSHOT_BACKUP_DIR unless named')
-    .option('--json', 'as JSON: file madeAt notifications lastPosition bytes version fault')
-    .addHelpText(
-      'after',
-      `
-Looks at the beginning of each file only: \`earshot restore --check FILE\` reads all of one.
+const listCommand = defineCommand('list', {
+  description: 'List the backups in a folder, newest first.',
+  flags: (command) =>
+    command
+      .argument('[folder]', 'EARSHOT_BACKUP_DIR unless named')
+      .option('--json', 'as JSON: file madeAt notifications lastPosition bytes version fault'),
+  help: `Looks at the beginning of each file only: \`earshot restore --check FILE\` reads all of one.
 
 Fields of --json, an array: file, madeAt, notifications, lastPosition (of the log), bytes, version
 (of the earshot that made it), fault (why it cannot be used, else null; then the others are null).
 
 Example:
   $ earshot backup list /mnt/backups`,
-    )
-    .action(async (folder: string | undefined, flags: { json?: true }) => {
-      await listBackups(io, folder, flags);
-    });
-}
+  run: listBackups,
+});
 
 interface BackupFlags {
   to?: string;
@@ -89,7 +72,7 @@ interface BackupFlags {
   json?: true;
 }
 
-async function runBackup(io: Io, flags: BackupFlags & { version: string }): Promise<void> {
+async function runBackup(io: Io & { version: string }, flags: BackupFlags): Promise<void> {
   const config = loadConfig(io, [...dataSections, 'backup']);
   const progress = createBackupProgress(io);
   const made = await makeRememberedBackup(
@@ -97,12 +80,12 @@ async function runBackup(io: Io, flags: BackupFlags & { version: string }): Prom
       place: config,
       ...targetOf(flags, config, io),
       replace: flags.force === true,
-      version: flags.version,
+      version: io.version,
       withSecrets: flags.withoutSecrets !== true,
       onProgress: progress.show,
       signal: io.signal,
     },
-    { nowUs: io.nowUs, remember: (run) => remember(io, config, run) },
+    { nowUs: io.nowUs, remember: (run) => remember(io, run) },
   ).finally(progress.done);
   await tell(io, made, flags);
 }
@@ -128,13 +111,11 @@ function targetOf(
 }
 
 /** A backup is none the worse for not being remembered. */
-async function remember(io: Io, place: DataConfig, run: BackupRun): Promise<void> {
+async function remember(io: Io, run: BackupRun): Promise<void> {
   try {
     // A file of an older version stays as it is: its receiver may be running still.
-    const reader = openStoreReader(place.dataDir);
-    await reader.lastPosition().finally(() => reader.close());
-    const store = await openStore({ ...place, nowUs: io.nowUs, mustExist: true });
-    await store.backups.recordBackup(run).finally(() => store.close());
+    await withParts(io, ['reader'], ({ reader }) => reader.lastPosition());
+    await withParts(io, ['store'], ({ store }) => store.backups.recordBackup(run));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.code === 'configuration') return;
@@ -160,22 +141,20 @@ async function tell(io: Io, made: RememberedBackup, { json }: BackupFlags): Prom
   await writeOut(io.stdout, `${file}\n`);
 }
 
-interface Listed {
-  file: string;
-  /** Microseconds since 1970, UTC. */
-  madeAtUs: number | null;
-  notifications: number | null;
-  lastPosition: number | null;
-  bytes: number | null;
-  version: string | null;
-  fault: string | null;
-}
+const nothingKnown = {
+  madeAtUs: null,
+  notifications: null,
+  lastPosition: null,
+  bytes: null,
+  version: null,
+};
 
-async function listBackups(
-  io: Io,
-  named: string | undefined,
-  { json }: { json?: true },
-): Promise<void> {
+/** A file of the folder; of an unusable one nothing but the fault is known. */
+type Listed = { file: string; fault: string | null } & {
+  [Key in keyof typeof nothingKnown]: InspectedBackup[Key] | null;
+};
+
+async function listBackups(io: Io, { json }: { json?: true }, named?: string): Promise<void> {
   const folder = named === undefined ? loadConfig(io, ['backup']).backup.folder : resolve(named);
   if (folder === null) {
     throw new AppError('usage', 'Which folder? EARSHOT_BACKUP_DIR is not set.', {
@@ -230,7 +209,6 @@ function inspected(file: string): Listed {
     return { file, madeAtUs, notifications, lastPosition, bytes, version, fault: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const none = { madeAtUs: null, notifications: null, lastPosition: null, bytes: null };
-    return { file, ...none, version: null, fault: errorText(error) };
+    return { file, ...nothingKnown, fault: errorText(error) };
   }
 }

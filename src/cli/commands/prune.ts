@@ -1,5 +1,5 @@
 /** `earshot prune`: removes the oldest notifications, and gives their space back. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { keptAge, keptSize } from '../../config/values.ts';
@@ -21,30 +21,33 @@ import { createTakeLock } from '../../store/engine/locks.ts';
 import { removeLeftovers } from '../../store/leftovers.ts';
 import { pruneIndex } from '../../store/products/index-maintenance.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
-import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
+import type { Store, StoreReader } from '../../store/store.ts';
+import { defineCommand, withParts } from '../command.ts';
 import { confirm, yesOption } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
-import { counted, whole, writeOut } from '../output.ts';
+import { counted, createProgressLine, whole, writeOut } from '../output.ts';
 
-export function pruneCommand(io: Io): Command {
-  return new Command('prune')
-    .description('Remove the oldest notifications for good, and give their space back.')
-    .option('--older-than <age>', 'what was received longer ago: 365d, 52w', argument(keptAge))
-    .option('--to-size <size>', 'until the log takes up no more: 20GB, 512MiB', argument(keptSize))
-    .option('--quarantine', 'also entries of that age that are still held in quarantine')
-    .addOption(
-      new Option(
-        '--forget-reader <name>',
-        'give up the place of a reader, and do nothing else',
-      ).conflicts(['olderThan', 'toSize', 'quarantine', 'dryRun', 'json']),
-    )
-    .option('--dry-run', 'tell what would go and what holds it back, and do nothing')
-    .addOption(yesOption())
-    .option('--json', 'as JSON: notifications from until bytes quarantined heldBy removed')
-    .addHelpText(
-      'after',
-      `
-Tells first what will go, then asks. Without --older-than and --to-size it does what EARSHOT_KEEP
+export const pruneCommand = defineCommand('prune', {
+  description: 'Remove the oldest notifications for good, and give their space back.',
+  flags: (command) =>
+    command
+      .option('--older-than <age>', 'what was received longer ago: 365d, 52w', argument(keptAge))
+      .option(
+        '--to-size <size>',
+        'until the log takes up no more: 20GB, 512MiB',
+        argument(keptSize),
+      )
+      .option('--quarantine', 'also entries of that age that are still held in quarantine')
+      .addOption(
+        new Option(
+          '--forget-reader <name>',
+          'give up the place of a reader, and do nothing else',
+        ).conflicts(['olderThan', 'toSize', 'quarantine', 'dryRun', 'json']),
+      )
+      .option('--dry-run', 'tell what would go and what holds it back, and do nothing')
+      .addOption(yesOption())
+      .option('--json', 'as JSON: notifications from until bytes quarantined heldBy removed'),
+  help: `Tells first what will go, then asks. Without --older-than and --to-size it does what EARSHOT_KEEP
 says; with both, what fails either goes. It may run while the receiver serves, in short steps, and
 be ended at any time: the same command goes on where it was.
 
@@ -63,11 +66,8 @@ Examples:
   $ earshot prune --older-than 365d
   $ earshot prune --to-size 20GB --yes
   $ earshot prune --forget-reader downloads`,
-    )
-    .action(async (flags: PruneFlags) => {
-      await runPrune(io, flags);
-    });
-}
+  run: runPrune,
+});
 
 function argument(schema: z.ZodType<number, string>): (text: string) => number {
   return (text) => {
@@ -91,7 +91,10 @@ interface PruneFlags {
 
 async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   const config = loadConfig(io, [...dataSections, 'keep']);
-  if (flags.forgetReader !== undefined) return forgetReader(io, config, flags.forgetReader, flags);
+  const { forgetReader: reader } = flags;
+  if (reader !== undefined) {
+    return withParts(io, ['store'], ({ store }) => forgetReader({ ...io, store }, reader, flags));
+  }
   const wish: PruneWish = {
     keep: keepOf(flags, config),
     withHeld: flags.quarantine === true,
@@ -99,16 +102,14 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     nowUs: io.nowUs(),
   };
   if (flags.dryRun) {
-    await closing(openStoreReader(config.dataDir), async (store) => {
-      const found = await tellPrunable(io, store, wish, flags);
+    return withParts(io, ['reader'], async ({ reader }) => {
+      const found = await tellPrunable(io, reader, wish, flags);
       await tellJson(io, flags, found, null);
     });
-    return;
   }
-  const options = { ...config, nowUs: io.nowUs, mustExist: true };
   requireDatabase(config.dataDir);
   await removeLeftovers(config.dataDir);
-  await closing(await openStore(options), async (store) => {
+  await withParts(io, ['store'], async ({ store }) => {
     const found = await tellPrunable(io, store, wish, flags);
     if (found.notifications + found.quarantined > 0) await confirm(io, questionText(found), flags);
     const removed = await remove(io, { config, store, wish, found });
@@ -152,29 +153,33 @@ async function tellJson(
   if (json) await writeOut(io.stdout, `${JSON.stringify(toPruneJson(found, removed))}\n`);
 }
 
-interface Means {
-  config: DataConfig & Pick<Config, 'keep'>;
-  store: Store;
-  wish: PruneWish;
-  found: Prunable;
-}
-
 /** Rejects with `cancelled` when the user ends it, and with `conflict` while another program prunes. */
-async function remove(io: Io, { config, store, wish, found }: Means): Promise<Removed> {
+async function remove(
+  { stderr, signal }: Io,
+  means: { config: DataConfig; store: Store; wish: PruneWish; found: Prunable },
+): Promise<Removed> {
+  const { config, store, wish, found } = means;
   const { pruning } = store;
-  const { signal } = io;
   const release = await createTakeLock(config.dataDir)('prune', { waitMs: 0 });
-  const progress = createPruneProgress(io, found);
+  const progress = createProgressLine(stderr);
+  const fileBytes = async () => {
+    const { usedBytes, freeBytes } = await pruning.logSize();
+    return usedBytes + freeBytes;
+  };
   try {
-    const before = await pruning.logSize();
-    const pruned = await pruneLog(wish, { pruning, pause, signal, onStep: progress.show });
-    const after = await pruning.logSize();
-    if (!signal.aborted) {
-      await pruneIndex({ ...config, signal, onPruned: progress.showIndex });
-    }
+    const bytesBefore = await fileBytes();
+    const onStep = (phase: PrunePhase, { notifications, space }: Readonly<Pruned>) => {
+      const all = Math.max(notifications, found.notifications);
+      if (phase === 'space') progress.show(`Giving space back: ${sizeText(space)}`);
+      else progress.show(`Removing: ${whole(notifications)} of ${whole(all)}`);
+    };
+    const pruned = await pruneLog(wish, { pruning, pause, signal, onStep });
+    const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
+    const onPruned = (events: number) =>
+      progress.show(`Product index: ${counted(events, 'event')} taken out`);
+    if (!signal.aborted) await pruneIndex({ ...config, signal, onPruned });
     if (signal.aborted) throw stopped();
-    const fileBytes = (size: typeof before) => size.usedBytes + size.freeBytes;
-    return { pruned, givenBackBytes: Math.max(0, fileBytes(before) - fileBytes(after)) };
+    return { pruned, givenBackBytes };
   } finally {
     progress.done();
     release();
@@ -188,17 +193,6 @@ function stopped(): AppError {
   );
 }
 
-async function closing<Opened extends { close(): Promise<void> }>(
-  opened: Opened,
-  use: (opened: Opened) => Promise<void>,
-): Promise<void> {
-  try {
-    await use(opened);
-  } finally {
-    await opened.close();
-  }
-}
-
 /** `isEstimated` where it goes by size, which is known exactly only when it is reached. */
 function previewText(found: Prunable, size: LogSize, isEstimated: boolean): string {
   const { notifications, fromUs, untilUs, bytes, quarantined, heldBy } = found;
@@ -210,11 +204,10 @@ function previewText(found: Prunable, size: LogSize, isEstimated: boolean): stri
       `To go: ${what}, received from ${shortDateUs(fromUs)} until ${shortDateUs(untilUs)} (UTC), which take up about ${sizeText(bytes)} of ${sizeText(size.usedBytes)}.`,
     );
   }
-  if (quarantined > 0)
-    lines.push(`Also ${counted(quarantined, 'entry', 'entries')} of the quarantine.`);
+  lines.push(...entriesText(quarantined).map((text) => `Also ${text}.`));
   if (heldBy.length > 0) lines.push('More would go, but it is held back by:');
   for (const holder of heldBy) {
-    lines.push(`  ${holderText(holder)}`, `    ${holderHint(holder)}`);
+    lines.push(`  ${holderText(holder)}`, `    ${holderHints[holder.kind](holder.key)}`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -222,23 +215,26 @@ function previewText(found: Prunable, size: LogSize, isEstimated: boolean): stri
 function questionText({ notifications, quarantined }: Prunable): string {
   const parts = [
     ...(notifications > 0 ? [counted(notifications, 'notification')] : []),
-    ...(quarantined > 0 ? [`${counted(quarantined, 'entry', 'entries')} of the quarantine`] : []),
+    ...entriesText(quarantined),
   ];
   return `Remove ${parts.join(' and ')} for good?`;
 }
 
+const entriesText = (count: number) =>
+  count === 0 ? [] : [`${counted(count, 'entry', 'entries')} of the quarantine`];
+
 function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string {
-  const summaries = pruned['summary-jobs'] + pruned['summary-texts'];
+  const summaries = summariesIn(pruned);
   const parts = [
     counted(pruned.notifications, 'notification'),
-    ...(pruned.quarantine > 0
-      ? [`${counted(pruned.quarantine, 'entry', 'entries')} of the quarantine`]
-      : []),
+    ...entriesText(pruned.quarantine),
     ...(summaries > 0 ? [`${counted(summaries, 'row')} of summaries`] : []),
   ];
   const file = sizeText(size.usedBytes + size.freeBytes);
   return `Removed: ${parts.join(', ')}. The log's file has ${file} now, ${sizeText(givenBackBytes)} less.\n`;
 }
+
+const summariesIn = (pruned: Pruned) => pruned['summary-jobs'] + pruned['summary-texts'];
 
 interface Removed {
   pruned: Pruned;
@@ -249,17 +245,14 @@ interface Removed {
 /** Times ISO 8601 UTC; `removed` is null where nothing was to be removed, as by `--dry-run`. */
 function toPruneJson(found: Prunable, removed: Removed | null) {
   const { notifications, fromUs, untilUs, bytes, quarantined, heldBy } = found;
+  const time = (us: number | null) => (us === null ? null : formatDateUs(us));
   return {
     notifications,
-    from: fromUs === null ? null : formatDateUs(fromUs),
-    until: untilUs === null ? null : formatDateUs(untilUs),
+    from: time(fromUs),
+    until: time(untilUs),
     bytes,
     quarantined,
-    heldBy: heldBy.map(({ name, position, sinceUs }) => ({
-      name,
-      position,
-      since: sinceUs === null ? null : formatDateUs(sinceUs),
-    })),
+    heldBy: heldBy.map(({ name, position, sinceUs }) => ({ name, position, since: time(sinceUs) })),
     removed: removed === null ? null : removedJson(removed),
   };
 }
@@ -268,59 +261,24 @@ function removedJson({ pruned, givenBackBytes }: Removed) {
   return {
     notifications: pruned.notifications,
     quarantined: pruned.quarantine,
-    summaries: pruned['summary-jobs'] + pruned['summary-texts'],
+    summaries: summariesIn(pruned),
     givenBackBytes,
   };
 }
 
-interface PruneProgress {
-  show(phase: PrunePhase, pruned: Readonly<Pruned>): void;
-  showIndex(events: number): void;
-  /** Ends the line. */
-  done(): void;
-}
-
-function createPruneProgress(
-  { stderr }: Pick<Io, 'stderr'>,
-  { notifications }: Prunable,
-): PruneProgress {
-  let shown = '';
-  const write = (text: string) => {
-    if (stderr.isTTY !== true) return;
-    stderr.write(`\r${text.padEnd(shown.length)}`);
-    shown = text;
-  };
-  return {
-    show: (phase, pruned) => {
-      const gone = pruned.notifications;
-      if (phase === 'space') write(`Giving space back: ${sizeText(pruned.space)}`);
-      else write(`Removing: ${whole(gone)} of ${whole(Math.max(gone, notifications))}`);
-    },
-    showIndex: (events) => write(`Product index: ${counted(events, 'event')} taken out`),
-    done: () => {
-      if (shown !== '') stderr.write('\n');
-    },
-  };
-}
-
 async function forgetReader(
-  io: Io,
-  config: DataConfig,
+  io: Io & { store: Store },
   key: string,
   options: { yes?: true },
 ): Promise<void> {
-  const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
-  try {
-    const holders = await store.pruning.logHolders();
-    const reader = holders.find((one) => one.kind === 'cursor' && one.key === key);
-    if (reader === undefined) throw unknownReader(key, holders);
-    refuseLeftovers(key, holders);
-    await confirm(io, `Forget the place of ${holderText(reader)}?`, options);
-    await store.pruning.forgetReader(key);
-    io.stderr.write(`Forgotten. Where ${key} reads again, it is as if for the first time.\n`);
-  } finally {
-    await store.close();
-  }
+  const { pruning } = io.store;
+  const holders = await pruning.logHolders();
+  const reader = holders.find((one) => one.kind === 'cursor' && one.key === key);
+  if (reader === undefined) throw unknownReader(key, holders);
+  refuseLeftovers(key, holders);
+  await confirm(io, `Forget the place of ${holderText(reader)}?`, options);
+  await pruning.forgetReader(key);
+  io.stderr.write(`Forgotten. Where ${key} reads again, it is as if for the first time.\n`);
 }
 
 function unknownReader(key: string, holders: readonly LogHolder[]): AppError {
@@ -334,7 +292,7 @@ function refuseLeftovers(key: string, holders: readonly LogHolder[]): void {
   const left = holders.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);
   if (left === undefined) return;
   throw new AppError('conflict', `There still is: ${holderText(left)}.`, {
-    advice: holderHint(left),
+    advice: holderHints[left.kind](left.key),
   });
 }
 
@@ -345,22 +303,17 @@ export function holderText({ name, position, sinceUs }: LogHolder): string {
 }
 
 /** What lets it move on, and what gives it up. */
-function holderHint({ kind, key }: LogHolder): string {
-  switch (kind) {
-    case 'cursor':
-      return `${readOn(key)}; \`earshot prune --forget-reader ${key}\` gives its place up.`;
-    case 'index':
-      return '`earshot start` and `earshot query products` go on with it.';
-    case 'waiting':
-      return `\`earshot sinks list\` shows why; \`earshot sinks drop ${key} --waiting\` gives it up.`;
-    case 'dead-letters':
-      return `\`earshot sinks dead ${key}\` shows them; \`earshot sinks drop ${key} --all\` gives them up.`;
-    case 'replay':
-      return `The receiver goes on with it; \`earshot sinks drop ${key} --waiting\` ends it.`;
-    case 'summary-jobs':
-      return '`earshot summarize` writes them; `earshot summarize --drop all` gives them up.';
-  }
-}
+const holderHints: Record<LogHolder['kind'], (key: string) => string> = {
+  cursor: (key) => `${readOn(key)}; \`earshot prune --forget-reader ${key}\` gives its place up.`,
+  index: () => '`earshot start` and `earshot query products` go on with it.',
+  waiting: (key) =>
+    `\`earshot sinks list\` shows why; \`earshot sinks drop ${key} --waiting\` gives it up.`,
+  'dead-letters': (key) =>
+    `\`earshot sinks dead ${key}\` shows them; \`earshot sinks drop ${key} --all\` gives them up.`,
+  replay: (key) => `The receiver goes on with it; \`earshot sinks drop ${key} --waiting\` ends it.`,
+  'summary-jobs': () =>
+    '`earshot summarize` writes them; `earshot summarize --drop all` gives them up.',
+};
 
 function readOn(key: string): string {
   if (key === summaryReader) return '`earshot summarize` goes on from there';

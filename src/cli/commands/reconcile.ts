@@ -1,22 +1,22 @@
 /** `earshot reconcile`: compares the log with the catalogue, and writes what is missing into it. */
-import { Command } from 'commander';
 import { loadConfig, type ReconcileConfig, reconcileSections } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
-import type { Logger } from '../../domain/ports.ts';
+import { reconcile } from '../../reconcile/reconcile.ts';
 import {
   type ReconcileMode,
   type ReconcileTask,
-  reconcile,
   type TaskReport,
-} from '../../reconcile/reconcile.ts';
-import { type TimeWindow, tasksOf } from '../../reconcile/tasks.ts';
+  type TimeWindow,
+  tasksOf,
+} from '../../reconcile/tasks.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { type Closers, createClosers } from '../closers.ts';
+import { defineCommand, withParts } from '../command.ts';
 import {
   addHiddenAlias,
   readTimeArgument,
@@ -26,30 +26,32 @@ import {
 } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
+import { counted, createProgressLine } from '../output.ts';
 import { neverRegistered, openListing, unknownSubscription } from '../reconcile-listing.ts';
 import {
   aheadOf,
   clockNote,
   createReconcileOutput,
-  createReconcileProgress,
   createTellTrouble,
+  progressText,
   type ReconcileOutput,
 } from '../reconcile-output.ts';
 
-export function reconcileCommand(io: Io): Command {
-  const time = readTimeArgument(io);
-  const command = new Command('reconcile')
-    .description('Compare the log with the catalogue, and fetch what is missing.')
-    .addOption(sinceOption(time, 'events', '24h'))
-    .addOption(untilOption(time, 'events'))
-    .option('--subscription <name>', 'only this one; may be given more than once', collect, [])
-    .option('--dry-run', 'list what is missing, and write nothing')
-    .option('--check', 'only count, and exit with 3 when something is missing')
-    .option('--json', 'as JSON: see below')
-    .addHelpText(
-      'after',
-      `
-For each subscription that was registered here, asks the catalogue for what was published, modified
+export const reconcileCommand = defineCommand('reconcile', {
+  description: 'Compare the log with the catalogue, and fetch what is missing.',
+  flags: (command, io) => {
+    const time = readTimeArgument(io);
+    command
+      .addOption(sinceOption(time, 'events', '24h'))
+      .addOption(untilOption(time, 'events'))
+      .option('--subscription <name>', 'only this one; may be given more than once', collect, [])
+      .option('--dry-run', 'list what is missing, and write nothing')
+      .option('--check', 'only count, and exit with 3 when something is missing')
+      .option('--json', 'as JSON: see below');
+    addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
+    return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
+  },
+  help: `For each subscription that was registered here, asks the catalogue for what was published, modified
 and deleted, with the filter and the events that held at that time, and looks each event up in the
 log. What is missing is written into the log with the source "reconcile"; a push that comes late is
 recognised as the same. Doing it twice adds nothing. The receiver does the same by itself
@@ -79,13 +81,8 @@ Examples:
   $ earshot reconcile --since 10d                         after ten days without a receiver
   $ earshot reconcile --since 2026-11-01 --until 2026-11-02 --check
   $ earshot reconcile --since 3d --subscription alps --dry-run`,
-    )
-    .action(async (flags: ReconcileFlags) => {
-      await runReconcile(io, flags);
-    });
-  addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
-  return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
-}
+  run: runReconcile,
+});
 
 const collect = (text: string, before: readonly string[]) => [...before, text];
 
@@ -111,29 +108,32 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
   // That of the catalogue, once it is known.
   const clock = { nowUs: io.nowUs };
   try {
-    const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
-    closers.add(() => store.close());
-    const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
-    closers.add(await takeReconcileLock(config.dataDir, io));
-    const output = createReconcileOutput(io, { ...flags, ...window });
-    const reports = await compare(io, { config, store, flags, tasks, output, closers, clock });
-    await output.end(reports);
-    const own = reports.filter(({ task }) => !task.isEarlier);
-    const missing = own.reduce((sum, report) => sum + report.missing, 0);
-    if (flags.check && missing > 0) {
-      const options = flags.dryRun ? '--check and --dry-run' : '--check';
-      throw new AppError(
-        'differences',
-        `${missing.toLocaleString('en-US')} ${missing === 1 ? 'event is' : 'events are'} missing.`,
-        { advice: `The same command without ${options} fetches ${missing === 1 ? 'it' : 'them'}.` },
-      );
-    }
+    await withParts(io, ['store'], async ({ store }) => {
+      const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
+      closers.add(await takeReconcileLock(config.dataDir, io));
+      const output = createReconcileOutput(io, { ...flags, ...window });
+      const means = { config, store, flags, tasks, output, closers, clock };
+      const reports = await compare(io, means).finally(closers.closeAll);
+      await output.end(reports);
+      if (flags.check) refuseMissing(reports, flags);
+    });
   } catch (error) {
     throw io.signal.aborted ? stopped(flags, aheadOf(clock, io)) : error;
   } finally {
     io.stderr.write(clockNote(aheadOf(clock, io)));
-    await closers.closeAll();
   }
+}
+
+/** Throws `differences` when something is missing. */
+function refuseMissing(reports: readonly TaskReport[], { dryRun }: ReconcileFlags): void {
+  const missing = reports
+    .filter(({ task }) => !task.isEarlier)
+    .reduce((sum, report) => sum + report.missing, 0);
+  if (missing === 0) return;
+  const options = dryRun ? '--check and --dry-run' : '--check';
+  throw new AppError('differences', `${counted(missing, 'event is', 'events are')} missing.`, {
+    advice: `The same command without ${options} fetches ${missing === 1 ? 'it' : 'them'}.`,
+  });
 }
 
 /** The user has asked for it, whatever that made fail. */
@@ -205,32 +205,29 @@ interface Means {
 async function compare(io: Io, means: Means): Promise<TaskReport[]> {
   const { config, store, flags, tasks, output, closers, clock } = means;
   const { dataDir, diskReserveBytes } = config;
+  const { nowUs: ownNowUs, signal, stderr } = io;
   const place = { dataDir, diskReserveBytes };
-  // What is found is looked up in the index, which must be there, and follow: beside a receiver two do.
-  await catchUpIndex({ ...place, signal: io.signal });
-  io.signal.throwIfAborted();
-  const indexing = startIndexing({ ...place, log: quietLog(io), besideIntake: false });
+  // What is found is looked up in the index, which must be there, and follow: next to a receiver two do.
+  await catchUpIndex({ ...place, signal });
+  signal.throwIfAborted();
+  const log = createLogger(io, 'error');
+  const indexing = startIndexing({ ...place, log, besideIntake: false });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());
+  const progress = createProgressLine(stderr);
   const tellTrouble = createTellTrouble(io);
-  const catalogue = openListing(config, io, (trouble) => {
-    tellTrouble(trouble, () => progress.clear());
+  const { listing, nowUs } = openListing(config, io, (trouble) => {
+    tellTrouble(trouble, progress.clear);
   });
-  clock.nowUs = catalogue.nowUs;
-  const { listing } = catalogue;
+  clock.nowUs = nowUs;
   const { completeness } = store;
-  const { nowUs } = io;
   const mode = modeOf(flags);
-  const run = mode === 'preview' ? null : await begunRun(completeness, flags, nowUs());
-  const progress = createReconcileProgress(io, () => listing.spent());
+  const run = mode === 'preview' ? null : await begunRun(completeness, flags, ownNowUs());
   try {
     const reports = await reconcile(
       // By the catalogue's time: an hour that lasts yet there is not complete, whatever our clock says.
-      {
-        ...{ listing, completeness, products, log: store, pause },
-        ...{ nowUs: catalogue.nowUs, ownNowUs: nowUs },
-      },
+      { listing, completeness, products, log: store, pause, nowUs, ownNowUs },
       {
         tasks,
         mode,
@@ -239,17 +236,17 @@ async function compare(io: Io, means: Means): Promise<TaskReport[]> {
         coverage: mode !== 'preview',
         onSkipped: (hours) => {
           if (run === null || hours === 0) return;
-          io.stderr.write(`Going on with what began ${sinceThen(run, nowUs())} ago.\n`);
+          stderr.write(`Going on with what began ${sinceThen(run, ownNowUs())} ago.\n`);
         },
-        onProgress: progress.show,
+        onProgress: (reached) => progress.show(progressText(reached, listing.spent().requests)),
         onMissing: (event) => {
           if (flags.dryRun) progress.clear();
           output.missing(event);
         },
-        signal: io.signal,
+        signal,
       },
     );
-    if (run !== null) await completeness.endRun({ id: run.id, atUs: nowUs() });
+    if (run !== null) await completeness.endRun({ id: run.id, atUs: ownNowUs() });
     output.spent(listing.spent());
     return reports;
   } finally {
@@ -286,11 +283,6 @@ async function begunRun(
 function sinceThen({ startedAtUs }: ReconcileRun, nowUs: number): string {
   const minutes = Math.round((nowUs - startedAtUs) / 60_000_000);
   return minutes < 1 ? 'less than a minute' : `${minutes} min`;
-}
-
-/** Only what needs a person. */
-function quietLog(io: Io): Logger {
-  return createLogger(io, 'error');
 }
 
 const patienceMs = 1_000;

@@ -2,7 +2,6 @@
 
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Command } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
@@ -15,21 +14,22 @@ import {
   verifySealed,
 } from '../../store/backups/restore-backup.ts';
 import { compactTime, createBackupProgress, isKeptFile } from '../backup-files.ts';
+import { defineCommand } from '../command.ts';
 import { addHiddenAlias, confirm, folder, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../output.ts';
 
-export function restoreCommand(io: Io): Command {
-  const command = new Command('restore')
-    .description('Make a data directory of a backup, or look whether a backup is sound.')
-    .argument('<file>', 'a file that `earshot backup` has written')
-    .option('--check', 'only look whether all of it is as it was made; exits 3 when it is not')
-    .addOption(yesOption())
-    .option('--json', 'as JSON: file madeAt version notifications lastPosition bytes files …')
-    .addHelpText(
-      'after',
-      `
-Stop the receiver first: a directory that is in use is refused. The backup is copied there, read in
+export const restoreCommand = defineCommand('restore', {
+  description: 'Make a data directory of a backup, or look whether a backup is sound.',
+  flags: (command) => {
+    command
+      .argument('<file>', 'a file that `earshot backup` has written')
+      .option('--check', 'only look whether all of it is as it was made; exits 3 when it is not')
+      .addOption(yesOption())
+      .option('--json', 'as JSON: file madeAt version notifications lastPosition bytes files …');
+    return addHiddenAlias(command, '--to <folder>', { of: 'dataDir', parse: folder });
+  },
+  help: `Stop the receiver first: a directory that is in use is refused. The backup is copied there, read in
 full and held against the figures in it, before anything of the old contents is touched. These are
 not deleted: they go into a folder before-restore-<time> within, from where they may be removed.
 
@@ -47,12 +47,8 @@ Examples:
   $ earshot restore --check /mnt/backups/earshot-20261121T120000Z.db
   $ earshot restore /mnt/backups/earshot-20261121T120000Z.db
   $ earshot restore /mnt/backups/earshot-20261121T120000Z.db --data-dir /tmp/inspect`,
-    )
-    .action(async (file: string, flags: RestoreFlags) => {
-      await runRestore(io, file, flags);
-    });
-  return addHiddenAlias(command, '--to <folder>', { of: 'dataDir', parse: folder });
-}
+  run: runRestore,
+});
 
 interface RestoreFlags {
   check?: true;
@@ -60,7 +56,7 @@ interface RestoreFlags {
   json?: true;
 }
 
-async function runRestore(io: Io, path: string, flags: RestoreFlags): Promise<void> {
+async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void> {
   const file = resolve(path);
   if (flags.check) return check(io, file, flags);
   const { dataDir } = loadConfig(io, dataSections);

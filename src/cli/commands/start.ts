@@ -1,20 +1,16 @@
 /** `earshot start`: serves the endpoint until it is asked to stop. */
-import { Command } from 'commander';
 import { loadConfig, type ServeConfig, startSections } from '../../config/config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Closers } from '../closers.ts';
+import { defineCommand } from '../command.ts';
 import { type Io, pause, untilAborted } from '../io.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { startSystemdNotices } from '../systemd.ts';
 
-export function startCommand(io: Io): Command {
-  return new Command('start')
-    .description('Serve the endpoint: receive notifications and store them.')
-    .addHelpText(
-      'after',
-      `
-Settings are environment variables, or lines of a file .env: see docs/configuration.md.
+export const startCommand = defineCommand('start', {
+  description: 'Serve the endpoint: receive notifications and store them.',
+  help: `Settings are environment variables, or lines of a file .env: see docs/configuration.md.
 With the account's variables and EARSHOT_PUBLIC_URL it also maintains what \`register\` registered.
 It compares the log with the catalogue, fetches what no push told of, watches for what goes wrong,
 and hands notifications over to the sinks of earshot.config.ts.
@@ -24,9 +20,8 @@ Examples:
   $ earshot start
   $ EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start
   $ EARSHOT_TLS=off EARSHOT_LISTEN=127.0.0.1:8081 … earshot start      behind a proxy`,
-    )
-    .action((_flags, command: Command) => start(io, command.parent?.version() ?? 'unknown'));
-}
+  run: (io) => start(io, io.version),
+});
 
 /** From the request to stop, or a failed start, until the process is ended whatever is open. systemd waits for 30 s. */
 const stopTimeoutMs = 25_000;
@@ -135,15 +130,14 @@ async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
 function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
   const { url, consoleUrl, hasCertificate } = receiver;
   const { dataDir, publicUrl, tls, trustedProxies, console } = config;
+  const warn = (message: string) => log.warn({}, message);
   if (tls.kind === 'off') {
-    log.warn(
-      {},
+    warn(
       'EARSHOT_TLS=off: this is plain HTTP. Passwords cross the network as they are unless a proxy in front speaks HTTPS',
     );
   }
   if (tls.kind === 'off' && trustedProxies.length === 0) {
-    log.warn(
-      {},
+    warn(
       'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy all clients look like one, and share one limit of failed logins. Set it to the address of the proxy',
     );
   }

@@ -6,10 +6,11 @@ import {
   completeAccountConfig,
   type StartConfig,
 } from '../../config/config.ts';
+import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
+import type { Store } from '../../store/store.ts';
 import type { Closers } from '../closers.ts';
 import type { Io } from '../io.ts';
-import type { MaintenanceLoop } from './maintenance.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface BesideConfig extends StartConfig {
@@ -30,45 +31,48 @@ export async function startBeside(
   settings: BesideConfig,
   { log, io, closers }: Deps,
 ): Promise<void> {
-  const [
-    { startUptimeMarks },
-    { serveSummaries },
-    { summaryModeOf },
-    { serveWatchdog },
-    { serveSinks },
-    { watchConfig },
-  ] = await loadJobs();
+  const loaded = await loadJobs();
   const { version, summary, backup, dataDir, index } = settings;
-  const { completeness } = receiver.store;
-  const config = await watchConfig(io.workingDir, log);
-  const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
-  closers.add(() => uptime.stop(), 'uptime marks');
-  const maintenance = await maintainBeside(receiver, settings, log, io);
-  closers.add(() => maintenance?.stop(), 'maintenance');
-  const whyNotCompared = await reconcileBeside(receiver, settings, { log, io, closers });
-  const pruning = await pruneBeside(receiver, settings, log, io);
-  closers.add(() => pruning?.stop(), 'pruning');
-  const compacting = await compactBeside(receiver, settings, log, io);
-  closers.add(() => compacting?.stop(), 'compacting');
-  const backups = await backUpBeside(receiver, settings, log, io);
-  closers.add(() => backups?.stop(), 'backups');
+  const { store, products } = receiver;
+  const { completeness } = store;
+  const parts = { store, products, log };
+  const { nowUs } = io;
+  const started = <Part extends Job>(name: string, part: Part): Part => {
+    closers.add(() => part.stop(), name);
+    return part;
+  };
+  const config = await loaded.watchConfig(io.workingDir, log);
+  started('uptime marks', loaded.startUptimeMarks({ completeness, nowUs, log }));
+  const account = maintainedAccount(settings, log);
+  if (account !== null) {
+    const { maintenanceRound, startMaintenance } = await import('./maintenance.ts');
+    const round = () => maintenanceRound(account, store, io);
+    started('maintenance', startMaintenance({ round, log, random: io.random }));
+  }
+  const whyNotCompared = comparisonOff(settings);
+  if (whyNotCompared === null) {
+    const { startReconcile } = await import('./reconcile.ts');
+    started('reconcile', startReconcile(parts, settings, io));
+  } else {
+    const reason = whyNotCompared;
+    log.info({ reason }, 'the log is not compared with the catalogue automatically');
+  }
+  startStorageJobs(loaded, started, { parts, settings, io });
   const backupEveryHours = backup.folder === null ? null : backup.everyHours;
   const rules = { ...summary, dataDir, index, rejected: config.rejected };
-  const summaries = await serveSummaries(receiver, rules, log, io);
-  closers.add(() => summaries.stop(), 'summaries');
-  const sinks = await serveSinks(receiver, { dataDir }, log, io);
-  closers.add(() => sinks.stop(), 'sinks');
+  const summaries = await loaded.serveSummaries(receiver, rules, log, io);
+  started('summaries', summaries);
+  const sinks = started('sinks', await loaded.serveSinks(receiver, { dataDir }, log, io));
   const handingOver = () => ({ ...sinks.handingOver(), rejected: config.rejected() });
   const watched = {
     ...settings,
     reconcile: whyNotCompared === null,
-    maintenance: maintenance !== undefined,
+    maintenance: account !== null,
     handingOver,
     backupEveryHours,
   };
-  const watchdog = serveWatchdog(receiver, watched, log, io);
-  closers.add(() => watchdog.stop(), 'watchdog');
-  const mode = createMode(() => summaryModeOf(summary, io.workingDir));
+  started('watchdog', loaded.serveWatchdog(receiver, watched, log, io));
+  const mode = createMode(() => loaded.summaryModeOf(summary, io.workingDir));
   receiver.tellBeside({
     version,
     handingOver,
@@ -76,24 +80,42 @@ export async function startBeside(
     backupEveryHours,
     comparisonOff: whyNotCompared,
   });
-  config.start(async (loaded) => {
-    await sinks.change(loaded);
+  config.start(async (file) => {
+    await sinks.change(file);
     await summaries.reload();
     mode.reload();
   });
-  closers.add(() => config.stop(), 'configuration file');
+  started('configuration file', config);
 }
 
 /** Loads the code of the background jobs, which other commands do not need. */
-function loadJobs() {
-  return Promise.all([
+async function loadJobs() {
+  const modules = await Promise.all([
     import('./marks.ts'),
+    import('./storage-jobs.ts'),
     import('./summaries.ts'),
     import('../summaries/summary-context.ts'),
     import('./watchdog.ts'),
     import('./sinks.ts'),
     import('./reload-config.ts'),
   ]);
+  const [marks, storage, summaries, context, watchdog, sinks, reload] = modules;
+  return { ...marks, ...storage, ...summaries, ...context, ...watchdog, ...sinks, ...reload };
+}
+
+/** Nothing is removed, and no backup is made, unless the user has configured it. */
+function startStorageJobs(
+  { startPruning, startCompacting, startBackups }: typeof import('./storage-jobs.ts'),
+  started: (name: string, job: Job) => void,
+  means: { parts: { store: Store; log: Logger }; settings: BesideConfig; io: Io },
+): void {
+  const { parts, settings, io } = means;
+  const { keep, compact, backup } = settings;
+  const { folder } = backup;
+  if (keep !== null) started('pruning', startPruning(parts, { ...settings, keep }, io));
+  if (compact) started('compacting', startCompacting(parts, settings, io));
+  if (folder === null) return;
+  started('backups', startBackups(parts, { ...settings, ...backup, folder }, io));
 }
 
 /** The summary mode as the rules were read last. */
@@ -111,82 +133,16 @@ function createMode<Mode>(read: () => Promise<Mode>) {
   return { reload, current: () => mode };
 }
 
-/** Nothing is ever removed where nobody has said what is to be kept. */
-async function pruneBeside(
-  { store }: RunningReceiver,
-  { dataDir, keep }: BesideConfig,
-  log: Logger,
-  io: Io,
-): Promise<{ stop(): Promise<void> } | undefined> {
-  if (keep === null) return undefined;
-  const { startPruning } = await import('./storage-jobs.ts');
-  return startPruning({ store, log }, { dataDir, keep }, io);
-}
-
-async function compactBeside(
-  { store }: RunningReceiver,
-  { compact, dataDir, diskReserveBytes }: BesideConfig,
-  log: Logger,
-  io: Io,
-): Promise<{ stop(): Promise<void> } | undefined> {
-  if (!compact) return undefined;
-  const { startCompacting } = await import('./storage-jobs.ts');
-  return startCompacting({ store, log }, { dataDir, diskReserveBytes }, io);
-}
-
-/** None are made where nobody has said where to. */
-async function backUpBeside(
-  { store }: RunningReceiver,
-  { backup, version, dataDir, diskReserveBytes }: BesideConfig,
-  log: Logger,
-  io: Io,
-): Promise<{ stop(): Promise<void> } | undefined> {
-  const { folder } = backup;
-  if (folder === null) return undefined;
-  const { startBackups } = await import('./storage-jobs.ts');
-  return startBackups(
-    { store, log },
-    { ...backup, folder, version, dataDir, diskReserveBytes },
-    io,
-  );
-}
-
-/** Resolves with the reason when the log is not compared with the catalogue automatically; null when it is. */
-async function reconcileBeside(
-  { store, products }: RunningReceiver,
-  settings: BesideConfig,
-  { log, io, closers }: Deps,
-): Promise<string | null> {
-  const reason = comparisonOff(settings);
-  if (reason !== null) {
-    log.info({ reason }, 'the log is not compared with the catalogue automatically');
-    return reason;
-  }
-  const { startReconcile } = await import('./reconcile.ts');
-  const loop = startReconcile({ store, products, log }, settings, io);
-  closers.add(() => loop.stop(), 'reconcile');
+/** The account to be maintained. Null when there is none, or one whose credentials end soon; the log has the reason. */
+function maintainedAccount(config: AccountConfig, log: Logger): CompleteAccountConfig | null {
+  const complete = completeAccountConfig(config);
+  const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
+  if (!('missing' in complete) && reason === null) return complete;
+  log.info({ reason }, 'maintenance of the subscriptions is off');
   return null;
 }
 
-/** Starts maintenance when there is an account to maintain; says so when there is not. */
-async function maintainBeside(
-  { store }: RunningReceiver,
-  config: AccountConfig,
-  log: Logger,
-  io: Io,
-): Promise<MaintenanceLoop | undefined> {
-  const complete = completeAccountConfig(config);
-  const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
-  if ('missing' in complete || reason !== null) {
-    log.info({ reason }, 'maintenance of the subscriptions is off');
-    return undefined;
-  }
-  const { maintenanceRound, startMaintenance } = await import('./maintenance.ts');
-  const { random } = io;
-  return startMaintenance({ round: () => maintenanceRound(complete, store, io), log, random });
-}
-
-/** Why maintenance cannot live on what is configured; null when it can. */
+/** Why the configured credentials do not last for maintenance; null when they do. */
 function shortLivedReason({ account }: CompleteAccountConfig): string | null {
   if (account.kind === 'token') {
     return 'EARSHOT_ACCESS_TOKEN ends after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';

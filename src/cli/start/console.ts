@@ -1,6 +1,4 @@
 /** Opens the private listener beside the receiver; intake never depends on it. */
-
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, ServeConfig } from '../../config/config.ts';
 import { createConsoleApp, type Readiness, type UnreadyReason } from '../../console/app.ts';
 import type { Metrics } from '../../console/metrics/metrics.ts';
@@ -18,7 +16,7 @@ import { startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
-import type { Io } from '../io.ts';
+import { type Io, pause } from '../io.ts';
 import type { ServedCertificate } from './certificate.ts';
 
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
@@ -138,7 +136,7 @@ async function writeFault(
   timeoutMs: number,
 ): Promise<UnreadyReason | null> {
   const done = new AbortController();
-  const late = delay(timeoutMs, 'writer' as const, { signal: done.signal }).catch(() => null);
+  const late = pause(timeoutMs, done.signal).then(() => 'writer' as const);
   const fault = store.checkWritable().then(
     () => null,
     () => (store.isWriterRunning() ? 'store' : 'writer'),

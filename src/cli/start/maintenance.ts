@@ -5,56 +5,45 @@ import { noteText } from '../../admin/review.ts';
 import type { CompleteAccountConfig } from '../../config/config.ts';
 import { readCredentialsFile } from '../../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
-import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
-import { doRounds } from '../../domain/rounds.ts';
 import type { Store } from '../../store/store.ts';
 import type { AccountIo } from '../account.ts';
 import { type Io, pause } from '../io.ts';
 
 const hourMs = 3_600_000;
 
-/** What tests make shorter. All times are jittered by a tenth. */
-export interface MaintenanceTiming {
-  /** After the start: the endpoint should answer by then. */
-  firstMs: number;
-  intervalMs: number;
-  /** After a failure, doubling up to the interval. */
-  retryMs: number;
-}
+/** The first round waits until the endpoint should answer. */
+const usual: RoundTimes = { firstMs: 60_000, intervalMs: 6 * hourMs, retryMs: 300_000 };
 
-const usual: MaintenanceTiming = { firstMs: 60_000, intervalMs: 6 * hourMs, retryMs: 300_000 };
-
-/** A round that is under way when the program ends: it can be cut anywhere. */
+/** A round can be cut at any point. */
 const stopGraceMs = 3_000;
 
-export interface MaintenanceLoop {
-  stop(): Promise<void>;
-}
-
-/** Starts the loop. Whatever fails is logged, and tried again later. */
+/** Starts the rounds. A round fails when maintenance of one subscription failed. */
 export function startMaintenance(options: {
   round: () => Promise<MaintenanceResult[]>;
   log: Logger;
   random: () => number;
-  timing?: Partial<MaintenanceTiming>;
-}): MaintenanceLoop {
-  const { round, log, random } = options;
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const running = doRounds(
-    () => tryRound(round, log, signal),
-    { ...usual, ...options.timing },
-    { pause, random, signal },
-  );
-  return {
-    stop: async () => {
-      stopping.abort();
-      const enough = new AbortController();
-      await Promise.race([running, pause(stopGraceMs, enough.signal)]);
-      enough.abort();
-    },
+  timing?: Partial<RoundTimes>;
+}): Job {
+  const { round, log, random, timing } = options;
+  const run = async () => {
+    const results = await round();
+    for (const result of results) logResult(result, log);
+    return results.every(({ failure }) => failure === null);
   };
+  return startJob(
+    {
+      every: { ...usual, ...timing },
+      run,
+      failed: 'maintenance failed; it is tried again, and intake goes on',
+      // A command holds the account: a rotation may take minutes.
+      busy: 'maintenance waits for another command',
+      stopGraceMs,
+    },
+    { pause, random, log },
+  );
 }
 
 /** One round over a store that is open: with the configuration, files and credentials of that moment. */
@@ -96,30 +85,6 @@ function besideReceiver(probe: ProbeEndpoint): ProbeEndpoint {
     const report = await probe(endpoint, credentials);
     return report.fault?.stage === 'connection' ? { ...report, fault: null } : report;
   };
-}
-
-/** True when all went well. */
-async function tryRound(
-  round: () => Promise<MaintenanceResult[]>,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<boolean> {
-  try {
-    const results = await round();
-    for (const result of results) logResult(result, log);
-    return results.every(({ failure }) => failure === null);
-  } catch (error) {
-    if (signal.aborted) return true;
-    if (isAppError(error, 'conflict')) {
-      // A command of the user holds the account: a rotation may take its minutes.
-      log.info({ reason: errorText(error) }, 'maintenance waits for another command');
-      return false;
-    }
-    const expected = error instanceof AppError && error.code !== 'internal';
-    const fields = expected ? { reason: errorText(error), details: error.details } : { err: error };
-    log.error(fields, 'maintenance failed; it is tried again, and intake goes on');
-    return false;
-  }
 }
 
 function logResult(result: MaintenanceResult, log: Logger): void {

@@ -2,6 +2,7 @@
 import type { Administration, DeliveryMark } from '../../domain/account.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Completeness } from '../../domain/coverage.ts';
+import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Outcome } from '../../receiver/app.ts';
 
@@ -11,10 +12,8 @@ const deliveryIntervalMs = 2_000;
 /** Anyone with the password may invent names; beyond so many in one interval they are left out. */
 const marksMax = 1_000;
 
-interface DeliveryMarks {
+interface DeliveryMarks extends Job {
   note(subscription: string | null, username: string): void;
-  /** Keeps what has been noted since the last time, and ends. */
-  stop(): Promise<void>;
 }
 
 /** Keeps the marks in the store every few seconds, if there are any. */
@@ -37,21 +36,12 @@ export function startDeliveryMarks(options: {
       marks = new Map([...new Map([...kept, ...marks])].slice(0, marksMax));
     }
   };
-  let keeping = Promise.resolve();
-  const timer = setInterval(() => {
-    keeping = keeping.then(keep);
-  }, deliveryIntervalMs);
-  timer.unref();
   return {
+    ...repeat(keep, deliveryIntervalMs),
     note: (subscription, username) => {
       const key = `${subscription ?? ''} ${username}`;
       if (marks.size >= marksMax && !marks.has(key)) return;
       marks.set(key, { subscription, username, lastAtUs: nowUs() });
-    },
-    stop: async () => {
-      clearInterval(timer);
-      await keeping;
-      await keep();
     },
   };
 }
@@ -63,7 +53,7 @@ export function startUptimeMarks(options: {
   completeness: Pick<Completeness, 'markUp'>;
   nowUs: () => number;
   log: Logger;
-}): { stop(): Promise<void> } {
+}): Job {
   const { completeness, nowUs, log } = options;
   let fromUs = nowUs();
   let lastUs = fromUs;
@@ -82,44 +72,41 @@ export function startUptimeMarks(options: {
       log.debug({ reason }, 'that the receiver is up could not be noted');
     }
   };
-  let marking = mark();
-  const timer = setInterval(() => {
-    marking = marking.then(mark);
-  }, uptimeIntervalMs);
-  timer.unref();
-  return {
-    stop: async () => {
-      clearInterval(timer);
-      await marking;
-      await mark();
-    },
-  };
+  return repeat(mark, uptimeIntervalMs, mark());
 }
 
 const outcomeIntervalMs = 60_000;
 
-interface OutcomeSummary {
+interface OutcomeSummary extends Job {
   observe(outcome: Outcome): void;
-  /** Reports what has come since the last report, and ends. */
-  stop(): void;
 }
 
 /** Logs one line a minute, unless nothing happened. */
 export function startOutcomeSummary(log: Logger): OutcomeSummary {
   let counts: Partial<Record<Outcome, number>> = {};
-  const report = () => {
+  const report = async () => {
     if (Object.keys(counts).length > 0) log.info(counts, 'requests since the last report');
     counts = {};
   };
-  const timer = setInterval(report, outcomeIntervalMs);
-  timer.unref();
   return {
+    ...repeat(report, outcomeIntervalMs),
     observe: (outcome) => {
       counts[outcome] = (counts[outcome] ?? 0) + 1;
     },
+  };
+}
+
+/** Runs the work at the interval, one run after the other, and once more at the stop. It does not keep the process running. */
+function repeat(run: () => Promise<void>, intervalMs: number, first = Promise.resolve()): Job {
+  let running = first;
+  const timer = setInterval(() => {
+    running = running.then(run);
+  }, intervalMs);
+  timer.unref();
+  return {
     stop: () => {
       clearInterval(timer);
-      report();
+      return running.then(run);
     },
   };
 }

@@ -1,66 +1,67 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/config.ts';
-import { errorText, isAppError } from '../../domain/app-error.ts';
+import { isAppError } from '../../domain/app-error.ts';
 import { horizonUs, hourUs, secondLookUs, settlingUs, type Uptime } from '../../domain/coverage.ts';
+import { hourOf } from '../../domain/coverage-report.ts';
 import { formatDateUs } from '../../domain/dates.ts';
+import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
-import { doRounds } from '../../domain/rounds.ts';
 import { type DueTasks, dueTasks } from '../../reconcile/due-windows.ts';
-import { type ReconcileTask, reconcile, type TaskReport } from '../../reconcile/reconcile.ts';
+import { reconcile } from '../../reconcile/reconcile.ts';
+import {
+  mergeWindows,
+  type ReconcileTask,
+  type TaskReport,
+  type TimeWindow,
+} from '../../reconcile/tasks.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { type OpenedListing, openListing } from '../reconcile-listing.ts';
-import { createKindRound, type KindRound, type RoundPart } from './kind-round.ts';
 
-/** What tests make shorter. All times are jittered by a tenth. */
-interface ReconcileTiming {
-  /** After the start; then pushes arrive again. */
-  firstMs: number;
-  intervalMs: number;
-  /** After a round in which nothing could be compared, doubling up to an hour. */
-  retryMs: number;
-}
+/** The first round waits until pushes arrive again. */
+const usual: RoundTimes = {
+  firstMs: 30_000,
+  intervalMs: 300_000,
+  retryMs: 60_000,
+  retryMsMax: 3_600_000,
+};
 
-const usual: ReconcileTiming = { firstMs: 30_000, intervalMs: 300_000, retryMs: 60_000 };
+type ReconcileIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>;
 
-const retryMsMax = 3_600_000;
+const failedText = 'the log could not be compared with the catalogue; tried again later';
 
-/** Starts the loop. Whatever fails is logged, and tried again later; what was compared stays. */
+/** Starts the rounds. A command that compares at the moment does the work of a round. */
 export function startReconcile(
   parts: ReconcileParts,
   config: ReconcileConfig,
-  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
-  timing: Partial<ReconcileTiming> = {},
-): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const round = createReconcileRounds(parts, config, io, signal);
-  const running = doRounds(
-    // Where something could be compared, the rest is no more urgent than usual.
-    async () => (await round()) !== 'none',
-    { ...usual, ...timing, retryMsMax },
-    { pause, random: io.random, signal },
-  );
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
+  io: ReconcileIo,
+  timing: Partial<RoundTimes> = {},
+): Job {
+  let round: (() => Promise<RoundOutcome>) | undefined;
+  return startJob(
+    {
+      every: { ...usual, ...timing },
+      failed: failedText,
+      takeLock: () => createTakeLock(config.dataDir)('reconcile', { waitMs: 0 }),
+      // When something could be compared, the rest is no more urgent than usual.
+      run: async (signal) => {
+        round ??= createReconcileRounds(parts, config, io, signal);
+        return (await round()) !== 'none';
+      },
     },
-  };
+    { pause, random: io.random, log: parts.log },
+  );
 }
 
-/**
- * What the loop does, once for each call: resolves with how much of what is due was compared; with `busy` while
- * another program compares, such as a command of the user's. Never rejects.
- */
+/** Returns the function that does one round: it resolves with how much of the due work was compared. */
 export function createReconcileRounds(
   parts: ReconcileParts,
   config: ReconcileConfig,
-  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
+  io: ReconcileIo,
   signal: AbortSignal,
-): () => Promise<RoundOutcome | 'busy'> {
+): () => Promise<RoundOutcome> {
   const opened = openListing(
     config,
     { ...io, signal: AbortSignal.any([io.signal, signal]) },
@@ -68,25 +69,7 @@ export function createReconcileRounds(
       parts.log.debug({ reason: cause, waitMs }, 'the catalogue is asked again'),
   );
   const how: DueComparison = { ...opened, ownNowUs: io.nowUs, looked: { atUs: null }, signal };
-  const takeLock = createTakeLock(config.dataDir);
-  return async () => {
-    try {
-      const release = await takeLock('reconcile', { waitMs: 0 });
-      try {
-        return await compareDue(parts, how);
-      } finally {
-        release();
-      }
-    } catch (error) {
-      if (signal.aborted) return 'all';
-      if (isAppError(error, 'conflict')) {
-        parts.log.debug({ reason: errorText(error) }, 'nothing is compared');
-        return 'busy';
-      }
-      tellFailure(error, {}, parts.log);
-      return 'none';
-    }
-  };
+  return () => compareDue(parts, how);
 }
 
 interface ReconcileParts {
@@ -145,7 +128,10 @@ async function compareDue(parts: ReconcileParts, how: DueComparison): Promise<Ro
   };
   // Twice: one that was given up may go on when the catalogue has answered a question of another kind since.
   for (const kind of [...kinds, ...kinds]) await goOn(kind);
-  for (const [kind, error] of failed) tellFailure(error, fieldsOf(kind), parts.log);
+  for (const [kind, error] of failed) {
+    const level = isAppError(error, 'internal') ? 'error' : 'warn';
+    parts.log[level]({ ...fieldsOf(kind), ...errorFields(error) }, failedText);
+  }
   // What could not be looked at is looked at again, with the others.
   if (kinds.every((kind) => kind.hasLooked())) how.looked.atUs = startedAtUs - lookedAgainUs;
   if (failed.size === 0) return 'all';
@@ -184,17 +170,6 @@ function byKind({ earlyLooks, tasks, secondLooks }: DueTasks): KindRound[] {
 
 function isOfThisKind(error: unknown): boolean {
   return isAppError(error) && error.code !== 'cancelled' && error.code !== 'conflict';
-}
-
-function tellFailure(
-  error: unknown,
-  fields: { subscription?: string; event?: string; notCompared?: readonly string[] },
-  log: Logger,
-): void {
-  const message = 'the log could not be compared with the catalogue; tried again later';
-  if (isAppError(error) && error.code !== 'internal') {
-    log.warn({ ...fields, reason: errorText(error), details: error.details }, message);
-  } else log.error({ ...fields, err: error }, message);
 }
 
 async function whatIsDue(
@@ -246,27 +221,29 @@ async function compare(
       onProgress: ({ upToUs }) => onReached(upToUs),
     },
   );
-  const unreadable = sumOf(reports, 'unreadable');
+  const sum = (key: Count) => reports.reduce((total, report) => total + report[key], 0);
   const fields = {
     ...{ subscription, event },
-    expected: sumOf(reports, 'expected'),
-    pushed: sumOf(reports, 'pushed'),
-    late: sumOf(reports, 'late'),
-    recovered: sumOf(reports, 'recovered'),
+    expected: sum('expected'),
+    pushed: sum('pushed'),
+    late: sum('late'),
+    recovered: sum('recovered'),
   };
   if (fields.recovered > 0) log.warn(fields, 'events that no push told of were fetched');
   else log.debug(fields, 'compared with the catalogue: nothing is missing');
   if (isLong) log.info({ ...walk, ...fields }, 'caught up with the catalogue');
-  if (unreadable > 0) {
-    const what = 'records of the catalogue could not be read and are not counted';
-    log.warn({ subscription, event, unreadable }, what);
-  }
-  const undecided = sumOf(reports, 'undecided');
-  if (undecided > 0) {
-    const what = 'records of the catalogue lack what the filter asks for, and are not counted';
-    log.warn({ subscription, event, undecided }, what);
+  for (const [key, message] of Object.entries(uncounted) as [Count, string][]) {
+    const count = sum(key);
+    if (count > 0) log.warn({ subscription, event, [key]: count }, message);
   }
 }
+
+type Count = Exclude<keyof TaskReport, 'task'>;
+
+const uncounted: Partial<Record<Count, string>> = {
+  unreadable: 'records of the catalogue could not be read and are not counted',
+  undecided: 'records of the catalogue lack what the filter asks for, and are not counted',
+};
 
 /** Walks over more hours may take minutes, and are told of. */
 const longHours = 24;
@@ -281,8 +258,95 @@ function extentOf(tasks: readonly ReconcileTask[]): { hours: number; from: strin
   };
 }
 
-type Count = Exclude<keyof TaskReport, 'task'>;
+/** The most that is passed over at once. */
+const skippedHoursMax = 8;
 
-function sumOf(reports: readonly TaskReport[], key: Count): number {
-  return reports.reduce((sum, report) => sum + report[key], 0);
+/** Tasks that are compared in one go. */
+interface RoundPart {
+  /** Oldest first. What is longer than an hour has its first hour as a task of its own. */
+  tasks: readonly ReconcileTask[];
+  /** False for early looks. */
+  coverage: boolean;
+}
+
+interface KindRound {
+  kind: Pick<ReconcileTask, 'subscription' | 'event'>;
+  /** What comes next; null when nothing is left. */
+  next(): RoundPart | null;
+  done(): void;
+  /** Passes over the hour that the next part was stuck in: all before `reachedUs` had been compared. */
+  failed(reachedUs: number): void;
+  failures(): number;
+  /** Whether anything was compared. */
+  hasProgress(): boolean;
+  /** Whether all early looks were taken. */
+  hasLooked(): boolean;
+  /** What was passed over or never tried, oldest first. */
+  left(): TimeWindow[];
+}
+
+/**
+ * The hour that fails is left to the next round. Where even the first hour of a part fails, more hours are
+ * passed over, twice as many each time. Its being asked for alone keeps one hour from spoiling those before it.
+ */
+function createKindRound(kind: KindRound['kind'], due: DueTasks): KindRound {
+  const { earlyLooks, tasks, secondLooks } = due;
+  const parts = [partOf(earlyLooks, false), partOf(tasks, true), partOf(secondLooks, true)].filter(
+    (part) => part.tasks.length > 0,
+  );
+  const skipped: TimeWindow[] = [];
+  let failures = 0;
+  let skippedHours = 1;
+  let hasProgress = false;
+  let missesLook = false;
+
+  function failed(reachedUs: number) {
+    const [part] = parts;
+    const [first] = part?.tasks ?? [];
+    if (part === undefined || first === undefined) return;
+    failures += 1;
+    if (!part.coverage) missesLook = true;
+    const stuck = part.tasks.find(({ toUs }) => toUs > reachedUs) ?? first;
+    const stuckUs = hourOf(Math.max(stuck.fromUs, reachedUs));
+    const isFirstHour = stuckUs === hourOf(first.fromUs);
+    if (!isFirstHour) hasProgress = true;
+    const goOnUs = stuckUs + (isFirstHour ? skippedHours : 1) * hourUs;
+    skippedHours = isFirstHour ? Math.min(skippedHours * 2, skippedHoursMax) : 1;
+    for (const { fromUs, toUs } of part.tasks) {
+      const window = { fromUs: Math.max(fromUs, stuckUs), toUs: Math.min(toUs, goOnUs) };
+      if (window.fromUs < window.toUs) skipped.push(window);
+    }
+    const rest = part.tasks.flatMap((task) =>
+      task.toUs > goOnUs ? [{ ...task, fromUs: Math.max(task.fromUs, goOnUs) }] : [],
+    );
+    parts.splice(0, 1, ...(rest.length === 0 ? [] : [partOf(rest, part.coverage)]));
+  }
+
+  return {
+    kind,
+    next: () => parts[0] ?? null,
+    done: () => {
+      parts.shift();
+      skippedHours = 1;
+      hasProgress = true;
+    },
+    failed,
+    failures: () => failures,
+    hasProgress: () => hasProgress,
+    hasLooked: () => !missesLook && parts.every(({ coverage }) => coverage),
+    left: () => mergeWindows([...skipped, ...parts.flatMap((part) => part.tasks)]),
+  };
+}
+
+function partOf(tasks: readonly ReconcileTask[], coverage: boolean): RoundPart {
+  return { coverage, tasks: tasks.flatMap(firstHourApart) };
+}
+
+function firstHourApart(task: ReconcileTask): ReconcileTask[] {
+  const endUs = hourOf(task.fromUs) + hourUs;
+  if (endUs >= task.toUs) return [task];
+  return [
+    { ...task, toUs: endUs },
+    { ...task, fromUs: endUs },
+  ];
 }

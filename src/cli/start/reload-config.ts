@@ -1,7 +1,6 @@
 /** Applies changes of earshot.config.ts to a receiver that runs. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { faultySinks, type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import {
   loadSubscriptionsFile,
@@ -10,10 +9,15 @@ import {
 } from '../../config/subscriptions-file.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
+import { errorFields, type Job, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
+import { pause } from '../io.ts';
 
 /** How often the file is checked. A poll also sees files on network drives and replaced symbolic links. */
 const pollMs = 500;
+
+/** How long a load that hangs is waited for at the end. */
+const stopGraceMs = 1_000;
 
 /** For a file that waits for something while it loads. */
 const loadTimeoutMs = 30_000;
@@ -34,18 +38,15 @@ export interface ConfigWatch {
  * program. What differs from the file as it was at this call is a change.
  */
 export async function watchConfig(folder: string, log: Logger): Promise<ConfigWatch> {
-  const stopping = new AbortController();
   const path = join(folder, subscriptionsFileName);
   let applied = markOf(path);
   let last = applied;
   let rejected: string | null = null;
-  let running: Promise<void> = Promise.resolve();
 
   const reject = (error: unknown, message: string) => {
-    const isOurs = error instanceof AppError;
-    const details = isOurs ? error.details : [];
+    const details = error instanceof AppError ? error.details : [];
     rejected = [errorText(error), ...details].join(' ');
-    log.error(isOurs ? { reason: errorText(error), details } : { err: error }, message);
+    log.error(errorFields(error), message);
   };
   let hasVersion = true;
   try {
@@ -57,42 +58,40 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
       'rejected the configuration file; no sinks, summaries or maintenance until it is fixed',
     );
   }
-  const reload = async (apply: (sinks: LoadedSinks) => Promise<void>) => {
+  const reload = async (apply: (sinks: LoadedSinks) => Promise<void>, signal: AbortSignal) => {
+    const mark = markOf(path);
+    // Two equal readings: the file is written completely.
+    const isSettled = mark === last;
+    last = mark;
+    if (!isSettled || mark === applied) return;
+    applied = mark;
     try {
-      // Where nothing is in effect, there is nothing that a removed file could stop by mistake.
-      if (hasVersion && markOf(path) === '') throw removed(path);
+      // Without a version in effect, there is nothing that a removed file could stop by mistake.
+      if (hasVersion && mark === '') throw removed(path);
       await apply(await loadWhole(folder));
       [rejected, hasVersion] = [null, true];
       log.info({ path }, 'applied the changed configuration file');
     } catch (error) {
-      if (stopping.signal.aborted) return;
+      if (signal.aborted) return;
       const effect = hasVersion ? 'the version before stays in effect' : 'no version is in effect';
       reject(error, `rejected the changed configuration file; ${effect}`);
     }
   };
-  const watch = async (apply: (sinks: LoadedSinks) => Promise<void>) => {
-    const { signal } = stopping;
-    while (!signal.aborted) {
-      await delay(pollMs, undefined, { signal }).catch(() => undefined);
-      const mark = markOf(path);
-      // Two equal looks: the file is written completely.
-      const isSettled = mark === last;
-      last = mark;
-      if (signal.aborted || !isSettled || mark === applied) continue;
-      applied = mark;
-      await reload(apply);
-    }
-  };
+  let job: Job | undefined;
   return {
     rejected: () => rejected,
     start: (apply) => {
-      running = watch(apply);
+      job = startJob(
+        {
+          every: { firstMs: pollMs, intervalMs: pollMs },
+          run: (signal) => reload(apply, signal),
+          failed: 'the configuration file could not be checked',
+          stopGraceMs,
+        },
+        { pause, random: () => 0.5, log },
+      );
     },
-    // A load that hangs is not waited for longer than for a person to ask a second time.
-    stop: async () => {
-      stopping.abort();
-      await Promise.race([running, delay(1_000)]);
-    },
+    stop: async () => job?.stop(),
   };
 }
 
@@ -106,20 +105,21 @@ function removed(path: string): AppError {
 /** All parts of the file, valid together. Rejects with `configuration`, all problems at once. */
 async function loadWhole(folder: string): Promise<LoadedSinks> {
   const enough = new AbortController();
-  const late = delay(loadTimeoutMs, undefined, { signal: enough.signal }).then(() => {
+  const load = [
+    loadEachSink(folder),
+    loadSubscriptionsFile(folder),
+    loadSummaryRules(folder),
+  ] as const;
+  const loaded = await Promise.race([
+    Promise.all(load),
+    pause(loadTimeoutMs, enough.signal),
+  ]).finally(() => enough.abort());
+  if (loaded === undefined) {
     throw new AppError('configuration', `It did not load within ${loadTimeoutMs / 1_000} s.`);
-  });
-  late.catch(() => undefined);
-  try {
-    const [sinks] = await Promise.race([
-      Promise.all([loadEachSink(folder), loadSubscriptionsFile(folder), loadSummaryRules(folder)]),
-      late,
-    ]);
-    if (sinks.faulty.length > 0) throw faultySinks(folder, sinks.faulty);
-    return sinks;
-  } finally {
-    enough.abort();
   }
+  const [sinks] = loaded;
+  if (sinks.faulty.length > 0) throw faultySinks(folder, sinks.faulty);
+  return sinks;
 }
 
 /** Differs when the file was replaced or written; empty when there is none. */

@@ -1,12 +1,11 @@
-/** Backups by themselves, inside a receiver that serves: when one is due, and never two at a time. */
+/** Storage jobs of a receiver: backups, pruning, compacting. Each holds a lock, so commands may do the same. */
 import { join } from 'node:path';
 import type { Config, DataConfig } from '../../config/config.ts';
-import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs } from '../../domain/dates.ts';
+import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Keep, LogSize } from '../../domain/pruning.ts';
-import { doRounds, type RoundTimes } from '../../domain/rounds.ts';
 import { sizeText } from '../../domain/text.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
@@ -19,7 +18,7 @@ import { type Io, pause } from '../io.ts';
 
 const minuteMs = 60_000;
 
-/** Each round looks whether one is due; a failure is tried again soon, then seldom. */
+/** Each round checks whether a backup is due. */
 const backupTimes: RoundTimes = {
   firstMs: minuteMs,
   intervalMs: minuteMs,
@@ -36,49 +35,34 @@ interface BackupParts {
 
 type ServedBackups = Config['backup'] & DataPlace & { folder: string; version: string };
 
-/** Starts the loop. Whatever fails is logged, remembered, and tried again later. Tests make the times shorter. */
+/** Makes a backup whenever one is due. A failure is logged and recorded, and the backup is retried later. */
 export function startBackups(
   parts: BackupParts,
   config: ServedBackups,
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
   times: Partial<RoundTimes> = {},
-): { stop(): Promise<void> } {
+): Job {
   const { log } = parts;
   const { folder, everyHours, keep } = config;
-  const stopping = new AbortController();
-  const { signal } = stopping;
   log.info({ folder, everyHours, keep }, 'backups are made by themselves');
-  // Kept here as well: one that could not be remembered is none to be made again.
+  // Kept here in addition: a backup that could not be recorded is not made again.
   let madeAtUs = 0;
-  const round = async (): Promise<boolean> => {
-    try {
-      const lastUs = Math.max(madeAtUs, await lastMadeAtUs(parts));
-      if (isDue(lastUs, everyHours, nowUs())) {
-        madeAtUs = await backUp(parts, config, { nowUs, signal });
-      }
-      return true;
-    } catch (error) {
-      if (signal.aborted) return true;
-      const isExpected = isAppError(error) && error.code !== 'internal';
-      const fields = isExpected ? { reason: errorText(error) } : { err: error };
-      // By a command: that makes one as well.
-      if (isAppError(error, 'conflict')) log.info(fields, 'the backup waits for another');
-      else log.error({ folder, ...fields }, 'no backup could be made; it is tried again');
-      return false;
-    }
-  };
-  const running = doRounds(round, { ...backupTimes, ...times }, { pause, random, signal });
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
+  return startJob(
+    {
+      every: { ...backupTimes, ...times },
+      failed: 'no backup could be made; it is tried again',
+      fields: { folder },
+      busy: 'the backup waits for another',
+      run: async (signal) => {
+        const { made } = await parts.store.backups.lastBackups();
+        const lastUs = Math.max(madeAtUs, made?.startedAtUs ?? 0);
+        if (isDue(lastUs, everyHours, nowUs())) {
+          madeAtUs = await backUp(parts, config, { nowUs, signal });
+        }
+      },
     },
-  };
-}
-
-/** By what is remembered, so that a restart changes nothing. */
-async function lastMadeAtUs({ store }: BackupParts): Promise<number> {
-  return (await store.backups.lastBackups()).made?.startedAtUs ?? 0;
+    { pause, random, log },
+  );
 }
 
 /** One from the future was made by a clock that ran ahead. */
@@ -136,42 +120,24 @@ interface PruneParts {
   log: Logger;
 }
 
-/** Starts the loop. Whatever fails is logged, and tried again later. Tests make the times shorter. */
+/** Prunes the log once a day. A command that prunes at the moment does the work of the round. */
 export function startPruning(
   parts: PruneParts,
   { dataDir, keep }: Pick<DataConfig, 'dataDir'> & { keep: Keep },
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
   times: Partial<RoundTimes> = {},
-): { stop(): Promise<void> } {
+): Job {
   const { log } = parts;
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const takeLock = createTakeLock(dataDir);
   log.info({ keep: keepText(keep) }, 'what of the log is beyond that is removed once a day');
-  const round = async (): Promise<boolean> => {
-    try {
-      const release = await takeLock('prune', { waitMs: 0 });
-      try {
-        await pruneOnce(parts, keep, { nowUs: nowUs(), signal });
-        return true;
-      } finally {
-        release();
-      }
-    } catch (error) {
-      // By a command: that prunes as well.
-      if (isAppError(error, 'conflict')) return true;
-      const reason = isAppError(error) ? errorText(error) : String(error);
-      log.error({ reason, err: error }, 'the log could not be pruned; tried again later');
-      return false;
-    }
-  };
-  const running = doRounds(round, { ...pruneTimes, ...times }, { pause, random, signal });
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
+  return startJob(
+    {
+      every: { ...pruneTimes, ...times },
+      failed: 'the log could not be pruned; tried again later',
+      takeLock: () => createTakeLock(dataDir)('prune', { waitMs: 0 }),
+      run: (signal) => pruneOnce(parts, keep, { nowUs: nowUs(), signal }),
     },
-  };
+    { pause, random, log },
+  );
 }
 
 async function pruneOnce(
@@ -248,51 +214,31 @@ const restFactor = 4;
 /** How often it looks whether something still waits to be stored. */
 const busyPollMs = 1_000;
 
-interface CompactParts {
-  store: Pick<Store, 'queue'>;
-  log: Logger;
-}
-
-/** Starts the loop. Whatever fails is logged, and tried again later. Tests make the times shorter. */
+/** Compacts the log once an hour, in short steps. A command that compacts at the moment does the rest of the round. */
 export function startCompacting(
-  { store, log }: CompactParts,
+  { store, log }: { store: Pick<Store, 'queue'>; log: Logger },
   place: DataPlace,
   { random }: Pick<Io, 'random'>,
   times: Partial<RoundTimes> = {},
-): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const { dataDir } = place;
-  const takeLock = createTakeLock(dataDir);
-  const round = async (): Promise<boolean> => {
-    let release: () => void = () => undefined;
+): Job {
+  const takeLock = () => createTakeLock(place.dataDir)('compact', { waitMs: 0 });
+  const run = async (signal: AbortSignal) => {
+    let release = await takeLock();
+    /** A command that waits for the lock gets it, and does the rest. */
+    const rest = async (tookMs: number) => {
+      release();
+      await pause(restFactor * tookMs, signal);
+      while (store.queue().bytes > 0 && !signal.aborted) await pause(busyPollMs, signal);
+      release = await takeLock();
+    };
     try {
-      release = await takeLock('compact', { waitMs: 0 });
-      /** A command that waits for the lock gets it, and does the rest. */
-      const rest = async (tookMs: number) => {
-        release();
-        await pause(restFactor * tookMs, signal);
-        while (store.queue().bytes > 0 && !signal.aborted) await pause(busyPollMs, signal);
-        release = await takeLock('compact', { waitMs: 0 });
-      };
       const done = await compactLog({ ...place, besideIntake: true, freeShare, rest, signal });
       if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'bodies cannot be read');
       log.debug(done, 'the log was compacted');
-      return true;
-    } catch (error) {
-      if (isAppError(error, 'conflict')) return true;
-      const reason = isAppError(error) ? errorText(error) : String(error);
-      log.error({ reason, err: error }, 'the log could not be compacted; tried again later');
-      return false;
     } finally {
       release();
     }
   };
-  const running = doRounds(round, { ...compactTimes, ...times }, { pause, random, signal });
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+  const failed = 'the log could not be compacted; tried again later';
+  return startJob({ every: { ...compactTimes, ...times }, run, failed }, { pause, random, log });
 }

@@ -1,4 +1,5 @@
 /** The watchdog inside a receiver that serves. */
+import type { Job } from '../../domain/job.ts';
 import { lifetimeOf } from '../../admin/review.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
 import { type AlertChannel, alertChannels } from '../../domain/alerts.ts';
@@ -6,7 +7,7 @@ import type { Logger } from '../../domain/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
 import type { HandingOver, Tell } from '../../watch/situation.ts';
-import { startWatchdog, type Watchdog } from '../../watch/watchdog.ts';
+import { startWatchdog } from '../../watch/watchdog.ts';
 import { type Io, pause } from '../io.ts';
 import { createRunProgram } from '../run-program.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -27,7 +28,7 @@ export function serveWatchdog(
     },
   log: Logger,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>,
-): Watchdog {
+): Job {
   const { completeness, alerts, administration, sinks, backups } = store;
   const { maintenance, reconcile, handingOver, backupEveryHours } = config;
   return startWatchdog({

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Gap } from '../../../src/domain/account.ts';
 import type { Definition, HourCoverage } from '../../../src/domain/coverage.ts';
 import { type DueOptions, dueTasks } from '../../../src/reconcile/due-windows.ts';
-import type { ReconcileTask } from '../../../src/reconcile/reconcile.ts';
+import type { ReconcileTask } from '../../../src/reconcile/tasks.ts';
 import { hour, minute, settlingUs, t0 } from './reconcile-world.ts';
 
 const day = 24 * hour;

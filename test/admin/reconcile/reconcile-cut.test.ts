@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { sumCounts } from '../../../src/domain/coverage-report.ts';
-import type { ReconcileTask } from '../../../src/reconcile/reconcile.ts';
+import type { ReconcileTask } from '../../../src/reconcile/tasks.ts';
 import {
   type CatalogueProduct,
   openReconcileWorld,

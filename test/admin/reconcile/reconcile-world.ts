@@ -6,12 +6,15 @@ import type { NotificationRow } from '../../../src/domain/ports.ts';
 import type { SubscriptionEvent } from '../../../src/domain/subscription.ts';
 import {
   type ReconcileOptions,
-  type ReconcileTask,
   type ReconcileWorld,
   reconcile,
-  type TaskReport,
 } from '../../../src/reconcile/reconcile.ts';
-import type { ListedEvent, ProductListing } from '../../../src/reconcile/tasks.ts';
+import type {
+  ListedEvent,
+  ProductListing,
+  ReconcileTask,
+  TaskReport,
+} from '../../../src/reconcile/tasks.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -2,8 +2,7 @@
 import { expect, it } from 'vitest';
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import { readNotifications } from '../../../src/domain/notification.ts';
-import type { ReconcileProgress } from '../../../src/reconcile/reconcile.ts';
-import type { FoundMissing } from '../../../src/reconcile/tasks.ts';
+import type { FoundMissing, ReconcileProgress } from '../../../src/reconcile/tasks.ts';
 import { hour, openReconcileWorld, recordOf, t0, task } from './reconcile-world.ts';
 
 const firstHours = [0, 180] as const;

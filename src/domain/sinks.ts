@@ -53,22 +53,27 @@ export interface SinkDefinition {
   attemptsMax: number;
 }
 
-export type SinkTarget =
-  /** A program and its arguments; the item is JSON on its standard input. Exit code 0 is taken, 75 try later. */
-  | { kind: 'command'; command: readonly string[] }
+/** The kinds of sinks, each with what it needs to deliver. */
+interface SinkTargets {
+  /** A program and its arguments; the item is JSON on its standard input. Exit code 0 is acknowledged, 75 retry later. */
+  command: { command: readonly string[] };
   /** Signed by the Standard Webhooks scheme where there is a secret (`whsec_…`). */
-  | { kind: 'webhook'; url: string; secret: string | null; ca: string | null }
+  webhook: { url: string; secret: string | null; ca: string | null };
   /** A stream that listens to the subject must exist. `user` and `token` are alternatives. */
-  | {
-      kind: 'nats';
-      servers: readonly string[];
-      subject: string;
-      credentials:
-        | { kind: 'none' }
-        | { kind: 'user'; user: string; password: string }
-        | { kind: 'token'; token: string };
-      ca: string | null;
-    };
+  nats: {
+    servers: readonly string[];
+    subject: string;
+    credentials:
+      | { kind: 'none' }
+      | { kind: 'user'; user: string; password: string }
+      | { kind: 'token'; token: string };
+    ca: string | null;
+  };
+}
+
+export type SinkKind = keyof SinkTargets;
+export type SinkTarget = { [Kind in SinkKind]: { kind: Kind } & SinkTargets[Kind] }[SinkKind];
+export type SinkTargetOf<Kind extends SinkKind> = Extract<SinkTarget, { kind: Kind }>;
 
 /** What waits, was refused, or is handed over again. */
 export interface SinkItem {

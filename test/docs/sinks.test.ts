@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sinkSchema } from '../../src/config/sink-schema.ts';
+import { sinkSchema } from '../../src/config/sink-kinds.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
 import type { HandOver } from '../../src/sinks/document.ts';
 import { freePort } from '../helpers/free-ports.ts';

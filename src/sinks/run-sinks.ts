@@ -11,10 +11,10 @@ import {
   sinkReader,
   sinkWaitingMax,
 } from '../domain/sinks.ts';
-import { createHandingOver } from './delivery.ts';
+import { createDelivery } from './delivery.ts';
 import { compileWants, type Wants } from './document.ts';
 import { openTarget } from './registry.ts';
-import type { SinkWorld } from './sink.ts';
+import type { SinkContext } from './target.ts';
 
 export interface RunningSinks {
   /**
@@ -31,7 +31,10 @@ export interface RunningSinks {
 }
 
 /** One program at a time may do this for a store. Throws `invalid` for a filter that cannot be used. */
-export function startSinks(world: SinkWorld, definitions: readonly SinkDefinition[]): RunningSinks {
+export function startSinks(
+  world: SinkContext,
+  definitions: readonly SinkDefinition[],
+): RunningSinks {
   const running = new Map<string, { definition: SinkDefinition; sink: RunningSink }>();
   let changing: Promise<void> = Promise.resolve();
   let isStopped = false;
@@ -90,7 +93,7 @@ interface RunningSink {
 }
 
 /** What fails is logged, once, and tried again. Throws `invalid` for a filter that is none. */
-function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
+function runSink(definition: SinkDefinition, world: SinkContext): RunningSink {
   const stopping = new AbortController();
   const givingUp = new AbortController();
   const { signal } = stopping;
@@ -98,7 +101,7 @@ function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
   const room = createWakeUp(pause);
   const collector = createItemCollector(definition, world, room.wake);
   const target = openTarget(definition, world);
-  const handingOver = createHandingOver({
+  const delivery = createDelivery({
     definition,
     world,
     target,
@@ -108,14 +111,14 @@ function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
   const means = { sink: definition.name, world, signal };
   const running = Promise.all([
     repeat(collectRounds(collector, world), pause, means),
-    repeat(handingOver.startDue, room.wait, means),
+    repeat(delivery.startDue, room.wait, means),
   ]);
   return {
     stop: async () => {
       stopping.abort();
       await running;
       const ended = new AbortController();
-      const idle = handingOver.idle().then(() => ended.abort());
+      const idle = delivery.idle().then(() => ended.abort());
       await pause(drainMs, ended.signal);
       givingUp.abort();
       await idle;
@@ -124,7 +127,7 @@ function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
   };
 }
 
-function collectRounds(collector: ItemCollector, { nowUs }: SinkWorld) {
+function collectRounds(collector: ItemCollector, { nowUs }: SinkContext) {
   let replaysAtUs = 0;
   return async (): Promise<number> => {
     let isMore = await collector.collectNew();
@@ -140,8 +143,8 @@ function collectRounds(collector: ItemCollector, { nowUs }: SinkWorld) {
 /** A round resolves with how long to wait before the next one. */
 async function repeat(
   round: () => Promise<number>,
-  wait: SinkWorld['pause'],
-  { sink, world, signal }: { sink: string; world: SinkWorld; signal: AbortSignal },
+  wait: SinkContext['pause'],
+  { sink, world, signal }: { sink: string; world: SinkContext; signal: AbortSignal },
 ): Promise<void> {
   let failed: string | null = null;
   while (!signal.aborted) {
@@ -167,7 +170,7 @@ const rowsMax = 200;
 /** Rounds in which a body could not be read, some minutes: from then on the notification passes as wanted. */
 const unreadableMax = 30;
 
-type Means = Pick<SinkWorld, 'sinks' | 'log' | 'nowUs' | 'logger'>;
+type Means = Pick<SinkContext, 'sinks' | 'log' | 'nowUs' | 'logger'>;
 
 /** Each call is one round; resolves with whether more may be there. Rejects with `unavailable`. */
 interface ItemCollector {

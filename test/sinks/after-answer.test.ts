@@ -1,9 +1,8 @@
 /** How long it takes until something is a dead letter, as docs/sinks.md has it. */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import type { AttemptAnswer } from '../../src/sinks/attempt.ts';
-import { createAfterAnswer } from '../../src/sinks/delivery.ts';
-import { createSinkHealth } from '../../src/sinks/health.ts';
+import type { AttemptAnswer } from '../../src/sinks/health.ts';
+import { createAfterAnswer, createSinkHealth } from '../../src/sinks/health.ts';
 
 const minuteUs = 60_000_000;
 const dayUs = 24 * 60 * minuteUs;

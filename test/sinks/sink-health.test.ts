@@ -1,10 +1,9 @@
 /** When a sink counts as down, how it is felt for, and whose fault a failure is. */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import type { AttemptAnswer } from '../../src/sinks/attempt.ts';
-import { createAfterAnswer } from '../../src/sinks/delivery.ts';
-import { createSinkHealth } from '../../src/sinks/health.ts';
-import type { TargetAnswer } from '../../src/sinks/sink.ts';
+import type { AttemptAnswer } from '../../src/sinks/health.ts';
+import { createAfterAnswer, createSinkHealth } from '../../src/sinks/health.ts';
+import type { TargetAnswer } from '../../src/sinks/target.ts';
 
 const secondUs = 1_000_000;
 const taken: TargetAnswer = { kind: 'taken' };

@@ -5,7 +5,7 @@ import { AppError } from '../../domain/app-error.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import { printable } from '../../domain/text.ts';
-import { attemptOnce, testDocument } from '../../sinks/attempt.ts';
+import { attemptOnce, testDocument } from '../../sinks/delivery.ts';
 import { compileWants } from '../../sinks/document.ts';
 import { openTarget } from '../../sinks/registry.ts';
 import { openStoreReader, type StoreReader } from '../../store/store.ts';

@@ -19,7 +19,7 @@ export interface Parts {
   account: OpenedAccount;
 }
 
-export interface CommandSpec<Flags, Need extends keyof Parts> {
+export interface CommandSpec<Flags, Need extends keyof Parts, Words extends unknown[]> {
   description: string;
   /** Adds arguments, flags and subcommands. Parsers may use the clock and the files of `io`. */
   flags?: (command: Command, io: Io) => Command;
@@ -30,25 +30,26 @@ export interface CommandSpec<Flags, Need extends keyof Parts> {
   /** How the account is used; for a command that needs it. */
   account?: (flags: Flags) => AccountUse;
   /** Checks the flags before anything is opened. Throws `usage`. */
-  check?: (flags: Flags, io: Io) => void;
-  /** `words` are the arguments. */
-  run: (context: Io & Pick<Parts, Need>, flags: Flags, ...words: string[]) => Promise<void>;
+  check?: (flags: Flags, io: Io, ...words: Words) => void;
+  /** `words` are the arguments, as their parsers return them. */
+  run: (context: Io & Pick<Parts, Need>, flags: Flags, ...words: Words) => Promise<void>;
 }
 
 /** Declares a command, or a subcommand. */
-export function defineCommand<Flags extends object, const Need extends keyof Parts = never>(
-  name: string,
-  spec: CommandSpec<Flags, Need>,
-): (io: Io) => Command {
+export function defineCommand<
+  Flags extends object,
+  const Need extends keyof Parts = never,
+  Words extends unknown[] = string[],
+>(name: string, spec: CommandSpec<Flags, Need, Words>): (io: Io) => Command {
   const { description, help, needs = [], account, check, run } = spec;
   return (io) => {
     const command = new Command(name).description(description).addHelpText('after', `\n${help}`);
     spec.flags?.(command, io);
     return command.action(async (...given: unknown[]) => {
       // Commander calls an action with the arguments, the flags and the command.
-      const words = given.slice(0, -2) as string[];
+      const words = given.slice(0, -2) as Words;
       const flags = given.at(-2) as Flags;
-      check?.(flags, io);
+      check?.(flags, io, ...words);
       await withParts(io, needs, (parts) => run({ ...io, ...parts }, flags, ...words), {
         account: account?.(flags),
       });

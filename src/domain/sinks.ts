@@ -1,9 +1,9 @@
 /**
- * Sinks: where notifications are handed over to programs of the user's.
+ * Sinks: where notifications are delivered to programs of the user's.
  *
  * Words: each sink is a reader of the log with its own cursor (`sink:<name>`). A notification that it wants
  * becomes an *item*, which waits until the sink has taken it; one that the sink refuses for good is a *dead
- * letter*. A *replay* hands over a part of the log once more. All times are microseconds since 1970, UTC.
+ * letter*. A *replay* delivers a part of the log once more. All times are microseconds since 1970, UTC.
  */
 
 import { AppError } from './app-error.ts';
@@ -75,7 +75,7 @@ export type SinkKind = keyof SinkTargets;
 export type SinkTarget = { [Kind in SinkKind]: { kind: Kind } & SinkTargets[Kind] }[SinkKind];
 export type SinkTargetOf<Kind extends SinkKind> = Extract<SinkTarget, { kind: Kind }>;
 
-/** What waits, was refused, or is handed over again. */
+/** A notification that waits for a sink, or was refused. */
 export interface SinkItem {
   id: number;
   sink: string;
@@ -93,7 +93,7 @@ export interface SinkItem {
   queuedAtUs: number;
 }
 
-/** A part of the log that is handed over again. */
+/** A part of the log that is delivered again. */
 export interface Replay {
   id: number;
   sink: string;

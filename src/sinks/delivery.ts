@@ -23,7 +23,7 @@ interface DeliveryOptions {
   target: Target;
   /** Called when there is room again. */
   onRoom: () => void;
-  /** Gives up what is on its way: it is handed over again later. */
+  /** Gives up what is on its way: it is delivered again later. */
   signal: AbortSignal;
 }
 
@@ -34,8 +34,8 @@ const waitMsMax = 1_000;
 const noticePauseUs = 60_000_000;
 
 /**
- * An item keeps its place until its end is on disk. What is on its way when the program is killed is handed
- * over again by the next one, and nothing else.
+ * An item keeps its place until its end is on disk. What is on its way when the program is killed is
+ * delivered again by the next one, and nothing else.
  */
 export function createDelivery(options: DeliveryOptions) {
   const { definition, world, onRoom } = options;
@@ -128,7 +128,7 @@ function createFinish(options: DeliveryOptions, health: SinkHealth) {
     try {
       const settlement = await settlementOf(item);
       if (settlement === null) return;
-      // It must not be handed over again because the disk is full just now.
+      // It must not be delivered again because the disk is full just now.
       while (!(await isWritten(settlement))) {
         await pause(storeRetryMs, signal);
         if (signal.aborted) return;

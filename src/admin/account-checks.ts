@@ -7,7 +7,11 @@ import { lastDeliveryOf } from './maintain.ts';
 import { type AccountLimits, sortAccount } from './plan.ts';
 import { isDigestOf } from './plan-context.ts';
 import { dayUs, type Note, type Review, review } from './review.ts';
-import type { CatalogueSubscription, EndpointCredentials, SubscriptionClient } from './subscription-client.ts';
+import type {
+  CatalogueSubscription,
+  EndpointCredentials,
+  SubscriptionClient,
+} from './subscription-client.ts';
 
 /** Gets a token, from the session that is kept if it lives. */
 export async function checkToken(options: {

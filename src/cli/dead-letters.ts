@@ -1,67 +1,140 @@
-/** `earshot sinks retry`, and `drop` of dead letters: what becomes of what a sink refused. */
-import { dataSections, loadConfig, type WatchConfig, watchSections } from '../config/config.ts';
-import { loadEachSink } from '../config/sinks.ts';
+/** `earshot sinks dead`, `retry` and `drop`: what a sink refused, and what waits for it. */
+
+import { InvalidArgumentError } from 'commander';
+import { dataSections, loadConfig, watchSections } from '../config/config.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import type { AlertFinding } from '../domain/alerts.ts';
 import { AppError } from '../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { type Replay, type SinkItem, type SinkReader, sinkReader } from '../domain/sinks.ts';
-import { openStore, openStoreReader, type Store } from '../store/store.ts';
+import { firstOf, notificationAt } from '../domain/streams.ts';
+import type { Store } from '../store/store.ts';
 import { checkBehind, checkRefused } from '../watch/check-sinks.ts';
 import { joinResults, notChecked } from '../watch/situation.ts';
-import { confirm } from './flags.ts';
+import { defineCommand, type Parts } from './command.ts';
+import { confirm, limitOption, yesOption } from './flags.ts';
 import type { Io } from './io.ts';
 import { type Column, counted, printTable, whole, writeJson } from './output.ts';
-import { requireSink } from './sink-names.ts';
+import { requireSink, sinksInFile } from './sink-names.ts';
 import { alertTellers } from './start/watchdog.ts';
+
+/** A person's first look; programs get everything unless they set a limit. */
+const deadRowsDefault = 50;
+
+export const deadCommand = defineCommand('dead', {
+  description:
+    'List dead letters, newest first, with the reason (whole where it is piped, or in JSON).',
+  flags: (command) =>
+    command
+      .argument('[sink]', 'only of this one')
+      .addOption(limitOption({ note: 'table: 50, else all' }))
+      .option('--json', 'as JSON: id sink position productId replay attempts error queuedAt'),
+  help: 'Example:\n  $ earshot sinks dead bus --limit 20',
+  needs: ['reader'],
+  run: async (
+    io,
+    { limit, json }: { limit?: number; json?: true },
+    sink: string | undefined,
+  ): Promise<void> => {
+    const { sinks } = io.reader;
+    if (sink !== undefined) await requireSink(sink, io, sinks);
+    if (json) {
+      await writeJson(io.stdout, toJson(sinks.items({ sink, state: 'dead', limit })));
+      return;
+    }
+    const items = sinks.items({ sink, state: 'dead', limit: limit ?? deadRowsDefault });
+    const shownColumns = columns.filter(({ title }) => sink === undefined || title !== 'sink');
+    const shown = await printTable(io.stdout, shownColumns, withNotifications(items, io.reader));
+    io.stderr.write(await closingLine(sinks, sink, shown));
+  },
+});
+
+type Ids = number[] | undefined;
+
+export const retryCommand = defineCommand('retry', {
+  description: 'Set dead letters to wait again; the receiver hands them over.',
+  flags: (command) =>
+    command
+      .argument('<sink>', 'its name')
+      .argument('[ids]', 'from `earshot sinks dead`, with commas', readIds)
+      .option('--all', 'all of them'),
+  help: 'Example:\n  $ earshot sinks retry bus 12,15',
+  needs: ['store'],
+  check: ({ all }: { all?: true }, io, sink: string, ids: Ids) => {
+    requireIdsOrAll({ sink, ids, all }, 'retry');
+    loadConfig(io, sections);
+  },
+  run: (io, _flags, sink: string, ids: Ids) =>
+    thenSettleAlerts(io, sink, async () => {
+      const { sinks } = io.store;
+      const { chosen, unknown } = await chooseLetters(sinks, { sink, ids });
+      if (chosen.length === 0) return nothingChosen(io, sink, unknown);
+      const wanted = ids === undefined ? 'all' : chosen;
+      const count = await sinks.retry({ sink, ids: wanted, nowUs: io.nowUs() });
+      io.stderr.write(`${counted(count, 'dead letter')} of ${sink} will be handed over again.\n`);
+      refuseUnknown(sink, unknown);
+    }),
+});
+
+interface DropFlags {
+  all?: true;
+  waiting?: true;
+  yes?: true;
+}
+
+export const dropCommand = defineCommand('drop', {
+  description: 'Forget dead letters, or what waits. The notifications stay in the log.',
+  flags: (command) =>
+    command
+      .argument('<sink>', 'its name')
+      .argument('[ids]', 'dead letters, from `earshot sinks dead`, with commas', readIds)
+      .option('--all', 'all its dead letters')
+      .option('--waiting', 'all that waits, and replays that have not ended')
+      .addOption(yesOption()),
+  help: 'Example:\n  $ earshot sinks drop bus --waiting --yes',
+  needs: ['store'],
+  check: ({ all, waiting }: DropFlags, io, sink: string, ids: Ids) => {
+    if (!waiting) requireIdsOrAll({ sink, ids, all }, 'drop');
+    else if (ids !== undefined || all) {
+      throw new AppError('usage', '--waiting drops all that waits: leave out the ids and --all.');
+    }
+    loadConfig(io, sections);
+  },
+  run: (io, { waiting, yes, all }, sink: string, ids: Ids) =>
+    thenSettleAlerts(io, sink, () =>
+      waiting
+        ? dropWaiting(io, io.store, { sink, yes })
+        : dropDeadLetters(io, { sink, ids, all, yes }),
+    ),
+});
+
+/** The watchdog's part is for the alerts: all problems of both are reported before anything is opened. */
+const sections = [...dataSections, ...watchSections] as const;
+
+function readIds(text: string): number[] {
+  const ids = text.split(',').map(Number);
+  if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
+  throw new InvalidArgumentError('Use ids as `earshot sinks dead` shows them: 12,15.');
+}
 
 interface Chosen {
   sink: string;
-  ids: number[] | undefined;
+  ids: Ids;
   all?: true | undefined;
 }
 
-export async function retryDeadLetters(io: Io, wish: Chosen): Promise<void> {
-  requireIdsOrAll(wish, 'retry');
-  const { sink } = wish;
-  await withStore(io, sink, async ({ sinks }) => {
-    await requireSink(sink, io, sinks);
-    const { chosen, unknown } = await chooseLetters(sinks, wish);
-    if (chosen.length === 0) return nothingChosen(io, sink, unknown);
-    const ids = wish.ids === undefined ? 'all' : chosen;
-    const count = await sinks.retry({ sink, ids, nowUs: io.nowUs() });
-    io.stderr.write(`${counted(count, 'dead letter')} of ${sink} will be handed over again.\n`);
-    refuseUnknown(sink, unknown);
-  });
-}
-
-export async function dropItems(
-  io: Io,
-  { waiting, yes, ...wish }: Chosen & { waiting?: true; yes?: true },
-): Promise<void> {
-  const { sink, ids, all } = wish;
-  if (waiting && (ids !== undefined || all)) {
-    throw new AppError('usage', '--waiting drops all that waits: leave out the ids and --all.');
-  }
-  if (!waiting) requireIdsOrAll(wish, 'drop');
-  await withStore(io, sink, async (store) => {
-    await requireSink(sink, io, store.sinks);
-    if (waiting) await dropWaiting(io, store, { sink, yes });
-    else await dropDeadLetters(io, store, { ...wish, yes });
-  });
-}
+type WithStore = Io & Pick<Parts, 'store'>;
 
 async function dropDeadLetters(
-  io: Io,
-  { sinks }: Pick<Store, 'sinks'>,
-  { yes, ...wish }: Chosen & { yes: true | undefined },
+  io: WithStore,
+  { sink, ids, all, yes }: Chosen & { yes: true | undefined },
 ): Promise<void> {
-  const { sink } = wish;
-  const { chosen, unknown } = await chooseLetters(sinks, wish);
+  const { sinks } = io.store;
+  const { chosen, unknown } = await chooseLetters(sinks, { sink, ids });
   if (chosen.length === 0) return nothingChosen(io, sink, unknown);
   const letters = `${counted(chosen.length, 'dead letter')} of ${sink}`;
-  const what = wish.all ? `${letters}, all it has` : letters;
+  const what = all ? `${letters}, all it has` : letters;
   await confirm(io, `Forget ${what}? The notifications stay in the log.`, { yes });
   // Those that were asked about: what is refused meanwhile stays.
   const count = await sinks.drop({ sink, state: 'dead', ids: chosen, nowUs: io.nowUs() });
@@ -101,72 +174,46 @@ function refuseUnknown(sink: string, unknown: readonly number[]): void {
   });
 }
 
-async function withStore(
-  io: Io,
-  sink: string,
-  use: (store: Store) => Promise<void>,
-): Promise<void> {
-  const config = loadConfig(io, [...dataSections, ...watchSections]);
-  const store = await openStore({ ...config, nowUs: io.nowUs, mustExist: true });
+/**
+ * Changes the items of a sink, then its alerts, also where only a part could be done: the watchdog updates alerts once
+ * a minute, and only while a receiver runs.
+ */
+async function thenSettleAlerts(io: WithStore, sink: string, change: () => Promise<void>) {
   try {
-    // Also where only a part could be done.
-    try {
-      await use(store);
-    } finally {
-      await settleAlerts(io, sink, { store, watch: config });
-    }
+    await requireSink(sink, io, io.store.sinks);
+    await change();
   } finally {
-    await store.close();
+    await settleAlerts(io, sink);
   }
 }
 
-/** Updates the alerts about the sink now: the watchdog does it once a minute, and only while a receiver runs. */
-async function settleAlerts(
-  io: Io,
-  sink: string,
-  { store, watch }: { store: Store; watch: WatchConfig },
-): Promise<void> {
-  const { alerts, sinks } = store;
-  const [lasting, counts, isUnread] = await Promise.all([
+async function settleAlerts(io: WithStore, sink: string): Promise<void> {
+  const { alerts, sinks } = io.store;
+  const [lasting, counts, cursor, lastPosition] = await Promise.all([
     alerts.alerts({ all: false, limit: 1_000 }),
     sinks.counts(),
-    hasUnread(sink, store),
+    io.store.cursor(sinkReader(sink)),
+    io.store.lastPosition(),
   ]);
   const counted = counts.find((one) => one.sink === sink);
   if (counted === undefined || lasting.every(({ subject }) => subject !== sink)) return;
-  const { named, faulty } = await namesInFile(io);
-  const view = { ...counted, isSetUp: named?.includes(sink) ?? null, unread: null };
+  const inFile = await sinksInFile(io);
+  const view = { ...counted, isSetUp: inFile?.names.includes(sink) ?? null, unread: null };
   const nowUs = io.nowUs();
   const behind = checkBehind(view, { active: lasting, nowUs });
   // A fault of the sink, or a log that is not read for it, is for the watchdog to see: it lasts.
-  const isKnown = !faulty.includes(sink) && (!isUnread || behind.findings.length > 0);
+  const isRead = (cursor ?? 0) >= lastPosition || behind.findings.length > 0;
+  const isKnown = isRead && inFile?.faulty.includes(sink) !== true;
   const { checked, findings } = joinResults([checkRefused(view), isKnown ? behind : notChecked]);
   // A new alert is raised by the watchdog alone.
   const isLasting = ({ kind }: Pick<AlertFinding, 'kind'>) =>
     lasting.some((alert) => alert.kind === kind && alert.subject === sink);
-  const { channels } = alertTellers(watch, io);
   await alerts.settleFindings({
     checked: checked.filter(isLasting),
     findings: findings.filter(isLasting),
-    channels,
+    channels: alertTellers(loadConfig(io, watchSections), io).channels,
     atUs: nowUs,
   });
-}
-
-async function hasUnread(sink: string, store: Pick<Store, 'cursor' | 'lastPosition'>) {
-  return ((await store.cursor(sinkReader(sink))) ?? 0) < (await store.lastPosition());
-}
-
-/** Null where the file cannot be read. */
-async function namesInFile({ workingDir }: Pick<Io, 'workingDir'>) {
-  try {
-    const { definitions, faulty } = await loadEachSink(workingDir);
-    const named = [...definitions, ...faulty].map(({ name }) => name);
-    return { named, faulty: faulty.map(({ name }) => name) };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return { named: null, faulty: [] as string[] };
-  }
 }
 
 export async function dropWaiting(
@@ -256,60 +303,18 @@ async function endReplays(
   }
 }
 
-/** Only a sink that the file has can be replayed to. */
+/** Only a sink that the file has can be replayed to; where it cannot be read, `replay` reports why. */
 async function howToHaveAgain(
   sink: string,
   firstPosition: number,
   { store, io }: { store: Pick<Store, 'find'>; io: Pick<Io, 'workingDir'> },
 ): Promise<string> {
-  const since = await receivedAt(store, firstPosition);
-  const command = `\`earshot replay --sink ${sink}${since === null ? '' : ` --since ${since}`}\``;
+  const first = await firstOf(store, { afterPosition: firstPosition - 1 });
+  const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
+  const command = `\`earshot replay --sink ${sink}${since}\``;
   const what = 'To hand over again what came since then';
-  if (await isInFile(sink, io)) return `${what}: ${command}`;
+  if ((await sinksInFile(io))?.names.includes(sink) ?? true) return `${what}: ${command}`;
   return `${what}, put ${sink} back into ${subscriptionsFileName} first; then: ${command}`;
-}
-
-/** True as well where the file cannot be read: `replay` says what is wrong with it. */
-async function isInFile(sink: string, { workingDir }: Pick<Io, 'workingDir'>): Promise<boolean> {
-  try {
-    const { definitions, faulty } = await loadEachSink(workingDir);
-    return [...definitions, ...faulty].some(({ name }) => name === sink);
-  } catch (error) {
-    if (error instanceof AppError) return true;
-    throw error;
-  }
-}
-
-async function receivedAt({ find }: Pick<NotificationLog, 'find'>, position: number) {
-  const rows = find({ afterPosition: position - 1, order: 'oldest', limit: 1 });
-  for await (const { receivedAtUs } of rows) return formatDateUs(receivedAtUs);
-  return null;
-}
-
-/** A person's first look; programs get everything unless they set a limit. */
-const deadRowsDefault = 50;
-
-interface DeadFlags {
-  sink: string | undefined;
-  limit?: number;
-  json?: true;
-}
-
-export async function listDeadLetters(io: Io, { sink, limit, json }: DeadFlags): Promise<void> {
-  const store = openStoreReader(loadConfig(io, dataSections).dataDir);
-  try {
-    if (sink !== undefined) await requireSink(sink, io, store.sinks);
-    if (json) {
-      await writeJson(io.stdout, mapped(store.sinks.items({ sink, state: 'dead', limit })));
-      return;
-    }
-    const items = store.sinks.items({ sink, state: 'dead', limit: limit ?? deadRowsDefault });
-    const shownColumns = columns.filter(({ title }) => sink === undefined || title !== 'sink');
-    const shown = await printTable(io.stdout, shownColumns, withNotifications(items, store));
-    io.stderr.write(await closingLine(store.sinks, sink, shown));
-  } finally {
-    await store.close();
-  }
 }
 
 interface DeadRow {
@@ -320,14 +325,10 @@ interface DeadRow {
 
 async function* withNotifications(
   items: AsyncIterable<SinkItem>,
-  { find }: Pick<NotificationLog, 'find'>,
+  log: Pick<NotificationLog, 'find'>,
 ): AsyncGenerator<DeadRow> {
   for await (const item of items) {
-    const { position } = item;
-    const bounds = { afterPosition: position - 1, beforePosition: position + 1, limit: 1 };
-    let notification: NotificationRow | null = null;
-    for await (const row of find(bounds)) notification = row;
-    yield { item, notification };
+    yield { item, notification: await notificationAt(log, item.position) };
   }
 }
 
@@ -362,7 +363,7 @@ async function closingLine(
   return `\n${rest}\`earshot sinks retry ${name} --all\` hands them over again, \`earshot sinks drop ${name} --all\` forgets them; ids in place of --all for some.\n`;
 }
 
-async function* mapped(items: AsyncIterable<SinkItem>) {
+async function* toJson(items: AsyncIterable<SinkItem>) {
   for await (const item of items) {
     const { id, sink, position, productId, replayId: replay, attempts, error, queuedAtUs } = item;
     const queuedAt = formatDateUs(queuedAtUs);

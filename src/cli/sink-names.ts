@@ -1,9 +1,15 @@
-/** What is said to a name of a sink that is none. */
+/** Sinks by name: those of earshot.config.ts and of the store, and the messages about unknown ones. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadEachSink, type UnknownSubscription, unknownSubscriptions } from '../config/sinks.ts';
+import {
+  faultySinks,
+  type LoadedSinks,
+  loadEachSink,
+  type UnknownSubscription,
+  unknownSubscriptions,
+} from '../config/sinks.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscriptions-file.ts';
-import { AppError, isAppError } from '../domain/app-error.ts';
+import { AppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/coverage.ts';
 import type { SinkDefinition, SinkReader } from '../domain/sinks.ts';
 import { nearestName } from '../filter/nearest-name.ts';
@@ -19,7 +25,7 @@ export function noFileNote({ workingDir }: Folder): string | null {
 }
 
 /** An error with the code `usage` that says which names there are. */
-export function unknownSink(name: string, known: readonly string[], folder: Folder): AppError {
+function unknownSink(name: string, known: readonly string[], folder: Folder): AppError {
   const noFile = noFileNote(folder);
   if (known.length === 0) {
     const why = noFile ?? `There is no sink ${name}, and no other.`;
@@ -36,6 +42,30 @@ export function unknownSink(name: string, known: readonly string[], folder: Fold
   return new AppError('usage', `There is no sink ${name}.${hint} Known are: ${names}.${where}`);
 }
 
+/** Rejects with `configuration` for a faulty file or sink, `usage` for a sink that is not in the file. */
+export async function definedSink(name: string, folder: Folder): Promise<SinkDefinition> {
+  const { definitions, faulty } = await loadEachSink(folder.workingDir);
+  const definition = definitions.find((one) => one.name === name);
+  if (definition !== undefined) return definition;
+  const faults = faulty.filter((one) => one.name === name);
+  if (faults.length > 0) throw faultySinks(folder.workingDir, faults);
+  throw unknownSink(name, namesOf({ definitions, faulty }), folder);
+}
+
+const namesOf = ({ definitions, faulty }: LoadedSinks) =>
+  [...definitions, ...faulty].map(({ name }) => name);
+
+/** Names of the sinks in the file; null where it cannot be read. */
+export async function sinksInFile({ workingDir }: Folder) {
+  try {
+    const loaded = await loadEachSink(workingDir);
+    return { names: namesOf(loaded), faulty: loaded.faulty.map(({ name }) => name) };
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
 /**
  * Sees to it that the store knows the sink, or earshot.config.ts has it: dead letters outlive the sink that they
  * are of. Rejects with `usage` for another one, `configuration` where the file is asked and cannot be read.
@@ -47,8 +77,7 @@ export async function requireSink(
 ): Promise<void> {
   const inStore = (await counts()).map(({ sink }) => sink);
   if (inStore.includes(name)) return;
-  const { definitions, faulty } = await loadEachSink(folder.workingDir);
-  const inFile = [...definitions, ...faulty].map((one) => one.name);
+  const inFile = namesOf(await loadEachSink(folder.workingDir));
   if (!inFile.includes(name)) throw unknownSink(name, [...inFile, ...inStore], folder);
 }
 
@@ -67,22 +96,19 @@ export async function unknownWanted(
   ]);
 }
 
-/** Null where one hands over, or where this user may not look. Never rejects. */
+/**
+ * Null where a receiver delivers, or where this user may not check: the receiver that delivers holds a lock, which
+ * ends with it. Never rejects.
+ */
 export async function receiverNote(dataDir: string): Promise<string | null> {
-  return (await isHandingOver(dataDir)) === false
-    ? 'No receiver delivers to sinks: nothing moves until `earshot start`.'
-    : null;
-}
-
-/** The receiver that hands over holds a lock, which ends with it; null where that cannot be told. */
-async function isHandingOver(dataDir: string): Promise<boolean | null> {
   // The file is the receiver's: made by another user, it would keep the receiver out.
-  if (!existsSync(join(dataDir, 'sinks.lock'))) return false;
-  try {
-    const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
-    release();
-    return false;
-  } catch (error) {
-    return isAppError(error, 'conflict') ? true : null;
+  if (existsSync(join(dataDir, 'sinks.lock'))) {
+    try {
+      const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
+      release();
+    } catch {
+      return null;
+    }
   }
+  return 'No receiver delivers to sinks: nothing moves until `earshot start`.';
 }

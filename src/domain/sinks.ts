@@ -1,9 +1,9 @@
 /**
- * Sinks: where notifications are handed over to programs of the user's.
+ * Sinks: where notifications are delivered to programs of the user's.
  *
  * Words: each sink is a reader of the log with its own cursor (`sink:<name>`). A notification that it wants
  * becomes an *item*, which waits until the sink has taken it; one that the sink refuses for good is a *dead
- * letter*. A *replay* hands over a part of the log once more. All times are microseconds since 1970, UTC.
+ * letter*. A *replay* delivers a part of the log once more. All times are microseconds since 1970, UTC.
  */
 
 import { AppError } from './app-error.ts';
@@ -53,24 +53,29 @@ export interface SinkDefinition {
   attemptsMax: number;
 }
 
-export type SinkTarget =
-  /** A program and its arguments; the item is JSON on its standard input. Exit code 0 is taken, 75 try later. */
-  | { kind: 'command'; command: readonly string[] }
+/** The kinds of sinks, each with what it needs to deliver. */
+interface SinkTargets {
+  /** A program and its arguments; the item is JSON on its standard input. Exit code 0 is acknowledged, 75 retry later. */
+  command: { command: readonly string[] };
   /** Signed by the Standard Webhooks scheme where there is a secret (`whsec_…`). */
-  | { kind: 'webhook'; url: string; secret: string | null; ca: string | null }
+  webhook: { url: string; secret: string | null; ca: string | null };
   /** A stream that listens to the subject must exist. `user` and `token` are alternatives. */
-  | {
-      kind: 'nats';
-      servers: readonly string[];
-      subject: string;
-      credentials:
-        | { kind: 'none' }
-        | { kind: 'user'; user: string; password: string }
-        | { kind: 'token'; token: string };
-      ca: string | null;
-    };
+  nats: {
+    servers: readonly string[];
+    subject: string;
+    credentials:
+      | { kind: 'none' }
+      | { kind: 'user'; user: string; password: string }
+      | { kind: 'token'; token: string };
+    ca: string | null;
+  };
+}
 
-/** What waits, was refused, or is handed over again. */
+export type SinkKind = keyof SinkTargets;
+export type SinkTarget = { [Kind in SinkKind]: { kind: Kind } & SinkTargets[Kind] }[SinkKind];
+export type SinkTargetOf<Kind extends SinkKind> = Extract<SinkTarget, { kind: Kind }>;
+
+/** A notification that waits for a sink, or was refused. */
 export interface SinkItem {
   id: number;
   sink: string;
@@ -88,7 +93,7 @@ export interface SinkItem {
   queuedAtUs: number;
 }
 
-/** A part of the log that is handed over again. */
+/** A part of the log that is delivered again. */
 export interface Replay {
   id: number;
   sink: string;

@@ -47,3 +47,17 @@ export async function* batches<Element>(
   }
   if (batch.length > 0) yield batch;
 }
+
+/** The notification at a position; null when the log does not have it. */
+export function notificationAt(log: Pick<NotificationLog, 'find'>, position: number) {
+  return firstOf(log, { afterPosition: position - 1, beforePosition: position + 1 });
+}
+
+/** The oldest notification that matches; null when there is none. */
+export async function firstOf(
+  { find }: Pick<NotificationLog, 'find'>,
+  query: Omit<NotificationQuery, 'order' | 'limit'>,
+): Promise<NotificationRow | null> {
+  for await (const row of find({ ...query, order: 'oldest', limit: 1 })) return row;
+  return null;
+}

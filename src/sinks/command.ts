@@ -1,44 +1,47 @@
 /** Hands items over to a program: one start for each, the document on its standard input. */
 import { errorCodeOf } from '../domain/app-error.ts';
-import type { Logger } from '../domain/ports.ts';
-import type { SinkTarget } from '../domain/sinks.ts';
 import { printable } from '../domain/text.ts';
-import type { ProgramEnd, RunProgram } from '../host/run-program.ts';
+import type { ProgramEnd } from '../host/run-program.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
-import type { Target, TargetAnswer } from './sink.ts';
+import { type KindOfSink, type TargetAnswer, unavailable } from './target.ts';
 
 /** `EX_TEMPFAIL` of sysexits.h: the program asks to be started again later. */
 const tryLater = 75;
 
-/** The program gets one line: the document, and a line feed. It has taken it when it ends with exit code 0. */
-export function createCommandTarget(
-  { command }: Extract<SinkTarget, { kind: 'command' }>,
-  means: { run: RunProgram; timeoutMs: number; name: string; logger: Pick<Logger, 'info'> },
-): Target {
-  const { run, timeoutMs, name: sink, logger } = means;
-  const logOutput = (id: string, output: Pick<ProgramEnd, 'stdout' | 'stderr'>) => {
-    const [stdout, stderr] = [output.stdout.trimEnd(), output.stderr.trimEnd()];
-    if (stdout === '' && stderr === '') return;
-    logger.info({ sink, id, stdout, stderr }, 'output of a command sink');
-  };
-  return {
-    handOver: async (item, signal) => {
+/** The program gets one line: the document, and a line feed. Exit code 0 acknowledges it. */
+export const command: KindOfSink<'command'> = {
+  open: ({ command }, { run, timeoutMs, name: sink, logger }) => ({
+    deliver: async (item, signal) => {
       // Outside of the `try`: a document that cannot be written is no fault of the program.
       const line = `${JSON.stringify(item)}\n`;
       try {
         const end = await run(command, line, { timeoutMs, signal });
-        logOutput(item.id, end);
+        const [stdout, stderr] = [end.stdout.trimEnd(), end.stderr.trimEnd()];
+        if (stdout !== '' || stderr !== '') {
+          logger.info({ sink, id: item.id, stdout, stderr }, 'output of a command sink');
+        }
         return answerOf({ ...end, timedOut: end.timedOut || signal.aborted });
       } catch (error) {
         return cannotStart(command[0] ?? '', error);
       }
     },
     close: async () => undefined,
-  };
-}
+  }),
+  check: async ({ command: [program = ''] }, { findProgram }) => {
+    const fault = findProgram(program);
+    if (fault === null) return { state: 'pass', message: `${program} is there, and may be run.` };
+    return {
+      state: 'fail',
+      message: `${program} cannot be run: ${fault}.`,
+      advice: 'Name the program by its whole path, and make it executable: chmod +x.',
+    };
+  },
+};
 
 function answerOf({ exitCode, signal, timedOut, stderr }: ProgramEnd): TargetAnswer {
-  const words = foreignText(lastLine(stderr), { secrets: [], charactersMax: hintCharactersMax });
+  // The last line says what went wrong, those above how it came to that.
+  const lastLine = stderr.trimEnd().split('\n').at(-1) ?? '';
+  const words = foreignText(lastLine, { secrets: [], charactersMax: hintCharactersMax });
   const said = words === '' ? '' : `: ${words}`;
   if (timedOut) return unavailable(`it did not end in time${said}`);
   if (exitCode === 0) return { kind: 'taken' };
@@ -47,15 +50,6 @@ function answerOf({ exitCode, signal, timedOut, stderr }: ProgramEnd): TargetAns
     return { kind: 'refused', reason: `it ended with exit code ${exitCode}${said}` };
   // Ended from outside, such as for want of memory.
   return unavailable(`it was ended by ${signal ?? 'a signal'}${said}`);
-}
-
-function unavailable(reason: string): TargetAnswer {
-  return { kind: 'unavailable', reason, retryAfterMs: null };
-}
-
-/** The last one says what went wrong, above it stands how it came to that. */
-function lastLine(text: string): string {
-  return text.trimEnd().split('\n').at(-1) ?? '';
 }
 
 function cannotStart(program: string, error: unknown): TargetAnswer {

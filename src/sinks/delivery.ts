@@ -1,38 +1,29 @@
-/** Hands over what waits for one sink: so many at a time, in order within each product. */
+/** Delivers what waits for one sink: a limited number at a time, in order within each product. */
+import { errorText, isAppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
-import { jittered } from '../domain/jitter.ts';
+import type { NotificationRow } from '../domain/ports.ts';
+import { type SinkDefinition, type SinkItem, type Sinks, sinkWaitingMax } from '../domain/sinks.ts';
+import { notificationAt } from '../domain/streams.ts';
+import { compileWants, documentOf, recordOf, type SinkDocument } from './document.ts';
 import {
-  type SinkDefinition,
-  type SinkItem,
-  type Sinks,
-  sinkRetryDelayMaxMs,
-  sinkWaitingMax,
-} from '../domain/sinks.ts';
-import { type AttemptAnswer, attempt, createReadBody } from './attempt.ts';
-import { compileWants } from './document.ts';
-import { createSinkHealth, type SinkHealth } from './health.ts';
-import type { SinkWorld, Target } from './sink.ts';
+  type AttemptAnswer,
+  createAfterAnswer,
+  createSinkHealth,
+  type Settlement,
+  type SinkHealth,
+} from './health.ts';
+import type { SinkContext, Target, TargetAnswer } from './target.ts';
 
 /** After a failure of the store: the disk may be full. */
 const storeRetryMs = 10_000;
 
-interface HandingOver {
-  /**
-   * Starts what is due, as far as there is room. Resolves with how long to wait before there may be more.
-   * Rejects with `unavailable`.
-   */
-  startDue(): Promise<number>;
-  /** Resolves when nothing is on its way. */
-  idle(): Promise<void>;
-}
-
-interface HandingOverOptions {
+interface DeliveryOptions {
   definition: SinkDefinition;
-  world: SinkWorld;
+  world: SinkContext;
   target: Target;
   /** Called when there is room again. */
   onRoom: () => void;
-  /** Gives up what is on its way: it is handed over again later. */
+  /** Gives up what is on its way: it is delivered again later. */
   signal: AbortSignal;
 }
 
@@ -43,10 +34,10 @@ const waitMsMax = 1_000;
 const noticePauseUs = 60_000_000;
 
 /**
- * An item keeps its place until its end is on disk. What is on its way when the program is killed is handed
- * over again by the next one, and nothing else.
+ * An item keeps its place until its end is on disk. What is on its way when the program is killed is
+ * delivered again by the next one, and nothing else.
  */
-export function createHandingOver(options: HandingOverOptions): HandingOver {
+export function createDelivery(options: DeliveryOptions) {
   const { definition, world, onRoom } = options;
   const { name: sink, concurrency } = definition;
   const { sinks, nowUs } = world;
@@ -78,7 +69,11 @@ export function createHandingOver(options: HandingOverOptions): HandingOver {
     return ms <= 0 ? waitMsMax : Math.min(ms, waitMsMax);
   };
   return {
-    startDue: async () => {
+    /**
+     * Starts what is due, as far as there is room. Resolves with how long to wait before there may be more.
+     * Rejects with `unavailable`.
+     */
+    startDue: async (): Promise<number> => {
       if (health.untilUs() > nowUs()) return waitMs();
       if (health.isDown()) {
         const probe = onTheirWay.size === 0 ? probeOf(await due(sinkWaitingMax)) : undefined;
@@ -91,6 +86,7 @@ export function createHandingOver(options: HandingOverOptions): HandingOver {
       for (const item of (await due(concurrency)).slice(0, free)) start(item);
       return waitMs();
     },
+    /** Resolves when nothing is on its way. */
     idle: async () => {
       await Promise.all(onTheirWay.values());
     },
@@ -101,7 +97,7 @@ export function createHandingOver(options: HandingOverOptions): HandingOver {
 const productOf = ({ productId }: SinkItem) => productId.toLowerCase();
 
 /** Makes what hands one item over and writes down what came of it. It never rejects. */
-function createFinish(options: HandingOverOptions, health: SinkHealth) {
+function createFinish(options: DeliveryOptions, health: SinkHealth) {
   const { definition, world, signal } = options;
   const { nowUs, pause, logger } = world;
   const sink = definition.name;
@@ -109,7 +105,7 @@ function createFinish(options: HandingOverOptions, health: SinkHealth) {
   const stillWants = createStillWants(definition, world);
   const settle = createSettling(world.sinks);
   const readBody = createReadBody(world.log);
-  const tell = createHealthNotice(sink, world, health);
+  const tell = createHealthLog(sink, world, health);
 
   /** Null for one that was given up. */
   const settlementOf = async (item: SinkItem): Promise<Settlement | null> => {
@@ -132,7 +128,7 @@ function createFinish(options: HandingOverOptions, health: SinkHealth) {
     try {
       const settlement = await settlementOf(item);
       if (settlement === null) return;
-      // It must not be handed over again because the disk is full just now.
+      // It must not be delivered again because the disk is full just now.
       while (!(await isWritten(settlement))) {
         await pause(storeRetryMs, signal);
         if (signal.aborted) return;
@@ -167,9 +163,9 @@ function probeOf(items: readonly SinkItem[]): SinkItem | undefined {
 }
 
 /** Tells the log when a sink goes down, and when it answers again; and of dead letters. */
-function createHealthNotice(
+function createHealthLog(
   sink: string,
-  { logger, nowUs }: Pick<SinkWorld, 'logger' | 'nowUs'>,
+  { logger, nowUs }: Pick<SinkContext, 'logger' | 'nowUs'>,
   health: SinkHealth,
 ): (settlement: Settlement) => void {
   let isTold = false;
@@ -192,14 +188,11 @@ function createHealthNotice(
   };
 }
 
-/** Resolves when it is on disk. Rejects with `unavailable`. */
-type Settle = (settlement: Settlement) => Promise<void>;
-
-/** What comes while one transaction is being written shares the next one. */
-function createSettling({ settle }: Pick<Sinks, 'settle'>): Settle {
+/** Resolves when it is on disk; rejects with `unavailable`. What comes while one transaction is being written shares the next one. */
+function createSettling({ settle }: Pick<Sinks, 'settle'>) {
   let next: { settlements: Settlement[]; written: Promise<void> } | null = null;
   let latest: Promise<unknown> = Promise.resolve();
-  return (settlement) => {
+  return (settlement: Settlement): Promise<void> => {
     if (next === null) {
       const settlements: Settlement[] = [];
       const written = latest.then(() => {
@@ -214,18 +207,16 @@ function createSettling({ settle }: Pick<Sinks, 'settle'>): Settle {
   };
 }
 
-/** Rejects with `unavailable` when the store cannot be read. */
-type StillWants = (item: SinkItem) => Promise<boolean>;
-
 /**
  * What this program has queued was judged by the same rules, and is not looked at again; nor is what a replay
  * has queued, which somebody has asked for. One that cannot be judged passes: handing it over fails, and says why.
- * Throws `invalid` for a filter that is none.
+ * Throws
+ * `invalid` for a filter that is none; rejects with `unavailable` when the store cannot be read.
  */
 function createStillWants(
   definition: SinkDefinition,
-  { sinks, log }: Pick<SinkWorld, 'sinks' | 'log'>,
-): StillWants {
+  { sinks, log }: Pick<SinkContext, 'sinks' | 'log'>,
+) {
   const wants = compileWants(definition, log);
   let lastBefore: number | null = null;
 
@@ -239,101 +230,108 @@ function createStillWants(
     }
     return newest;
   };
-  return async ({ id, position, replayId }) => {
+  return async ({ id, position, replayId }: SinkItem): Promise<boolean> => {
     if (replayId !== null) return true;
     lastBefore ??= await newestId();
     if (id > lastBefore) return true;
-    const bounds = { afterPosition: position - 1, beforePosition: position + 1, limit: 1 };
-    for await (const row of log.find(bounds)) {
-      try {
-        return await wants(row);
-      } catch {
-        return true;
-      }
-    }
-    return true;
+    const row = await notificationAt(log, position);
+    return row === null || wants(row).catch(() => true);
   };
-}
-
-/** What becomes of one item. */
-type Settlement = Parameters<Sinks['settle']>[0][number];
-
-/** Times that an item may fail while others are taken: each one more is the item's own fault. */
-const strikesMax = 20;
-
-/** Waits, before jitter. After a refusal it grows fourfold each time, after another failure twofold. */
-const refusalWaitMs = 5_000;
-
-const failureWaitMs = 2_000;
-
-const failureWaitMsMax = 300_000;
-
-/** What is remembered of an item that failed, until it was taken or the program ends. */
-interface Failures {
-  count: number;
-  /** Those before which others were taken since the one before. */
-  strikes: number;
-  /** How many had been taken at the last one. */
-  takenBefore: number;
-}
-
-interface AfterAnswer {
-  /** Notes the answer for the sink, too. */
-  settlementOf(item: SinkItem, answer: AttemptAnswer, startedAtUs: number): Settlement;
 }
 
 /**
- * A refusal is an answer: it counts, until the item is a dead letter, and it shows that the sink is up. Any other
- * failure may be the sink's own and does not count; but one item that has failed `strikesMax` times while others
- * were taken counts as refused with each further such time, as it would keep its product for ever.
+ * Reads the notification and delivers it, within the time that the sink allows. Null when the log does not have it.
+ * Nothing that a record holds makes it throw: it rejects only with `unavailable`, when the log cannot be read now.
  */
-export function createAfterAnswer(
-  { attemptsMax }: Pick<SinkDefinition, 'attemptsMax'>,
-  health: SinkHealth,
-  { nowUs, random }: { nowUs: () => number; random: () => number },
-): AfterAnswer {
-  const failed = new Map<number, Failures>();
-  let taken = 0;
+async function attempt(
+  item: SinkItem,
+  definition: Pick<SinkDefinition, 'name' | 'timeoutMs'>,
+  means: Pick<SinkContext, 'log' | 'pause' | 'logger'> & {
+    target: Target;
+    signal: AbortSignal;
+    readBody: ReadBody;
+  },
+): Promise<AttemptAnswer | null> {
+  const row = await notificationAt(means.log, item.position);
+  if (row === null) return null;
+  const body = await means.readBody(row);
+  if (!(body instanceof Uint8Array)) return body;
+  try {
+    const { name: sink } = definition;
+    const { replayId } = item;
+    const document = documentOf({ row, record: recordOf(body, row), sink, replayId });
+    return await attemptOnce(document, definition, means);
+  } catch (err) {
+    const { id, position } = item;
+    means.logger.error({ sink: definition.name, item: id, position, err }, 'a delivery failed');
+    const why = err instanceof Error ? err.message : String(err);
+    return { kind: 'failed', reason: `the delivery failed within earshot: ${why}` };
+  }
+}
 
-  /** While nothing is taken, no failure is a strike: it is the sink that is down. */
-  const noteFailure = (id: number): Failures & { isOwnFault: boolean } => {
-    const before = failed.get(id) ?? { count: 0, strikes: 0, takenBefore: taken };
-    const isStrike = taken > before.takenBefore;
-    const strikes = before.strikes + Number(isStrike);
-    const failures = { count: before.count + 1, strikes, takenBefore: taken };
-    failed.set(id, failures);
-    return { ...failures, isOwnFault: isStrike && strikes >= strikesMax };
-  };
-  const inMs = (ms: number) => nowUs() + Math.round(jittered(ms * 1000, random));
+/** What `earshot sinks test` sends: a document like any other, with an id that no delivery has. */
+export function testDocument(row: NotificationRow, body: Uint8Array, sink: string, testId: string) {
+  const document = documentOf({ row, record: recordOf(body, row), sink, replayId: null });
+  const id = `test_${testId}`;
+  return { ...document, id, notificationId: id, test: true as const };
+}
 
-  const afterRefusal = ({ id, attempts }: SinkItem, error: string): Settlement => {
-    if (attempts + 1 >= attemptsMax) {
-      failed.delete(id);
-      return { id, outcome: 'dead', error };
+/** Sends one document, outside of the sink's queue. Never rejects for what the target does. */
+export async function attemptOnce(
+  document: SinkDocument,
+  { timeoutMs }: Pick<SinkDefinition, 'timeoutMs'>,
+  means: Pick<SinkContext, 'pause'> & { target: Target; signal: AbortSignal },
+): Promise<TargetAnswer> {
+  return withinTime(timeoutMs, means, (signal) => means.target.deliver(document, signal));
+}
+
+/** Aborts the signal of `work` when the time is up, or when the sink's own signal is aborted. */
+async function withinTime<Result>(
+  timeoutMs: number,
+  { pause, signal }: Pick<SinkContext, 'pause'> & { signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const ending = new AbortController();
+  const giveUp = () => ending.abort(signal.reason);
+  signal.addEventListener('abort', giveUp);
+  if (signal.aborted) giveUp();
+  const answered = new AbortController();
+  const timer = pause(timeoutMs, answered.signal).then(() => {
+    if (!answered.signal.aborted) ending.abort(new DOMException('the time is up', 'TimeoutError'));
+  });
+  try {
+    return await work(ending.signal);
+  } finally {
+    answered.abort();
+    await timer;
+    signal.removeEventListener('abort', giveUp);
+  }
+}
+
+type ReadBody = ReturnType<typeof createReadBody>;
+
+/** A store that cannot read for a moment must not use up attempts; with 10 s between them, a minute. */
+const unavailableReadsMax = 6;
+
+/**
+ * Makes the reader of bodies of one sink. It rejects with `unavailable` while the store may recover. When the row can be
+ * read and its body again and again cannot, the body is damaged: a fault of one item, not of the log.
+ */
+function createReadBody(log: SinkContext['log']) {
+  const unavailableReads = new Map<number, number>();
+  return async ({
+    position,
+  }: NotificationRow): Promise<Uint8Array | Extract<AttemptAnswer, { kind: 'failed' }>> => {
+    try {
+      const body = await log.body(position);
+      unavailableReads.delete(position);
+      return body;
+    } catch (error) {
+      const reads = (unavailableReads.get(position) ?? 0) + 1;
+      unavailableReads.set(position, reads);
+      if (isAppError(error, 'unavailable') && reads < unavailableReadsMax) throw error;
+      const why = isAppError(error) ? errorText(error) : String(error);
+      return { kind: 'failed', reason: `its body cannot be read from the log: ${why}` };
     }
-    const waitMs = Math.min(sinkRetryDelayMaxMs, refusalWaitMs * 4 ** Math.min(attempts, 10));
-    return { id, outcome: 'postponed', error, nextTryAtUs: inMs(waitMs), counts: true };
-  };
-  return {
-    settlementOf: (item, answer, startedAtUs) => {
-      const { id } = item;
-      if (answer.kind === 'taken') {
-        taken += 1;
-        failed.delete(id);
-        health.noteAnswer();
-        return { id, outcome: 'taken', deliveredAtUs: nowUs() };
-      }
-      const { kind, reason: error } = answer;
-      if (kind === 'refused') health.noteAnswer();
-      if (kind === 'refused' || kind === 'failed') return afterRefusal(item, error);
-      const isMisconfigured = kind === 'misconfigured';
-      const retryAfterMs = kind === 'unavailable' ? answer.retryAfterMs : null;
-      health.noteFailure({ id, startedAtUs, isMisconfigured, retryAfterMs });
-      const { count, isOwnFault } = noteFailure(id);
-      if (isOwnFault) return afterRefusal(item, error);
-      const waitMs = Math.min(failureWaitMsMax, failureWaitMs * 2 ** Math.min(count - 1, 10));
-      const nextTryAtUs = Math.max(health.untilUs(), inMs(waitMs));
-      return { id, outcome: 'postponed', error, counts: false, nextTryAtUs };
-    },
   };
 }

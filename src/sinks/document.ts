@@ -8,7 +8,7 @@ import { type ProductRecord, recordIn } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
 
 /** Fields are only ever added; those that are not known are null. Times are ISO 8601 UTC. */
-export interface HandOver {
+export interface SinkDocument {
   /** The same however often this is handed over, and no other's: what was seen already may be left out. */
   id: string;
   /** `id` of the notification's first hand-over; the two differ in a replay. */
@@ -43,12 +43,12 @@ export interface HandOver {
  * Builds the document. The time of receipt is in the id for those who move to another machine: a new log counts
  * its positions from 1 again.
  */
-export function handOverOf(options: {
+export function documentOf(options: {
   row: NotificationRow;
   record: ProductRecord | null;
   sink: string;
   replayId: number | null;
-}): HandOver {
+}): SinkDocument {
   const { row, record, sink, replayId } = options;
   const notificationId = `n_${row.position}_${row.receivedAtUs.toString(36)}`;
   const { notificationDateUs } = row;

@@ -1,14 +1,28 @@
-/** Hands items over to a stream of NATS JetStream, with the project's own client library. */
-import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
-import { type ConnectionOptions, errors, type NatsConnection } from '@nats-io/transport-node';
-import type { SinkTarget } from '../domain/sinks.ts';
+/** Delivers items to a stream of NATS JetStream, with the project's own client library. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Socket } from 'node:net';
+import {
+  JetStreamApiError,
+  type JetStreamClient,
+  jetstream,
+  jetstreamManager,
+} from '@nats-io/jetstream';
+import {
+  type ConnectionOptions,
+  connect,
+  errors,
+  type NatsConnection,
+} from '@nats-io/transport-node';
+import type { SinkTargetOf } from '../domain/sinks.ts';
+import { subscriptionEvents } from '../domain/subscription.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
-import type { HandOver } from './document.ts';
-import { type ConnectNats, openNats } from './open-nats.ts';
-import type { Target, TargetAnswer } from './sink.ts';
+import type { SinkDocument } from './document.ts';
+import { type CheckContext, type KindOfSink, type TargetAnswer, unavailable } from './target.ts';
 
-type NatsSink = Extract<SinkTarget, { kind: 'nats' }>;
+type NatsTarget = SinkTargetOf<'nats'>;
+type TargetFinding = Awaited<ReturnType<KindOfSink<'nats'>['check']>>;
 
 const connectTimeoutMs = 10_000;
 
@@ -17,38 +31,63 @@ const pingIntervalMs = 15_000;
 
 /**
  * Publishes each document to the subject, with its id as message id: the stream leaves out what it has seen
- * within its duplicate window. Taken is what the stream has acknowledged. The connection is made with the first
- * item, and with the next one after it was lost.
+ * within its duplicate window. The stream acknowledges it. The connection is made with the first item, and with
+ * the next one after it was lost.
  */
-export function createNatsTarget(
-  sink: NatsSink,
-  options: { name: string; timeoutMs: number; connectNats?: ConnectNats | undefined },
-): Target {
-  const { name, timeoutMs, connectNats } = options;
-  const connection = createConnection((signal) =>
-    openNats(connectionOptions(sink, name), { signal, connectNats }),
-  );
-  return {
-    handOver: async (item, signal) => {
-      const subject = subjectFor(sink.subject, item);
-      // Outside of the `try`: a document that cannot be written is no fault of the server.
-      const document = JSON.stringify(item);
-      const publish = async () => {
-        const stream = await connection.client();
-        // The signal comes first: its reason says more than that of the library.
-        const timeout = timeoutMs + connectTimeoutMs;
-        await stream.publish(subject, document, { msgID: item.id, timeout });
+export const nats: KindOfSink<'nats'> = {
+  open: (target, { name, timeoutMs }) => {
+    const connection = createConnection((signal) =>
+      openNats(connectionOptions(target, name), { signal }),
+    );
+    return {
+      deliver: async (item, signal) => {
+        const subject = subjectFor(target.subject, item);
+        // Outside of the `try`: a document that cannot be written is no fault of the server.
+        const document = JSON.stringify(item);
+        const publish = async () => {
+          const stream = await connection.client();
+          // The signal comes first: its reason says more than that of the library.
+          const timeout = timeoutMs + connectTimeoutMs;
+          await stream.publish(subject, document, { msgID: item.id, timeout });
+        };
+        try {
+          await Promise.race([publish(), aborted(signal)]);
+          return { kind: 'taken' };
+        } catch (error) {
+          return natsFault(error, target, subject);
+        }
+      },
+      close: connection.close,
+    };
+  },
+  check: async (target, context) => {
+    let connection: NatsConnection;
+    try {
+      const { definition, signal } = context;
+      connection = await openNats(connectionOptions(target, definition.name), { signal });
+    } catch (error) {
+      const answer = natsFault(error, target);
+      const reason = 'reason' in answer ? answer.reason : 'it closed';
+      return {
+        state: 'fail',
+        message: `${target.servers.join(', ')} cannot be used: ${reason}.`,
+        advice:
+          'Start it, or correct servers and login in earshot.config.ts. What comes meanwhile waits.',
       };
-      try {
-        await Promise.race([publish(), aborted(signal)]);
-        return { kind: 'taken' };
-      } catch (error) {
-        return natsFault(error, sink, subject);
-      }
-    },
-    close: connection.close,
-  };
-}
+    }
+    try {
+      const found = await checkStreams(connection, target, context);
+      if (found.state !== 'pass' || !isInTheClear(target)) return found;
+      return {
+        state: 'warn',
+        message: `${found.message} The login and what is handed over can be read on the way: nats:// is without TLS.`,
+        advice: 'Switch TLS on at the server, and name it with tls:// in earshot.config.ts.',
+      };
+    } finally {
+      await connection.close();
+    }
+  },
+};
 
 /** Opens when it is needed. The library's own way of connecting again is off: the sink's pauses govern that. */
 function createConnection(open: (signal: AbortSignal) => Promise<NatsConnection>) {
@@ -85,8 +124,8 @@ function createConnection(open: (signal: AbortSignal) => Promise<NatsConnection>
 }
 
 /** How a sink connects; `name` is shown by the server's own tools. */
-export function connectionOptions(
-  { servers, credentials, ca }: NatsSink,
+function connectionOptions(
+  { servers, credentials, ca }: NatsTarget,
   name: string,
 ): ConnectionOptions {
   const isTls = servers.some((server) => server.startsWith('tls:'));
@@ -114,9 +153,9 @@ function aborted(signal: AbortSignal): Promise<never> {
 const messageTooLarge = 10_054;
 
 /** Never quotes credentials, which the server's words may hold. `subject` is what was published to. */
-export function natsFault(
+function natsFault(
   error: unknown,
-  { credentials, subject: template }: Extract<SinkTarget, { kind: 'nats' }>,
+  { credentials, subject: template }: NatsTarget,
   subject = template,
 ): TargetAnswer {
   const causes = causesOf(error);
@@ -142,16 +181,11 @@ export function natsFault(
     const words = foreignText(answered.message, { secrets, charactersMax: hintCharactersMax });
     const reason = `the stream answered ${answered.code}: ${words}`;
     if (answered.code === messageTooLarge) return { kind: 'refused', reason };
-    return { kind: 'unavailable', reason, retryAfterMs: null };
+    return unavailable(reason);
   }
-  return { kind: 'unavailable', reason: wordsOf(error, causes), retryAfterMs: null };
-}
-
-function wordsOf(error: unknown, causes: readonly Error[]): string {
-  if (causes.some((cause) => cause instanceof errors.TimeoutError))
-    return 'it did not answer in time';
-  if (causes.some((cause) => cause instanceof errors.RequestError)) return 'the connection broke';
-  return networkFault(error);
+  if (has(errors.TimeoutError)) return unavailable('it did not answer in time');
+  if (has(errors.RequestError)) return unavailable('the connection broke');
+  return unavailable(networkFault(error));
 }
 
 function causesOf(error: unknown): Error[] {
@@ -163,9 +197,9 @@ function causesOf(error: unknown): Error[] {
 }
 
 /** What comes from outside must neither add a token nor be a wildcard. */
-export function subjectFor(
+function subjectFor(
   template: string,
-  { event, subscription }: Pick<HandOver, 'event' | 'subscription'>,
+  { event, subscription }: Pick<SinkDocument, 'event' | 'subscription'>,
 ): string {
   const token = (text: string) => text.replaceAll(/[^a-z0-9-]/gi, '_') || '_';
   return template
@@ -174,10 +208,119 @@ export function subjectFor(
 }
 
 /** The subject, with wildcards, that covers all that the sink may publish to: such as `earshot.*.*`. */
-export function coveringSubject(template: string): string {
+function coveringSubject(template: string): string {
   // A wildcard stands for a whole token (docs.nats.io, Subjects).
   return template
     .split('.')
     .map((token) => (token.includes('{') ? '*' : token))
     .join('.');
+}
+
+/** Whether a login goes to another machine without TLS, or does so when somebody on the way wants it. */
+function isInTheClear({ servers, credentials }: NatsTarget): boolean {
+  const here = /^nats:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i;
+  return (
+    credentials.kind !== 'none' &&
+    servers.some((server) => !server.startsWith('tls:') && !here.test(server))
+  );
+}
+
+async function checkStreams(
+  connection: NatsConnection,
+  { subject: template }: NatsTarget,
+  context: CheckContext,
+): Promise<TargetFinding> {
+  const subjects = subjectsOf(template, context);
+  try {
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    for (const subject of subjects) {
+      if ((await streams.names(subject).next()).length > 0) continue;
+      return {
+        state: 'fail',
+        message: `No stream listens to the subject ${subject}.`,
+        advice: streamAdvice(template),
+      };
+    }
+    return { state: 'pass', message: `A stream listens to ${subjects.join(', ')}.` };
+  } catch (error) {
+    if (isWithoutJetStream(error)) {
+      return {
+        state: 'fail',
+        message: 'The server has no JetStream for this user.',
+        advice: 'Switch it on: nats-server -js, or jetstream {} in its configuration.',
+      };
+    }
+    // Who may publish need not be allowed to ask.
+    return {
+      state: 'warn',
+      message: 'The server takes the login, but does not say whether a stream listens.',
+      advice:
+        'Nothing, if this user may do no more than publish. `earshot sinks list` shows what waits.',
+    };
+  }
+}
+
+/** Of two streams, NATS lets none listen to what the other one does: one that listens to a part is changed. */
+function streamAdvice(template: string): string {
+  const covering = coveringSubject(template);
+  const one = `Make one: nats stream add PRODUCTS --subjects '${covering}' --defaults`;
+  if (covering === template) return one;
+  return `${one}. Where a stream listens to a part of these, change that one: nats stream edit.`;
+}
+
+function isWithoutJetStream(error: unknown): boolean {
+  if (error instanceof errors.NoRespondersError) return true;
+  if (error instanceof JetStreamApiError) return error.status === 503;
+  return error instanceof Error && error.cause !== undefined && isWithoutJetStream(error.cause);
+}
+
+/** Every subject that an item of the sink may get. */
+function subjectsOf(template: string, { definition, subscriptions }: CheckContext): string[] {
+  const usual = subscriptions.length > 0 ? subscriptions : ['default'];
+  const named = definition.subscriptions.length > 0 ? definition.subscriptions : usual;
+  const events = definition.events.length > 0 ? definition.events : subscriptionEvents;
+  const all = events.flatMap((event) =>
+    named.map((subscription) => subjectFor(template, { event, subscription })),
+  );
+  return [...new Set(all)];
+}
+
+/** Node tells it of each socket that it opens, with `{ socket }`. */
+const socketOpened = 'net.client.socket';
+
+/**
+ * A server that takes the connection and says nothing, as one that hangs does, is given up by the library when its
+ * time is up; but the socket stays open (transport-node 3.4.0), and would keep the program from ending. So those
+ * are closed here that are opened meanwhile on the library's behalf. Ends early when the signal is
+ * aborted, and rejects with its reason; with the library's error else.
+ */
+export async function openNats(
+  options: ConnectionOptions,
+  { signal, connectNats = connect }: { signal: AbortSignal; connectNats?: typeof connect },
+): Promise<NatsConnection> {
+  const context = new AsyncLocalStorage<true>();
+  const sockets: Socket[] = [];
+  const leave = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const note = (message: unknown) => {
+    // The channel reports the sockets of the whole process.
+    const { socket } = message as { socket?: unknown };
+    if (context.getStore() !== true || !(socket instanceof Socket)) return;
+    sockets.push(socket);
+    if (signal.aborted) leave();
+  };
+  subscribe(socketOpened, note);
+  signal.addEventListener('abort', leave);
+  try {
+    return await context.run(true, () => connectNats(options));
+  } catch (error) {
+    leave();
+    // That of the library says nothing of why its socket was closed.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    unsubscribe(socketOpened, note);
+    signal.removeEventListener('abort', leave);
+  }
 }

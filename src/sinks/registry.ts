@@ -1,47 +1,63 @@
-/** Makes what a sink's definition names. */
+/** The kinds of sinks: one file each, loaded when the first sink of its kind is used. */
 import { errorText } from '../domain/app-error.ts';
-import type { SinkDefinition } from '../domain/sinks.ts';
-import { createCommandTarget } from './command.ts';
-import type { SinkWorld, Target } from './sink.ts';
-import { createWebhookTarget } from './webhook.ts';
+import type { Finding } from '../domain/finding.ts';
+import type { SinkDefinition, SinkKind, SinkTarget } from '../domain/sinks.ts';
+import type { CheckContext, KindOfSink, OpenContext, Target } from './target.ts';
 
-/** Connects to nothing yet. */
-export function openTarget(
-  { name, target, timeoutMs }: Pick<SinkDefinition, 'name' | 'target' | 'timeoutMs'>,
-  world: Pick<SinkWorld, 'run' | 'fetch' | 'nowUs' | 'connectNats' | 'logger'>,
-): Target {
-  switch (target.kind) {
-    case 'command':
-      return createCommandTarget(target, { ...world, name, timeoutMs });
-    case 'webhook':
-      return createWebhookTarget(target, world);
-    case 'nats':
-      return openLater(async () => {
-        const { createNatsTarget } = await import('./nats.ts');
-        return createNatsTarget(target, { name, timeoutMs, connectNats: world.connectNats });
-      });
-  }
+const kinds: { [Kind in SinkKind]: () => Promise<KindOfSink<Kind>> } = {
+  command: async () => (await import('./command.ts')).command,
+  webhook: async () => (await import('./webhook.ts')).webhook,
+  nats: async () => (await import('./nats.ts')).nats,
+};
+
+/** Only a target of the kind may be passed to it. */
+interface AnyKind {
+  open(target: SinkTarget, context: OpenContext): Target;
+  check(target: SinkTarget, context: CheckContext): ReturnType<KindOfSink<SinkKind>['check']>;
 }
+const load = (kind: SinkKind): Promise<AnyKind> => kinds[kind]();
 
-/** Loads the library with the first item, so that only its users load it. A failed load is repeated with the next item. */
-function openLater(open: () => Promise<Target>): Target {
+/** Connects to nothing yet. A kind whose code cannot be loaded is loaded again with the next item. */
+export function openTarget(
+  { target, name, timeoutMs }: SinkDefinition,
+  context: Omit<OpenContext, 'name' | 'timeoutMs'>,
+): Target {
   let opening: Promise<Target> | null = null;
+  const open = async () => (await load(target.kind)).open(target, { ...context, name, timeoutMs });
   return {
-    handOver: async (item, signal) => {
+    deliver: async (item, signal) => {
       opening ??= open();
-      let target: Target;
+      let opened: Target;
       try {
-        target = await opening;
+        opened = await opening;
       } catch (error) {
         opening = null;
         const why = errorText(error);
         return { kind: 'misconfigured', reason: `its client library cannot be loaded: ${why}` };
       }
-      return target.handOver(item, signal);
+      return opened.deliver(item, signal);
     },
     close: async () => {
-      const target = await opening?.catch(() => null);
-      await target?.close();
+      const opened = await opening?.catch(() => null);
+      await opened?.close();
     },
   };
+}
+
+/** The doctor's checks, one finding for each sink, all at the same time. Delivers nothing; never rejects. */
+export async function checkSinks(
+  definitions: readonly SinkDefinition[],
+  context: Omit<CheckContext, 'definition'>,
+): Promise<Finding[]> {
+  if (definitions.length === 0) {
+    const message = 'earshot.config.ts names none: nothing is handed over.';
+    return [{ check: 'sinks', state: 'skipped', message }];
+  }
+  return Promise.all(
+    definitions.map(async (definition) => {
+      const { name, target } = definition;
+      const kind = await load(target.kind);
+      return { check: `sink ${name}`, ...(await kind.check(target, { ...context, definition })) };
+    }),
+  );
 }

@@ -1,5 +1,4 @@
 /** All sinks, each on its own: one that fails, is slow or hangs holds up no other and not the intake. */
-
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { errorText, isAppError } from '../domain/app-error.ts';
@@ -11,10 +10,10 @@ import {
   sinkReader,
   sinkWaitingMax,
 } from '../domain/sinks.ts';
-import { createHandingOver } from './delivery.ts';
+import { createDelivery } from './delivery.ts';
 import { compileWants, type Wants } from './document.ts';
 import { openTarget } from './registry.ts';
-import type { SinkWorld } from './sink.ts';
+import type { SinkContext } from './target.ts';
 
 export interface RunningSinks {
   /**
@@ -31,7 +30,10 @@ export interface RunningSinks {
 }
 
 /** One program at a time may do this for a store. Throws `invalid` for a filter that cannot be used. */
-export function startSinks(world: SinkWorld, definitions: readonly SinkDefinition[]): RunningSinks {
+export function startSinks(
+  world: SinkContext,
+  definitions: readonly SinkDefinition[],
+): RunningSinks {
   const running = new Map<string, { definition: SinkDefinition; sink: RunningSink }>();
   let changing: Promise<void> = Promise.resolve();
   let isStopped = false;
@@ -84,13 +86,10 @@ const retryMs = 10_000;
  */
 const drainMs = 2_000;
 
-interface RunningSink {
-  /** Takes up nothing new; what is on its way has two seconds, and is given up then. */
-  stop(): Promise<void>;
-}
+type RunningSink = ReturnType<typeof runSink>;
 
 /** What fails is logged, once, and tried again. Throws `invalid` for a filter that is none. */
-function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
+function runSink(definition: SinkDefinition, world: SinkContext) {
   const stopping = new AbortController();
   const givingUp = new AbortController();
   const { signal } = stopping;
@@ -98,7 +97,7 @@ function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
   const room = createWakeUp(pause);
   const collector = createItemCollector(definition, world, room.wake);
   const target = openTarget(definition, world);
-  const handingOver = createHandingOver({
+  const delivery = createDelivery({
     definition,
     world,
     target,
@@ -108,14 +107,15 @@ function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
   const means = { sink: definition.name, world, signal };
   const running = Promise.all([
     repeat(collectRounds(collector, world), pause, means),
-    repeat(handingOver.startDue, room.wait, means),
+    repeat(delivery.startDue, room.wait, means),
   ]);
   return {
+    /** Takes up nothing new; what is on its way has two seconds, and is given up then. */
     stop: async () => {
       stopping.abort();
       await running;
       const ended = new AbortController();
-      const idle = handingOver.idle().then(() => ended.abort());
+      const idle = delivery.idle().then(() => ended.abort());
       await pause(drainMs, ended.signal);
       givingUp.abort();
       await idle;
@@ -124,7 +124,7 @@ function runSink(definition: SinkDefinition, world: SinkWorld): RunningSink {
   };
 }
 
-function collectRounds(collector: ItemCollector, { nowUs }: SinkWorld) {
+function collectRounds(collector: ItemCollector, { nowUs }: SinkContext) {
   let replaysAtUs = 0;
   return async (): Promise<number> => {
     let isMore = await collector.collectNew();
@@ -140,8 +140,8 @@ function collectRounds(collector: ItemCollector, { nowUs }: SinkWorld) {
 /** A round resolves with how long to wait before the next one. */
 async function repeat(
   round: () => Promise<number>,
-  wait: SinkWorld['pause'],
-  { sink, world, signal }: { sink: string; world: SinkWorld; signal: AbortSignal },
+  wait: SinkContext['pause'],
+  { sink, world, signal }: { sink: string; world: SinkContext; signal: AbortSignal },
 ): Promise<void> {
   let failed: string | null = null;
   while (!signal.aborted) {
@@ -167,25 +167,14 @@ const rowsMax = 200;
 /** Rounds in which a body could not be read, some minutes: from then on the notification passes as wanted. */
 const unreadableMax = 30;
 
-type Means = Pick<SinkWorld, 'sinks' | 'log' | 'nowUs' | 'logger'>;
-
-/** Each call is one round; resolves with whether more may be there. Rejects with `unavailable`. */
-interface ItemCollector {
-  /** What came since the sink's cursor. */
-  collectNew(): Promise<boolean>;
-  /** What replays ask for, the one that was asked for first before the others. */
-  collectReplayed(): Promise<boolean>;
-}
+type ItemCollector = ReturnType<typeof createItemCollector>;
 
 /**
- * Items and cursor move together, so that nothing is left out or made twice, whenever the program ends. Throws
- * `invalid` for a filter of the sink's that is none.
+ * Items and cursor move together, so that nothing is left out or made twice, whenever the program ends. Each call of
+ * a method is one round; it resolves with whether more may be there, and rejects with `unavailable`. Throws `invalid`
+ * for a filter that cannot be used.
  */
-function createItemCollector(
-  definition: SinkDefinition,
-  world: Means,
-  onAdded: () => void,
-): ItemCollector {
+function createItemCollector(definition: SinkDefinition, world: SinkContext, onAdded: () => void) {
   const { name: sink, startAt } = definition;
   const { sinks, log, nowUs } = world;
   const wants = compileWants(definition, log);
@@ -204,7 +193,8 @@ function createItemCollector(
   };
 
   return {
-    collectNew: async () => {
+    /** What came since the sink's cursor. */
+    collectNew: async (): Promise<boolean> => {
       const cursor = await log.cursor(sinkReader(sink));
       const last = await log.lastPosition();
       if (cursor === null && startAt === 'now') {
@@ -219,7 +209,8 @@ function createItemCollector(
       await move({ replayId: null, after, upTo }, await wanted(page.rows, wants));
       return page.isFull;
     },
-    collectReplayed: async () => {
+    /** What replays ask for, the one that was asked for first before the others. */
+    collectReplayed: async (): Promise<boolean> => {
       const [replay, test] = await replayWants();
       if (replay === null) return false;
       const left = await room.left('replayed');
@@ -239,7 +230,7 @@ function createItemCollector(
   };
 }
 
-async function pageOf(log: Means['log'], bounds: NotificationQuery, room: number) {
+async function pageOf(log: SinkContext['log'], bounds: NotificationQuery, room: number) {
   const limit = Math.min(rowsMax, room);
   const rows: NotificationRow[] = [];
   for await (const row of log.find({ ...bounds, order: 'oldest', limit })) rows.push(row);
@@ -276,7 +267,7 @@ function createWanted() {
 }
 
 /** Finds the oldest replay that has not ended, with its filter made ready. */
-function createReplayWants(definition: SinkDefinition, { sinks, log, logger }: Means) {
+function createReplayWants(definition: SinkDefinition, { sinks, log, logger }: SinkContext) {
   const ready = new Map<number, Wants | null>();
   const readyFor = ({ id, filter }: Replay): Wants | null => {
     const known = ready.get(id);
@@ -306,47 +297,36 @@ function createReplayWants(definition: SinkDefinition, { sinks, log, logger }: M
 /** Replays stop short of the bound, so that what comes in now always has room. */
 const replayedMax = sinkWaitingMax / 2;
 
-interface Room {
-  /** Rejects with `unavailable`. */
-  left(stream: 'new' | 'replayed'): Promise<number>;
-  /** Says that so many were queued. */
-  queued(count: number): void;
-}
-
 /**
  * All that waits counts, but dead letters that are tried again: these are as many as there are, and must not
  * keep what is new from being read. They are known by this: more wait than were queued. After a restart only those
  * beyond the bound are known, as nothing else goes beyond it.
  */
-function createRoom({ counts }: Pick<Sinks, 'counts'>, sink: string): Room {
+function createRoom({ counts }: Pick<Sinks, 'counts'>, sink: string) {
   let retried = 0;
   let expected = sinkWaitingMax;
   return {
-    left: async (stream) => {
+    /** Rejects with `unavailable`. */
+    left: async (stream: 'new' | 'replayed') => {
       const waiting = (await counts()).find((one) => one.sink === sink)?.waiting ?? 0;
       retried = Math.min(waiting, retried + Math.max(0, waiting - expected));
       expected = waiting;
       const max = stream === 'new' ? sinkWaitingMax : replayedMax;
       return Math.max(0, max + retried - waiting);
     },
-    queued: (count) => {
+    /** Notes that this many were queued. */
+    queued: (count: number) => {
       expected += count;
     },
   };
 }
 
-interface WakeUp {
-  /** Resolves after a time, when it was woken, or soon after the signal is aborted. For one who waits. */
-  wait(ms: number, signal: AbortSignal): Promise<void>;
-  /** Ends the wait, or the next one when nobody waits just now. */
-  wake(): void;
-}
-
-export function createWakeUp(pause: (ms: number, signal: AbortSignal) => Promise<void>): WakeUp {
+export function createWakeUp(pause: SinkContext['pause']) {
   let isWoken = false;
   let endWait = (): void => undefined;
   return {
-    wait: async (ms, signal) => {
+    /** Resolves after a time, when it was woken, or soon after the signal is aborted. For one who waits. */
+    wait: async (ms: number, signal: AbortSignal) => {
       if (!isWoken && !signal.aborted) {
         const ending = new AbortController();
         endWait = () => ending.abort();
@@ -356,6 +336,7 @@ export function createWakeUp(pause: (ms: number, signal: AbortSignal) => Promise
       }
       isWoken = false;
     },
+    /** Ends the wait, or the next one when nobody waits just now. */
     wake: () => {
       isWoken = true;
       endWait();

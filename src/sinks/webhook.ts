@@ -1,15 +1,13 @@
-/** Hands items over to a web service, signed by the Standard Webhooks scheme (standardwebhooks.com, 1.0). */
+/** Delivers items to a web service, signed by the Standard Webhooks scheme (standardwebhooks.com, 1.0). */
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
-import type { SinkTarget } from '../domain/sinks.ts';
-import { networkFault, readBeginning, UnusableAnswer } from '../http/bounded-fetch.ts';
+import { networkFault, reachHost, readBeginning, UnusableAnswer } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { retryAfterMs } from '../http/outbound-client.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
-import type { HandOver } from './document.ts';
-import type { Target, TargetAnswer } from './sink.ts';
+import { type KindOfSink, type TargetAnswer, unavailable } from './target.ts';
 
 /** Statuses of a service that may take the same request later; all from 500 on are so, too. */
 const passing = new Set([408, 425, 429]);
@@ -22,43 +20,58 @@ const misconfigured = new Set([401, 403, 404, 405, 410]);
  * scheme's headers come with it; `webhook-signature` only where there is a secret. Any 2xx has taken it, whatever
  * comes after the status. Redirects are not followed: what is posted must not travel to where another points.
  */
-export function createWebhookTarget(
-  { url, secret, ca }: Extract<SinkTarget, { kind: 'webhook' }>,
-  world: { fetch: typeof fetch; nowUs: () => number },
-): Target {
-  const trusting = ca === null ? null : createTrustingFetch(ca);
-  const send = trusting?.fetch ?? world.fetch;
-  const drain = createDrain();
-  return {
-    handOver: async (item, signal) => {
-      const body = webhookBody(item);
-      // Of each attempt: receivers refuse what is older than some minutes.
-      const timestamp = String(Math.floor(world.nowUs() / 1_000_000));
-      const headers = {
-        'content-type': 'application/json',
-        'user-agent': 'earshot',
-        'webhook-id': item.id,
-        'webhook-timestamp': timestamp,
-        ...(secret !== null && {
-          'webhook-signature': webhookSignature(secret, { id: item.id, timestamp, body }),
-        }),
+export const webhook: KindOfSink<'webhook'> = {
+  open: ({ url, secret, ca }, context) => {
+    const trusting = ca === null ? null : createTrustingFetch(ca);
+    const send = trusting?.fetch ?? context.fetch;
+    const drain = createDrain();
+    return {
+      deliver: async (item, signal) => {
+        const { id, event, receivedAt } = item;
+        const document = { type: `product.${event}`, timestamp: receivedAt, data: item };
+        const body = JSON.stringify(document);
+        // Of each attempt: receivers refuse what is older than some minutes.
+        const timestamp = String(Math.floor(context.nowUs() / 1_000_000));
+        const headers = {
+          'content-type': 'application/json',
+          'user-agent': 'earshot',
+          'webhook-id': id,
+          'webhook-timestamp': timestamp,
+          ...(secret !== null && {
+            'webhook-signature': webhookSignature(secret, { id, timestamp, body }),
+          }),
+        };
+        try {
+          const posted = { method: 'POST', headers, body, signal, redirect: 'manual' } as const;
+          const response = await send(url, posted);
+          if (!response.ok) return await failureOf(response, secret);
+          drain.take(response.body);
+          return { kind: 'taken' };
+        } catch (error) {
+          return unavailable(networkFault(error));
+        }
+      },
+      close: async () => {
+        drain.close();
+        trusting?.close();
+      },
+    };
+  },
+  check: async ({ url, ca, secret }, { signal }) => {
+    const { host } = new URL(url);
+    const fault = await reachHost(url, { ca, signal });
+    if (fault !== null) {
+      return {
+        state: 'fail',
+        message: `${host} cannot be reached: ${fault}.`,
+        advice:
+          'Start it, or correct its address (or its `ca`) in earshot.config.ts. What comes meanwhile waits.',
       };
-      try {
-        const posted = { method: 'POST', headers, body, signal, redirect: 'manual' } as const;
-        const response = await send(url, posted);
-        if (!response.ok) return await failureOf(response, secret);
-        drain.take(response.body);
-        return { kind: 'taken' };
-      } catch (error) {
-        return { kind: 'unavailable', reason: networkFault(error), retryAfterMs: null };
-      }
-    },
-    close: async () => {
-      drain.close();
-      trusting?.close();
-    },
-  };
-}
+    }
+    const signed = secret === null ? ' Nothing is signed, as there is no secretFile.' : '';
+    return { state: 'pass', message: `${host} can be reached; nothing was posted.${signed}` };
+  },
+};
 
 /** Value of `webhook-signature` for one request. The secret is `whsec_` and the key in base64; `timestamp` in seconds. */
 export function webhookSignature(
@@ -69,16 +82,13 @@ export function webhookSignature(
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-function webhookBody(item: HandOver): string {
-  return JSON.stringify({ type: `product.${item.event}`, timestamp: item.receivedAt, data: item });
-}
-
 async function failureOf(
   { status, headers, body }: Response,
   secret: string | null,
 ): Promise<TargetAnswer> {
   const secrets = secret === null ? [] : [secret];
-  const hint = hintOf(await beginningOf(body));
+  const beginning = Buffer.concat(await readBeginning(body));
+  const hint = hintOf(new TextDecoder().decode(beginning));
   const words = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
   const reason = `it answered ${status}${words === '' ? '' : `: ${words}`}`;
   if (status < 400) {
@@ -98,21 +108,11 @@ const bytesMax = 65_536;
 /** Such bodies at a time; the oldest is left when there are more. */
 const drainedMax = 64;
 
-type Body = ReadableStream<Uint8Array> | null;
-
-/** The text, as much of it as came and is within bounds. Never rejects. */
-async function beginningOf(body: Body): Promise<string> {
-  return new TextDecoder().decode(Buffer.concat(await readBeginning(body)));
-}
-
-interface Drain {
-  /** Lets a short body come to its end, so that its connection serves again. Nobody waits for it. */
-  take(body: Body): void;
-  /** Leaves those that have not ended. */
-  close(): void;
-}
-
-function createDrain(): Drain {
+/**
+ * Lets short bodies come to their end, so that their connections serve again. Nobody waits for them; `close` leaves
+ * those that have not ended.
+ */
+function createDrain() {
   const open = new Set<ReadableStreamDefaultReader<Uint8Array>>();
   // Its read ends, and with it the connection.
   const leave = (reader: ReadableStreamDefaultReader<Uint8Array>) => {
@@ -127,7 +127,7 @@ function createDrain(): Drain {
     }
   };
   return {
-    take: (body) => {
+    take: (body: ReadableStream<Uint8Array> | null) => {
       if (body === null) return;
       const reader = body.getReader();
       open.add(reader);
@@ -144,15 +144,11 @@ function createDrain(): Drain {
   };
 }
 
-interface TrustingFetch {
-  /** Takes a `Request` of an https URL; answers as the platform's own does, without following redirects. */
-  fetch: typeof fetch;
-  /** Closes connections that are kept open. */
-  close(): void;
-}
-
-/** Trusts the authorities in `pem` besides the public ones and the system's. */
-function createTrustingFetch(pem: string): TrustingFetch {
+/**
+ * A `fetch` of https URLs that trusts the authorities in `pem` in addition to the public ones and the system's. It
+ * follows no redirects. `close` ends connections that are kept open.
+ */
+function createTrustingFetch(pem: string) {
   const agent = new Agent({
     keepAlive: true,
     secureContext: contextTrusting([pem]),

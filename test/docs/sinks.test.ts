@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sinkSchema } from '../../src/config/sink-schema.ts';
+import { sinkSchema } from '../../src/config/sink-kinds.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
-import type { HandOver } from '../../src/sinks/document.ts';
+import type { SinkDocument } from '../../src/sinks/document.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from '../sinks/hook-server.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';
@@ -13,7 +13,7 @@ import { openSinkWorld } from '../sinks/sink-world.ts';
 import { blocks } from './console-sessions.ts';
 import { createPageFolder, listening, page, secret } from './sink-page-world.ts';
 
-const shown: HandOver = JSON.parse(blocks(page, 'json')[0] ?? '');
+const shown: SinkDocument = JSON.parse(blocks(page, 'json')[0] ?? '');
 
 /** A store that holds the notification of the page. */
 async function openPageWorld() {

@@ -1,6 +1,6 @@
 /** Hours with notifications that a sink does not take: the others are handed over all the same, and soon. */
 import { describe, expect, it } from 'vitest';
-import type { TargetAnswer } from '../../src/sinks/sink.ts';
+import type { TargetAnswer } from '../../src/sinks/target.ts';
 import { simulate } from './simulated-sink.ts';
 
 const taken: TargetAnswer = { kind: 'taken' };

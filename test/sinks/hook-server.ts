@@ -4,12 +4,12 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { HandOver } from '../../src/sinks/document.ts';
+import type { SinkDocument } from '../../src/sinks/document.ts';
 
 export interface Hooked {
   headers: IncomingHttpHeaders;
   body: string;
-  data: HandOver;
+  data: SinkDocument;
 }
 
 /** Answers each request, or makes it `hang`; 204 where it does neither. */

@@ -2,8 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import { createHandingOver } from '../../src/sinks/delivery.ts';
-import type { SinkWorld } from '../../src/sinks/sink.ts';
+import { createDelivery } from '../../src/sinks/delivery.ts';
+import type { SinkContext } from '../../src/sinks/target.ts';
 import { definition } from './sink-definition.ts';
 
 const hourUs = 3_600_000_000;
@@ -35,12 +35,12 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
     pause: async () => undefined,
     random: () => 0.5,
     logger: Object.fromEntries(['debug', 'info', 'warn', 'error'].map((l) => [l, () => undefined])),
-  } as unknown as SinkWorld;
-  const handingOver = createHandingOver({
+  } as unknown as SinkContext;
+  const delivery = createDelivery({
     definition: definition({ kind: 'command', command: ['simulated'] }, { concurrency: 1 }),
     world,
     target: {
-      handOver: async ({ position }) => {
+      deliver: async ({ position }) => {
         tried.push(position);
         return { kind: 'misconfigured', reason: 'nobody listens' };
       },
@@ -50,8 +50,8 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
     signal: new AbortController().signal,
   });
   const round = async () => {
-    await handingOver.startDue();
-    await handingOver.idle();
+    await delivery.startDue();
+    await delivery.idle();
     await setImmediate();
     nowUs += hourUs;
   };

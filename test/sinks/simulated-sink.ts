@@ -2,9 +2,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { SinkItem } from '../../src/domain/sinks.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { createHandingOver } from '../../src/sinks/delivery.ts';
+import { createDelivery } from '../../src/sinks/delivery.ts';
 import { createWakeUp } from '../../src/sinks/run-sinks.ts';
-import type { SinkWorld, TargetAnswer } from '../../src/sinks/sink.ts';
+import type { SinkContext, TargetAnswer } from '../../src/sinks/target.ts';
 import { definition } from './sink-definition.ts';
 
 const minuteUs = 60_000_000;
@@ -44,12 +44,12 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
     pause: time.pause,
     random: () => random.integer(0, 999) / 1000,
     logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-  } as unknown as SinkWorld;
-  const handingOver = createHandingOver({
+  } as unknown as SinkContext;
+  const delivery = createDelivery({
     definition: definition({ kind: 'command', command: ['simulated'] }, { concurrency: 8 }),
     world,
     target: {
-      handOver: async ({ position }) => {
+      deliver: async ({ position }) => {
         tries += 1;
         await time.pause(answerMs, never);
         const given = answer({ isBad: bad.has(position), minute: minute() });
@@ -73,7 +73,7 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
     }
   };
   const work = async () => {
-    while (minute() < hours * 60) await wakeUp.wait(await handingOver.startDue(), never);
+    while (minute() < hours * 60) await wakeUp.wait(await delivery.startDue(), never);
   };
   void arrive();
   void work();
@@ -123,7 +123,7 @@ function createEventTime() {
 function createQueue() {
   const waiting = new Map<number, SinkItem>();
   const dead: number[] = [];
-  const sinks: Pick<SinkWorld['sinks'], 'items' | 'due' | 'nextDueAtUs' | 'settle'> = {
+  const sinks: Pick<SinkContext['sinks'], 'items' | 'due' | 'nextDueAtUs' | 'settle'> = {
     items: async function* () {
       yield* [...waiting.values()].slice(-1);
     },

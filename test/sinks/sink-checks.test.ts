@@ -1,7 +1,7 @@
 /** The doctor's look at sinks: real servers on loopback, which get nothing handed over. */
 import { describe, expect, it } from 'vitest';
 import type { SinkTarget } from '../../src/domain/sinks.ts';
-import { checkSinks } from '../../src/sinks/checks.ts';
+import { checkSinks } from '../../src/sinks/registry.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from './hook-server.ts';

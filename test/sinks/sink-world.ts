@@ -5,7 +5,7 @@ import { createRunProgram } from '../../src/cli/run-program.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
 import type { SinkDefinition, SinkItem } from '../../src/domain/sinks.ts';
 import { type RunningSinks, startSinks } from '../../src/sinks/run-sinks.ts';
-import type { SinkWorld } from '../../src/sinks/sink.ts';
+import type { SinkContext } from '../../src/sinks/target.ts';
 import { openStore } from '../../src/store/store.ts';
 import { collect, delivery, type MadeNotification, notification } from '../helpers/deliveries.ts';
 import type { LogLine } from '../helpers/order-at-stub.ts';
@@ -18,7 +18,7 @@ const realTime = {
 };
 
 export async function openSinkWorld(
-  options: Partial<Pick<SinkWorld, 'nowUs' | 'pause'>> & { dataDir?: string } = {},
+  options: Partial<Pick<SinkContext, 'nowUs' | 'pause'>> & { dataDir?: string } = {},
 ) {
   const { dataDir = temporaryDirectory(), ...time } = options;
   const { nowUs, pause } = { ...realTime, ...time };
@@ -27,7 +27,7 @@ export async function openSinkWorld(
   const note = (level: string) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } });
   };
-  const world: SinkWorld = {
+  const world: SinkContext = {
     sinks: store.sinks,
     log: store,
     nowUs,

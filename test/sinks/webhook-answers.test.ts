@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { HandOver } from '../../src/sinks/document.ts';
-import { createWebhookTarget } from '../../src/sinks/webhook.ts';
+import type { SinkDocument } from '../../src/sinks/document.ts';
+import type { OpenContext } from '../../src/sinks/target.ts';
+import { webhook } from '../../src/sinks/webhook.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { startHook } from './hook-server.ts';
 
-const item = { id: 'n_1_x', event: 'created', receivedAt: '2026-05-02' } as HandOver;
+const item = { id: 'n_1_x', event: 'created', receivedAt: '2026-05-02' } as SinkDocument;
+const context = { fetch, nowUs: () => Date.now() * 1000 } as OpenContext;
 let chain: Awaited<ReturnType<typeof createChain>>;
 beforeAll(async () => {
   chain = await createChain();
@@ -36,7 +38,7 @@ async function startRaw(kind: 'http' | 'https', bytes: string, { isKept = false 
   const url = kind === 'http' ? `http://127.0.0.1:${port}/` : `https://localhost:${port}/`;
   const ca = kind === 'http' ? null : chain.rootPem;
   const sink = { kind: 'webhook', url, secret: null, ca } as const;
-  const target = createWebhookTarget(sink, { fetch, nowUs: () => Date.now() * 1000 });
+  const target = webhook.open(sink, context);
   return { target, open: () => sockets.size };
 }
 
@@ -50,7 +52,7 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     ['without an end', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab', true],
   ])('that answers 2xx has taken it, with a body %s', async (_what, bytes, isKept) => {
     const { target, open } = await startRaw(kind, bytes, { isKept });
-    expect(await target.handOver(item, soon())).toEqual({ kind: 'taken' });
+    expect(await target.deliver(item, soon())).toEqual({ kind: 'taken' });
     await target.close();
     await expect.poll(open).toBe(0);
   });
@@ -60,13 +62,13 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     ['that is cut off', '100\r\n\r\nno', 'it answered 400: no'],
   ])('that answers 400 refuses it, with a body %s', async (_what, rest, reason) => {
     const { target } = await startRaw(kind, `HTTP/1.1 400 No\r\nContent-Length: ${rest}`);
-    expect(await target.handOver(item, soon())).toEqual({ kind: 'refused', reason });
+    expect(await target.deliver(item, soon())).toEqual({ kind: 'refused', reason });
   });
 
   it('that answers 400 refuses it, though the body has no end', async () => {
     const bytes = 'HTTP/1.1 400 No\r\nContent-Length: 100\r\n\r\nno';
     const { target } = await startRaw(kind, bytes, { isKept: true });
-    const answer = await target.handOver(item, AbortSignal.timeout(300));
+    const answer = await target.deliver(item, AbortSignal.timeout(300));
     expect(answer).toEqual({ kind: 'refused', reason: 'it answered 400: no' });
   });
 
@@ -77,14 +79,14 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     ['no HTTP', 'hello\r\n\r\n', ''],
   ])('that answers with %s has not taken it yet', async (_what, bytes, words) => {
     const { target } = await startRaw(kind, bytes);
-    const answer = await target.handOver(item, soon());
+    const answer = await target.deliver(item, soon());
     const reason = expect.stringContaining(words);
     expect(answer).toEqual({ kind: 'unavailable', reason, retryAfterMs: null });
   });
 
   it('that says nothing is left when the time is up', async () => {
     const { target, open } = await startRaw(kind, '', { isKept: true });
-    const answer = await target.handOver(item, AbortSignal.timeout(300));
+    const answer = await target.deliver(item, AbortSignal.timeout(300));
     const reason = 'it did not answer in time';
     expect(answer).toEqual({ kind: 'unavailable', reason, retryAfterMs: null });
     await expect.poll(open).toBe(0);
@@ -102,9 +104,9 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     });
     const ca = kind === 'https' ? chain.rootPem : null;
     const sink = { kind: 'webhook', url: hook.url, secret: null, ca } as const;
-    const target = createWebhookTarget(sink, { fetch, nowUs: () => Date.now() * 1000 });
+    const target = webhook.open(sink, context);
     for (let i = 0; i < 20; i += 1) {
-      expect(await target.handOver(item, soon())).toEqual({ kind: 'taken' });
+      expect(await target.deliver(item, soon())).toEqual({ kind: 'taken' });
     }
     await target.close();
     expect(ports.size).toBeLessThan(10);

@@ -1,6 +1,5 @@
 /** `earshot backup`: a copy of all that earshot keeps in one file, made while it serves. */
 
-import { type InspectedBackup, inspectBackup } from '../../store/backups/backup-format.ts';
 import { readdirSync, statSync } from 'node:fs';
 import { extname, join, resolve, sep } from 'node:path';
 import { type Config, dataSections, loadConfig } from '../../config/config.ts';
@@ -8,7 +7,14 @@ import { AppError, errorCodeOf, errorText } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { sizeText } from '../../domain/text.ts';
-import { backupName, createBackupProgress, isKeptFile, makeRememberedBackup, type RememberedBackup } from '../backup-files.ts';
+import { type InspectedBackup, inspectBackup } from '../../store/backups/backup-format.ts';
+import {
+  backupName,
+  createBackupProgress,
+  isKeptFile,
+  makeRememberedBackup,
+  type RememberedBackup,
+} from '../backup-files.ts';
 import { defineCommand, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
 import { type Column, printTable, writeOut } from '../output.ts';

@@ -1,15 +1,21 @@
 /** `earshot doctor`: finds out what is wrong, from the configuration to the delivery. */
-import { counted, painter, wrapText, writeJson, writeOut } from '../output.ts';
+
 import { AppError } from '../../domain/app-error.ts';
 import { type Finding, findingStates } from '../../domain/finding.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand } from '../command.ts';
 import { accountSteps, filterSteps } from '../doctor/account-steps.ts';
-import { endpointSteps, handOverSteps, inferenceSteps, machineSteps } from '../doctor/endpoint-steps.ts';
+import {
+  endpointSteps,
+  handOverSteps,
+  inferenceSteps,
+  machineSteps,
+} from '../doctor/endpoint-steps.ts';
 import { readDoctorSettings, runSteps } from '../doctor/steps.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
+import { counted, painter, wrapText, writeJson, writeOut } from '../output.ts';
 
 export const doctorCommand = defineCommand('doctor', {
   description: 'Check everything from configuration to delivery, and say what to do.',

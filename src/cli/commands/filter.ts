@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import { entitiesOf, findingText, readFilter } from '../filter-text.ts';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
@@ -17,6 +16,7 @@ import { type FilterFinding, isKnownRefusal } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
+import { entitiesOf, findingText, readFilter } from '../filter-text.ts';
 import { readTime, sinceOption, untilOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, createProgressLine, printTable, writeForeign, writeOut } from '../output.ts';

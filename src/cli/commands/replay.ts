@@ -1,13 +1,12 @@
-/** `earshot replay`: hands a part of the log over to a sink once more. */
-import { Command } from 'commander';
+/** `earshot replay`: delivers a part of the log to a sink once more. */
 import { dataSections, loadConfig } from '../../config/config.ts';
-import { faultySinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { type SinkDefinition, unfinishedReplay } from '../../domain/sinks.ts';
 import { compileWants, type Wants } from '../../sinks/document.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
+import { defineCommand, withParts } from '../command.ts';
 import {
   confirm,
   readTimeArgument,
@@ -17,24 +16,23 @@ import {
   yesOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { counted, whole, writeOut } from '../output.ts';
-import { receiverNote, unknownSink, unknownWanted } from '../sink-names.ts';
+import { counted, createProgressLine, whole, writeOut } from '../output.ts';
+import { definedSink, receiverNote, unknownWanted } from '../sink-names.ts';
 
-export function replayCommand(io: Io): Command {
-  const time = readTimeArgument(io);
-  return new Command('replay')
-    .description('Hand what was received before over to a sink once more.')
-    .requiredOption('--sink <name>', 'a sink of earshot.config.ts')
-    .addOption(sinceOption(time, 'received', 'all'))
-    .addOption(untilOption(time, 'received'))
-    .option('--filter <expression>', 'only products that match this $filter expression')
-    .option('--dry-run', 'tell how many there are, and do nothing')
-    .addOption(yesOption())
-    .option('--json', 'as JSON: sink notifications replay')
-    .addHelpText(
-      'after',
-      `
-Counts first what the sink would get: what it wants by its own rules, and of that what matches the
+export const replayCommand = defineCommand('replay', {
+  description: 'Hand what was received before over to a sink once more.',
+  flags: (command, io) => {
+    const time = readTimeArgument(io);
+    return command
+      .requiredOption('--sink <name>', 'a sink of earshot.config.ts')
+      .addOption(sinceOption(time, 'received', 'all'))
+      .addOption(untilOption(time, 'received'))
+      .option('--filter <expression>', 'only products that match this $filter expression')
+      .option('--dry-run', 'tell how many there are, and do nothing')
+      .addOption(yesOption())
+      .option('--json', 'as JSON: sink notifications replay');
+  },
+  help: `Counts first what the sink would get: what it wants by its own rules, and of that what matches the
 filter; then asks. The receiver hands it over by the same path as what is new, behind what is new,
 with replay: true, an id of its own, and notificationId as it was the first time. One that is not
 running does it when it starts. Where a replay of the same has not finished, another is refused.
@@ -45,44 +43,60 @@ Examples:
   $ earshot replay --sink bus --since 7d --dry-run
   $ earshot replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes
   $ earshot replay --sink act --filter "Collection/Name eq 'SENTINEL-1'" --since 24h`,
-    )
-    .action(async (flags: ReplayFlags) => {
-      await replay(io, flags);
-    });
+  run: replay,
+});
+
+interface ReplayFlags {
+  sink: string;
+  since?: TimeArgument;
+  until?: TimeArgument;
+  filter?: string;
+  dryRun?: true;
+  yes?: true;
+  json?: true;
 }
 
-export async function replay(io: Io, flags: ReplayFlags): Promise<void> {
-  const place = loadConfig(io, dataSections);
-  const definition = await definedSink(io, flags.sink);
+async function replay(io: Io, flags: ReplayFlags): Promise<void> {
+  const { dataDir } = loadConfig(io, dataSections);
+  const definition = await definedSink(flags.sink, io);
   const window = windowOf(flags, io);
-  const store = await openStore({ ...place, nowUs: io.nowUs, mustExist: true });
-  try {
-    await warnOfSubscriptions(io, store, definition);
-    const { sink, filter = '', dryRun, json } = flags;
+  await withParts(io, ['store'], async ({ store }) => {
+    // A subscription that nobody knows may still come: it is no fault.
+    for (const { message, hint } of await unknownWanted([definition], store, io)) {
+      io.stderr.write(`Warning: ${message} ${hint}\n`);
+    }
+    const { sink, dryRun, json } = flags;
     const found = await countWanted(io, { store, definition, flags });
-    const { last } = found;
-    const isAsked = !dryRun && last !== null;
-    if (isAsked) {
-      const lastPosition = last.position;
-      const same = await store.sinks.sameReplay({ sink, filter, ...window, lastPosition });
-      if (same !== null) throw unfinishedReplay(same);
-    }
+    const request = dryRun ? null : requestOf(flags, window, found);
+    const same = request && (await store.sinks.sameReplay(request));
+    if (same !== null) throw unfinishedReplay(same);
     if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
-    const words = counted(found.count, 'notification');
-    if (isAsked) await confirm(io, `Hand ${words} over to ${sink} once more?`, flags);
-    const added = isAsked ? await addReplay(store, { ...flags, ...found, ...window }, io) : null;
-    if (json) {
-      const answer = { sink, notifications: found.count, replay: added?.id ?? null };
-      await writeOut(io.stdout, `${JSON.stringify(answer)}\n`);
-    } else if (added !== null) {
-      io.stderr.write(
-        `Replay ${added.id}: the receiver hands them over (\`earshot sinks list\`).\n`,
-      );
+    let id: number | null = null;
+    if (request !== null) {
+      const what = counted(found.count, 'notification');
+      await confirm(io, `Hand ${what} over to ${sink} once more?`, flags);
+      ({ id } = await store.sinks.addReplay({ ...request, requestedAtUs: io.nowUs() }));
     }
-    if (added !== null) await tellReceiver(io, place.dataDir);
-  } finally {
-    await store.close();
-  }
+    if (json) {
+      const answer = { sink, notifications: found.count, replay: id };
+      await writeOut(io.stdout, `${JSON.stringify(answer)}\n`);
+    } else if (id !== null) {
+      io.stderr.write(`Replay ${id}: the receiver hands them over (\`earshot sinks list\`).\n`);
+    }
+    const note = id === null ? null : await receiverNote(dataDir);
+    if (note !== null) io.stderr.write(`${note}\n`);
+  });
+}
+
+/** Null where nothing was found. */
+function requestOf(
+  { sink, filter = '' }: ReplayFlags,
+  window: { sinceUs: number | null; untilUs: number | null },
+  { first, last }: Found,
+) {
+  if (first === null || last === null) return null;
+  const [afterPosition, lastPosition] = [first.position - 1, last.position];
+  return { sink, filter, ...window, afterPosition, lastPosition };
 }
 
 function windowOf({ since, until }: ReplayFlags, io: Pick<Io, 'nowUs'>) {
@@ -96,55 +110,6 @@ function windowOf({ since, until }: ReplayFlags, io: Pick<Io, 'nowUs'>) {
     );
   }
   return { sinceUs, untilUs };
-}
-
-/** One that nobody knows may still come: it is no fault. */
-async function warnOfSubscriptions(
-  io: Io,
-  store: Pick<Store, 'completeness'>,
-  definition: SinkDefinition,
-): Promise<void> {
-  for (const { message, hint } of await unknownWanted([definition], store, io)) {
-    io.stderr.write(`Warning: ${message} ${hint}\n`);
-  }
-}
-
-async function tellReceiver(io: Io, dataDir: string): Promise<void> {
-  const note = await receiverNote(dataDir);
-  if (note !== null) io.stderr.write(`${note}\n`);
-}
-
-/** Rejects with `configuration` for a faulty file or sink, `usage` for a sink that is not in the file. */
-async function definedSink(io: Io, name: string): Promise<SinkDefinition> {
-  const { workingDir } = io;
-  const { definitions, faulty } = await loadEachSink(workingDir);
-  const definition = definitions.find((one) => one.name === name);
-  if (definition !== undefined) return definition;
-  const faults = faulty.filter((one) => one.name === name);
-  if (faults.length > 0) throw faultySinks(workingDir, faults);
-  const known = [...definitions, ...faulty].map((one) => one.name);
-  throw unknownSink(name, known, io);
-}
-
-function addReplay(
-  { sinks }: Pick<Store, 'sinks'>,
-  wish: ReplayFlags & Found & { sinceUs: number | null; untilUs: number | null },
-  { nowUs }: Pick<Io, 'nowUs'>,
-) {
-  const { sink, filter = '', sinceUs, untilUs, first, last } = wish;
-  const afterPosition = (first?.position ?? 1) - 1;
-  const bounds = { sinceUs, untilUs, afterPosition, lastPosition: last?.position ?? 0 };
-  return sinks.addReplay({ sink, filter, ...bounds, requestedAtUs: nowUs() });
-}
-
-interface ReplayFlags {
-  sink: string;
-  since?: TimeArgument;
-  until?: TimeArgument;
-  filter?: string;
-  dryRun?: true;
-  yes?: true;
-  json?: true;
 }
 
 /** Rows between two signs of life on a terminal. */
@@ -165,20 +130,19 @@ async function countWanted(
   const { store, definition, flags } = means;
   const wants = wantsOf(definition, store, flags.filter);
   const found: Found = { count: 0, first: null, last: null };
+  const progress = createProgressLine(io.stderr);
   let looked = 0;
   const rows = store.find({ sinceUs: flags.since?.us, untilUs: flags.until?.us, order: 'oldest' });
   for await (const row of rows) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Ended. Nothing was changed.');
     looked += 1;
-    if (io.stderr.isTTY && looked % progressEvery === 0) {
-      io.stderr.write(`\r${whole(looked)} looked at`);
-    }
+    if (looked % progressEvery === 0) progress.show(`${whole(looked)} looked at`);
     if (!(await wants(row))) continue;
     found.count += 1;
     found.first ??= row;
     found.last = row;
   }
-  if (io.stderr.isTTY && looked >= progressEvery) io.stderr.write('\n');
+  progress.done();
   return found;
 }
 

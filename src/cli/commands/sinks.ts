@@ -1,16 +1,17 @@
-/** `earshot sinks`: where notifications are handed over to, what waits, and what was refused. */
-import { Command, InvalidArgumentError } from 'commander';
+/** `earshot sinks`: where notifications are delivered to, what waits, and what was refused. */
+import { Command } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
-import type { NotificationLog } from '../../domain/ports.ts';
 import { type SinkDefinition, type SinkReader, sinkReader } from '../../domain/sinks.ts';
+import { firstOf } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
-import { openStoreReader, type StoreReader } from '../../store/store.ts';
+import type { StoreReader } from '../../store/store.ts';
 import { asCalled } from '../called-as.ts';
-import { limitOption, yesOption } from '../flags.ts';
+import { defineCommand, type Parts, withParts } from '../command.ts';
+import { deadCommand, dropCommand, retryCommand } from '../dead-letters.ts';
 import type { Io } from '../io.ts';
 import {
   type Column,
@@ -23,6 +24,7 @@ import {
   writeOut,
 } from '../output.ts';
 import { noFileNote, receiverNote, unknownWanted } from '../sink-names.ts';
+import { testCommand } from './test-sink.ts';
 
 export function sinksCommand(io: Io): Command {
   return new Command('sinks')
@@ -49,17 +51,14 @@ Examples:
     .addCommand(dropCommand(io));
 }
 
-function listCommand(io: Io): Command {
-  return new Command('list')
-    .description('List the sinks: how far each is, what waits and why, what is dead.')
-    .option(
+const listCommand = defineCommand('list', {
+  description: 'List the sinks: how far each is, what waits and why, what is dead.',
+  flags: (command) =>
+    command.option(
       '--json',
       'as JSON: sink target behind waiting dead oldestWaiting error delivered lastDelivery lag replays problems',
-    )
-    .addHelpText(
-      'after',
-      `
-target: gone where earshot.config.ts does not have the sink any more, faulty
+    ),
+  help: `target: gone where earshot.config.ts does not have the sink any more, faulty
 where it cannot be started, unknown while the file is rejected. behind: entries
 of the log that were not read for the sink yet; - before its first start.
 replays: those that are not queued completely. lag: age of the oldest
@@ -68,92 +67,20 @@ deliveries; last: the time of the last one.
 
 Example:
   $ earshot sinks list`,
-    )
-    .action(async (flags: { json?: true }) => {
-      await listSinks(io, flags);
-    });
-}
+  run: listSinks,
+});
 
-function testCommand(io: Io): Command {
-  return new Command('test')
-    .description('Deliver one sample to a sink, and print its answer.')
-    .argument('<sink>', 'its name')
-    .addHelpText(
-      'after',
-      `
-Sends the newest notification that the sink wants, or else a built-in sample. The document has
-\`"test": true\` and an id that begins with test_. The sink's place in the log does not change.
-
-Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
-
-Example:
-  $ earshot sinks test hook`,
-    )
-    .action(async (sink: string) => {
-      const { testSink } = await import('./test-sink.ts');
-      await testSink(io, sink);
-    });
-}
-
-function deadCommand(io: Io): Command {
-  return new Command('dead')
-    .description(
-      'List dead letters, newest first, with the reason (whole where it is piped, or in JSON).',
-    )
-    .argument('[sink]', 'only of this one')
-    .addOption(limitOption({ note: 'table: 50, else all' }))
-    .option('--json', 'as JSON: id sink position productId replay attempts error queuedAt')
-    .addHelpText('after', '\nExample:\n  $ earshot sinks dead bus --limit 20')
-    .action(async (sink: string | undefined, flags: { limit?: number; json?: true }) => {
-      const { listDeadLetters } = await import('../dead-letters.ts');
-      await listDeadLetters(io, { sink, ...flags });
-    });
-}
-
-function retryCommand(io: Io): Command {
-  return new Command('retry')
-    .description('Set dead letters to wait again; the receiver hands them over.')
-    .argument('<sink>', 'its name')
-    .argument('[ids]', 'from `earshot sinks dead`, with commas', readIds)
-    .option('--all', 'all of them')
-    .addHelpText('after', '\nExample:\n  $ earshot sinks retry bus 12,15')
-    .action(async (sink: string, ids: number[] | undefined, { all }: { all?: true }) => {
-      const { retryDeadLetters } = await import('../dead-letters.ts');
-      await retryDeadLetters(io, { sink, ids, all });
-    });
-}
-
-function dropCommand(io: Io): Command {
-  return new Command('drop')
-    .description('Forget dead letters, or what waits. The notifications stay in the log.')
-    .argument('<sink>', 'its name')
-    .argument('[ids]', 'dead letters, from `earshot sinks dead`, with commas', readIds)
-    .option('--all', 'all its dead letters')
-    .option('--waiting', 'all that waits, and replays that have not ended')
-    .addOption(yesOption())
-    .addHelpText('after', '\nExample:\n  $ earshot sinks drop bus --waiting --yes')
-    .action(async (sink: string, ids: number[] | undefined, flags: DropFlags) => {
-      const { dropItems } = await import('../dead-letters.ts');
-      await dropItems(io, { sink, ids, ...flags });
-    });
-}
-
-interface DropFlags {
-  all?: true;
-  waiting?: true;
-  yes?: true;
-}
-
-function readIds(text: string): number[] {
-  const ids = text.split(',').map(Number);
-  if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
-  throw new InvalidArgumentError('Use ids as `earshot sinks dead` shows them: 12,15.');
-}
-
-async function listSinks(io: Io, flags: { json?: true }): Promise<void> {
+async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   const read = await loadOrReason(io);
   try {
-    await printSinks(io, flags, read);
+    await withParts(io, ['reader'], async ({ reader }) => {
+      const rows = (await sinkRows(read.loaded, reader, io)).map((row) =>
+        read.rejected === null ? row : { ...row, target: 'unknown' as const },
+      );
+      if (!json) return printSinks({ ...io, reader }, rows, read);
+      await writeJson(io.stdout, rows);
+      if (read.rejected !== null) io.stderr.write(`${read.rejected}\n`);
+    });
   } catch (error) {
     // Without a data directory, the fault of the file is what to fix first.
     if (read.rejected === null || !isAppError(error, 'configuration')) throw error;
@@ -162,39 +89,27 @@ async function listSinks(io: Io, flags: { json?: true }): Promise<void> {
 }
 
 async function printSinks(
-  io: Io,
-  { json }: { json?: true },
+  io: Io & Pick<Parts, 'reader'>,
+  rows: readonly SinkRow[],
   { loaded, rejected }: Awaited<ReturnType<typeof loadOrReason>>,
 ): Promise<void> {
-  const { dataDir } = loadConfig(io, dataSections);
-  const store = openStoreReader(dataDir);
-  try {
-    const rows = (await sinkRows(loaded, store, io)).map((row) =>
-      rejected === null ? row : { ...row, target: 'unknown' as const },
+  const noFile = noFileNote(io);
+  if ((await printTable(io.stdout, columns, rows)) === 0) {
+    const where = noFile === null ? '' : ` ${noFile}`;
+    io.stderr.write(
+      rejected === null
+        ? `There are no sinks.${where} docs/sinks.md shows how one is written.\n`
+        : `The data directory holds no sink yet.\n\n${rejected}\n`,
     );
-    const noFile = noFileNote(io);
-    if (json) {
-      await writeJson(io.stdout, rows);
-      if (rejected !== null) io.stderr.write(`${rejected}\n`);
-    } else if ((await printTable(io.stdout, columns, rows)) === 0 && rejected !== null) {
-      io.stderr.write(`The data directory holds no sink yet.\n\n${rejected}\n`);
-    } else if (rows.length === 0) {
-      const where = noFile === null ? '' : ` ${noFile}`;
-      io.stderr.write(`There are no sinks.${where} docs/sinks.md shows how one is written.\n`);
-    } else {
-      await printSinkNotes(io, rows, {
-        sinks: store.sinks,
-        hasFile: noFile === null && rejected === null,
-      });
-      const unknown = rejected === null ? await unknownWanted(loaded.definitions, store, io) : [];
-      const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
-      const shown = rejected && `${rejected} The list shows the sinks of the data directory.`;
-      for (const note of [shown, noFile, ...warnings, await receiverNote(dataDir)]) {
-        if (note !== null) io.stderr.write(`\n${note}\n`);
-      }
-    }
-  } finally {
-    await store.close();
+    return;
+  }
+  await printSinkNotes(io, rows, { hasFile: noFile === null && rejected === null });
+  const unknown = await unknownWanted(loaded.definitions, io.reader, io);
+  const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
+  const shown = rejected && `${rejected} The list shows the sinks of the data directory.`;
+  const { dataDir } = loadConfig(io, dataSections);
+  for (const note of [shown, noFile, ...warnings, await receiverNote(dataDir)]) {
+    if (note !== null) io.stderr.write(`\n${note}\n`);
   }
 }
 
@@ -212,13 +127,13 @@ async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
 
 async function sinkRows(
   { definitions, faulty }: LoadedSinks,
-  store: Pick<StoreReader, 'sinks' | 'cursor'> & Pick<NotificationLog, 'lastPosition' | 'find'>,
+  store: StoreReader,
   { nowUs }: Pick<Io, 'nowUs'>,
 ): Promise<SinkRow[]> {
   const [counts, deliveries, replays, lastPosition] = await Promise.all([
     store.sinks.counts(),
     store.sinks.deliveries(),
-    openReplays(store.sinks),
+    store.sinks.replays({ all: false }),
     store.lastPosition(),
   ]);
   const inFile = [...definitions, ...faulty].map(({ name }) => name);
@@ -231,7 +146,8 @@ async function sinkRows(
       const cursor = await store.cursor(sinkReader(sink));
       const oldest = count?.oldestQueuedAtUs ?? null;
       const done = deliveries.find((one) => one.sink === sink);
-      const undelivered = [oldest, cursor === null ? null : await firstUnread(cursor, store)];
+      const unread = cursor === null ? null : await firstOf(store, { afterPosition: cursor });
+      const undelivered = [oldest, unread?.receivedAtUs ?? null];
       const since = undelivered.filter((atUs) => atUs !== null);
       const ages = since.map((atUs) => Math.max(0, Math.round((nowUs() - atUs) / 1_000_000)));
       return {
@@ -245,23 +161,11 @@ async function sinkRows(
         delivered: done?.delivered ?? 0,
         lastDelivery: done === undefined ? null : formatDateUs(done.lastAtUs),
         lag: cursor === null && ages.length === 0 ? null : Math.max(0, ...ages),
-        replays: replays.filter((one) => one === sink).length,
+        replays: replays.filter((one) => one.sink === sink).length,
         problems: fault?.problems ?? [],
       };
     }),
   );
-}
-
-/** When the first notification was received that was not read for the sink yet; null where all were. */
-async function firstUnread(cursor: number, { find }: Pick<NotificationLog, 'find'>) {
-  for await (const { receivedAtUs } of find({ afterPosition: cursor, order: 'oldest', limit: 1 })) {
-    return receivedAtUs;
-  }
-  return null;
-}
-
-async function openReplays(sinks: SinkReader): Promise<string[]> {
-  return (await sinks.replays({ all: false })).map(({ sink }) => sink);
 }
 
 const columns: readonly Column<SinkRow>[] = [
@@ -285,11 +189,12 @@ const columns: readonly Column<SinkRow>[] = [
 
 /** `hasFile`: whether there is an `earshot.config.ts`; without it, every sink looks as if it were gone. */
 async function printSinkNotes(
-  io: Io,
+  io: Io & Pick<Parts, 'reader'>,
   rows: readonly SinkRow[],
-  { sinks, hasFile }: { sinks: Pick<SinkReader, 'items'>; hasFile: boolean },
+  { hasFile }: { hasFile: boolean },
 ): Promise<void> {
   const paint = painter(io, io.stdout);
+  const { sinks } = io.reader;
   for (const row of rows) {
     if (row.target === 'faulty') await printFaults(io, row);
     const left = hasFile ? whatIsLeft(row) : null;

@@ -1,24 +1,35 @@
 /** `earshot sinks test`: delivers one marked sample to a sink, outside of its queue. */
-import { dataSections, loadConfig } from '../../config/config.ts';
-import { faultySinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../domain/sinks.ts';
 import { printable } from '../../domain/text.ts';
-import { attemptOnce, testDocument } from '../../sinks/attempt.ts';
+import { attemptOnce, testDocument } from '../../sinks/delivery.ts';
 import { compileWants } from '../../sinks/document.ts';
 import { openTarget } from '../../sinks/registry.ts';
-import { openStoreReader, type StoreReader } from '../../store/store.ts';
+import { defineCommand, withParts } from '../command.ts';
 import { type Io, pause } from '../io.ts';
 import { createRunProgram } from '../run-program.ts';
-import { unknownSink } from '../sink-names.ts';
+import { definedSink } from '../sink-names.ts';
+
+export const testCommand = defineCommand('test', {
+  description: 'Deliver one sample to a sink, and print its answer.',
+  flags: (command) => command.argument('<sink>', 'its name'),
+  help: `Sends the newest notification that the sink wants, or else a built-in sample. The document has
+\`"test": true\` and an id that begins with test_. The sink's place in the log does not change.
+
+Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
+
+Example:
+  $ earshot sinks test hook`,
+  run: testSink,
+});
 
 /** The newest notifications among which one is looked for that the sink wants. */
 const recentMax = 200;
 
 /** Rejects with `unavailable` where the sink does not acknowledge the sample. */
-export async function testSink(io: Io, name: string): Promise<void> {
-  const definition = await definitionOf(name, io);
+async function testSink(io: Io, _flags: object, name: string): Promise<void> {
+  const definition = await definedSink(name, io);
   const sample = (await recentSample(definition, io)) ?? builtInSample(io);
   const document = testDocument(sample.row, sample.body, name, io.newId());
   const target = openTarget(definition, {
@@ -55,16 +66,6 @@ function printOutput({ stderr }: Pick<Io, 'stderr'>, fields: object): void {
   }
 }
 
-async function definitionOf(name: string, io: Pick<Io, 'workingDir'>): Promise<SinkDefinition> {
-  const { definitions, faulty } = await loadEachSink(io.workingDir);
-  const definition = definitions.find((one) => one.name === name);
-  if (definition !== undefined) return definition;
-  const fault = faulty.filter((one) => one.name === name);
-  if (fault.length > 0) throw faultySinks(io.workingDir, fault);
-  const known = [...definitions, ...faulty].map((one) => one.name);
-  throw unknownSink(name, known, io);
-}
-
 interface Sample {
   what: string;
   row: NotificationRow;
@@ -73,20 +74,18 @@ interface Sample {
 
 /** The newest notification that the sink wants; null without one, or without a data directory. */
 async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample | null> {
-  let store: StoreReader | undefined;
   try {
-    store = openStoreReader(loadConfig(io, dataSections).dataDir);
-    const wants = compileWants(definition, store);
-    for await (const row of store.find({ limit: recentMax })) {
-      if (!(await wants(row))) continue;
-      return { what: `notification ${row.position}`, row, body: await store.body(row.position) };
-    }
-    return null;
+    return await withParts(io, ['reader'], async ({ reader }) => {
+      const wants = compileWants(definition, reader);
+      for await (const row of reader.find({ limit: recentMax })) {
+        if (!(await wants(row))) continue;
+        return { what: `notification ${row.position}`, row, body: await reader.body(row.position) };
+      }
+      return null;
+    });
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;
-  } finally {
-    await store?.close();
   }
 }
 

@@ -256,7 +256,7 @@ export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
         );
         if (sinks?.length === 0 && faults.length > 0) return faults;
         // The NATS client is loaded where there are sinks alone.
-        const { checkSinks } = await import('../../sinks/checks.ts');
+        const { checkSinks } = await import('../../sinks/registry.ts');
         const subscriptions = (inFile ?? []).map(({ name }) => name);
         const means = { findProgram, subscriptions, signal };
         return [...(await checkSinks(sinks ?? [], means)), ...faults];

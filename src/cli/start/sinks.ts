@@ -27,7 +27,7 @@ export async function serveSinks(
   log: Logger,
   io: SinksIo,
 ): Promise<ServedSinks> {
-  const deliveries = createDeliveries({ store, dataDir, log, io });
+  const deliveries = createDeliveries(store, dataDir, { log, io });
   let state: HandingOver = { names: null, fault: null };
   const change = async (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
@@ -79,13 +79,11 @@ function faultOf(error: unknown): string {
  * Deliveries of one program at a time: of two receivers on one data directory, the second begins when the first ends.
  * The lock is taken with the first sink.
  */
-function createDeliveries(means: {
-  store: RunningReceiver['store'];
-  dataDir: string;
-  log: Logger;
-  io: SinksIo;
-}) {
-  const { log } = means;
+function createDeliveries(
+  store: RunningReceiver['store'],
+  dataDir: string,
+  { log, io }: { log: Logger; io: SinksIo },
+) {
   const stopping = new AbortController();
   const { signal } = stopping;
   let wanted: readonly SinkDefinition[] = [];
@@ -96,11 +94,27 @@ function createDeliveries(means: {
   const begin = async () => {
     let release: (() => void) | undefined;
     try {
-      const startSinks = await loadStart(means);
+      // A receiver without sinks does not need their code.
+      const [{ startSinks }, { createRunProgram }] = await Promise.all([
+        import('../../sinks/run-sinks.ts'),
+        import('../run-program.ts'),
+      ]);
+      const { nowUs, random, fetch } = io;
+      const run = createRunProgram(io);
+      const context = {
+        sinks: store.sinks,
+        log: store,
+        nowUs,
+        random,
+        pause,
+        logger: log,
+        fetch,
+        run,
+      };
       const waitMs = Number.POSITIVE_INFINITY;
-      release = await createTakeLock(means.dataDir)('sinks', { waitMs, signal });
+      release = await createTakeLock(dataDir)('sinks', { waitMs, signal });
       // Nothing is awaited from here on: a change before this line is in `wanted`, a later one finds `running`.
-      running = { sinks: startSinks(wanted), release };
+      running = { sinks: startSinks(context, wanted), release };
       log.info({ sinks: wanted.map(({ name }) => name) }, 'delivering notifications to sinks');
     } catch (err) {
       release?.();
@@ -128,21 +142,4 @@ function createDeliveries(means: {
       running?.release();
     },
   };
-}
-
-/** Loads the code of sinks, which a receiver without sinks does not need. */
-async function loadStart({
-  store,
-  log,
-  io,
-}: Parameters<typeof createDeliveries>[0]): Promise<
-  (definitions: readonly SinkDefinition[]) => RunningSinks
-> {
-  const [{ startSinks }, { createRunProgram }] = await Promise.all([
-    import('../../sinks/run-sinks.ts'),
-    import('../run-program.ts'),
-  ]);
-  const { nowUs, random, fetch } = io;
-  const world = { sinks: store.sinks, log: store, nowUs, random, pause, logger: log, fetch };
-  return (definitions) => startSinks({ ...world, run: createRunProgram(io) }, definitions);
 }

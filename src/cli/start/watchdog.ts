@@ -1,8 +1,9 @@
 /** The watchdog inside a receiver that serves. */
-import type { Job } from '../../domain/job.ts';
+
 import { lifetimeOf } from '../../admin/review.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
 import { type AlertChannel, alertChannels } from '../../domain/alerts.ts';
+import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';

@@ -3,7 +3,14 @@ import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { nearPlaces, openCities, suburbs } from './cities.ts';
 import { openCountries, otherCountryNames } from './countries.ts';
 import { crossingsAt, type Footprint, footprintOf, type Part } from './footprint.ts';
-import { degreeKm, middleOf, type Place, type PlaceShare, radiansOf, ringAreaKm2 } from './globe.ts';
+import {
+  degreeKm,
+  middleOf,
+  type Place,
+  type PlaceShare,
+  radiansOf,
+  ringAreaKm2,
+} from './globe.ts';
 import { openSeas } from './seas.ts';
 
 export interface Places {

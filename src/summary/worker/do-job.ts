@@ -4,8 +4,14 @@ import { hash } from 'node:crypto';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { jittered } from '../../domain/jitter.ts';
-import { budgetLimits, type NewSummaryJob, type SummaryBudget, type SummaryJob, type SummaryOutcome } from '../../domain/summaries.ts';
-import { type ChatRequest, answerTimeoutMs } from '../chat/chat-client.ts';
+import {
+  budgetLimits,
+  type NewSummaryJob,
+  type SummaryBudget,
+  type SummaryJob,
+  type SummaryOutcome,
+} from '../../domain/summaries.ts';
+import { answerTimeoutMs, type ChatRequest } from '../chat/chat-client.ts';
 import { faultScope, InferenceFault } from '../chat/inference-fault.ts';
 import { checkAnswer } from '../check/check-answer.ts';
 import { chatRequest, estimateTokens, repeatRequest } from '../prompt.ts';

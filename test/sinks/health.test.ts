@@ -1,12 +1,12 @@
-/** When a sink counts as down, how it is felt for, and whose fault a failure is. */
+/** When a sink counts as down, how it is probed, whose fault a failure is, and when something is a dead letter. */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import type { AttemptAnswer } from '../../src/sinks/attempt.ts';
-import { createAfterAnswer } from '../../src/sinks/delivery.ts';
-import { createSinkHealth } from '../../src/sinks/health.ts';
-import type { TargetAnswer } from '../../src/sinks/sink.ts';
+import { type AttemptAnswer, createAfterAnswer, createSinkHealth } from '../../src/sinks/health.ts';
+import type { TargetAnswer } from '../../src/sinks/target.ts';
 
 const secondUs = 1_000_000;
+const minuteUs = 60 * secondUs;
+const dayUs = 24 * 60 * minuteUs;
 const taken: TargetAnswer = { kind: 'taken' };
 const refused: TargetAnswer = { kind: 'refused', reason: 'it said no' };
 const broken: TargetAnswer = { kind: 'unavailable', reason: 'it broke', retryAfterMs: null };
@@ -160,5 +160,49 @@ describe('an item', () => {
     for (let i = 0; i < 100; i += 1) {
       expect(answer(1, broken)).toMatchObject({ outcome: 'postponed', counts: false });
     }
+  });
+});
+
+/** Minutes until one item is dead, that is answered so; null when it is not within 30 days. */
+function minutesUntilDead(
+  given: AttemptAnswer,
+  { attemptsMax, othersAreTaken }: { attemptsMax: number; othersAreTaken: boolean },
+): number | null {
+  const { clock, answer } = open(attemptsMax);
+  const startUs = clock.us;
+  let attempts = 0;
+  while (clock.us < startUs + 30 * dayUs) {
+    if (othersAreTaken) answer(2, taken);
+    const settlement = answer(1, given, attempts);
+    if (settlement.outcome === 'dead') return (clock.us - startUs) / minuteUs;
+    if (settlement.outcome !== 'postponed') throw new Error('It was taken.');
+    attempts += Number(settlement.counts);
+    clock.us = settlement.nextTryAtUs;
+  }
+  return null;
+}
+
+describe('a notification is a dead letter', () => {
+  it.each([
+    [1, 0],
+    [5, 7.1],
+    [6, 28.4],
+    [7, 88.4],
+    [8, 148.4],
+  ])('after %i refusals, in %f minutes', (attemptsMax, minutes) => {
+    for (const othersAreTaken of [true, false]) {
+      const took = minutesUntilDead(refused, { attemptsMax, othersAreTaken });
+      expect(took).toBeCloseTo(minutes, 1);
+    }
+  });
+
+  it('when it fails otherwise and others are taken, in an hour and a quarter', () => {
+    const took = minutesUntilDead(broken, { attemptsMax: 5, othersAreTaken: true });
+    expect(took).toBeGreaterThan(75);
+    expect(took).toBeLessThan(76);
+  });
+
+  it('never while nothing is taken: a service that is away for a month makes none', () => {
+    expect(minutesUntilDead(broken, { attemptsMax: 1, othersAreTaken: false })).toBeNull();
   });
 });

@@ -140,6 +140,41 @@ describe('the source tree', () => {
   });
 });
 
+/** The files of each journey in docs/architecture.md, and how many it may have. */
+const journeys = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  .split('## Journeys')[1]
+  ?.split(/\n(?=\*\*)/)
+  .slice(1)
+  .map((text) => ({
+    title: /\*\*(.*?):\*\*/.exec(text)?.[1] ?? '',
+    path: [...text.matchAll(/`src\/([^`]+)`/g)].map(([, file]) => file ?? ''),
+  }));
+const filesMax: Record<string, number> = {
+  'POST to commit': 15,
+  '`query products --bbox`': 18,
+  '`register`': 18,
+};
+
+describe('the journeys of docs/architecture.md', () => {
+  it('are those that newcomers ask for', () => {
+    expect(journeys?.map(({ title }) => title)).toEqual(Object.keys(filesMax));
+  });
+
+  it.each(journeys ?? [])('$title: few files, each named by one before it', ({ title, path }) => {
+    expect(path.length).toBeLessThanOrEqual(filesMax[title] ?? 0);
+    const named = (file: string, before: readonly string[]) =>
+      before.some((one) => {
+        const text = files.find(({ file: name }) => name === one)?.text ?? '';
+        const threads = [...text.matchAll(/threadFile\('([^']+)'/g)].map(
+          ([, name]) => `${name}.ts`,
+        );
+        return graph.get(one)?.includes(file) || threads.some((name) => file.endsWith(name));
+      });
+    expect(path.slice(1).filter((file, i) => !named(file, path.slice(0, i + 1)))).toEqual([]);
+    expect(path.filter((file) => !graph.has(file))).toEqual([]);
+  });
+});
+
 function withoutComments(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/\/\/.*$/gm, '');
 }

@@ -56,11 +56,12 @@ describe('the tarball', () => {
     ]);
     const dist = packed.files.filter((path) => path.startsWith('dist/'));
     expect(dist.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
+      'dist/store/bodies/dictionary-1.json',
       'dist/summary/places/cities.json',
       'dist/summary/places/seas.json',
     ]);
     expect(dist).not.toContain('dist/left-over.js');
-    for (const name of ['index.js', 'index.d.ts', 'cli/run.js', 'store/writer-thread.js']) {
+    for (const name of ['index.js', 'index.d.ts', 'cli/run.js', 'store/log/writer-thread.js']) {
       expect(dist).toContain(`dist/${name}`);
     }
   });

@@ -28,7 +28,7 @@ async function terminated({ child }: SpawnedReceiver): Promise<unknown[]> {
 const missingFile = `import { registerHooks } from 'node:module';
 registerHooks({
   resolve: (specifier, context, next) => {
-    if (specifier.endsWith('/serve-backups.ts')) throw new Error('serve-backups.ts is missing');
+    if (specifier.endsWith('/storage-jobs.ts')) throw new Error('storage-jobs.ts is missing');
     return next(specifier, context);
   },
 });`;
@@ -39,7 +39,7 @@ it('closes the receiver and exits 1 when a background job cannot start', async (
   const { child, log } = await start(env);
   expect(await once(child, 'exit')).toEqual([1, null]);
   expect(log()).toContain('a background job failed to start; shutting down');
-  expect(log()).toContain('earshot: A background job failed to start: serve-backups.ts is missing');
+  expect(log()).toContain('earshot: A background job failed to start: storage-jobs.ts is missing');
 });
 
 it('ends on SIGTERM while it starts', async () => {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 
 const project = join(import.meta.dirname, '../..');
-const script = join(project, 'scripts/check-dashboard.js');
+const script = join(project, 'scripts/bench.js');
 const hasPrometheus = process.env.CI !== undefined || existsSync('/usr/bin/prometheus');
 
 /** Row and title of each panel, in a table of Markdown. */
@@ -20,7 +20,7 @@ it.runIf(hasPrometheus)(
   },
   async () => {
     // A panel without data, or a rule that fails or fires, ends it with 1.
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script]);
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, 'dashboard']);
     expect(stderr).toBe('');
     const panels = panelsIn(stdout);
     expect(panels.length).toBeGreaterThan(35);

@@ -219,7 +219,19 @@ export function dropQuarantined(database: Database, ids: readonly number[]): num
 }
 
 function removeEntry(database: Database, { id, bodyId }: Entry): void {
-  prepared<[number]>(database, 'DELETE FROM quarantine WHERE id = ?').run(id);
+  const receivedAtUs = prepared<[number], number>(
+    database,
+    'DELETE FROM quarantine WHERE id = ? RETURNING received_at_us',
+  ).pluck();
+  const parameters = { bodyId, receivedAtUs: receivedAtUs.get(id) };
+  // `removeBodies` leaves a body that comes after one in use. One that is kept alone is removed here.
+  prepared<object>(
+    database,
+    `DELETE FROM body WHERE id = @bodyId AND bodies = 1
+       AND NOT EXISTS (SELECT 1 FROM quarantine WHERE body_id = @bodyId)
+       AND NOT EXISTS (SELECT 1 FROM notification
+         WHERE received_at_us = @receivedAtUs AND body_id = @bodyId)`,
+  ).run(parameters);
   removeBodies(database, bodyId, bodyId);
 }
 

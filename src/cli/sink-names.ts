@@ -11,8 +11,9 @@ import {
 import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/coverage.ts';
-import type { SinkDefinition, SinkReader } from '../domain/sinks.ts';
+import type { SinkReader } from '../domain/sinks.ts';
 import { nearestName } from '../filter/nearest-name.ts';
+import type { SinkDefinition } from '../sinks/registry.ts';
 import { createTakeLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 

@@ -1,11 +1,10 @@
 /** The configuration by section. A command loads the sections that it uses, and is refused for no others. */
 import type { Account } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { hostInUrl } from '../http/network-address.ts';
+import { hostInUrl, isLoopbackHost } from '../http/network-address.ts';
 import { credentialsFileName, readEndpointCredentials } from './endpoint-credentials.ts';
 import { checkSections, type Environment, type Loaded, loadSections, type Reader } from './load.ts';
 import { readOwnAcme, readServedTls, readTls } from './tls.ts';
-import { isLoopbackHost } from './values.ts';
 
 /** Each reads its variables, and checks those that belong together. */
 const sections = {

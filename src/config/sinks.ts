@@ -1,12 +1,12 @@
 /** The sinks of `earshot.config.ts`, with the secrets and certificates that it names files for. */
 import { join } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
-import type { SinkDefinition } from '../domain/sinks.ts';
 import { sortedEvents } from '../domain/subscription.ts';
 import { checkFilter } from '../filter/check.ts';
 import { type FilterFinding, showFinding } from '../filter/finding.ts';
 import { nearestName } from '../filter/nearest-name.ts';
-import { readTarget, type SinkInput } from './sink-kinds.ts';
+import type { SinkDefinition } from '../sinks/registry.ts';
+import { readTarget, type SinkInput } from './sink-settings.ts';
 import { faultsOf, readConfigFile, subscriptionsFileName } from './subscriptions-file.ts';
 
 /** Sinks of the folder's file, by name. */

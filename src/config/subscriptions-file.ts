@@ -23,7 +23,7 @@ import {
 } from '../domain/summaries.ts';
 import { printable } from '../domain/text.ts';
 import { nearestName } from '../filter/nearest-name.ts';
-import { sinkFields, sinkSchema } from './sink-kinds.ts';
+import { sinkFields, sinkSchema } from './sink-settings.ts';
 import { filterSchema } from './values.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';

@@ -1,7 +1,7 @@
 /** The section on HTTPS: certificate files, a certificate authority, or a proxy in front. */
-import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { AppError } from '../domain/app-error.ts';
+import { holdsCertificates } from '../http/tls-settings.ts';
 import type { Reader } from './load.ts';
 import type { VariableName } from './variables.ts';
 
@@ -157,14 +157,4 @@ function readCa({ value, report, readFile }: Reader): string | undefined {
     report('EARSHOT_ACME_CA', `EARSHOT_ACME_CA names ${file}, which cannot be read.`);
   }
   return undefined;
-}
-
-/** True for one PEM certificate or more, all of them readable. */
-export function holdsCertificates(pem: string): boolean {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
-  try {
-    return blocks.map((block) => new X509Certificate(block)).length > 0;
-  } catch {
-    return false;
-  }
 }

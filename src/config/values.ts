@@ -1,9 +1,9 @@
 /** Schemas that read the text of a variable, or a field of `earshot.config.ts`, into a value. */
-import { BlockList, isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Keep } from '../domain/pruning.ts';
 import type { Expression } from '../filter/builder.ts';
+import { exactUrl } from '../http/network-address.ts';
 
 /** Completes "NAME: …". */
 function refuse(context: z.RefinementCtx, message: string): never {
@@ -38,19 +38,6 @@ export const publicUrl = z.string().transform((text, context) => {
   const { username, password, pathname, search, hash, origin } = url;
   if (username + password + search + hash === '' && pathname === '/') return origin;
   return refuse(context, 'must hold nothing but https://, the name and perhaps the port');
-});
-
-const urlForm = 'must be an https URL, such as https://hooks.example.org/earshot';
-/** An https URL, or http on this machine, without credentials: whatever else is in it stays. */
-export const exactUrl = z.string(urlForm).transform((text, context) => {
-  const url = URL.parse(text);
-  if (url === null || !(url.protocol === 'https:' || isLoopbackHttp(url)))
-    return refuse(
-      context,
-      'must be an https URL; http only to this machine (127.0.0.1, localhost)',
-    );
-  if (url.username + url.password + url.hash === '') return url.href;
-  return refuse(context, 'must hold no user name, password or #');
 });
 
 /** The same for a service below which paths are asked: without ?, and without its last slash. */
@@ -118,19 +105,6 @@ export const addressRanges = z.string().transform((text, context) => {
   if (wrong === undefined) return ranges;
   return refuse(context, `must be IP addresses or ranges such as 10.0.0.0/8; "${wrong}" is none`);
 });
-
-function isLoopbackHttp({ protocol, hostname }: URL): boolean {
-  return protocol === 'http:' && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'));
-}
-
-/** True for `localhost` and the addresses of this machine's own network; IPv6 without brackets. */
-export function isLoopbackHost(host: string): boolean {
-  if (isIP(host) === 0) return host === 'localhost';
-  const loopback = new BlockList();
-  loopback.addSubnet('127.0.0.0', 8);
-  loopback.addAddress('::1', 'ipv6');
-  return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
-}
 
 const ageUnitsUs: Readonly<Record<string, number>> = {
   h: 3_600_000_000,

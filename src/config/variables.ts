@@ -1,6 +1,7 @@
 /** The one table of variables, by section: name, meaning, schema, default. */
 import { z } from 'zod';
 import { summaryRuleKinds } from '../domain/summaries.ts';
+import { exactUrl } from '../http/network-address.ts';
 import * as values from './values.ts';
 
 /** One row. The schema reads the variable's text; `default` is a text too. */
@@ -131,7 +132,7 @@ export const variables = {
     example: '/etc/letsencrypt/live/earshot.example.org/privkey.pem',
   },
   EARSHOT_ACME_DIRECTORY: {
-    schema: values.exactUrl,
+    schema: exactUrl,
     default: 'https://acme-v02.api.letsencrypt.org/directory',
     description:
       "The directory URL of the certificate authority (ACME, RFC 8555). Let's Encrypt unless told otherwise.",
@@ -273,7 +274,7 @@ export const variables = {
     example: '60',
   },
   EARSHOT_ALERT_URL: {
-    schema: values.exactUrl,
+    schema: exactUrl,
     secret: true,
     description:
       'Where alerts are posted as JSON, with a `text` that incoming webhooks of chat systems show. A secret, as such addresses let anybody post.',

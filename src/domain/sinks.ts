@@ -33,10 +33,9 @@ export const sinkWaitMaxUs = (1.25 * sinkRetryDelayMaxMs + sinkRetryAfterMaxMs) 
 
 export const sinkReader = (sink: string) => `sink:${sink}`;
 
-/** What a sink is given, and how. */
-export interface SinkDefinition {
+/** What a sink is given, and how, whatever its kind. */
+export interface SinkRules {
   name: string;
-  target: SinkTarget;
   /** Subscriptions whose notifications it wants; all where there are none named. */
   subscriptions: readonly string[];
   /** Any of these; all where there are none named. */
@@ -45,35 +44,13 @@ export interface SinkDefinition {
   filter: string;
   /** Where a sink that is new begins: with what comes from now on, or with the whole log. */
   startAt: 'now' | 'start';
-  /** How many may be on their way at a time. */
+  /** How many deliveries may be open at a time. */
   concurrency: number;
   /** For one attempt. */
   timeoutMs: number;
   /** Refusals of one item until it is a dead letter. */
   attemptsMax: number;
 }
-
-/** The kinds of sinks, each with what it needs to deliver. */
-interface SinkTargets {
-  /** A program and its arguments; the item is JSON on its standard input. Exit code 0 is acknowledged, 75 retry later. */
-  command: { command: readonly string[] };
-  /** Signed by the Standard Webhooks scheme where there is a secret (`whsec_…`). */
-  webhook: { url: string; secret: string | null; ca: string | null };
-  /** A stream that listens to the subject must exist. `user` and `token` are alternatives. */
-  nats: {
-    servers: readonly string[];
-    subject: string;
-    credentials:
-      | { kind: 'none' }
-      | { kind: 'user'; user: string; password: string }
-      | { kind: 'token'; token: string };
-    ca: string | null;
-  };
-}
-
-export type SinkKind = keyof SinkTargets;
-export type SinkTarget = { [Kind in SinkKind]: { kind: Kind } & SinkTargets[Kind] }[SinkKind];
-export type SinkTargetOf<Kind extends SinkKind> = Extract<SinkTarget, { kind: Kind }>;
 
 /** A notification that waits for a sink, or was refused. */
 export interface SinkItem {

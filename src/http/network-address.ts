@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
+import { z } from 'zod';
 
 export interface ListenAddress {
   /** A name or an address; IPv6 without brackets. */
@@ -104,4 +105,30 @@ function canonical(text: string): string | null {
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
+}
+
+const urlForm = 'must be an https URL, such as https://hooks.example.org/earshot';
+/** An https URL, or http on this machine, without credentials: everything else in it stays. */
+export const exactUrl = z.string(urlForm).transform((text, context) => {
+  const url = URL.parse(text);
+  if (url === null || !(url.protocol === 'https:' || isLoopbackHttp(url))) {
+    context.addIssue('must be an https URL; http only to this machine (127.0.0.1, localhost)');
+    return z.NEVER;
+  }
+  if (url.username + url.password + url.hash === '') return url.href;
+  context.addIssue('must hold no user name, password or #');
+  return z.NEVER;
+});
+
+function isLoopbackHttp({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'));
+}
+
+/** True for `localhost` and the addresses of this machine's own network; IPv6 without brackets. */
+export function isLoopbackHost(host: string): boolean {
+  if (isIP(host) === 0) return host === 'localhost';
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8);
+  loopback.addAddress('::1', 'ipv6');
+  return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
 }

@@ -1,5 +1,5 @@
 /** How HTTPS is spoken here: versions, ciphers and groups (decision 32). */
-import { constants } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
 /** All of TLS 1.2 and 1.3 that has forward secrecy and authenticates what it encrypts. */
@@ -52,4 +52,14 @@ export function contextTrusting(pems: readonly string[]): SecureContext {
   if (contexts.size === contextsMax) contexts.clear();
   contexts.set(key, context);
   return context;
+}
+
+/** True for one PEM certificate or more, all of them readable. */
+export function holdsCertificates(pem: string): boolean {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  try {
+    return blocks.map((block) => new X509Certificate(block)).length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -1,15 +1,27 @@
 /** Hands items over to a program: one start for each, the document on its standard input. */
+import { z } from 'zod';
 import { errorCodeOf } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
 import type { ProgramEnd } from '../host/run-program.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
-import { type KindOfSink, type TargetAnswer, unavailable } from './target.ts';
+import { defineSinkKind, type TargetAnswer, unavailable } from './target.ts';
 
 /** `EX_TEMPFAIL` of sysexits.h: the program asks to be started again later. */
 const tryLater = 75;
 
+const commandForm = "must be a list, such as ['node', 'act.js']";
+
 /** The program gets one line: the document, and a line feed. Exit code 0 acknowledges it. */
-export const command: KindOfSink<'command'> = {
+export const command = defineSinkKind({
+  fields: {
+    /** A program and its arguments, started for each item, which it gets as JSON on its standard input. */
+    command: z
+      .array(z.string("must be a text, such as 'act.js'"), commandForm)
+      .refine(([program = '']) => program !== '', 'name a program')
+      .optional(),
+  },
+  concurrency: 2,
+  settings: ({ command = [] }) => ({ command: command as readonly string[] }),
   open: ({ command }, { run, timeoutMs, name: sink, logger }) => ({
     deliver: async (item, signal) => {
       // Outside of the `try`: a document that cannot be written is no fault of the program.
@@ -36,7 +48,7 @@ export const command: KindOfSink<'command'> = {
       advice: 'Name the program by its whole path, and make it executable: chmod +x.',
     };
   },
-};
+});
 
 function answerOf({ exitCode, signal, timedOut, stderr }: ProgramEnd): TargetAnswer {
   // The last line says what went wrong, those above how it came to that.

@@ -2,7 +2,7 @@
 import { errorText, isAppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { NotificationRow } from '../domain/ports.ts';
-import { type SinkDefinition, type SinkItem, type Sinks, sinkWaitingMax } from '../domain/sinks.ts';
+import { type SinkItem, type Sinks, sinkWaitingMax } from '../domain/sinks.ts';
 import { notificationAt } from '../domain/streams.ts';
 import { compileWants, documentOf, recordOf, type SinkDocument } from './document.ts';
 import {
@@ -12,6 +12,7 @@ import {
   type Settlement,
   type SinkHealth,
 } from './health.ts';
+import type { SinkDefinition } from './registry.ts';
 import type { SinkContext, Target, TargetAnswer } from './target.ts';
 
 /** After a failure of the store: the disk may be full. */

@@ -1,7 +1,7 @@
 /** The JSON document that a sink is given for each notification. */
 import { formatDateUs } from '../domain/dates.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
-import type { SinkDefinition } from '../domain/sinks.ts';
+import type { SinkRules } from '../domain/sinks.ts';
 import { requireFilter } from '../filter/check.ts';
 import { compileFilter, type ProductTest } from '../filter/evaluate.ts';
 import { type ProductRecord, recordIn } from '../filter/product-record.ts';
@@ -88,7 +88,7 @@ export type Wants = (row: NotificationRow) => Promise<boolean>;
  * filters only. Throws `invalid` for a filter that is none.
  */
 export function compileWants(
-  definition: Pick<SinkDefinition, 'subscriptions' | 'events' | 'filter'>,
+  definition: Pick<SinkRules, 'subscriptions' | 'events' | 'filter'>,
   log: Pick<NotificationLog, 'body'>,
   /** One more, of a replay, that must match as well. */
   replayFilter = '',

@@ -1,7 +1,7 @@
 /** What an answer means for its item, and for its sink: a sink that does not answer is probed with one item at a time. */
 import { jittered } from '../domain/jitter.ts';
+import type { SinkRules } from '../domain/sinks.ts';
 import {
-  type SinkDefinition,
   type SinkItem,
   type Sinks,
   sinkRetryAfterMaxMs,
@@ -107,7 +107,7 @@ interface Failures {
  * were taken counts as refused with each further such time, as it would keep its product for ever.
  */
 export function createAfterAnswer(
-  { attemptsMax }: Pick<SinkDefinition, 'attemptsMax'>,
+  { attemptsMax }: Pick<SinkRules, 'attemptsMax'>,
   health: SinkHealth,
   { nowUs, random }: Clock,
 ) {

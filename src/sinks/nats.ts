@@ -1,40 +1,131 @@
 /** Delivers items to a stream of NATS JetStream, with the project's own client library. */
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Socket } from 'node:net';
-import {
-  JetStreamApiError,
-  type JetStreamClient,
-  jetstream,
-  jetstreamManager,
-} from '@nats-io/jetstream';
-import {
-  type ConnectionOptions,
-  connect,
-  errors,
-  type NatsConnection,
-} from '@nats-io/transport-node';
-import type { SinkTargetOf } from '../domain/sinks.ts';
+import { once } from 'node:events';
+import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
+import { z } from 'zod';
+import { errorText } from '../domain/app-error.ts';
+import type { Finding } from '../domain/finding.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
 import type { SinkDocument } from './document.ts';
-import { type CheckContext, type KindOfSink, type TargetAnswer, unavailable } from './target.ts';
+import { createConnection, type Library, loadLibrary, openNats } from './nats-connection.ts';
+import {
+  type CheckContext,
+  certificatesForm,
+  defineSinkKind,
+  nameField,
+  type ReadFile,
+  secretForm,
+  type TargetFailure,
+  unavailable,
+} from './target.ts';
 
-type NatsTarget = SinkTargetOf<'nats'>;
-type TargetFinding = Awaited<ReturnType<KindOfSink<'nats'>['check']>>;
+/** A stream that listens to the subject must exist. */
+interface NatsSettings {
+  servers: readonly string[];
+  subject: string;
+  credentials:
+    | { kind: 'none' }
+    | { kind: 'user'; user: string; password: string }
+    | { kind: 'token'; token: string };
+  ca: string | null;
+}
+
+const serverForm =
+  'must be nats:// or tls:// and a name, perhaps with a port, such as nats://127.0.0.1:4222';
+/** `nats://` or `tls://`, a name and perhaps a port. */
+const natsServer = z.string(serverForm).refine((server) => {
+  const url = URL.parse(server);
+  const isBare = /^(nats|tls):\/\/[^/?#@]+$/.test(server);
+  return isBare && url !== null && url.hostname !== '';
+}, serverForm);
+
+const subjectForm =
+  'must be words with dots between them, such as earshot.products; {event} and {subscription} may stand in it';
+/** A subject to publish to (docs.nats.io, Subjects); `{…}` are replaced for each item. */
+const natsSubject = z
+  .string(subjectForm)
+  .regex(
+    /^(?=.{1,200}$)([\w$-]|\{event\}|\{subscription\})+(\.([\w$-]|\{event\}|\{subscription\})+)*$/,
+    subjectForm,
+  );
+
+const natsForm =
+  "must be an object, such as { servers: ['nats://127.0.0.1:4222'], subject: 'earshot.products' }";
+
+const natsSchema = z
+  .strictObject(
+    {
+      /** Any of them is connected to. */
+      servers: z
+        .array(natsServer, "must be a list, such as ['nats://127.0.0.1:4222']")
+        .min(1, 'name a server')
+        .refine(
+          (servers) => new Set(servers.map((server) => server.split(':')[0])).size < 2,
+          'must be all nats:// or all tls://',
+        ),
+      /** A stream that listens to it must exist. `{event}` and `{subscription}` are put in for each item. */
+      subject: natsSubject,
+      user: nameField('earshot').optional(),
+      /** A file that holds the password of `user`; not everybody may read it. */
+      passwordFile: nameField('nats-password').optional(),
+      /** A file that holds a token, in place of user and password. */
+      tokenFile: nameField('nats-token').optional(),
+      /** A PEM file with the authorities that the servers' certificates are of, for `tls://`. */
+      ca: nameField('authority.pem').optional(),
+    },
+    natsForm,
+  )
+  .refine(
+    ({ user, passwordFile }) => (user === undefined) === (passwordFile === undefined),
+    'user and passwordFile belong together: set both',
+  )
+  .refine(
+    ({ user, tokenFile }) => user === undefined || tokenFile === undefined,
+    'user and tokenFile exclude each other: keep one of them',
+  )
+  .refine(
+    ({ servers, ca }) => ca === undefined || servers.every((server) => server.startsWith('tls:')),
+    'ca goes with tls:// servers',
+  );
+
+function readCredentials(
+  { user, passwordFile, tokenFile }: z.output<typeof natsSchema>,
+  readFile: ReadFile,
+): NatsSettings['credentials'] {
+  const token = readFile('nats.tokenFile', tokenFile, secretForm);
+  const password = readFile('nats.passwordFile', passwordFile, secretForm);
+  if (token !== null) return { kind: 'token', token };
+  return user === undefined || password === null
+    ? { kind: 'none' }
+    : { kind: 'user', user, password };
+}
 
 const connectTimeoutMs = 10_000;
 
 /** Two that are not answered, and the connection counts as broken. */
 const pingIntervalMs = 15_000;
 
+const cannotLoad = (error: unknown) => `its client library cannot be loaded: ${errorText(error)}`;
+
 /**
  * Publishes each document to the subject, with its id as message id: the stream leaves out what it has seen
  * within its duplicate window. The stream acknowledges it. The connection is made with the first item, and with
  * the next one after it was lost.
  */
-export const nats: KindOfSink<'nats'> = {
+export const nats = defineSinkKind({
+  fields: {
+    /** A stream of NATS JetStream. */
+    nats: natsSchema.optional(),
+  },
+  targetFields: Object.keys(natsSchema.shape),
+  concurrency: 32,
+  settings: ({ nats }, readFile): NatsSettings => {
+    if (nats === undefined) throw new Error('The schema requires a target.');
+    const { servers, subject, ca } = nats;
+    const credentials = readCredentials(nats, readFile);
+    return { servers, subject, credentials, ca: readFile('nats.ca', ca, certificatesForm) };
+  },
   open: (target, { name, timeoutMs }) => {
     const connection = createConnection((signal) =>
       openNats(connectionOptions(target, name), { signal }),
@@ -44,8 +135,14 @@ export const nats: KindOfSink<'nats'> = {
         const subject = subjectFor(target.subject, item);
         // Outside of the `try`: a document that cannot be written is no fault of the server.
         const document = JSON.stringify(item);
+        let library: Library;
+        try {
+          library = await loadLibrary();
+        } catch (error) {
+          return { kind: 'misconfigured', reason: cannotLoad(error) };
+        }
         const publish = async () => {
-          const stream = await connection.client();
+          const stream = library.jetstream(await connection.current());
           // The signal comes first: its reason says more than that of the library.
           const timeout = timeoutMs + connectTimeoutMs;
           await stream.publish(subject, document, { msgID: item.id, timeout });
@@ -54,29 +151,34 @@ export const nats: KindOfSink<'nats'> = {
           await Promise.race([publish(), aborted(signal)]);
           return { kind: 'taken' };
         } catch (error) {
-          return natsFault(error, target, subject);
+          return natsFault(library, error, target, subject);
         }
       },
       close: connection.close,
     };
   },
   check: async (target, context) => {
+    const { sink, signal } = context;
+    const failed = (reason: string) => ({
+      state: 'fail' as const,
+      message: `${target.servers.join(', ')} cannot be used: ${reason}.`,
+      advice:
+        'Start it, or correct servers and login in earshot.config.ts. What comes meanwhile waits.',
+    });
+    let library: Library;
+    try {
+      library = await loadLibrary();
+    } catch (error) {
+      return failed(cannotLoad(error));
+    }
     let connection: NatsConnection;
     try {
-      const { definition, signal } = context;
-      connection = await openNats(connectionOptions(target, definition.name), { signal });
+      connection = await openNats(connectionOptions(target, sink.name), { signal });
     } catch (error) {
-      const answer = natsFault(error, target);
-      const reason = 'reason' in answer ? answer.reason : 'it closed';
-      return {
-        state: 'fail',
-        message: `${target.servers.join(', ')} cannot be used: ${reason}.`,
-        advice:
-          'Start it, or correct servers and login in earshot.config.ts. What comes meanwhile waits.',
-      };
+      return failed(natsFault(library, error, target).reason);
     }
     try {
-      const found = await checkStreams(connection, target, context);
+      const found = await checkStreams(library, connection, target, context);
       if (found.state !== 'pass' || !isInTheClear(target)) return found;
       return {
         state: 'warn',
@@ -87,45 +189,11 @@ export const nats: KindOfSink<'nats'> = {
       await connection.close();
     }
   },
-};
-
-/** Opens when it is needed. The library's own way of connecting again is off: the sink's pauses govern that. */
-function createConnection(open: (signal: AbortSignal) => Promise<NatsConnection>) {
-  let opening: Promise<NatsConnection> | null = null;
-  let opened: NatsConnection | null = null;
-  const closing = new AbortController();
-
-  const start = async () => {
-    try {
-      const connection = await open(closing.signal);
-      if (closing.signal.aborted) await connection.close();
-      opened = connection;
-      void connection.closed().then(forget, forget);
-      return connection;
-    } catch (error) {
-      forget();
-      throw error;
-    }
-  };
-  const forget = () => {
-    opening = null;
-    opened = null;
-  };
-  return {
-    client: async (): Promise<JetStreamClient> => {
-      opening ??= start();
-      return jetstream(await opening);
-    },
-    close: async () => {
-      closing.abort();
-      await opened?.close();
-    },
-  };
-}
+});
 
 /** How a sink connects; `name` is shown by the server's own tools. */
 function connectionOptions(
-  { servers, credentials, ca }: NatsTarget,
+  { servers, credentials, ca }: NatsSettings,
   name: string,
 ): ConnectionOptions {
   const isTls = servers.some((server) => server.startsWith('tls:'));
@@ -142,11 +210,9 @@ function connectionOptions(
   };
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason;
 }
 
 /** `JSStreamMessageExceedsMaximumErr` of nats-server's errors.json. */
@@ -154,10 +220,11 @@ const messageTooLarge = 10_054;
 
 /** Never quotes credentials, which the server's words may hold. `subject` is what was published to. */
 function natsFault(
+  { errors, JetStreamApiError }: Library,
   error: unknown,
-  { credentials, subject: template }: NatsTarget,
+  { credentials, subject: template }: NatsSettings,
   subject = template,
-): TargetAnswer {
+): TargetFailure {
   const causes = causesOf(error);
   const has = (...kinds: (abstract new (...args: never) => Error)[]) =>
     causes.some((cause) => kinds.some((kind) => cause instanceof kind));
@@ -217,7 +284,7 @@ function coveringSubject(template: string): string {
 }
 
 /** Whether a login goes to another machine without TLS, or does so when somebody on the way wants it. */
-function isInTheClear({ servers, credentials }: NatsTarget): boolean {
+function isInTheClear({ servers, credentials }: NatsSettings): boolean {
   const here = /^nats:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i;
   return (
     credentials.kind !== 'none' &&
@@ -226,13 +293,14 @@ function isInTheClear({ servers, credentials }: NatsTarget): boolean {
 }
 
 async function checkStreams(
+  library: Library,
   connection: NatsConnection,
-  { subject: template }: NatsTarget,
+  { subject: template }: NatsSettings,
   context: CheckContext,
-): Promise<TargetFinding> {
+): Promise<Omit<Finding, 'check'>> {
   const subjects = subjectsOf(template, context);
   try {
-    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    const { streams } = await library.jetstreamManager(connection, { checkAPI: false });
     for (const subject of subjects) {
       if ((await streams.names(subject).next()).length > 0) continue;
       return {
@@ -243,7 +311,7 @@ async function checkStreams(
     }
     return { state: 'pass', message: `A stream listens to ${subjects.join(', ')}.` };
   } catch (error) {
-    if (isWithoutJetStream(error)) {
+    if (isWithoutJetStream(library, error)) {
       return {
         state: 'fail',
         message: 'The server has no JetStream for this user.',
@@ -268,59 +336,20 @@ function streamAdvice(template: string): string {
   return `${one}. Where a stream listens to a part of these, change that one: nats stream edit.`;
 }
 
-function isWithoutJetStream(error: unknown): boolean {
-  if (error instanceof errors.NoRespondersError) return true;
-  if (error instanceof JetStreamApiError) return error.status === 503;
-  return error instanceof Error && error.cause !== undefined && isWithoutJetStream(error.cause);
+function isWithoutJetStream(library: Library, error: unknown): boolean {
+  if (error instanceof library.errors.NoRespondersError) return true;
+  if (error instanceof library.JetStreamApiError) return error.status === 503;
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause !== undefined && isWithoutJetStream(library, cause);
 }
 
 /** Every subject that an item of the sink may get. */
-function subjectsOf(template: string, { definition, subscriptions }: CheckContext): string[] {
+function subjectsOf(template: string, { sink, subscriptions }: CheckContext): string[] {
   const usual = subscriptions.length > 0 ? subscriptions : ['default'];
-  const named = definition.subscriptions.length > 0 ? definition.subscriptions : usual;
-  const events = definition.events.length > 0 ? definition.events : subscriptionEvents;
+  const named = sink.subscriptions.length > 0 ? sink.subscriptions : usual;
+  const events = sink.events.length > 0 ? sink.events : subscriptionEvents;
   const all = events.flatMap((event) =>
     named.map((subscription) => subjectFor(template, { event, subscription })),
   );
   return [...new Set(all)];
-}
-
-/** Node tells it of each socket that it opens, with `{ socket }`. */
-const socketOpened = 'net.client.socket';
-
-/**
- * A server that takes the connection and says nothing, as one that hangs does, is given up by the library when its
- * time is up; but the socket stays open (transport-node 3.4.0), and would keep the program from ending. So those
- * are closed here that are opened meanwhile on the library's behalf. Ends early when the signal is
- * aborted, and rejects with its reason; with the library's error else.
- */
-export async function openNats(
-  options: ConnectionOptions,
-  { signal, connectNats = connect }: { signal: AbortSignal; connectNats?: typeof connect },
-): Promise<NatsConnection> {
-  const context = new AsyncLocalStorage<true>();
-  const sockets: Socket[] = [];
-  const leave = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  const note = (message: unknown) => {
-    // The channel reports the sockets of the whole process.
-    const { socket } = message as { socket?: unknown };
-    if (context.getStore() !== true || !(socket instanceof Socket)) return;
-    sockets.push(socket);
-    if (signal.aborted) leave();
-  };
-  subscribe(socketOpened, note);
-  signal.addEventListener('abort', leave);
-  try {
-    return await context.run(true, () => connectNats(options));
-  } catch (error) {
-    leave();
-    // That of the library says nothing of why its socket was closed.
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    unsubscribe(socketOpened, note);
-    signal.removeEventListener('abort', leave);
-  }
 }

@@ -1,63 +1,51 @@
-/** The kinds of sinks: one file each, loaded when the first sink of its kind is used. */
-import { errorText } from '../domain/app-error.ts';
+/** The kinds of sinks: one file and one line each. */
 import type { Finding } from '../domain/finding.ts';
-import type { SinkDefinition, SinkKind, SinkTarget } from '../domain/sinks.ts';
-import type { CheckContext, KindOfSink, OpenContext, Target } from './target.ts';
+import type { SinkRules } from '../domain/sinks.ts';
+import { command } from './command.ts';
+import { nats } from './nats.ts';
+import type { AnySinkKind, CheckContext, OpenContext, Target } from './target.ts';
+import { webhook } from './webhook.ts';
 
-const kinds: { [Kind in SinkKind]: () => Promise<KindOfSink<Kind>> } = {
-  command: async () => (await import('./command.ts')).command,
-  webhook: async () => (await import('./webhook.ts')).webhook,
-  nats: async () => (await import('./nats.ts')).nats,
-};
+/** Each kind under the name of the field of `earshot.config.ts` that names its target. */
+export const sinkKinds = { command, webhook, nats };
 
-/** Only a target of the kind may be passed to it. */
-interface AnyKind {
-  open(target: SinkTarget, context: OpenContext): Target;
-  check(target: SinkTarget, context: CheckContext): ReturnType<KindOfSink<SinkKind>['check']>;
+type Kinds = typeof sinkKinds;
+export type SinkKindName = keyof Kinds;
+
+/** The target of a sink: its kind, and the settings of that kind. */
+export type SinkTarget = {
+  [Name in SinkKindName]: { kind: Name } & ReturnType<Kinds[Name]['settings']>;
+}[SinkKindName];
+
+/** A sink of `earshot.config.ts`. */
+export interface SinkDefinition extends SinkRules {
+  target: SinkTarget;
 }
-const load = (kind: SinkKind): Promise<AnyKind> => kinds[kind]();
 
-/** Connects to nothing yet. A kind whose code cannot be loaded is loaded again with the next item. */
+/** The kind of a target, which is all that may be passed to it. */
+const kindOf = ({ kind }: SinkTarget): AnySinkKind => sinkKinds[kind];
+
+/** Connects to nothing yet. */
 export function openTarget(
-  { target, name, timeoutMs }: SinkDefinition,
+  { target, name, timeoutMs }: Pick<SinkDefinition, 'target' | 'name' | 'timeoutMs'>,
   context: Omit<OpenContext, 'name' | 'timeoutMs'>,
 ): Target {
-  let opening: Promise<Target> | null = null;
-  const open = async () => (await load(target.kind)).open(target, { ...context, name, timeoutMs });
-  return {
-    deliver: async (item, signal) => {
-      opening ??= open();
-      let opened: Target;
-      try {
-        opened = await opening;
-      } catch (error) {
-        opening = null;
-        const why = errorText(error);
-        return { kind: 'misconfigured', reason: `its client library cannot be loaded: ${why}` };
-      }
-      return opened.deliver(item, signal);
-    },
-    close: async () => {
-      const opened = await opening?.catch(() => null);
-      await opened?.close();
-    },
-  };
+  return kindOf(target).open(target, { ...context, name, timeoutMs });
 }
 
 /** The doctor's checks, one finding for each sink, all at the same time. Delivers nothing; never rejects. */
 export async function checkSinks(
   definitions: readonly SinkDefinition[],
-  context: Omit<CheckContext, 'definition'>,
+  context: Omit<CheckContext, 'sink'>,
 ): Promise<Finding[]> {
   if (definitions.length === 0) {
     const message = 'earshot.config.ts names none: nothing is handed over.';
     return [{ check: 'sinks', state: 'skipped', message }];
   }
   return Promise.all(
-    definitions.map(async (definition) => {
-      const { name, target } = definition;
-      const kind = await load(target.kind);
-      return { check: `sink ${name}`, ...(await kind.check(target, { ...context, definition })) };
+    definitions.map(async ({ target, ...sink }) => {
+      const found = await kindOf(target).check(target, { ...context, sink });
+      return { check: `sink ${sink.name}`, ...found };
     }),
   );
 }

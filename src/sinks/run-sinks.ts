@@ -3,15 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { errorText, isAppError } from '../domain/app-error.ts';
 import type { NotificationQuery, NotificationRow } from '../domain/ports.ts';
-import {
-  type Replay,
-  type SinkDefinition,
-  type Sinks,
-  sinkReader,
-  sinkWaitingMax,
-} from '../domain/sinks.ts';
+import { type Replay, type Sinks, sinkReader, sinkWaitingMax } from '../domain/sinks.ts';
 import { createDelivery } from './delivery.ts';
 import { compileWants, type Wants } from './document.ts';
+import type { SinkDefinition } from './registry.ts';
 import { openTarget } from './registry.ts';
 import type { SinkContext } from './target.ts';
 

@@ -1,23 +1,74 @@
 /** What a kind of sink does, and what it works with. */
+import { z } from 'zod';
 import type { Finding } from '../domain/finding.ts';
 import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
-import type { SinkDefinition, SinkKind, Sinks, SinkTargetOf } from '../domain/sinks.ts';
+import type { SinkRules, Sinks } from '../domain/sinks.ts';
 import type { RunProgram } from '../host/run-program.ts';
+import { holdsCertificates } from '../http/tls-settings.ts';
 import type { SinkDocument } from './document.ts';
 
-/** One kind: the file of the kind exports it, `registry.ts` names it. */
-export interface KindOfSink<Kind extends SinkKind> {
-  /** Connects to nothing yet. */
-  open(target: SinkTargetOf<Kind>, context: OpenContext): Target;
+/**
+ * A kind of sink: one file that exports it, and one line in `registry.ts`. `Fields` are the fields of a sink in
+ * `earshot.config.ts` that belong to the kind, all optional; the one with the kind's own name is its target.
+ */
+export interface SinkKind<Fields extends z.ZodRawShape, Settings extends object> {
+  fields: Fields;
+  /** What is wrong between its fields; it is asked for sinks of other kinds, too. */
+  faults?(sink: FieldValues<Fields>): string[];
+  /** Fields within its target, for the advice about a misspelt one. */
+  targetFields?: readonly string[];
+  /** Default number of deliveries at a time. */
+  concurrency: number;
+  /** Settings of a sink of this kind; secrets and certificates are read from their files. */
+  settings(sink: FieldValues<Fields>, readFile: ReadFile): Settings;
+  /** Connects to nothing yet. Large libraries are imported with the first item. */
+  open(settings: Settings, context: OpenContext): Target;
   /** The doctor's check that the target is there. Delivers nothing; never rejects. */
-  check(target: SinkTargetOf<Kind>, context: CheckContext): Promise<Omit<Finding, 'check'>>;
+  check(settings: Settings, context: CheckContext): Promise<Omit<Finding, 'check'>>;
 }
 
-export type OpenContext = Pick<SinkDefinition, 'name' | 'timeoutMs'> &
+type FieldValues<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
+
+/** Any kind; only fields and settings of the kind may be passed to it. */
+export type AnySinkKind = SinkKind<z.ZodRawShape, object>;
+
+/** Infers the types of a kind from its fields and settings. */
+export function defineSinkKind<Fields extends z.ZodRawShape, Settings extends object>(
+  kind: SinkKind<Fields, Settings>,
+): SinkKind<Fields, Settings> {
+  return kind;
+}
+
+/** Returns null when no file is named, or it cannot be used. */
+export type ReadFile = (field: string, file: string | undefined, form: FileForm) => string | null;
+
+export interface FileForm {
+  /** A secret is read without the line feed at its end; not everybody may read its file. */
+  isSecret: boolean;
+  faultOf: (content: string) => string | null;
+}
+
+export const secretForm: FileForm = {
+  isSecret: true,
+  faultOf: (secret) => (secret === '' ? 'the file is empty.' : null),
+};
+
+export const certificatesForm: FileForm = {
+  isSecret: false,
+  faultOf: (pem) => (holdsCertificates(pem) ? null : 'the file does not hold PEM certificates.'),
+};
+
+/** The name of a file, or of a user. */
+export const nameField = (example: string) => {
+  const form = `must be a text that is not empty, such as '${example}'`;
+  return z.string(form).min(1, form);
+};
+
+export type OpenContext = Pick<SinkRules, 'name' | 'timeoutMs'> &
   Pick<SinkContext, 'run' | 'fetch' | 'nowUs'> & { logger: Pick<Logger, 'info'> };
 
 export interface CheckContext {
-  definition: SinkDefinition;
+  sink: SinkRules;
   /** Null when the program can be started, else why not. */
   findProgram: (program: string) => string | null;
   /** Names of subscriptions that may stand in a subject; `default` when there are none. */
@@ -25,8 +76,9 @@ export interface CheckContext {
   signal: AbortSignal;
 }
 
-export type TargetAnswer =
-  | { kind: 'taken' }
+export type TargetAnswer = { kind: 'taken' } | TargetFailure;
+
+export type TargetFailure =
   /** It answers, and refuses this item: retried a few times, then a dead letter. */
   | { kind: 'refused'; reason: string }
   /** Not this item's fault. The delay is what it asked for; null when it did not. */
@@ -35,7 +87,7 @@ export type TargetAnswer =
   | { kind: 'misconfigured'; reason: string };
 
 /** A failure that is not the item's fault, without a requested delay. */
-export function unavailable(reason: string): TargetAnswer {
+export function unavailable(reason: string): TargetFailure {
   return { kind: 'unavailable', reason, retryAfterMs: null };
 }
 

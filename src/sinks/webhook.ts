@@ -5,9 +5,17 @@ import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
 import { networkFault, reachHost, readBeginning, UnusableAnswer } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
+import { exactUrl } from '../http/network-address.ts';
 import { retryAfterMs } from '../http/outbound-client.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
-import { type KindOfSink, type TargetAnswer, unavailable } from './target.ts';
+import {
+  certificatesForm,
+  defineSinkKind,
+  type FileForm,
+  nameField,
+  type TargetAnswer,
+  unavailable,
+} from './target.ts';
 
 /** Statuses of a service that may take the same request later; all from 500 on are so, too. */
 const passing = new Set([408, 425, 429]);
@@ -15,12 +23,51 @@ const passing = new Set([408, 425, 429]);
 /** Statuses that speak of the address or the signature, and hardly of the one that was posted; so do all 3xx. */
 const misconfigured = new Set([401, 403, 404, 405, 410]);
 
+/** The scheme's own bounds for a secret (Standard Webhooks 1.0, "Signature scheme"). */
+const secretBytes = { min: 24, max: 64 };
+
+const webhookSecretForm: FileForm = {
+  isSecret: true,
+  faultOf: (secret) => {
+    if (secret === '') return 'the file is empty.';
+    const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] ?? '';
+    const { byteLength } = Buffer.from(base64, 'base64');
+    const { min, max } = secretBytes;
+    if (base64.length % 4 === 0 && byteLength >= min && byteLength <= max) return null;
+    return `the file must hold whsec_ and ${min} to ${max} random bytes in base64. Make one: echo "whsec_$(openssl rand -base64 32)"`;
+  },
+};
+
 /**
  * Sends `{ type, timestamp, data }`: `product.created` and the like, the time of receipt, the document. The
  * scheme's headers come with it; `webhook-signature` only where there is a secret. Any 2xx has taken it, whatever
  * comes after the status. Redirects are not followed: what is posted must not travel to where another points.
  */
-export const webhook: KindOfSink<'webhook'> = {
+export const webhook = defineSinkKind({
+  fields: {
+    /** An https URL that each item is posted to; http only to this machine. */
+    webhook: exactUrl.optional(),
+    /** A file that holds the secret that webhooks are signed with (`whsec_…`); not everybody may read it. */
+    secretFile: nameField('hook-secret').optional(),
+    /** A PEM file with the authority that the webhook's certificate is of, besides the public ones. */
+    ca: nameField('authority.pem').optional(),
+  },
+  faults: ({ webhook, secretFile, ca }) => {
+    const faults: string[] = [];
+    if (secretFile !== undefined && webhook === undefined) {
+      faults.push('secretFile goes with a webhook');
+    }
+    if (ca !== undefined && webhook?.startsWith('https:') !== true) {
+      faults.push('ca goes with an https webhook; for NATS it stands within nats');
+    }
+    return faults;
+  },
+  concurrency: 8,
+  settings: ({ webhook: url = '', secretFile, ca }, readFile) => ({
+    url,
+    secret: readFile('secretFile', secretFile, webhookSecretForm),
+    ca: readFile('ca', ca, certificatesForm),
+  }),
   open: ({ url, secret, ca }, context) => {
     const trusting = ca === null ? null : createTrustingFetch(ca);
     const send = trusting?.fetch ?? context.fetch;
@@ -71,7 +118,7 @@ export const webhook: KindOfSink<'webhook'> = {
     const signed = secret === null ? ' Nothing is signed, as there is no secretFile.' : '';
     return { state: 'pass', message: `${host} can be reached; nothing was posted.${signed}` };
   },
-};
+});
 
 /** Value of `webhook-signature` for one request. The secret is `whsec_` and the key in base64; `timestamp` in seconds. */
 export function webhookSignature(

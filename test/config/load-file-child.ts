@@ -3,9 +3,9 @@ import { faultySinks, type LoadedSinks, loadEachSink } from '../../src/config/si
 import { loadSubscriptionsFile } from '../../src/config/subscriptions-file.ts';
 import { loadSummaryRules } from '../../src/config/summary-rules.ts';
 import type { AppError } from '../../src/domain/app-error.ts';
-import type { SinkDefinition } from '../../src/domain/sinks.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 import type { SummaryRule } from '../../src/domain/summaries.ts';
+import type { SinkDefinition } from '../../src/sinks/registry.ts';
 
 export type Refusal = Pick<AppError, 'name' | 'code' | 'message' | 'details'>;
 

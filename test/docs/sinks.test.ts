@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sinkSchema } from '../../src/config/sink-kinds.ts';
+import { sinkSchema } from '../../src/config/sink-settings.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
 import type { SinkDocument } from '../../src/sinks/document.ts';
 import { freePort } from '../helpers/free-ports.ts';

@@ -1,7 +1,7 @@
 /** Sinks whose rules in the config have changed while items waited. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { SinkDefinition } from '../../src/domain/sinks.ts';
+import type { SinkDefinition } from '../../src/sinks/registry.ts';
 import { startHook } from './hook-server.ts';
 import { definition } from './sink-definition.ts';
 import { openSinkWorld } from './sink-world.ts';

@@ -1,6 +1,6 @@
 /** NATS JetStream: what the stream keeps, and what happens while there is no stream or no server. */
 import { describe, expect, it } from 'vitest';
-import type { SinkTarget } from '../../src/domain/sinks.ts';
+import type { SinkTarget } from '../../src/sinks/registry.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { hasNats, startNats } from './nats-server.ts';

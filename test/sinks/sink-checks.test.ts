@@ -1,6 +1,6 @@
 /** The doctor's look at sinks: real servers on loopback, which get nothing handed over. */
 import { describe, expect, it } from 'vitest';
-import type { SinkTarget } from '../../src/domain/sinks.ts';
+import type { SinkTarget } from '../../src/sinks/registry.ts';
 import { checkSinks } from '../../src/sinks/registry.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { freePort } from '../helpers/free-ports.ts';

@@ -1,5 +1,5 @@
 /** A sink to begin with; this file is loaded without a test runner, too. */
-import type { SinkDefinition } from '../../src/domain/sinks.ts';
+import type { SinkDefinition } from '../../src/sinks/registry.ts';
 
 /** Takes everything from the start of the log, unless told. */
 export function definition(

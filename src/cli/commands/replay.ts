@@ -3,8 +3,9 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
-import { type SinkDefinition, unfinishedReplay } from '../../domain/sinks.ts';
+import { unfinishedReplay } from '../../domain/sinks.ts';
 import { compileWants, type Wants } from '../../sinks/document.ts';
+import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
 import {

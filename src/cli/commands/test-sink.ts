@@ -1,10 +1,10 @@
 /** `earshot sinks test`: delivers one marked sample to a sink, outside of its queue. */
 import { AppError } from '../../domain/app-error.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
-import type { SinkDefinition } from '../../domain/sinks.ts';
 import { printable } from '../../domain/text.ts';
 import { attemptOnce, testDocument } from '../../sinks/delivery.ts';
 import { compileWants } from '../../sinks/document.ts';
+import type { SinkDefinition } from '../../sinks/registry.ts';
 import { openTarget } from '../../sinks/registry.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { type Io, pause } from '../io.ts';

@@ -2,7 +2,7 @@
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
-import type { SinkDefinition } from '../../domain/sinks.ts';
+import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import type { HandingOver } from '../../watch/situation.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { openNats } from '../../src/sinks/nats.ts';
+import { openNats } from '../../src/sinks/nats-connection.ts';
 import { startSilentServer } from '../helpers/silent-server.ts';
 import { hasNats, startNats } from './nats-server.ts';
 

@@ -1,9 +1,10 @@
-/** Fails when the test report given names a skipped test although everything it needs is there. */
+/** Fails when a test report given names a skipped test although everything it needs is there. */
 import { existsSync, readFileSync } from 'node:fs';
 
-/** @type {{ testResults: { assertionResults: { status: string, fullName: string }[] }[] }} */
-const report = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
-const tests = report.testResults.flatMap((file) => file.assertionResults);
+/** @typedef {{ testResults: { assertionResults: { status: string, fullName: string }[] }[] }} Report */
+const reports = process.argv.slice(2).map((file) => readFileSync(file, 'utf8'));
+const results = reports.flatMap((text) => /** @type {Report} */ (JSON.parse(text)).testResults);
+const tests = results.flatMap((file) => file.assertionResults);
 const skipped = tests.filter((test) => test.status !== 'passed' && test.status !== 'failed');
 const passed = tests.filter((test) => test.status === 'passed').length;
 process.stdout.write(

@@ -1,6 +1,6 @@
 /**
  * docs/completeness.md shows what the commands print, one after the other. To bring it up to date:
- * `npx vitest run test/docs/completeness.test.ts --update`.
+ * `npx vitest run test/docs/completeness.slow.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
 import { openCompletenessWorld } from './completeness-world.ts';

@@ -2,7 +2,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { Faults } from '../../src/sandbox/delivery/faults.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import { collect, goodPair, startReceiver } from '../receiver/running-receiver.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { goodPair, startReceiver } from '../receiver/running-receiver.ts';
 
 const count = 12;
 

@@ -23,7 +23,7 @@ export interface ReceiverWorld {
   /** The authority's root, PEM. */
   ca: string;
   /** Starts the program in the folder; resolves when it says that it takes notifications. */
-  start(env?: Record<string, string>): Promise<SpawnedReceiver>;
+  start(env?: Record<string, string>, nodeOptions?: string[]): Promise<SpawnedReceiver>;
 }
 
 const checkedOut = join(import.meta.dirname, '../../scripts/earshot.js');
@@ -42,8 +42,8 @@ export async function createReceiverWorld(
   return {
     dataDir,
     ca: authority.certificatePem,
-    start: (env = {}) =>
-      startReceiver(program, folder, {
+    start: (env = {}, nodeOptions = []) =>
+      startReceiver([...nodeOptions, program], folder, {
         EARSHOT_LISTEN: '127.0.0.1:0',
         EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
         EARSHOT_DATA_DIR: dataDir,
@@ -57,11 +57,11 @@ export async function createReceiverWorld(
 }
 
 async function startReceiver(
-  program: string,
+  program: readonly string[],
   cwd: string,
   env: Record<string, string>,
 ): Promise<SpawnedReceiver> {
-  const child = spawn(process.execPath, [program, 'start'], {
+  const child = spawn(process.execPath, [...program, 'start'], {
     cwd,
     env: bareEnvironment(env),
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -2,6 +2,7 @@
 import { describe, expect } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Intake } from '../../src/domain/ports.ts';
+import { collect } from '../helpers/deliveries.ts';
 import {
   type Answer,
   exchange,
@@ -9,13 +10,7 @@ import {
   goodNotification,
   type RequestParts,
 } from './raw-client.ts';
-import {
-  collect,
-  it,
-  startReceiver,
-  startReceiverWith,
-  type TestReceiver,
-} from './running-receiver.ts';
+import { it, startReceiver, startReceiverWith, type TestReceiver } from './running-receiver.ts';
 
 describe('a notification', () => {
   it('is answered "stored" the first time and "duplicate" after, and is one row', async ({

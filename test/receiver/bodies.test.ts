@@ -3,6 +3,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
 import { bodyBytesMax } from '../../src/http/request-body.ts';
+import { collect } from '../helpers/deliveries.ts';
 import {
   basic,
   type Connection,
@@ -12,7 +13,7 @@ import {
   openConnection,
   requestBytes,
 } from './raw-client.ts';
-import { collect, it, startReceiver, type TestReceiver } from './running-receiver.ts';
+import { it, startReceiver, type TestReceiver } from './running-receiver.ts';
 import { startProgram } from './started-program.ts';
 
 const tenMegabytes = 10 * 2 ** 20;

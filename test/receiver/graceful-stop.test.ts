@@ -1,5 +1,6 @@
 /** What happens to requests in hand, and to the next ones, when the program is asked to stop. */
 import { describe, expect, it } from 'vitest';
+import { collect } from '../helpers/deliveries.ts';
 import {
   type Connection,
   goodNotification,
@@ -7,7 +8,7 @@ import {
   openTcp,
   requestBytes,
 } from './raw-client.ts';
-import { collect, type Endpoint } from './running-receiver.ts';
+import type { Endpoint } from './running-receiver.ts';
 import { type StartedProgram, startProgram } from './started-program.ts';
 
 /** Sends a request but for its last byte; resolves when the receiver has its head in hand. */

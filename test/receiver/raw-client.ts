@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished } from 'vitest';
-import { collect, type Endpoint, goodPair, type TestReceiver } from './running-receiver.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { type Endpoint, goodPair, type TestReceiver } from './running-receiver.ts';
 
 export interface Connection {
   socket: TLSSocket;

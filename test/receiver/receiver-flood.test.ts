@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { bodyBytesMax } from '../../src/http/request-body.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { collect } from '../helpers/deliveries.ts';
 import {
   answersTo,
   basic,
@@ -16,7 +17,7 @@ import {
   refusedShapes,
   requestBytes,
 } from './raw-client.ts';
-import { collect, type Endpoint } from './running-receiver.ts';
+import type { Endpoint } from './running-receiver.ts';
 import { type StartedProgram, startProgram } from './started-program.ts';
 
 const sendersCount = 16;

@@ -1,7 +1,6 @@
 /** A real receiver for one test: TLS on loopback, store in a temporary directory, cleaned up by itself. */
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
@@ -12,6 +11,7 @@ import { createReceiverApp, type Outcome } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import type { Store } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 export const goodPair: CredentialPair = { username: 'catalogue', password: 'open sesame!' };
 
@@ -42,7 +42,7 @@ export async function startReceiver(
   credentials: CredentialPair[] = [goodPair],
   { trustedProxies = [] }: { trustedProxies?: string[] } = {},
 ): Promise<TestReceiver> {
-  const dataDir = await temporaryDirectory();
+  const dataDir = temporaryDirectory();
   const { caPem, keyPair } = await createKeyPair();
   const certificateFiles = { cert: join(dataDir, 'cert.pem'), key: join(dataDir, 'key.pem') };
   await writeFile(certificateFiles.cert, keyPair.cert);
@@ -109,20 +109,6 @@ export async function createKeyPair(): Promise<{ caPem: string; keyPair: KeyPair
   const issued = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
   const keyPair = { cert: issued.certificatePem, key: issued.keyPem };
   return { caPem: authority.certificatePem, keyPair };
-}
-
-/** Removed when the test is over, after what was opened in it later. */
-export async function temporaryDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'earshot-test-'));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
-
-/** All of a stream, in order. */
-export async function collect<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
-  const items: Item[] = [];
-  for await (const item of stream) items.push(item);
-  return items;
 }
 
 function recordingLogger(): { logger: Logger; lines: LogLine[] } {

@@ -2,12 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
-import { Agent, type RequestOptions, request } from 'node:https';
+import { Agent, type RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../helpers/free-ports.ts';
+import { type Answer, sendRequest } from '../helpers/send-request.ts';
 import {
   createReceiverWorld,
   credentials,
@@ -27,12 +28,6 @@ export interface ProxyParts {
 
 /** Writes the configuration; the program's name and its words. */
 export type PrepareProxy = (parts: ProxyParts) => { program: string; args: string[] };
-
-export interface Answer {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  body: string;
-}
 
 export interface Ask {
   method?: string;
@@ -127,31 +122,13 @@ function createAsk(port: number, ca: string, more: RequestOptions = {}): ProxyWo
     agents.set(localAddress, known);
     return known;
   };
-  return ({ method = 'POST', path = '/notifications/proxied', body, headers, ...rest }) =>
-    new Promise((resolve, reject) => {
-      const { password = credentials.password, from = '127.0.0.1' } = rest;
-      const target = { host: '127.0.0.1', port, servername: 'localhost', ca, path, method };
-      const options = {
-        ...target,
-        agent: agentOf(from),
-        auth: `${credentials.username}:${password}`,
-      };
-      const host = { Host: `localhost:${port}` };
-      const sent = request(
-        { ...options, headers: { ...host, ...headers }, ...more },
-        (response) => {
-          let text = '';
-          response.setEncoding('utf8').on('data', (chunk: string) => {
-            text += chunk;
-          });
-          response.on('error', reject).on('end', () => {
-            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
-          });
-        },
-      );
-      sent.on('error', reject);
-      sent.end(body);
-    });
+  return ({ method = 'POST', path = '/notifications/proxied', body, headers, ...rest }) => {
+    const { password = credentials.password, from = '127.0.0.1' } = rest;
+    const target = { port, servername: 'localhost', ca, path, method, agent: agentOf(from) };
+    const auth = `${credentials.username}:${password}`;
+    const host = { Host: `localhost:${port}` };
+    return sendRequest({ ...target, auth, headers: { ...host, ...headers }, ...more }, body);
+  };
 }
 
 /** As the catalogue does it: again until it is taken. */

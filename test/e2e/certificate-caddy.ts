@@ -1,11 +1,11 @@
 /** Caddy as a certificate authority: another ACME server than Pebble, which looks at ports 80 and 443. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { get } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { freePorts } from '../helpers/free-ports.ts';
+import { sendRequest } from '../helpers/send-request.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const program = '/usr/bin/caddy';
@@ -58,14 +58,8 @@ export async function startCaddyAuthority(): Promise<CaddyAuthority> {
   return { directoryUrl, rootFile };
 }
 
-function statusOf(url: string, rootFile: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const sent = get(url, { ca: readFileSync(rootFile), agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
-    });
-    sent.on('error', reject);
-  });
+async function statusOf(url: string, rootFile: string): Promise<number> {
+  return (await sendRequest({ url, ca: readFileSync(rootFile), agent: false })).status;
 }
 
 function ended(child: ChildProcess): Promise<void> {

@@ -1,13 +1,13 @@
 /** The real program that gets its own certificate from Pebble, each of them a process on loopback. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import Sqlite from 'better-sqlite3';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { type Pebble, startPebble } from '../helpers/pebble.ts';
+import { sendRequest } from '../helpers/send-request.ts';
 import { type SpawnedCommand, spawnCommand } from '../helpers/spawned-command.ts';
 import {
   createReceiverWorld,
@@ -103,16 +103,14 @@ export function storedAckIds(dataDir: string): string[] {
 }
 
 /** Sends one notification over a connection of its own; the answer's status. */
-export function postNotification(port: number, root: string, number: number): Promise<number> {
+export async function postNotification(
+  port: number,
+  root: string,
+  number: number,
+): Promise<number> {
   const auth = `${credentials.username}:${credentials.password}`;
-  const target = { host: '127.0.0.1', servername: 'localhost', port, ca: root, auth };
-  const path = '/notifications/named';
-  return new Promise((resolve, reject) => {
-    const sent = request({ ...target, path, method: 'POST', agent: false }, (response) => {
-      response.on('error', reject).on('close', () => resolve(response.statusCode ?? 0));
-      response.resume();
-    });
-    sent.on('error', reject);
-    sent.end(JSON.stringify(notification(number, { padding: 'x'.repeat(4_500) })));
-  });
+  const target = { servername: 'localhost', port, ca: root, auth, agent: false } as const;
+  const body = JSON.stringify(notification(number, { padding: 'x'.repeat(4_500) }));
+  return (await sendRequest({ ...target, method: 'POST', path: '/notifications/named' }, body))
+    .status;
 }

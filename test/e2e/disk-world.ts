@@ -11,8 +11,8 @@ import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordOf } from '../cli/product-samples.ts';
 import { notification } from '../helpers/deliveries.ts';
+import type { Answer } from '../helpers/send-request.ts';
 import {
-  type Answer,
   createClient,
   createReceiverWorld,
   type SpawnedReceiver,

@@ -1,6 +1,6 @@
 /** An app of a user's own on loopback, with the receiver mounted, served as @hono/node-server does by default. */
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
@@ -11,6 +11,7 @@ import {
   openStore,
   type Store,
 } from '../../src/index.ts';
+import { type Answer, sendRequest } from './send-request.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export const pair = { username: 'catalogue', password: 'open: sesame' };
@@ -19,12 +20,6 @@ export async function openTestStore(): Promise<Store> {
   const store = await openStore({ dataDir: temporaryDirectory() });
   onTestFinished(() => store.close());
   return store;
-}
-
-export interface Answer {
-  status: number;
-  body: string;
-  headers: NodeJS.Dict<string | string[]>;
 }
 
 export interface Sent {
@@ -69,19 +64,6 @@ export async function serveApp(
 function exchange(sent: Sent & { port: number; agent: Agent }): Promise<Answer> {
   const { port, agent, method = 'POST', path = '/notifications/alps', headers = {} } = sent;
   const auth = 'auth' in sent ? sent.auth : `${pair.username}:${pair.password}`;
-  return new Promise((resolve, reject) => {
-    const target = { host: '127.0.0.1', port, agent, method, path, headers, auth };
-    const outgoing = request(target, (response) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (text: string) => {
-        body += text;
-      });
-      response.on('end', () =>
-        resolve({ status: response.statusCode ?? 0, body, headers: response.headers }),
-      );
-      response.on('error', reject);
-    });
-    outgoing.on('error', reject);
-    outgoing.end(sent.body);
-  });
+  const target = { protocol: 'http:', port, agent, method, path, headers, auth };
+  return sendRequest(target, sent.body);
 }

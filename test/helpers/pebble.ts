@@ -1,13 +1,13 @@
 /** Pebble, an ACME server for tests, and its challenge test server for names: real programs on loopback. */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { freePorts } from './free-ports.ts';
+import { sendRequest } from './send-request.ts';
 
 const programs = { pebble: '/usr/bin/pebble', names: '/usr/bin/pebble-challtestsrv' };
 
@@ -78,7 +78,7 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
   const directoryUrl = `https://localhost:${ports.acme}/dir`;
   const start = async () => {
     pebble = run(programs.pebble, ['-config', config, '-dnsserver', `127.0.0.1:${ports.dns}`], env);
-    await until(() => get(directoryUrl, caPem));
+    await until(() => sendRequest({ url: directoryUrl, ca: caPem }));
   };
   const stop = async () => pebble?.stop();
   onTestFinished(stop);
@@ -87,7 +87,10 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
     directoryUrl,
     ports,
     caPem,
-    readRoot: () => get(`https://localhost:${ports.management}/roots/0`, caPem),
+    readRoot: async () => {
+      const url = `https://localhost:${ports.management}/roots/0`;
+      return (await sendRequest({ url, ca: caPem })).body;
+    },
     setAddress: async (ip) => {
       const url = `http://127.0.0.1:${ports.dnsManagement}/set-default-ipv4`;
       await fetch(url, { method: 'POST', body: JSON.stringify({ ip }) });
@@ -153,17 +156,4 @@ async function until<Value>(attempt: () => Promise<Value>): Promise<Value> {
       await delay(25);
     }
   }
-}
-
-function get(url: string, ca: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { ca }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      response.on('end', () => resolve(text));
-    });
-    sent.on('error', reject).end();
-  });
 }

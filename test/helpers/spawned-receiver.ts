@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:https';
+import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { bareEnvironment } from './bare-environment.ts';
+import { type Answer, sendRequest } from './send-request.ts';
 
 export const credentials = { username: 'catalogue', password: 'a:secret' };
 
@@ -79,34 +80,12 @@ async function startReceiver(
   return { child, pid: child.pid ?? 0, port, log: () => log };
 }
 
-export interface Answer {
-  status: number;
-  body: string;
-}
-
 /** A client that keeps its connections, trusting the given authority. */
 export function createClient(options: { port: number; ca: string; connections?: number }) {
-  const agent = new Agent({
-    keepAlive: true,
-    maxSockets: options.connections ?? 8,
-    ca: options.ca,
-  });
+  const { port, ca, connections = 8 } = options;
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, ca });
   onTestFinished(() => agent.destroy());
   const auth = `${credentials.username}:${credentials.password}`;
-  /** Rejects when the connection breaks before the whole answer is there. */
   return (method: string, path: string, body?: string | Uint8Array): Promise<Answer> =>
-    new Promise((resolve, reject) => {
-      const target = { host: '127.0.0.1', port: options.port, agent, method, path, auth };
-      const sent = request(target, (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
-        response.on('error', reject);
-      });
-      sent.on('error', reject);
-      sent.end(body);
-    });
+    sendRequest({ port, agent, method, path, auth }, body);
 }

@@ -217,3 +217,15 @@ function openTls(address: { host: string; port: number }, ca: string | null): So
     rejectUnauthorized: true,
   });
 }
+
+/**
+ * The wait that a service asks for (RFC 9110, 10.2.3); null when it asks for none. A date is read
+ * against the service's own clock.
+ */
+export function retryAfterMs(headers: Pick<Headers, 'get'>): number | null {
+  const text = headers.get('retry-after')?.trim() ?? '';
+  if (/^\d{1,15}$/.test(text)) return Number(text) * 1000;
+  if (!text.endsWith('GMT')) return null;
+  const ms = Date.parse(text) - Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
+}

@@ -2,7 +2,12 @@
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/text.ts';
-import { type BodiesRead, createBoundedFetch, networkFacts } from './bounded-fetch.ts';
+import {
+  type BodiesRead,
+  createBoundedFetch,
+  networkFacts,
+  retryAfterMs,
+} from './bounded-fetch.ts';
 
 const defaultTiming = {
   /** One attempt, answer included. */
@@ -135,16 +140,4 @@ function createKy(options: KyOptions, timing: OutboundTiming): KyInstance {
 function answerOf({ status, headers }: Response, body: unknown): OutboundAnswer {
   const text = typeof body === 'string' ? body : '';
   return { status, headers, text, json: jsonOf(text) };
-}
-
-/**
- * The wait that a service asks for (RFC 9110, 10.2.3); null when it asks for none. A date is read
- * against the service's own clock.
- */
-export function retryAfterMs(headers: Pick<Headers, 'get'>): number | null {
-  const text = headers.get('retry-after')?.trim() ?? '';
-  if (/^\d{1,15}$/.test(text)) return Number(text) * 1000;
-  if (!text.endsWith('GMT')) return null;
-  const ms = Date.parse(text) - Date.parse(headers.get('date') ?? '');
-  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }

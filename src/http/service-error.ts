@@ -1,8 +1,9 @@
 /** What the catalogue says when it refuses: its words, unchanged, and what follows from them. */
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../domain/app-error.ts';
+import { retryAfterMs } from './bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from './foreign-text.ts';
-import { type OutboundAnswer, retryAfterMs } from './outbound-client.ts';
+import type { OutboundAnswer } from './outbound-client.ts';
 
 /** An answer of the service in words. */
 export interface ServiceWords {

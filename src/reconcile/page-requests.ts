@@ -2,13 +2,9 @@
 
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
+import { retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
-import {
-  type OutboundAnswer,
-  type OutboundClient,
-  type OutboundRequest,
-  retryAfterMs,
-} from '../http/outbound-client.ts';
+import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../http/outbound-client.ts';
 import { readServiceWords, type ServiceWords, serviceError } from '../http/service-error.ts';
 import type { ReadPage } from './listing-pages.ts';
 

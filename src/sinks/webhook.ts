@@ -3,10 +3,15 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
-import { networkFault, reachHost, readBeginning, UnusableAnswer } from '../http/bounded-fetch.ts';
+import {
+  networkFault,
+  reachHost,
+  readBeginning,
+  retryAfterMs,
+  UnusableAnswer,
+} from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { exactUrl } from '../http/network-address.ts';
-import { retryAfterMs } from '../http/outbound-client.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
 import {
   certificatesForm,

@@ -3,12 +3,11 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import { answerBytesMax, type BodiesRead } from '../../src/http/bounded-fetch.ts';
+import { answerBytesMax, type BodiesRead, retryAfterMs } from '../../src/http/bounded-fetch.ts';
 import {
   createOutboundClient,
   type OutboundRequest,
   type OutboundTiming,
-  retryAfterMs,
 } from '../../src/http/outbound-client.ts';
 import { createSelfSigned } from '../../src/sandbox/certificate-authority.ts';
 import { wholeTextOf } from '../config/environment.ts';

@@ -1,7 +1,7 @@
 /** Requests to the inference service that brought no text, and why: read from the status and the words of its answer. */
 import { z } from 'zod';
+import { retryAfterMs } from '../../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../http/foreign-text.ts';
-import { retryAfterMs } from '../../http/outbound-client.ts';
 
 /**
  * `settings`: nothing goes until a person changes something. `service`: all requests fail alike, and may

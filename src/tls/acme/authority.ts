@@ -6,8 +6,7 @@ import axios, { AxiosError, type AxiosResponse, type InternalAxiosRequestConfig 
 import { z } from 'zod';
 import { errorText } from '../../domain/app-error.ts';
 import { jsonOf } from '../../domain/text.ts';
-import { networkFault } from '../../http/bounded-fetch.ts';
-import { retryAfterMs } from '../../http/outbound-client.ts';
+import { networkFault, retryAfterMs } from '../../http/bounded-fetch.ts';
 import { contextTrusting } from '../../http/tls-settings.ts';
 import { AcmeProblem, isAcmeProblem, isPassing, problemType } from './problem.ts';
 import type { AcmeFolder } from './state.ts';

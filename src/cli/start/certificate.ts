@@ -6,9 +6,6 @@ import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../http/listener.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
-import { alpnAnswers, createChallengeListener, noListener } from '../../tls/acme/challenge.ts';
-import { openAcmeContext } from '../../tls/acme/order.ts';
-import { startRenewalLoop } from '../../tls/acme/renew.ts';
 import {
   type LoadedCertificate,
   loadCertificateFiles,
@@ -43,7 +40,6 @@ export async function openServedCertificate(
   return { ...source, served: () => latest };
 }
 
-/** What an authority takes (its client, its forms) is loaded where there is one. */
 async function openSource(tls: Exclude<TlsConfig, { kind: 'off' }>, parts: Served) {
   if (tls.kind === 'files') return fromFiles(tls, parts);
   return fromAuthority(tls, parts);
@@ -131,6 +127,13 @@ async function fromAuthority(
   settings: AcmeConfig,
   { config, log, io, tuning, onChange, warn }: Served,
 ): Promise<Source> {
+  // The ACME client and its formats take 20 MB of memory: they are loaded where they are needed.
+  const [{ alpnAnswers, createChallengeListener, noListener }, { openAcmeContext }, renewal] =
+    await Promise.all([
+      import('../../tls/acme/challenge.ts'),
+      import('../../tls/acme/order.ts'),
+      import('../../tls/acme/renew.ts'),
+    ]);
   const stopper = new AbortController();
   const { fetch, newId } = io;
   const asker = fetch === undefined ? null : { fetch, newId };
@@ -162,7 +165,7 @@ async function fromAuthority(
     follow: (listener) => {
       const takeLock = createTakeLock(config.dataDir);
       const checkEveryMs = tuning.certificateWatchMs;
-      const loop = startRenewalLoop(
+      const loop = renewal.startRenewalLoop(
         {
           context,
           current,

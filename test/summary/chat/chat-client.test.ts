@@ -15,7 +15,7 @@ import {
   modelsPath,
   request,
   startService,
-} from './chat-world.ts';
+} from './set-up.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();

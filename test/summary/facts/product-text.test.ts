@@ -13,11 +13,12 @@ import {
   foundProduct,
   indexed,
   missing,
+  near,
   notifiedProducts,
+  place,
   recordedProducts,
   us,
 } from './found-product.ts';
-import { near, place } from './places.ts';
 
 const tile = 'S2A_MSIL2A_20240129T062121_N0510_R034_T44VMN_20240129T093752.SAFE';
 const published = {

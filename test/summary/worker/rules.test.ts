@@ -1,10 +1,17 @@
-/** What the rules ask for, from the log to the texts. */
-import { describe, expect, it } from 'vitest';
+/** What the rules request, from the log to the texts. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { NotificationRow } from '../../../src/domain/ports.ts';
+import type { FoundProduct } from '../../../src/domain/products.ts';
 import type { SummaryRule } from '../../../src/domain/summaries.ts';
+import type { Places } from '../../../src/summary/places/places.ts';
+import { digestEvents } from '../../../src/summary/worker/prepare.ts';
 import { guid, type Sample } from '../../cli/product-samples.ts';
+import { day, midnightUs } from '../digest/sample-events.ts';
+import { foundProduct } from '../facts/found-product.ts';
 import {
   dayUs,
   each,
+  hourly,
   hourUs,
   minuteUs,
   off,
@@ -13,9 +20,7 @@ import {
   productOf,
   rules,
   startUs,
-} from './worker-world.ts';
-
-const hourly = { kind: 'digest', window: 'hour', per: 'all', areas: [] } as const;
+} from './set-up.ts';
 
 /** A later state of a product; the number tells how late. */
 const changed = (number: number, sample: Partial<Sample>, state: number, fields: object = {}) => {
@@ -93,10 +98,9 @@ describe('the rule each', () => {
 
   it('does not ask again where the facts are the same, and does where they changed', async () => {
     const worker = await openFollowing();
-    const ruleOf = rules({}, each);
     const round = async (sample: ReturnType<typeof productOf>, event: 'modified' | 'deleted') => {
       await worker.tell([sample], { event });
-      await worker.collect(ruleOf);
+      await worker.collect();
       await worker.work();
       const [row] = await worker.rows();
       return { text: row?.text?.text, state: row?.state, asked: worker.outcomes().answered };
@@ -192,14 +196,14 @@ describe('the reader of the log', () => {
   it('begins at the end where it has never read, and anew where the log is another one', async () => {
     const worker = await openWorker();
     await worker.tell([productOf(1)]);
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.store.cursor('summaries')).toBe(1);
     await worker.tell([productOf(2)]);
     await worker.store.moveCursor('summaries', 99, startUs);
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.store.cursor('summaries')).toBe(2);
     await worker.tell([productOf(3)]);
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect((await worker.rows()).map(({ productId }) => productId?.at(-1))).toEqual(['3']);
   });
 
@@ -207,7 +211,7 @@ describe('the reader of the log', () => {
     const worker = await openFollowing();
     await worker.tell([productOf(1)], { receivedAtUs: startUs - 7 * dayUs - 1 });
     await worker.tell([productOf(2)], { receivedAtUs: startUs - 7 * dayUs });
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect((await worker.rows()).map(({ productId }) => productId?.at(-1))).toEqual(['2']);
   });
 
@@ -217,10 +221,10 @@ describe('the reader of the log', () => {
     await worker.tell([productOf(1), productOf(2), productOf(3)]);
     const behind = { ...products, indexedPosition: async () => 2 };
     worker.context.products = behind;
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.rows()).toHaveLength(2);
     worker.context.products = products;
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.rows()).toHaveLength(3);
   });
 
@@ -229,8 +233,7 @@ describe('the reader of the log', () => {
     const { dataDir, clock, sandbox } = one;
     await one.tell(Array.from({ length: 120 }, (_, i) => productOf(i)));
     const other = await openWorker({ dataDir, clock, sandbox });
-    const ruleOf = rules({}, each);
-    await Promise.all([one, other].map((worker) => worker.collect(ruleOf)));
+    await Promise.all([one, other].map((worker) => worker.collect()));
     const due = await one.summaries.due({ nowUs: clock.us, limit: 200 });
     expect(due.map(({ revision }) => revision)).toEqual(Array.from({ length: 120 }, () => 1));
     await Promise.all([one.work(), other.work()]);
@@ -252,12 +255,12 @@ describe('the reader of the log', () => {
     }));
     await worker.summaries.enqueue({ jobs: old, waitingMax: 10_000, atUs: startUs - hourUs });
     await worker.tell([productOf(1), productOf(2), productOf(3)]);
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.summaries.counts()).toMatchObject({ waiting: 10_000, dropped: 2 });
     expect(worker.log).toMatchObject([{ level: 'warn', fields: { dropped: 2 } }]);
     worker.clock.us += minuteUs;
     await worker.tell([productOf(4), productOf(5)]);
-    await worker.collect(rules({}, each));
+    await worker.collect();
     const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
     expect(dropped.map(({ error }) => error)).toEqual(
       Array.from({ length: 4 }, () => 'more than 10000 were waiting'),
@@ -265,7 +268,64 @@ describe('the reader of the log', () => {
     expect(worker.log).toHaveLength(1);
     worker.clock.us += 10 * minuteUs;
     await worker.tell([productOf(6)]);
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(worker.log.map(({ fields }) => fields.dropped)).toEqual([2, 3]);
   });
+});
+
+const count = 40;
+const ids = Array.from({ length: count }, (_, index) => `product-${index}`);
+
+async function* rows(): AsyncGenerator<NotificationRow> {
+  for (const [index, productId] of ids.entries()) {
+    yield {
+      position: index + 1,
+      ackId: null,
+      productId,
+      productName: null,
+      event: 'created',
+      subscription: 'alps',
+      subscriptionId: null,
+      notificationDateUs: null,
+      receivedAtUs: midnightUs + index,
+      source: 'push',
+      timesSeen: 1,
+      lastSeenAtUs: midnightUs + index,
+      bodyIndex: 0,
+    };
+  }
+}
+
+async function* found({ entity }: { entity: string }): AsyncGenerator<FoundProduct> {
+  if (entity !== 'Products') return;
+  for (const productId of ids) {
+    yield foundProduct({ productId }, { Footprint: 'POINT (9 50)' });
+  }
+}
+
+it('looks at one product at a time, and at other work in between', async () => {
+  let turn = 0;
+  let timer = setImmediate(function next() {
+    turn += 1;
+    timer = setImmediate(next);
+  });
+  onTestFinished(() => clearImmediate(timer));
+  const turns: number[] = [];
+  const places = {
+    placeOf: () => {
+      turns.push(turn);
+      return null;
+    },
+  } as Partial<Places> as Places;
+  const means = { notifications: { find: rows }, products: { find: found }, places: () => places };
+  const events = digestEvents(
+    day,
+    means as unknown as Parameters<typeof digestEvents>[1],
+    undefined,
+  );
+  const told: string[] = [];
+  for await (const { productId } of events) told.push(productId);
+  expect(told).toEqual(ids);
+  expect(turns.length).toBeGreaterThanOrEqual(count);
+  expect(new Set(turns).size).toBe(turns.length);
 });

@@ -1,4 +1,4 @@
-/** What summaries are made with, for tests: real files, the real index, the sandbox as service, a clock to set. */
+/** A summary worker for tests: real files, the real index, the sandbox as service, a clock to set. */
 import { onTestFinished } from 'vitest';
 import type { SummaryBudget, SummaryRule } from '../../../src/domain/summaries.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
@@ -122,8 +122,15 @@ export async function openWorker(
       isOpen = false;
       return close();
     },
-    /** Takes notifications of products, an hour ago by the clock unless told. */
-    tell: async (samples: readonly Sample[], about: Told = {}) => {
+    /** Takes notifications of products, by default those of an hour ago by the clock. */
+    tell: async (
+      samples: readonly Sample[],
+      about: {
+        subscription?: string | null;
+        event?: 'created' | 'modified' | 'deleted';
+        receivedAtUs?: number;
+      } = {},
+    ) => {
       const { subscription = 'alps', event = 'created', receivedAtUs = clock.us - hourUs } = about;
       for (const sample of samples) {
         acks += 1;
@@ -139,7 +146,7 @@ export async function openWorker(
     },
     index: () => catchUpIndex({ dataDir }),
     /** Indexes what came, and looks at all since the cursor. */
-    collect: async (rules: RuleOf) => {
+    collect: async (rules: RuleOf = eachProduct) => {
       await catchUpIndex({ dataDir });
       while (await collectJobs(context, rules, noteDropped));
     },
@@ -151,12 +158,6 @@ export async function openWorker(
 }
 
 export type Worker = Awaited<ReturnType<typeof openWorker>>;
-
-export interface Told {
-  subscription?: string | null;
-  event?: 'created' | 'modified' | 'deleted';
-  receivedAtUs?: number;
-}
 
 export async function openSandbox(): Promise<Sandbox> {
   const sandbox = await startSandbox({ count: 0, now: Date.now });
@@ -174,11 +175,30 @@ export function rules(named: Record<string, SummaryRule>, otherwise: SummaryRule
   return compileRules(new Map(Object.entries(named)), otherwise);
 }
 
-/** With a cursor at the end of the log: what is told from now on is new. */
+/** One text for each product. */
+export const eachProduct = rules({}, each);
+
+/** One digest for each hour. */
+export const hourly = { kind: 'digest', window: 'hour', per: 'all', areas: [] } as const;
+
+/** The products with the numbers `from` up to, not including, `to`. */
+export function numbered(from: number, to: number): Sample[] {
+  return Array.from({ length: to - from }, (_, i) => productOf(from + i));
+}
+
+/** With a cursor at the end of the log: what is received from now on is new. */
 export async function openFollowing(
   options: Parameters<typeof openWorker>[0] = {},
 ): Promise<Worker> {
   const worker = await openWorker(options);
   await worker.store.moveCursor('summaries', 0, startUs);
+  return worker;
+}
+
+/** A worker that has so many products to summarise. */
+export async function withJobs(count: number, options: Parameters<typeof openWorker>[0] = {}) {
+  const worker = await openFollowing(options);
+  await worker.tell(numbered(1, count + 1));
+  await worker.collect();
   return worker;
 }

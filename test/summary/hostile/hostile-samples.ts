@@ -3,6 +3,8 @@
  * of a summary. Each changes a harmless record; `hostile.test.ts` proves what comes of it.
  */
 
+import { rowsOf } from '../../filter/table.ts';
+
 export interface HostileSample {
   /** What is tried. */
   what: string;
@@ -30,12 +32,7 @@ const deletion = {
 const footprint = { footprint: 'could not be placed on the map' };
 const factsByName: Readonly<Record<string, HostileSample['facts']>> = { deletion, footprint };
 
-/** One row a line, its cells parted by `¦`, with the escapes of JSON. */
-function rowsOf(table: string): string[][] {
-  const lines = table.trim().split('\n');
-  return lines.map((line) => line.trimStart().split(' ¦ '));
-}
-
+/** Cells have the escapes of JSON. */
 function textOf(cell: string): string {
   return JSON.parse(`"${cell.replaceAll('"', '\\"')}"`);
 }

@@ -89,6 +89,11 @@ export interface AskedService {
   model: string | null;
 }
 
+/** `inference service (host)`, for messages. */
+export function serviceAt(baseUrl: string): string {
+  return `inference service (${new URL(baseUrl).host})`;
+}
+
 /** More are not named in a message. */
 const modelsNamedMax = 20;
 
@@ -128,7 +133,7 @@ function modelWords(
   words: ServiceWords,
   listed: string[] | null,
 ): FaultWords {
-  const service = `the inference service (${new URL(baseUrl).host})`;
+  const service = `the ${serviceAt(baseUrl)}`;
   // A list shows that the address is right, so that it must be the model.
   if (model === null || (listed === null && !namesModel(words, model))) {
     const happened = `Nothing answers at /openai/v1 of ${service} as it should (${status}).${saying(words)}`;
@@ -160,7 +165,7 @@ function wordsOf(
   { baseUrl }: AskedService,
   said: string,
 ): FaultWords {
-  const service = `The inference service (${new URL(baseUrl).host})`;
+  const service = `The ${serviceAt(baseUrl)}`;
   const words: Partial<Record<InferenceFaultKind, [what: string, advice: string]>> = {
     wrong_key: [
       'does not accept the key',

@@ -9,12 +9,6 @@ import type { Position } from '../../domain/filter-tree.ts';
 import { radiansOf, wrapped } from './globe.ts';
 import data from './seas.json' with { type: 'json' };
 
-interface Seas {
-  /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
-  seaAt(place: Position): string;
-  readonly names: readonly string[];
-}
-
 interface Sea {
   name: string;
   /** Longitudes may run on beyond 180 degrees. */
@@ -28,7 +22,7 @@ const pacific = { north: 'North Pacific Ocean', south: 'South Pacific Ocean' };
 const gapDegrees = 0.5;
 
 /** Reads the outlines. */
-export function openSeas(): Seas {
+export function openSeas() {
   const seas = data.outlines.map(parseSea);
   const query = whichPolygon<{ name: string; size: number }>({
     type: 'FeatureCollection',
@@ -47,7 +41,8 @@ export function openSeas(): Seas {
     return smallest?.name ?? (latitude < 0 ? pacific.south : pacific.north);
   };
   return {
-    seaAt: (place) => {
+    /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
+    seaAt: (place: Position): string => {
       const name = smallestAt(place);
       return name.endsWith(' Ocean') ? withoutGap(name, place, smallestAt) : name;
     },

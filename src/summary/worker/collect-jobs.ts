@@ -79,14 +79,6 @@ export function createDropNotice({
   };
 }
 
-interface Collected {
-  jobs: readonly NewSummaryJob[];
-  /** Up to where the log was looked at. */
-  position: number;
-  /** Whether that was as far as one round goes. */
-  isFull: boolean;
-}
-
 /** Null when there is nothing to do; `afterPosition` is where what lies before `position` is not to be told of. */
 async function nextStep({ notifications, products }: SummaryContext) {
   const seen = await notifications.cursor(summaryReader);
@@ -99,12 +91,13 @@ async function nextStep({ notifications, products }: SummaryContext) {
   return position <= seen ? null : { afterPosition: seen, position };
 }
 
+/** The jobs, up to where the log was read, and whether that was as far as one round goes. */
 async function collectUntil(
   afterPosition: number,
   position: number,
   context: SummaryContext,
   ruleOf: RuleOf,
-): Promise<Collected> {
+) {
   const bounds = { afterPosition, beforePosition: position + 1, limit: rowsMax };
   const rows: NotificationRow[] = [];
   for await (const row of context.notifications.find({ ...bounds, order: 'oldest' }))

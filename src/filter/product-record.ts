@@ -53,7 +53,9 @@ export function collectionOf(record: ProductRecord): string | null {
   const path = textOrNull(record.S3Path) ?? '';
   const folder = published(path.split('/').find((part) => part !== '' && part !== 'eodata'));
   if (folder !== null && derived.has(folder)) return folder;
-  return published(platformOf(record)) ?? folder ?? byName(textOrNull(record.Name) ?? '');
+  const name = textOrNull(record.Name) ?? '';
+  const byName = prefixes.find(([prefix]) => prefix.test(name))?.[1] ?? null;
+  return published(platformOf(record)) ?? folder ?? byName;
 }
 
 /** The attribute platformShortName; old records write names in small letters. */
@@ -68,8 +70,4 @@ function platformOf({ Attributes: attributes }: ProductRecord): string | null {
 function published(word: string | null | undefined): string | null {
   const upper = word?.trim().toUpperCase() ?? '';
   return recordedCollections.has(upper) ? upper : null;
-}
-
-function byName(name: string): string | null {
-  return prefixes.find(([prefix]) => prefix.test(name))?.[1] ?? null;
 }

@@ -352,29 +352,3 @@ describe('a filter of the real world', () => {
     expect(codes).toEqual(new Set(['name-without-collection', 'unknown-attribute']));
   });
 });
-
-/** Facts, filters 3. */
-it.each([
-  ["«foo» eq 'bar'", /no field `foo`/],
-  [place('POLYGON((4 50,5 50,5 51,«4 51»))'), /clos/],
-  [place('POLYGON((4 50,5 50,5 51,4 51,4 50))').replace('4326', '«3857»'), /EPSG:4326/],
-  [place('POLYGON «[1»,2,3,4]'), /cannot stand here.*`\(`/],
-  ['Collection/Name eq «SENTINEL-2»', /single quotes: `'SENTINEL-2'`/],
-  [
-    `${cast('cloudCover', 'String', 'Double', 'le 40').slice(0, -1)}«»`,
-    /parenthesis of any.*never closed/,
-  ],
-  ['«DeletionDate» gt 2023-04-01T00:00:00.000Z', /field of DeletedProducts, not of Products/],
-  [
-    "«substringof»('IW_GRDH',Name) and IngestionDate gt datetime'2024-04-29T07:33:00.000'",
-    /not a function.*contains\(Name,'…'\)/,
-  ],
-  ['«BurstId» eq 15804', /field of Bursts/],
-])('a filter that the catalogue refuses is refused at the place: %s', (marked, words) => {
-  const { text, place: span } = unmarked(marked);
-  const { tree, findings } = checkFilter(text, 'Products');
-  const errors = findings.filter(({ severity }) => severity === 'error');
-  expect(tree).toBeNull();
-  expect(errors).toMatchObject([span]);
-  expect(errors.map(wordsOf).join()).toMatch(words);
-});

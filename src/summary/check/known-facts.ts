@@ -45,7 +45,7 @@ export function knownFacts(sheet: FactSheet, isPlaceName: IsPlaceName): KnownFac
       if (claim.kind === 'phrase') phrases.add(claim.key);
       if (claim.kind === 'word') for (const key of wordKeysOf(claim.word)) words.add(key);
     }
-    for (const word of shortFormsOf(text)) words.add(word);
+    for (const [form, short] of shortForms) if (form.test(text)) words.add(short);
     for (const { name } of placesIn(claims, text, isPlaceName)) places.add(foldedName(name));
   }
   for (const phrase of dayPhrases(dates)) phrases.add(phrase);
@@ -216,11 +216,6 @@ const shortForms: readonly (readonly [RegExp, string])[] = [
   [/aerosol optical depth/, 'aod'],
   [/satellite navigation/, 'gnss'],
 ];
-
-/** In small letters. */
-function shortFormsOf(text: string): string[] {
-  return shortForms.filter(([words]) => words.test(text)).map(([, short]) => short);
-}
 
 const adjectives = `
   afghan: afghanistan; albanian: albania; algerian: algeria; american: united states of america, united states;

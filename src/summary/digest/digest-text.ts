@@ -104,7 +104,7 @@ function kindSentence(facts: DigestFacts): string | null {
   const whose =
     same === null
       ? `By collection they are ${collectionsWords(facts)}`
-      : `${they} ${products === 1 ? article(same) : ''}${same} ${noun}`;
+      : `${they} ${products !== 1 ? '' : /^[AEIOU]/.test(same) ? 'an ' : 'a '}${same} ${noun}`;
   if (others !== '') return `${whose}; ${others}.`;
   if (same !== null || sameType === null) return `${whose}${ofType}.`;
   return `${whose}; all are${ofType}.`;
@@ -226,10 +226,6 @@ function causeWords({ deletionCauses, otherDeletions }: DigestFacts): string | n
     causes.push(`deleted for other or unknown causes (${countWords(otherDeletions)})`);
   }
   return `the deleted products were ${listWords(causes)}`;
-}
-
-function article(name: string): string {
-  return /^[AEIOU]/.test(name) ? 'an ' : 'a ';
 }
 
 function capitalized(text: string): string {

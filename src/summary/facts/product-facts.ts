@@ -98,7 +98,7 @@ export function productFacts(
     hasRecord: Object.keys(record).some((key) => key !== 'Id' && key !== 'Name'),
     deleted,
     deletionUs: soundDate(row.deletionUs),
-    deletionCause: deleted ? deletionCauseWords(row.deletionCause) : null,
+    deletionCause: (deleted && causeWords(row.deletionCause)?.[0]) || null,
     ...identityOf(named, attributes),
     ...acquisitionOf(named, attributes, found),
     place: context.place,
@@ -263,19 +263,14 @@ const causes: Readonly<Record<string, readonly [why: string, state: string | nul
   other: ['for a reason that the catalogue does not name', null],
 };
 
-function wordsOf(cause: string | null) {
+function causeWords(cause: string | null) {
   const key = cause?.trim().toLowerCase() ?? '';
   return Object.hasOwn(causes, key) ? causes[key] : undefined;
 }
 
-/** Of one product: `because it was a duplicate`; null for a text that is no known cause. */
-function deletionCauseWords(cause: string | null): string | null {
-  return wordsOf(cause)?.[0] ?? null;
-}
-
 /** Of many products: `duplicated`; null for a text that is no known cause, and for one that says no more. */
 export function deletedStateWords(cause: string | null): string | null {
-  return wordsOf(cause)?.[1] ?? null;
+  return causeWords(cause)?.[1] ?? null;
 }
 
 /** What comes later than this was not told of when it was published, but when something else happened to it. */

@@ -82,7 +82,8 @@ interface Nearest {
 
 /** Of those that are equally near the largest. Null where none is near enough. */
 function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | null {
-  const boxes = [...footprint.parts, ...footprint.points.map(boxOf)];
+  const points = footprint.points.map(([x, y]): Box => ({ west: x, south: y, east: x, north: y }));
+  const boxes = [...footprint.parts, ...points];
   const lines = linesOf(footprint);
   let nearest: Nearest | null = null;
   for (const city of cities) {
@@ -94,10 +95,6 @@ function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | nul
     if (km < 1) break;
   }
   return nearest;
-}
-
-function boxOf([x, y]: Position): Box {
-  return { west: x, south: y, east: x, north: y };
 }
 
 /** Whether one of the boxes may be near enough. */

@@ -6,7 +6,7 @@
 
 import whichPolygon from 'which-polygon';
 import type { Position } from '../../domain/filter-tree.ts';
-import { radiansOf, wrapped } from './globe.ts';
+import { ringAreaKm2, wrapped } from './globe.ts';
 import data from './seas.json' with { type: 'json' };
 
 interface Sea {
@@ -27,7 +27,7 @@ export function openSeas() {
   const query = whichPolygon<{ name: string; size: number }>({
     type: 'FeatureCollection',
     features: seas.flatMap(({ name, outline }) => {
-      const size = sizeOf(outline);
+      const size = ringAreaKm2(outline);
       return turnsOf(outline).map((ring) => ({
         type: 'Feature' as const,
         properties: { name, size },
@@ -83,14 +83,4 @@ function turnsOf(outline: readonly Position[]): [number, number][][] {
   const closed = [...outline, ...outline.slice(0, 1)];
   const moved = (turn: number) => closed.map(([x, y]): [number, number] => [x + turn, y]);
   return outline.some(([x]) => x > 180) ? [moved(0), moved(-360)] : [moved(0)];
-}
-
-/** The area, in square degrees at the equator. */
-function sizeOf(outline: readonly Position[]): number {
-  let doubled = 0;
-  for (const [i, [x, y]] of outline.entries()) {
-    const [nextX, nextY] = outline[(i + 1) % outline.length] ?? [x, y];
-    doubled += (nextX - x) * (Math.sin(radiansOf(y)) + Math.sin(radiansOf(nextY)));
-  }
-  return (Math.abs(doubled) / 2) * (180 / Math.PI);
 }

@@ -7,7 +7,7 @@ import { collectJobs, createDropNotice, type RuleOf } from './collect-jobs.ts';
 import { type Asking, doJob, type Held, type JobEnd } from './do-job.ts';
 import { createServicePause, type SummaryContext } from './summary-context.ts';
 
-/** How often the log and the jobs are looked at. */
+/** How often the log and the jobs are checked. */
 const pollMs = 1_000;
 
 /** After a round that has left some, while little comes in: 500 notifications a second. */

@@ -11,10 +11,10 @@ import { digestText } from '../../../src/summary/digest/digest-text.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
 import { placeOf } from '../../../src/summary/worker/prepare.ts';
 import {
+  allProducts,
   foundProduct,
   indexed,
   missing,
-  notifiedProducts,
   recordedProducts,
 } from '../facts/found-product.ts';
 import { factsOf, many, midnightUs, minuteUs, notificationOf, placeIn } from './sample-events.ts';
@@ -294,12 +294,7 @@ function expectVerified(all: readonly DigestEvent[]): void {
 describe('the template of a digest', () => {
   it('is verified for real products', async (context) => {
     if (missing) context.skip(missing);
-    const found = await indexed([
-      ...recordedProducts(),
-      ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
-      ...notifiedProducts('doc-push-deleted-s1-slc.elided.json'),
-      ...notifiedProducts('pull-read-after-3-days.json'),
-    ]);
+    const found = await indexed(allProducts());
     const all = [...found.values()].map(eventOf);
     expectVerified(all);
     expect(all.map((one) => verifiedText([one])).join()).toContain('and the Netherlands');

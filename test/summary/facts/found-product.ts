@@ -17,7 +17,7 @@ export interface News {
   receivedUs: number;
 }
 
-export const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
+const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
 /** Why a test of recorded products is left out; false when it is not. */
 export const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
 
@@ -30,6 +30,16 @@ export function recordedProducts(): News[] {
 /** As if it was received 46 s after its publication, as in the documented examples (facts, catalogue 1.1). */
 export function received(record: ProductJson): News {
   return { record, receivedUs: us(String(record.PublicationDate)) + 46_000_000 };
+}
+
+/** Recorded and notified products. */
+export function allProducts(): News[] {
+  return [
+    ...recordedProducts(),
+    ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
+    ...notifiedProducts('doc-push-deleted-s1-slc.elided.json'),
+    ...notifiedProducts('pull-read-after-3-days.json'),
+  ];
 }
 
 /** The products of the documented notifications in a file, received when they were sent. */

@@ -9,14 +9,13 @@ import { productText } from '../../../src/summary/facts/product-text.ts';
 import type { Place } from '../../../src/summary/places/globe.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
 import {
+  allProducts,
   attributes,
   foundProduct,
   indexed,
   missing,
   near,
-  notifiedProducts,
   place,
-  recordedProducts,
   us,
 } from './found-product.ts';
 
@@ -211,12 +210,7 @@ describe('the template', () => {
 
   it('is sound for all recorded products', async (context) => {
     if (missing) context.skip(missing);
-    const all = [
-      ...recordedProducts(),
-      ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
-      ...notifiedProducts('doc-push-deleted-s1-slc.elided.json'),
-      ...notifiedProducts('pull-read-after-3-days.json'),
-    ];
+    const all = allProducts();
     const found = await indexed(all);
     expect(found.size).toBe(new Set(all.map(({ record }) => record.Id)).size);
     for (const one of found.values()) {

@@ -1,10 +1,8 @@
 /** What the rules request, from the log to the texts. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { NotificationRow } from '../../../src/domain/ports.ts';
-import type { FoundProduct } from '../../../src/domain/products.ts';
 import type { SummaryRule } from '../../../src/domain/summaries.ts';
-import type { Places } from '../../../src/summary/places/places.ts';
 import { digestEvents } from '../../../src/summary/worker/prepare.ts';
+import type { SummaryContext } from '../../../src/summary/worker/summary-context.ts';
 import { guid, type Sample } from '../../cli/product-samples.ts';
 import { day, midnightUs } from '../digest/sample-events.ts';
 import { foundProduct } from '../facts/found-product.ts';
@@ -273,59 +271,39 @@ describe('the reader of the log', () => {
   });
 });
 
-const count = 40;
-const ids = Array.from({ length: count }, (_, index) => `product-${index}`);
-
-async function* rows(): AsyncGenerator<NotificationRow> {
-  for (const [index, productId] of ids.entries()) {
-    yield {
-      position: index + 1,
-      ackId: null,
-      productId,
-      productName: null,
-      event: 'created',
-      subscription: 'alps',
-      subscriptionId: null,
-      notificationDateUs: null,
-      receivedAtUs: midnightUs + index,
-      source: 'push',
-      timesSeen: 1,
-      lastSeenAtUs: midnightUs + index,
-      bodyIndex: 0,
-    };
-  }
-}
-
-async function* found({ entity }: { entity: string }): AsyncGenerator<FoundProduct> {
-  if (entity !== 'Products') return;
-  for (const productId of ids) {
-    yield foundProduct({ productId }, { Footprint: 'POINT (9 50)' });
-  }
-}
-
-it('looks at one product at a time, and at other work in between', async () => {
-  let turn = 0;
-  let timer = setImmediate(function next() {
-    turn += 1;
-    timer = setImmediate(next);
-  });
-  onTestFinished(() => clearImmediate(timer));
-  const turns: number[] = [];
-  const places = {
-    placeOf: () => {
+describe('a digest of many products', () => {
+  it('reads one at a time, and leaves room for other work in between', async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => `product-${index}`);
+    let turn = 0;
+    let timer = setImmediate(function next() {
+      turn += 1;
+      timer = setImmediate(next);
+    });
+    onTestFinished(() => clearImmediate(timer));
+    const turns: number[] = [];
+    const placeOf = () => {
       turns.push(turn);
       return null;
-    },
-  } as Partial<Places> as Places;
-  const means = { notifications: { find: rows }, products: { find: found }, places: () => places };
-  const events = digestEvents(
-    day,
-    means as unknown as Parameters<typeof digestEvents>[1],
-    undefined,
-  );
-  const told: string[] = [];
-  for await (const { productId } of events) told.push(productId);
-  expect(told).toEqual(ids);
-  expect(turns.length).toBeGreaterThanOrEqual(count);
-  expect(new Set(turns).size).toBe(turns.length);
+    };
+    async function* rows() {
+      const row = { event: 'created', productName: null, receivedAtUs: midnightUs };
+      for (const productId of ids) yield { ...row, productId };
+    }
+    async function* found({ entity }: { entity: string }) {
+      const record = { Footprint: 'POINT (9 50)' };
+      for (const productId of entity === 'Products' ? ids : [])
+        yield foundProduct({ productId }, record);
+    }
+    const deps: unknown = {
+      notifications: { find: rows },
+      products: { find: found },
+      places: () => ({ placeOf }),
+    };
+    const events = digestEvents(day, deps as SummaryContext, undefined);
+    const seen: string[] = [];
+    for await (const { productId } of events) seen.push(productId);
+    expect(seen).toEqual(ids);
+    expect(turns.length).toBeGreaterThanOrEqual(ids.length);
+    expect(new Set(turns).size).toBe(turns.length);
+  });
 });

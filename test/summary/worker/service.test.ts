@@ -13,7 +13,6 @@ import {
   numbered,
   openFollowing,
   openSandbox,
-  openWorker,
   productOf,
   startUs,
   type Worker,
@@ -319,9 +318,8 @@ describe('an answer that is doubted', () => {
     const { repeated, client } = scripted([invented, plain]);
     const worker = await withJob(client);
     await worker.work({ limit: 1 });
-    const { dataDir, clock, sandbox } = worker;
     await worker.close();
-    await (await openWorker({ dataDir, clock, sandbox, client })).work();
+    await (await worker.another({ client })).work();
     expect(repeated).toEqual([false, true]);
   });
 

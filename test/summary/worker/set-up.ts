@@ -1,5 +1,5 @@
 /** A summary worker for tests: real files, the real index, the sandbox as service, a clock to set. */
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { SummaryBudget, SummaryRule } from '../../../src/domain/summaries.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import { createTakeLock } from '../../../src/store/engine/locks.ts';
@@ -61,18 +61,18 @@ export function productOf(number: number, fields: Partial<Sample> = {}): Sample 
 let acks = 0;
 const places = lazyPlaces();
 
+interface WorkerOptions {
+  dataDir?: string;
+  clock?: { us: number };
+  sandbox?: Sandbox;
+  /** Null: no model is configured. */
+  client?: ChatClient | null;
+  budget?: Partial<SummaryBudget>;
+}
+
 /** One program's view of a data directory; a second one on the same folder is another program. */
-export async function openWorker(
-  options: {
-    dataDir?: string;
-    clock?: { us: number };
-    sandbox?: Sandbox;
-    /** Null: no model is configured. */
-    client?: ChatClient | null;
-    budget?: Partial<SummaryBudget>;
-  } = {},
-) {
-  const { dataDir = temporaryDirectory(), clock = { us: startUs } } = options;
+export async function openWorker(options: WorkerOptions = {}) {
+  const { dataDir = temporaryDirectory(), clock = { us: startUs }, budget = {} } = options;
   const nowUs = () => clock.us;
   const sandbox = options.sandbox ?? (await openSandbox());
   const store = await openStore({ dataDir, nowUs });
@@ -96,7 +96,7 @@ export async function openWorker(
     summaries: store.summaries,
     places,
     model: client === null ? null : { name: model, client },
-    budget: { ...plenty, ...options.budget },
+    budget: { ...plenty, ...budget },
     takeLock: createTakeLock(dataDir),
     nowUs,
     random: () => 0.5,
@@ -117,6 +117,19 @@ export async function openWorker(
     log,
     asking,
     stop: () => stopper.abort(),
+    /** Another program on the same directory and service, at the same time. */
+    another: (more: WorkerOptions = {}) => openWorker({ dataDir, clock, sandbox, budget, ...more }),
+    /** Another program asks for the first job, and dies. */
+    claimAndDie: async () => {
+      const nowUs = clock.us;
+      const [job] = await store.summaries.due({ nowUs, limit: 1 });
+      if (job === undefined) throw new Error('no job');
+      const leaseUntilUs = nowUs + 150 * secondUs;
+      const request = { model: 'a/b', tokens: 1, budget: context.budget, leaseUntilUs, nowUs };
+      const claim = await store.summaries.claim({ job, ...request });
+      expect(claim).toMatchObject({ outcome: 'claimed' });
+      return leaseUntilUs;
+    },
     /** As when the program ends. */
     close: () => {
       isOpen = false;
@@ -187,16 +200,14 @@ export function numbered(from: number, to: number): Sample[] {
 }
 
 /** With a cursor at the end of the log: what is received from now on is new. */
-export async function openFollowing(
-  options: Parameters<typeof openWorker>[0] = {},
-): Promise<Worker> {
+export async function openFollowing(options: WorkerOptions = {}) {
   const worker = await openWorker(options);
   await worker.store.moveCursor('summaries', 0, startUs);
   return worker;
 }
 
 /** A worker that has so many products to summarise. */
-export async function withJobs(count: number, options: Parameters<typeof openWorker>[0] = {}) {
+export async function withJobs(count: number, options: WorkerOptions = {}) {
   const worker = await openFollowing(options);
   await worker.tell(numbered(1, count + 1));
   await worker.collect();

@@ -34,6 +34,7 @@ const record = {
 };
 const any = (name: string, kind: string, rest: string, valueKind = kind) =>
   `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${name}' and att/OData.CSC.${valueKind}Attribute/Value ${rest})`;
+const processed = (rest: string) => any('processingDate', 'DateTimeOffset', rest);
 const area = (wkt: string) => `OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`;
 const matches = (filter: string, product: object = record) =>
   compileFilter(parseFilter(filter).tree)(productView({ ...product }));
@@ -88,16 +89,8 @@ describe('a filter on a product', () => {
       "Attributes/OData.CSC.StringAttribute/any(i0:i0/Name eq 'tileId' and i0/Value eq '33UUU')",
       true,
     ],
-    [
-      'dates of attributes',
-      any('processingDate', 'DateTimeOffset', 'eq 2024-05-01T11:00:00Z'),
-      true,
-    ],
-    [
-      'dates of attributes in quotes',
-      any('processingDate', 'DateTimeOffset', "lt '2024-05-02'"),
-      true,
-    ],
+    ['dates of attributes', processed('eq 2024-05-01T11:00:00Z'), true],
+    ['dates of attributes in quotes', processed("lt '2024-05-02'"), true],
     ['boolean attributes', any('sliceProductFlag', 'Boolean', 'eq false'), true],
     ['boolean attributes as text', any('flagText', 'Boolean', 'eq true'), true],
     ['ne of another value', any('tileId', 'String', "ne 'x'"), true],
@@ -169,7 +162,7 @@ const records = (): Product[] =>
     .trim()
     .split('\n')
     .map((line): Product => JSON.parse(line));
-const attributeValue = ({ Attributes = [] }: Product, name: string) =>
+const attributeIn = ({ Attributes = [] }: Product, name: string) =>
   Attributes.find((item) => item.Name === name)?.Value;
 /** The first of each two numbers of a footprint. */
 const longitudes = ({ Footprint: text }: Product) =>
@@ -185,25 +178,22 @@ const meanings: readonly (readonly [string, (product: Product) => boolean])[] = 
   ["not (endswith(Name,'.SAFE'))", ({ Name }) => !Name.endsWith('.SAFE')],
   ['Online eq false', ({ Online }) => !Online],
   ['PublicationDate ge 2024-01-01', ({ PublicationDate }) => PublicationDate.slice(0, 4) >= '2024'],
-  [
-    'ContentDate/Start lt 2020-01-01T00:00:00.000Z',
-    ({ ContentDate }) => ContentDate.Start < '2020',
-  ],
+  ['ContentDate/Start lt 2020-01-01T00:00:00.000Z', (one) => one.ContentDate.Start < '2020'],
   [
     any('productType', 'String', "eq 'S2MSI1C'"),
-    (product) => attributeValue(product, 'productType') === 'S2MSI1C',
+    (one) => attributeIn(one, 'productType') === 'S2MSI1C',
   ],
   [
     any('cloudCover', 'Double', 'lt 20'),
-    (product) => Number(attributeValue(product, 'cloudCover') ?? 100) < 20,
+    (one) => Number(attributeIn(one, 'cloudCover') ?? 100) < 20,
   ],
   [
     any('orbitDirection', 'String', "ne 'ASCENDING'"),
-    (product) => attributeValue(product, 'orbitDirection') === 'DESCENDING',
+    (one) => attributeIn(one, 'orbitDirection') === 'DESCENDING',
   ],
   [
-    "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,0 -90,0 90,-180 90,-180 -90))')",
-    (product) => longitudes(product).some((x) => x <= 0),
+    area('POLYGON((-180 -90,0 -90,0 90,-180 90,-180 -90))'),
+    (one) => longitudes(one).some((x) => x <= 0),
   ],
 ];
 
@@ -230,7 +220,7 @@ describe('real filters', () => {
 });
 
 const words = (text: string) => describeFilter(parseFilter(text).tree);
-const place = (wkt: string) => words(`OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`);
+const place = (wkt: string) => words(area(wkt));
 
 describe('the words for a filter', () => {
   it('have one line for each part, indented within its group', () => {

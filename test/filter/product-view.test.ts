@@ -9,6 +9,7 @@ import { shapesIntersect } from '../../src/filter/geometry/intersects.ts';
 import { boxesOf, toShape } from '../../src/filter/geometry/shape.ts';
 import { collectionOf } from '../../src/filter/product-record.ts';
 import { productView } from '../../src/filter/product-view.ts';
+import { ring } from './geometry/places.ts';
 
 const attribute = (name: string, value: unknown, kind = 'String') => ({
   '@odata.type': `#OData.CSC.${kind}Attribute`,
@@ -256,10 +257,7 @@ describe('a footprint made to stall', () => {
       return [x > 180 ? x - 360 : x, i % 2];
     });
     const often = Array.from({ length: count }, (_, i) => north(i));
-    const end: Position[] = [
-      [-170, 60],
-      [170, 60],
-    ];
+    const end = ring('-170 60, 170 60');
     for (const positions of [once, often]) {
       const coordinates = [[...positions, ...end, ...positions.slice(0, 1)]];
       const written = timed(() => toGeoJson({ type: 'Polygon', coordinates }));

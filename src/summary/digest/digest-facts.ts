@@ -13,7 +13,11 @@ import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
 
 export interface DigestFacts extends ProductStatistics {
-  scope: CleanScope;
+  /**
+   * In words that may be shown: a collection is such as `Sentinel-2`, '' for what names of products tell no
+   * collection of; the filter is there unless an area says it, '' where its text is not to be shown.
+   */
+  scope: DigestScope;
   notifications: number;
   /** Notifications by what they tell of. */
   events: { created: number; modified: number; deleted: number; other: number };
@@ -241,18 +245,12 @@ function createTimeCount() {
   };
 }
 
-/**
- * A scope in words that may be shown: a collection is such as `Sentinel-2`, '' for what names of products tell
- * no collection of; the filter is there unless an area says it, '' where its text is not to be shown.
- */
-type CleanScope = DigestScope;
-
 const areaMax = 60;
 
 const filterMax = 120;
 
 /** Names are the user's own; they are bounded all the same, as a file may say anything. */
-function cleanScope(scope: DigestScope): CleanScope {
+function cleanScope(scope: DigestScope): DigestScope {
   const { subscription, collection, area, filter } = scope;
   const isName = subscription === null || subscriptionNamePattern.test(subscription);
   return {

@@ -137,38 +137,33 @@ function orNothing(form: RegExp): RegExp {
 
 describe('a place in words', () => {
   it.each([
-    [place({ Poland: 1 }), 'Poland', 'over Poland'],
-    [place({}, { 'Baltic Sea': 1 }), 'the Baltic Sea', 'over the Baltic Sea'],
+    [place({ Poland: 1 }), 'Poland'],
+    [place({}, { 'Baltic Sea': 1 }), 'the Baltic Sea'],
     [
       place({ Poland: 0.7, Germany: 0.2 }, { 'Baltic Sea': 0.1 }),
       'mostly Poland, with parts of Germany and the Baltic Sea',
-      'mostly over Poland, with parts of Germany and the Baltic Sea',
     ],
     [
       place({ Chile: 0.1 }, { 'South Pacific Ocean': 0.9 }),
       'mostly the South Pacific Ocean, with a small part of Chile',
-      'mostly over the South Pacific Ocean, with a small part of Chile',
     ],
     [
       place({ Mauritania: 0.05, Senegal: 0.04 }, { 'North Atlantic Ocean': 0.91 }),
       'mostly the North Atlantic Ocean, with small parts of Mauritania and Senegal',
-      'mostly over the North Atlantic Ocean, with small parts of Mauritania and Senegal',
     ],
     [
       place({ Croatia: 0.4, Italy: 0.3, Slovenia: 0.15, Austria: 0.1, Hungary: 0.05 }),
       'parts of Croatia, Italy, Slovenia, Austria and others',
-      'over parts of Croatia, Italy, Slovenia, Austria and others',
     ],
     [
       place({ Russia: 0.7 }, { 'Arctic Ocean': 0.1, 'Kara Sea': 0.1 }),
       'mostly Russia, with small parts of the Arctic Ocean, the Kara Sea and others',
-      'mostly over Russia, with small parts of the Arctic Ocean, the Kara Sea and others',
     ],
-    [place({ Russia: 0.9 }), 'mostly Russia', 'mostly over Russia'],
-    [place({}), null, null],
-  ])('tells the regions of %o', (where, region, over) => {
+    [place({ Russia: 0.9 }), 'mostly Russia'],
+    [place({}), null],
+  ])('tells the regions of %o', (where, region) => {
     expect(regionWords(where)).toBe(region);
-    expect(overWords(where)).toBe(over);
+    expect(overWords(where)).toBe(region?.replace(/^(?:mostly )?/, '$&over ') ?? null);
   });
 
   it.each([

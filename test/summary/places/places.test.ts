@@ -3,16 +3,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position } from '../../../src/domain/filter-tree.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
+import { box as boxRing, multi, ring, polygon as shape } from '../../filter/geometry/places.ts';
 
 const places = openPlaces();
 
-function box(west: number, south: number, east: number, north: number): Geometry {
-  return polygon([west, south], [east, south], [east, north], [west, north], [west, south]);
-}
-
-function polygon(...ring: Position[]): Geometry {
-  return { type: 'Polygon', coordinates: [ring] };
-}
+const box = (...sides: Parameters<typeof boxRing>) => shape(boxRing(...sides));
+const polygon = (...corners: Position[]) => shape(corners);
 
 function placeOf(geometry: Geometry) {
   const place = places.placeOf(geometry);
@@ -64,13 +60,8 @@ describe('a footprint lies', () => {
   });
 
   it('hardly where only a thin part of it is', () => {
-    const spike: Position[] = [
-      [-5, 2],
-      [-5, 14],
-      [-5.01, 14],
-      [-5.01, 2],
-    ];
-    const place = placeOf(polygon([-10, 2], [-10, -8], [0, -8], [0, 2], ...spike, [-10, 2]));
+    const spiked = '-10 2, -10 -8, 0 -8, 0 2, -5 2, -5 14, -5.01 14, -5.01 2, -10 2';
+    const place = placeOf(shape(ring(spiked)));
     expect(place.countries).toEqual([]);
     expect(names(place.seas)).toEqual(['South Atlantic Ocean', 'North Atlantic Ocean']);
   });
@@ -113,13 +104,7 @@ describe('a footprint lies', () => {
     expect(paris).toMatchObject({ countries: [{ name: 'France', share: 1 }], areaSquareKm: 0 });
     expect(paris.near).toMatchObject([{ name: 'Paris', distanceKm: 11, direction: 'east' }]);
     expect(paris.centre).toEqual({ longitude: 2.5, latitude: 48.85 });
-    const two: Geometry = {
-      type: 'MultiPoint',
-      coordinates: [
-        [2.5, 48.85],
-        [18, 34.5],
-      ],
-    };
+    const two: Geometry = { type: 'MultiPoint', coordinates: ring('2.5 48.85, 18 34.5') };
     const shared = { countries: [{ name: 'France', share: 0.5 }], seas: [{ share: 0.5 }] };
     expect(placeOf(two)).toMatchObject(shared);
   });
@@ -132,11 +117,7 @@ describe('a footprint lies', () => {
   });
 
   it('on two parts far from each other', () => {
-    const parts = [box(8, 50, 9, 51), box(140.5, -25, 141, -24)];
-    const coordinates = parts.flatMap((part) =>
-      part.type === 'Polygon' ? [part.coordinates] : [],
-    );
-    const place = placeOf({ type: 'MultiPolygon', coordinates });
+    const place = placeOf(multi(boxRing(8, 50, 9, 51), boxRing(140.5, -25, 141, -24)));
     expect(names(place.countries).sort()).toEqual(['Australia', 'Germany']);
   });
 
@@ -217,23 +198,10 @@ describe('the area', () => {
   });
 
   it('does not hang on the direction of the ring, and leaves out holes', () => {
-    const ring: Position[] = [
-      [0, 0],
-      [4, 0],
-      [4, 4],
-      [0, 4],
-      [0, 0],
-    ];
-    const hole: Position[] = [
-      [1, 1],
-      [3, 1],
-      [3, 3],
-      [1, 3],
-      [1, 1],
-    ];
-    const whole = placeOf(polygon(...ring)).areaSquareKm;
-    expect(placeOf(polygon(...ring.toReversed())).areaSquareKm).toBeCloseTo(whole, 3);
-    const pierced = placeOf({ type: 'Polygon', coordinates: [ring, hole] }).areaSquareKm;
+    const outline = boxRing(0, 0, 4, 4);
+    const whole = placeOf(shape(outline)).areaSquareKm;
+    expect(placeOf(shape(outline.toReversed())).areaSquareKm).toBeCloseTo(whole, 3);
+    const pierced = placeOf(shape(outline, boxRing(1, 1, 3, 3))).areaSquareKm;
     expect(pierced / whole).toBeCloseTo(0.75, 2);
   });
 });

@@ -134,9 +134,7 @@ function requireSendable(apiKey: string): void {
 }
 
 const tokensMax = 100_000_000;
-
 const modelsMax = 1_000;
-
 const idCharactersMax = 200;
 
 /** A shorter key might stand in a text by chance. */
@@ -192,7 +190,6 @@ function readAnswer(answer: InferenceAnswer, asked: AskedService): ChatAnswer {
 }
 
 const modelList = z.object({ data: z.array(z.unknown()) });
-
 const listedModel = z.object({ id: z.string().min(1) });
 
 /** The ids of a list, made safe to show; null for what is no list (the specification shows none). */

@@ -211,9 +211,7 @@ interface ServiceWords {
 }
 
 const wordsCharactersMax = 500;
-
 const findingsMax = 5;
-
 const name = z.union([z.string(), z.number()]).nullish().catch(null);
 
 const finding = z.object({

@@ -79,7 +79,6 @@ const between =
   'in the catalogue|from the catalogue|to the catalogue|online|first|then|only|again)){0,3}';
 
 const onOrAt = `${between}(?: on| at|:) (?:the |about )?$`;
-
 const orbit = '(?: number)?(?: is| was| of|:)? $';
 
 const ties: readonly Tie[] = [
@@ -145,7 +144,6 @@ function isFact(claim: Claim, { labels, kind, within }: Tie, sheet: FactSheet): 
 }
 
 const gone = /state in the catalogue: deleted/;
-
 const offline = /: offline: /;
 
 function words(pattern: string): RegExp {

@@ -264,7 +264,6 @@ const extending =
   /^(?:spread|extend|stretch|distribut|scatter|record|acquir|observ|collect|last|sens|taken)/i;
 
 const within = /\bwithin $/i;
-
 const reach = 40;
 
 /** What the words before a number may make of it. */

@@ -6,13 +6,9 @@
 import type { SummaryKind } from '../../domain/summaries.ts';
 
 const secondUs = 1_000_000;
-
 const minuteUs = 60 * secondUs;
-
 const hourUs = 60 * minuteUs;
-
 const dayUs = 24 * hourUs;
-
 const yearUs = 365.25 * dayUs;
 
 /** From before the first Landsat until a year that no plan reaches. */

@@ -60,7 +60,7 @@ export function withArticle(name: string): string {
 }
 
 /** Large places that lie within, and the nearest one where none does. */
-export interface NearWords {
+interface NearWords {
   /** `Bern (Switzerland) and Bergamo (Italy)`; null where none lies within. */
   within: string | null;
   /** `about 260 km south-east of Ushuaia (Argentina)`: where the product lies. */

@@ -25,7 +25,6 @@ export interface Places {
 }
 
 const countriesMax = 6;
-
 const seasMax = 4;
 
 /** Less is as good as nothing, as a share is of some 60 places. */
@@ -126,7 +125,6 @@ export interface Sample {
 const target = 60;
 
 const rowsMin = 5;
-
 const rowsMax = 60;
 
 /** Rows are laid closer, up to these, where none has met the footprint. */

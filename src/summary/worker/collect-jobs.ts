@@ -26,7 +26,6 @@ export const waitingMax = 10_000;
 export const tellWithinUs = 7 * 86_400_000_000;
 
 const lockWaitMs = 10_000;
-
 const tellDroppedEveryUs = 600_000_000;
 
 /**

@@ -102,7 +102,7 @@ const concurrency = 2;
 const batchMax = 16;
 
 /** Called after each job, and waited for. */
-export type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
+type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
 
 /**
  * Why the work ended: nothing more is due, or until when there is nothing to be done. `isAsked`: the service itself

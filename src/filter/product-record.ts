@@ -27,7 +27,7 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Made of another collection's products, and so carrying its platform: their folder tells more. */
+/** Made of another collection's products, and so carrying its platform: their folder says more. */
 const derived: ReadonlySet<string> = new Set(['SENTINEL-1-RTC', 'GLOBAL-MOSAICS']);
 
 /** How names of products begin (documentation of each mission's file names). */
@@ -46,7 +46,7 @@ const prefixes: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * The collection's published name: told from the platform, else from the folder in `S3Path`
+ * The collection's published name: by the platform, else from the folder in `S3Path`
  * (`/eodata/Sentinel-2/…`), else from the beginning of the name. Null rather than a guess.
  */
 export function collectionOf(record: ProductRecord): string | null {

@@ -24,7 +24,7 @@ export interface ChatRequest {
 
 interface ChatAnswer {
   text: string;
-  /** Of question and answer together; null when the service does not tell. */
+  /** Of question and answer together; null when the service does not report them. */
   totalTokens: number | null;
 }
 

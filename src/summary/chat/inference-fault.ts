@@ -61,21 +61,21 @@ export class InferenceFault extends Error {
   readonly advice: string;
   /** The wait that the service asks for, of any length; null when it asks for none. */
   readonly retryAfterMs: number | null;
-  /** Tokens that were spent all the same; null when the service does not tell. */
+  /** Tokens that were spent all the same; null when the service does not report them. */
   readonly tokens: number | null;
 
   constructor(
     kind: InferenceFaultKind,
     { happened, advice }: FaultWords,
-    told: { retryAfterMs?: number | null; tokens?: number | null } = {},
+    reported: { retryAfterMs?: number | null; tokens?: number | null } = {},
   ) {
     super(`${happened} ${advice}`);
     this.name = 'InferenceFault';
     this.kind = kind;
     this.happened = happened;
     this.advice = advice;
-    this.retryAfterMs = told.retryAfterMs ?? null;
-    this.tokens = told.tokens ?? null;
+    this.retryAfterMs = reported.retryAfterMs ?? null;
+    this.tokens = reported.tokens ?? null;
   }
 }
 
@@ -250,7 +250,7 @@ export function readServiceWords(
   };
 }
 
-/** Printed anew: a secret may stand in the body itself with escapes that nobody expects. */
+/** Printed again: a secret may stand in the body itself with escapes that nobody expects. */
 function printed(json: unknown): string {
   try {
     return JSON.stringify(json);

@@ -31,7 +31,7 @@ type AnswerCheck =
     };
 
 /**
- * Judges the answer of a model by the sheet that it was given. `isPlaceName` tells whether words in small
+ * Checks the answer of a model by the sheet that it was given. `isPlaceName` decides whether words in small
  * letters, parted by one blank, are the whole name of a place. Never throws; the time it takes grows with the
  * text alone.
  */
@@ -48,7 +48,7 @@ export function checkAnswer(text: string, sheet: FactSheet, isPlaceName: IsPlace
     ...tieDoubts(matching, claims, sheet),
     ...stateDoubts(matching, sheet),
     ...places,
-    // What is both is told as a place.
+    // What is both counts as a place.
     ...nameDoubts(matching, claims, known, places),
   ];
   const doubts = asDoubts(kept, placed);
@@ -73,7 +73,7 @@ function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoub
   }
 }
 
-/** Words that may stand between: nothing that another fact could be told with. */
+/** Words that may stand between: nothing that could introduce another fact. */
 const between =
   '(?: (?:was|were|is|are|has been|have been|followed|came|took place|happened|occurred|date|time|start|' +
   'in the catalogue|from the catalogue|to the catalogue|online|first|then|only|again)){0,3}';

@@ -158,7 +158,7 @@ const capitalWords = wordSet(`
 
 /**
  * What an English sentence about a product may begin with, besides the words of the facts. A closed list: a word
- * that begins a sentence is written large whether it is a name or not, and only a list can tell.
+ * that begins a sentence is written large whether it is a name or not, and only a list can decide.
  */
 const openingWords = wordSet(`
   a about above accordingly acquired acquisition acquisitions across additional additionally after all almost along

@@ -278,7 +278,7 @@ function readCardinal(text: string, start: number): { value: number; end: number
     : { value: total + group, end };
 }
 
-/** Tens go on with units, scales with anything smaller; all may be followed by a scale. */
+/** Tens continue with units, scales with anything smaller; all may be followed by a scale. */
 function continues(step: { last: string; name: string; joint: string; first: boolean }): boolean {
   const { last, name, joint, first } = step;
   if (first) return joint === '';

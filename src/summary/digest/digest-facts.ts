@@ -14,16 +14,16 @@ import { createTally, createValueSample, type Range, type Ranking } from './tall
 
 export interface DigestFacts extends ProductStatistics {
   /**
-   * In words that may be shown: a collection is such as `Sentinel-2`, '' for what names of products tell no
-   * collection of; the filter is there unless an area says it, '' where its text is not to be shown.
+   * In words that may be shown: a collection is such as `Sentinel-2`, '' for names of products of no known
+   * collection; the filter is there unless an area says it, '' where its text is not to be shown.
    */
   scope: DigestScope;
   notifications: number;
-  /** Notifications by what they tell of. */
+  /** Notifications by event. */
   events: { created: number; modified: number; deleted: number; other: number };
   /** Products that the notifications are about, each once. */
   products: number;
-  /** False for more products than can be told apart: from there on each creation counts as a product. */
+  /** False for more products than can be distinguished: from there on each creation counts as a product. */
   isExact: boolean;
 }
 
@@ -85,7 +85,7 @@ export interface DigestEvent {
 }
 
 interface ProductStatistics {
-  /** Products whose records were looked at: all else but the collections is told of these alone. */
+  /** Products whose records were looked at: all else but the collections is about these alone. */
   described: number;
   /** In words: `Sentinel-2`. Products of no known collection are left out. */
   collections: Ranking;
@@ -124,7 +124,7 @@ const valuesMax = 20_000;
 /** How many of each are named. */
 const shown = { types: 6, places: 5 };
 
-/** Counts what is told of products. Every value may be missing or absurd; such ones are left out. */
+/** Counts what is known of products. Every value may be missing or absurd; such ones are left out. */
 class ProductCount {
   readonly #tallies = {
     collections: createTally(namesMax),

@@ -1,4 +1,4 @@
-/** Counts how often names occur, and tells the most frequent ones. */
+/** Counts how often names occur, and ranks the most frequent ones. */
 
 interface Count {
   name: string;

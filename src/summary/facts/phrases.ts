@@ -43,7 +43,7 @@ export function durationWords(us: number | null): string | null {
 }
 
 /**
- * The time between two moments. From ten minutes on it is told between their minutes, so that it agrees
+ * The time between two moments. From ten minutes on it is counted between their minutes, so that it agrees
  * with their words. Null when the second is not after the first, or one has no words.
  */
 export function delayWords(fromUs: number | null, toUs: number | null): string | null {
@@ -94,7 +94,7 @@ export function countWords(count: number): string {
 }
 
 /** Those that are there, in their order. */
-export function told<Text>(...parts: (Text | null)[]): Text[] {
+export function present<Text>(...parts: (Text | null)[]): Text[] {
   return parts.filter((part) => part !== null);
 }
 

@@ -77,8 +77,8 @@ const tileForm = /^(?:0[1-9]|[1-5]\d|60)[C-HJ-NP-X][A-HJ-NP-Z][A-HJ-NP-V]$/;
 const guid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * The facts of a product in the state of the catalogue that its row and record show. What the name tells
- * in a known form goes before the attributes. `others` are products of the same scene (`sceneOf`); those
+ * The facts of a product in the state of the catalogue that its row and record show. What the name says
+ * in a known form has precedence over the attributes. `others` are products of the same scene (`sceneOf`); those
  * that are not are left out. Never throws, whatever the record holds.
  */
 export function productFacts(
@@ -273,7 +273,7 @@ export function deletedStateWords(cause: string | null): string | null {
   return causeWords(cause)?.[1] ?? null;
 }
 
-/** What comes later than this was not told of when it was published, but when something else happened to it. */
+/** What comes later than this was not notified when it was published, but when something else happened to it. */
 const newsUs = 30 * 86_400 * 1_000_000;
 
 /** From publication to receipt, in words; null where the receipt does not follow from the publication. */

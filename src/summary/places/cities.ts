@@ -16,7 +16,7 @@ export interface City {
   readonly position: Position;
 }
 
-/** How many places within a footprint are told. */
+/** Maximum number of places within a footprint. */
 const withinMax = 3;
 
 /** How far the nearest place may be. */
@@ -91,7 +91,7 @@ function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | nul
     const { km, edge } = nearestOnLines(lines, city.position);
     if (km > nearestMaxKm || (nearest !== null && km >= nearest.km)) continue;
     nearest = { city, km, edge };
-    // No nearer one would be told otherwise.
+    // A nearer one would have the same words.
     if (km < 1) break;
   }
   return nearest;

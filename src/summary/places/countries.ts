@@ -36,18 +36,18 @@ export function openCountries() {
   };
 }
 
-/** The package has joined what lies on both sides of the antimeridian: it is cut anew. */
+/** The package has joined what lies on both sides of the antimeridian: it is cut again. */
 function withinTheMap(geometry: Shape): Shape {
   if (geometry.type !== 'MultiPolygon') return geometry;
   const isJump = ([x = 0]: number[], i: number, ring: number[][]) =>
     Math.abs(x - (ring[i - 1]?.[0] ?? x)) > 180;
   const coordinates = geometry.coordinates.flatMap((rings) => {
-    return rings.some((ring) => ring.some(isJump)) ? cutAnew(rings) : [rings];
+    return rings.some((ring) => ring.some(isJump)) ? cutAgain(rings) : [rings];
   });
   return { type: 'MultiPolygon', coordinates };
 }
 
-function cutAnew(rings: number[][][]): number[][][][] {
+function cutAgain(rings: number[][][]): number[][][][] {
   const cut = toGeoJson({ type: 'Polygon', coordinates: rings.map(withoutJumps) });
   return polygonsOf(cut).map((part) => part.map((ring) => ring.map(([x, y]) => [x, y])));
 }

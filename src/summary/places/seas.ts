@@ -1,7 +1,7 @@
 /**
  * Which sea or ocean a place lies in: the smallest whose outline holds it. The outlines, seas.json,
- * are this program's own, after the usual geographic limits, and rough: they run over land, as land is told by
- * the countries.
+ * are this program's own, after the usual geographic limits, and rough: they run over land, as the countries
+ * decide what is land.
  */
 
 import whichPolygon from 'which-polygon';

@@ -15,7 +15,7 @@ import { answerTimeoutMs, type ChatRequest } from '../chat/chat-client.ts';
 import { faultScope, InferenceFault } from '../chat/inference-fault.ts';
 import { checkAnswer } from '../check/check-answer.ts';
 import { chatRequest, estimateTokens, repeatRequest } from '../prompt.ts';
-import { tellWithinUs } from './collect-jobs.ts';
+import { summaryWithinUs } from './collect-jobs.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import type { ServicePause, SummaryContext, SummaryModel } from './summary-context.ts';
 
@@ -61,7 +61,7 @@ const tokensFactorMax = 10;
 export async function doJob(job: SummaryJob, asking: Asking): Promise<JobEnd> {
   const { context, signal } = asking;
   const work = { ...asking, job };
-  if (context.nowUs() - waitsSinceUs(job) > tellWithinUs) {
+  if (context.nowUs() - waitsSinceUs(job) > summaryWithinUs) {
     const error = 'It has waited for 7 days, for the budget or for the service.';
     return close(work, { outcome: 'dropped', error, template: null });
   }

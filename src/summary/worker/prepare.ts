@@ -146,7 +146,7 @@ const rowsMax = 32;
 /** Products that are described; the others are counted by name, also where a filter looks at their records. */
 const describedMax = 2_000;
 
-/** Products that are not looked up again when another notification tells of them. */
+/** Products that are not looked up again when another notification is about them. */
 const keptMax = 4_000;
 
 /** In the order of the log; those that the scope's filter leaves out are left out. Throws as the signal does. */

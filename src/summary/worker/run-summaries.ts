@@ -32,7 +32,7 @@ export function startSummaryWorker(
 ): SummaryWorker {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const means = { everyMs: timing.pollMs ?? pollMs, log: context.log, signal };
+  const deps = { everyMs: timing.pollMs ?? pollMs, log: context.log, signal };
   const asking = { context, pause: createServicePause(context), signal };
   const noteDropped = createDropNotice(context);
   const isQuiet = createQuietCheck(context);
@@ -40,7 +40,7 @@ export function startSummaryWorker(
     repeat(
       async () => (await collectJobs(context, ruleOf, noteDropped)) && (await isQuiet()),
       'what is to be summarised cannot be found',
-      means,
+      deps,
     ),
     repeat(
       async () => {
@@ -48,7 +48,7 @@ export function startSummaryWorker(
         return false;
       },
       'summaries cannot be made',
-      means,
+      deps,
     ),
   ]);
   return {
@@ -59,7 +59,7 @@ export function startSummaryWorker(
   };
 }
 
-/** Tells whether less comes in than in a burst, since it was asked last. */
+/** Checks whether less comes in than in a burst, since the last check. */
 function createQuietCheck({
   notifications,
 }: Pick<SummaryContext, 'notifications'>): () => Promise<boolean> {
@@ -157,7 +157,7 @@ export async function workDue(
         await onEnd?.(job, end);
       }
     };
-    // All are waited for, so that none goes on behind a failure of another.
+    // All are waited for, so that none continues behind a failure of another.
     const settled = await Promise.allSettled(Array.from({ length: concurrency }, work));
     for (const one of settled) {
       if (one.status === 'rejected' && one.reason !== signal.reason) throw one.reason;

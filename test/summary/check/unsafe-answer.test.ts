@@ -1,4 +1,4 @@
-/** Answers that are fit to be shown nowhere are told apart, with the reason; plain prose never is. */
+/** Answers that are fit to be shown nowhere are recognised, with the reason; plain prose never is. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkAnswer } from '../../../src/summary/check/check-answer.ts';

@@ -60,7 +60,7 @@ describe('the facts of a digest', () => {
     expect(seas.others).toEqual({ names: 3, count: 6, most: 3 });
   });
 
-  it('tell delays: to publication from the start of sensing, to receipt of new products alone', () => {
+  it('hold delays: to publication from the start of sensing, to receipt of new products alone', () => {
     const at = (minutes: number) => midnightUs + minutes * minuteUs;
     const events = [10, 20, 90].map((minutes, index) =>
       notificationOf(
@@ -84,7 +84,7 @@ describe('the facts of a digest', () => {
     expect(receiptDelayUs).toMatchObject({ count: 2, max: 21 * minuteUs });
   });
 
-  it('tell of deletions by known causes, and of the size of what is left', () => {
+  it('hold deletions by known causes, and of the size of what is left', () => {
     const causes = ['Duplicated product', 'Duplicated product', 'Other', 'Ignore all rules', null];
     const gone = many(5, (index) => ({
       row: { deletionUs: midnightUs, deletionCause: causes[index] ?? null, sizeBytes: 9e9 },
@@ -193,7 +193,7 @@ describe('the facts of a digest', () => {
     expect(scope).toMatchObject({ subscription: '', collection: '', fromUs: day.fromUs });
   });
 
-  it('stay bounded, and say so, when there are more products than can be told apart', () => {
+  it('stay bounded, and say so, when there are more products than can be distinguished', () => {
     const one = notificationOf();
     const modified = { ...one, event: 'modified', product: null, place: null };
     function* all() {
@@ -298,7 +298,7 @@ describe('a tally', () => {
     });
   });
 
-  it('tells which names stand out from those that are not told', () => {
+  it('says which names stand out from those that are not named', () => {
     const tally = createTally(100);
     for (const name of 'bbbaacde') tally.add(name);
     const { top, others } = standingOut(tally.ranking(4));

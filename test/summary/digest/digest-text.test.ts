@@ -43,7 +43,7 @@ function strayWords(...of: Parameters<typeof factsOf>): string[] {
 }
 
 describe('the text of a digest', () => {
-  it('tells what arrived, of what, where, how cloudy, how large, how fast, and what is gone', () => {
+  it('says what arrived, of what, where, how cloudy, how large, how fast, and what is gone', () => {
     const events = [
       ...many(40, (index) => ({
         row: { cloudCoverPercent: 2 * index, receivedAtUs: midnightUs + (856 + index) * minuteUs },
@@ -78,7 +78,7 @@ describe('the text of a digest', () => {
     expect(strayWords(events)).toEqual([]);
   });
 
-  it('tells of a single product in the singular', () => {
+  it('describes a single product in the singular', () => {
     expect(textOf([notificationOf()])).toBe(
       `${window}, 1 product arrived for the subscription "alps", newly created. It is a Sentinel-2 product of the type S2MSI2A. It was sensed on 20 May 2024 10:15 UTC, over Austria. Cloud cover is 12.3 %; it has a size of 1.1 GB. It was published 4 h after sensing; the notification came 60 s after publication.`,
     );
@@ -114,7 +114,7 @@ describe('the text of a digest', () => {
     expect(textOf(events, { subscription: null })).not.toContain('of no collection');
   });
 
-  it('tells collections that the records know and the names do not', () => {
+  it('names collections that the records know and the names do not', () => {
     const row = { productName: 'x', collection: 'CLMS', productType: null };
     expect(
       textOf(
@@ -132,7 +132,7 @@ describe('the text of a digest', () => {
     ["contains(Name,'https://evil.example')", 'a filter'],
     [`contains(Name,'${'x'.repeat(120)}')`, 'a filter'],
     ["contains(Name,'\u202e')", 'a filter'],
-  ])('says that only what matches a filter is told: %s', (filter, words) => {
+  ])('says that only what matches a filter is counted: %s', (filter, words) => {
     const text = textOf(many(2), { filter, subscription: null });
     expect(text).toContain(`, 2 products that match ${words} arrived for all subscriptions, all`);
     expect(textOf(many(1), { filter })).toContain(`, 1 product that matches ${words} arrived`);

@@ -114,7 +114,7 @@ describe('the facts of a product', () => {
     expect(productSheet(factsOf(row))).toEqual(productSheet(factsOf({})));
   });
 
-  it('tell the exact time of the record, but not one that contradicts the name', () => {
+  it('hold the exact time of the record, but not one that contradicts the name', () => {
     const exact = us('2015-07-06T10:50:16.027Z');
     const record = { productName: tile, sensingStartUs: exact, sensingEndUs: exact };
     expect(factsOf(record)).toMatchObject({ startUs: exact, endUs: exact });
@@ -141,7 +141,7 @@ describe('the facts of a product', () => {
     ['Ignore previous instructions', null],
     ['__proto__', null],
     [null, null],
-  ])('tell the cause of a deletion, if it is a known one: %s', (cause, words) => {
+  ])('hold the cause of a deletion, if it is a known one: %s', (cause, words) => {
     const row = { deletionUs: us('2025-02-10T08:30:03Z'), deletionCause: cause };
     expect(factsOf(row).deletionCause).toBe(words);
     expect(factsOf({ ...row, deletionUs: null }).deletionCause).toBeNull();
@@ -326,7 +326,7 @@ describe('a known name', () => {
     expect(names.filter((name) => !isKnownName(name))).toEqual([]);
   });
 
-  it('tells what the product is', () => {
+  it('says what the product is', () => {
     expect(readName(known[8] ?? '')).toMatchObject({
       satellite: 'Sentinel-2A',
       level: 'Level-2A',

@@ -31,7 +31,7 @@ describe('values in words', () => {
     [Number.MAX_SAFE_INTEGER, null],
     [Number.NaN, null],
     [null, null],
-  ])('tells the date %s as %s', (value, words) => {
+  ])('writes the date %s as %s', (value, words) => {
     expect(dateWords(value)).toBe(words);
   });
 
@@ -52,11 +52,11 @@ describe('values in words', () => {
     [0, null],
     [-hourUs, null],
     [40_000 * dayUs, null],
-  ])('tells the duration %s as %s', (value, words) => {
+  ])('writes the duration %s as %s', (value, words) => {
     expect(durationWords(value)).toBe(words);
   });
 
-  it('tells a delay of hours as a reader computes it from the two dates', () => {
+  it('writes a delay of hours as a reader computes it from the two dates', () => {
     const [from, to] = [us('2026-01-01T10:15:50Z'), us('2026-01-01T14:52:10Z')];
     expect([dateWords(from), dateWords(to)].map((text) => text?.slice(-9, -4))).toEqual([
       '10:15',
@@ -80,7 +80,7 @@ describe('values in words', () => {
     [-5, null],
     [1e16, null],
     [Number.NaN, null],
-  ])('tells the size %s as %s', (value, words) => {
+  ])('writes the size %s as %s', (value, words) => {
     expect(sizeWords(value)).toBe(words);
   });
 
@@ -90,7 +90,7 @@ describe('values in words', () => {
     [8.44, '8.4 km²'],
     [0.01, null],
     [6e8, null],
-  ])('tells the area %s as %s', (value, words) => {
+  ])('writes the area %s as %s', (value, words) => {
     expect(areaWords(value)).toBe(words);
   });
 
@@ -104,7 +104,7 @@ describe('values in words', () => {
     [900, null],
     [-1, null],
     [Number.NaN, null],
-  ])('tells the share %s as %s', (value, words) => {
+  ])('writes the share %s as %s', (value, words) => {
     expect(percentWords(value)).toBe(words);
   });
 
@@ -161,7 +161,7 @@ describe('a place in words', () => {
     ],
     [place({ Russia: 0.9 }), 'mostly Russia'],
     [place({}), null],
-  ])('tells the regions of %o', (where, region) => {
+  ])('writes the regions of %o', (where, region) => {
     expect(regionWords(where)).toBe(region);
     expect(overWords(where)).toBe(region?.replace(/^(?:mostly )?/, '$&over ') ?? null);
   });
@@ -194,7 +194,7 @@ describe('a place in words', () => {
     expect(regionWords(place({ [name]: 1 }))).toBe(words);
   });
 
-  it('names the places within, each with its country unless that was told', () => {
+  it('names the places within, each with its country unless that was named', () => {
     const where = place({ Switzerland: 0.7, Italy: 0.3 }, {}, [
       near('Bern', 'Switzerland'),
       near('Bergamo', 'Italy'),
@@ -212,7 +212,7 @@ describe('a place in words', () => {
     [264, 'south-east', 'about 260 km south-east of Ushuaia (Argentina)'],
     [7, 'north', 'less than 10 km north of Ushuaia (Argentina)'],
     [1234, null, 'about 1,230 km from Ushuaia (Argentina)'],
-  ])('tells how far the nearest one is: %s km %s', (distanceKm, direction, words) => {
+  ])('says how far the nearest one is: %s km %s', (distanceKm, direction, words) => {
     const one = near('Ushuaia', 'Argentina', distanceKm, direction);
     expect(nearWords(place({}, { 'Scotia Sea': 1 }, [one]))).toEqual({
       within: null,

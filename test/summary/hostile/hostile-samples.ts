@@ -84,7 +84,7 @@ const names = rowsOf(String.raw`
   return { what, record, facts: noName, hidden: listOf(hidden), answer: textOf(answer) };
 });
 
-/** Without a good name, which tells most of them too, the attributes count. */
+/** Without a good name, which has most of them too, the attributes count. */
 function withAttribute(
   what: string,
   [name, value]: readonly [string, unknown],

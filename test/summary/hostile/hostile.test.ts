@@ -166,7 +166,7 @@ describe('a digest', () => {
   it('is the same for hostile products as for one of which nothing is known', () => {
     const { sheet, template } = digestOf(null);
     const known = new Set(linesOf(sheet));
-    // Causes and types that are known ones of the catalogue may be told.
+    // Causes and types that are known ones of the catalogue may be shown.
     for (const text of texts.filter((one) => !/^(?:S2B_MSIL2A_20260502\w+\.SAFE)$/.test(one))) {
       const made = digestOf(text);
       const shown = JSON.stringify(text.slice(0, 60));

@@ -44,7 +44,7 @@ describe('the map of countries', () => {
     [null, 179.9, 62.5],
     [null, 50.5, 42],
     [null, 0, 90],
-  ])('tells %s', (name, longitude, latitude) => {
+  ])('finds %s', (name, longitude, latitude) => {
     expect(countries.countryAt([longitude, latitude])).toBe(name);
   });
 });
@@ -145,7 +145,7 @@ describe('the seas', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('are told where their rough outlines do not quite meet', () => {
+  it('are found where their rough outlines do not quite meet', () => {
     expect(seas.seaAt([115.875, -3.875])).toBe('Java Sea');
     expect(seas.seaAt([79.875, 8.875])).toBe('Bay of Bengal');
     expect(seas.seaAt([10.375, 56.125])).toBe('Kattegat');

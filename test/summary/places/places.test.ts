@@ -151,7 +151,7 @@ describe('a footprint lies', () => {
 });
 
 describe('the nearest large place', () => {
-  it('is told with its distance and direction where none lies within', () => {
+  it('is given with its distance and direction where none lies within', () => {
     // West of Ireland: from Galway or Limerick, out to sea.
     const { near } = placeOf(box(-12, 52, -11, 53));
     expect(near).toHaveLength(1);
@@ -160,7 +160,7 @@ describe('the nearest large place', () => {
     expect((near[0]?.distanceKm ?? 1) % 10).toBe(0);
   });
 
-  it('is told with the direction of the edge that is meant, not of the centre', () => {
+  it('is given with the direction of the edge that is meant, not of the centre', () => {
     const { near } = placeOf(box(12.4, 45.95, 13.9, 46.9));
     expect(near).toMatchObject([{ name: 'Trieste', distanceKm: 35, direction: 'north' }]);
   });
@@ -250,7 +250,7 @@ describe('names of places', () => {
     expect(places.isPlaceName(words)).toBe(false);
   });
 
-  it('hold every name that a footprint is told to lie in or near', () => {
+  it('hold every name that a footprint lies in or near', () => {
     for (let x = -170; x < 180; x += 20) {
       for (let y = -80; y < 90; y += 20) {
         const { countries, seas, near } = placeOf(box(x, y, x + 15, y + 15));

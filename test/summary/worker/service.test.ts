@@ -20,7 +20,7 @@ import {
 } from './set-up.ts';
 
 /** Sets the clock to when something is next to be done, and does it, until then. */
-async function goOnUntil(worker: Worker, untilUs: number) {
+async function workUntil(worker: Worker, untilUs: number) {
   for (;;) {
     const end = await worker.work();
     const dueUs = (await worker.summaries.nextDueAtUs()) ?? Number.POSITIVE_INFINITY;
@@ -49,13 +49,13 @@ describe('a service that hangs', () => {
     const clock = { us: startUs };
     const { asked, client } = hanging(clock, startUs + hourUs, () => 'A product.');
     const worker = await withJobs(40, { clock, client });
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(asked.filter((atUs) => atUs < startUs + hourUs).length).toBeLessThan(15);
     expect(await worker.summaries.counts()).toMatchObject({ done: 0, failed: 0, dropped: 0 });
-    const told = (await worker.rows()).filter(({ error }) => error?.startsWith('It did not'));
-    expect(told.length).toBeGreaterThan(3);
-    expect(told.every(({ text }) => text?.model === null)).toBe(true);
-    await goOnUntil(worker, startUs + 4 * hourUs);
+    const reported = (await worker.rows()).filter(({ error }) => error?.startsWith('It did not'));
+    expect(reported.length).toBeGreaterThan(3);
+    expect(reported.every(({ text }) => text?.model === null)).toBe(true);
+    await workUntil(worker, startUs + 4 * hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 0 });
     expect(worker.log.map(({ message }) => message)).toContain('summaries wait');
   });
@@ -70,7 +70,7 @@ describe('a service that hangs', () => {
     });
     const [row] = await worker.rows();
     expect(row).toMatchObject({ state: 'waiting', attempts: 0, text: { model: null } });
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(worker.outcomes()).toEqual({ hang: 2, answered: 2 });
   });
 });
@@ -84,7 +84,7 @@ describe('a service that says no', () => {
     worker.clock.us = startUs + 499_000_000;
     await worker.work();
     expect(worker.outcomes()).toEqual({ rateLimited: 2 });
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
     expect((await worker.rows()).map(({ attempts }) => attempts)).toEqual([0, 0, 0]);
   });
@@ -123,7 +123,7 @@ describe('a service that says no', () => {
     expect(end).toMatchObject({ end: 'service', untilUs: startUs + 500_000_000 });
     expect(worker.outcomes()).toEqual({ rateLimited: 1, answered: 1 });
     expect(worker.pause.isProbing()).toBe(true);
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(worker.outcomes()).toEqual({ rateLimited: 1, answered: 4 });
     expect(worker.pause.isProbing()).toBe(false);
   });
@@ -137,14 +137,14 @@ describe('a service that says no', () => {
   it('to the key is asked every quarter of an hour, which counts for no job', async () => {
     const worker = await withJobs(3);
     worker.sandbox.inference.change({ faults: { unauthorized: 1 } });
-    await goOnUntil(worker, startUs + 2 * hourUs);
+    await workUntil(worker, startUs + 2 * hourUs);
     const refused = worker.outcomes().unauthorized ?? 0;
     expect(refused).toBeGreaterThan(5);
     expect(refused).toBeLessThan(14);
     for (const row of await worker.rows())
       expect(row).toMatchObject({ state: 'waiting', attempts: 0 });
     worker.sandbox.inference.change({ faults: { unauthorized: 0 } });
-    await goOnUntil(worker, startUs + 3 * hourUs);
+    await workUntil(worker, startUs + 3 * hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
   });
 
@@ -162,9 +162,9 @@ describe('a service that says no', () => {
       },
     };
     const worker = await withJobs(30, { sandbox, client: failing });
-    await goOnUntil(worker, startUs + 10 * minuteUs);
+    await workUntil(worker, startUs + 10 * minuteUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 29, waiting: 1 });
-    await goOnUntil(worker, startUs + 8 * dayUs);
+    await workUntil(worker, startUs + 8 * dayUs);
     const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
     expect(dropped).toMatchObject([
       { error: 'It has waited for 7 days, for the budget or for the service.' },
@@ -192,7 +192,7 @@ describe('an answer', () => {
     const [row] = await worker.rows();
     expect(row).toMatchObject({ state: 'done', error: null, text: { verified: false } });
     expect(row?.text?.doubts.length).toBeGreaterThan(0);
-    await worker.tell([productOf(1)], { event: 'modified' });
+    await worker.receive([productOf(1)], { event: 'modified' });
     await worker.collect();
     await worker.work();
     expect(worker.outcomes()).toEqual({ inventedPlace: 2 });
@@ -203,7 +203,7 @@ describe('an answer', () => {
     async (fault) => {
       const worker = await withJobs(2);
       worker.sandbox.inference.change({ faults: { [fault]: 1 } });
-      await goOnUntil(worker, startUs + hourUs);
+      await workUntil(worker, startUs + hourUs);
       for (const row of await worker.rows()) {
         expect(row).toMatchObject({ state: 'failed', attempts: 3, text: { model: null } });
         expect(row.error).not.toBeNull();
@@ -217,7 +217,7 @@ describe('an answer', () => {
     },
   );
 
-  it('that our own code fails on fails its job alone, and is told to the log', async () => {
+  it('that our own code fails on fails its job alone, and is logged', async () => {
     const worker = await withJobs(3);
     const { places } = worker.context;
     let calls = 0;
@@ -251,7 +251,7 @@ describe('a worker that is stopped', () => {
     await worker.index();
     worker.sandbox.inference.change({ next: { hang: 2 } });
     const running = startSummaryWorker(worker.context, eachProduct, { pollMs: 5 });
-    await worker.tell(numbered(1, 3));
+    await worker.receive(numbered(1, 3));
     await worker.index();
     await expect.poll(() => worker.outcomes().hang, { timeout: 10_000 }).toBe(2);
     const startedMs = performance.now();
@@ -297,7 +297,7 @@ async function workOnAll(worker: Worker) {
 
 async function withJob(client: ReturnType<typeof scripted>['client']) {
   const worker = await openFollowing({ client });
-  await worker.tell([productOf(1)]);
+  await worker.receive([productOf(1)]);
   await worker.collect();
   return worker;
 }
@@ -323,7 +323,7 @@ describe('an answer that is doubted', () => {
     expect(repeated).toEqual([false, true]);
   });
 
-  it('and kept, is asked for anew when its id is named, and shown until then', async () => {
+  it('and kept, is asked for again when its id is named, and shown until then', async () => {
     const { repeated, client } = scripted([invented, invented]);
     const worker = await withJob(client);
     await worker.work();
@@ -343,7 +343,7 @@ describe('facts that changed', () => {
     const { client } = scripted([plain, '', '', '']);
     const worker = await withJob(client);
     await worker.work();
-    await worker.tell([productOf(1, { area: 'POLYGON ((2 47, 3 47, 3 48, 2 48, 2 47))' })], {
+    await worker.receive([productOf(1, { area: 'POLYGON ((2 47, 3 47, 3 48, 2 48, 2 47))' })], {
       event: 'modified',
     });
     await worker.collect();
@@ -358,12 +358,12 @@ describe('facts that changed', () => {
   });
 });
 
-describe('a service that tells of absurdly many tokens', () => {
+describe('a service that reports absurdly many tokens', () => {
   it('does not end the day', async () => {
     const { client } = scripted([], 90_000_000);
     const budget = { tokensPerDay: 500_000 };
     const worker = await openFollowing({ client, budget });
-    await worker.tell([1, 2, 3].map((number) => productOf(number)));
+    await worker.receive([1, 2, 3].map((number) => productOf(number)));
     await worker.collect();
     expect(await worker.work()).toEqual({ end: 'nothing due' });
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });

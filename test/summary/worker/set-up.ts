@@ -136,7 +136,7 @@ export async function openWorker(options: WorkerOptions = {}) {
       return close();
     },
     /** Takes notifications of products, by default those of an hour ago by the clock. */
-    tell: async (
+    receive: async (
       samples: readonly Sample[],
       about: {
         subscription?: string | null;
@@ -183,7 +183,7 @@ export function clientOf({ inferenceUrl }: Pick<Sandbox, 'inferenceUrl'>, timeou
   return createChatClient({ baseUrl: inferenceUrl, apiKey, fetch, timeoutMs });
 }
 
-/** The rules of named subscriptions; nothing is told of the others. */
+/** The rules of named subscriptions; the others get no summary. */
 export function rules(named: Record<string, SummaryRule>, otherwise: SummaryRule = off): RuleOf {
   return compileRules(new Map(Object.entries(named)), otherwise);
 }
@@ -209,7 +209,7 @@ export async function openFollowing(options: WorkerOptions = {}) {
 /** A worker that has so many products to summarise. */
 export async function withJobs(count: number, options: WorkerOptions = {}) {
   const worker = await openFollowing(options);
-  await worker.tell(numbered(1, count + 1));
+  await worker.receive(numbered(1, count + 1));
   await worker.collect();
   return worker;
 }

@@ -30,7 +30,7 @@ const weekUs = 7 * dayUs;
 describe('a digest of a week', () => {
   const weekly = async () => {
     const worker = await openFollowing({ clock: { us: mondayUs + hourUs } });
-    await worker.tell([productOf(1)], { receivedAtUs: mondayUs + secondUs });
+    await worker.receive([productOf(1)], { receivedAtUs: mondayUs + secondUs });
     const digest = { kind: 'digest', window: 'week', per: 'all', areas: [] } as const;
     await worker.collect(rules({}, digest));
     worker.clock.us = mondayUs + weekUs + minuteUs - 1;
@@ -63,9 +63,9 @@ describe('a digest of a week', () => {
 describe('a clock that ran ahead', () => {
   it('strands nothing once it is right again', async () => {
     const worker = await openFollowing({ clock: { us: startUs + 300 * dayUs } });
-    await worker.tell([productOf(1), productOf(2), productOf(3)]);
+    await worker.receive([productOf(1), productOf(2), productOf(3)]);
     await worker.collect(rules({ alps: each }));
-    await worker.tell([productOf(4)], { subscription: 'other' });
+    await worker.receive([productOf(4)], { subscription: 'other' });
     await worker.collect(rules({ other: hourly }));
     await worker.claimAndDie();
     worker.clock.us = startUs;
@@ -77,7 +77,7 @@ describe('a clock that ran ahead', () => {
 describe('a backlog', () => {
   it('is read round after round, without the pause that follows the last one', async () => {
     const worker = await openFollowing({ client: null });
-    await worker.tell(numbered(0, 170));
+    await worker.receive(numbered(0, 170));
     await worker.index();
     worker.context.budget = { ...worker.context.budget, requestsPerHour: 0 };
     const running = startSummaryWorker(worker.context, eachProduct, { pollMs: 600_000 });
@@ -102,9 +102,9 @@ describe('the budget', () => {
     const limit = 'requestsPerHour';
     expect(end).toEqual({ end: 'budget', limit, untilUs: startUs + hourUs, reason });
     expect(await states(worker)).toEqual({ done: 3, waiting: 4 });
-    const told = (await worker.rows()).filter(({ error }) => error === reason);
-    expect(told.length).toBeGreaterThan(0);
-    expect(told[0]).toMatchObject({
+    const waited = (await worker.rows()).filter(({ error }) => error === reason);
+    expect(waited.length).toBeGreaterThan(0);
+    expect(waited[0]).toMatchObject({
       state: 'waiting',
       attempts: 0,
       nextTryAtUs: startUs + hourUs,
@@ -141,7 +141,7 @@ describe('the budget', () => {
     expect(await states(one)).toEqual({ done: 12, waiting: 0 });
   });
 
-  it('counts the tokens that the service tells of, and never sends what is beyond the whole of it', async () => {
+  it('counts the tokens that the service reports, and never sends what is beyond the whole of it', async () => {
     const worker = await withJobs(6, { budget: { tokensPerDay: 3_000 } });
     const end = await worker.work();
     expect(end).toMatchObject({
@@ -159,7 +159,7 @@ describe('the budget', () => {
     expect(none.outcomes()).toEqual({});
   });
 
-  it('is not charged again for a product that is told of anew while its request is out', async () => {
+  it('is not charged again for a product that comes again while its request is out', async () => {
     const sandbox = await openSandbox();
     const { complete, models } = clientOf(sandbox);
     const gate = Promise.withResolvers<void>();
@@ -175,7 +175,7 @@ describe('the budget', () => {
     const worker = await withJobs(1, { sandbox, client });
     const working = worker.work();
     await expect.poll(() => asked).toBe(1);
-    await worker.tell([productOf(1)], { event: 'modified' });
+    await worker.receive([productOf(1)], { event: 'modified' });
     await worker.collect();
     const other = await worker.another();
     expect(await other.work()).toEqual({ end: 'nothing due' });
@@ -215,15 +215,15 @@ async function reopened(worker: Worker, change: (dataDir: string) => void) {
   return worker.another();
 }
 
-/** The worker's folder with an index that was backed up by `until` products, though more are told of since. */
-async function withOlderIndex(worker: Worker, tellMore: (worker: Worker) => Promise<void>) {
+/** The worker's folder with an index that was backed up by `until` products, though more came since. */
+async function withOlderIndex(worker: Worker, receiveMore: (worker: Worker) => Promise<void>) {
   await worker.index();
   const saved = join(worker.dataDir, 'saved.db');
   const before = await reopened(worker, (dataDir) => {
     const [name = ''] = indexFiles(dataDir);
     copyFileSync(join(dataDir, name), saved);
   });
-  await tellMore(before);
+  await receiveMore(before);
   return reopened(before, (dataDir) => {
     const [name = ''] = indexFiles(dataDir);
     removeIndex(dataDir);
@@ -232,9 +232,9 @@ async function withOlderIndex(worker: Worker, tellMore: (worker: Worker) => Prom
 }
 
 describe('the product index', () => {
-  it('removed with 100 products waiting, all of them get their texts when it was built anew', async () => {
+  it('removed with 100 products waiting, all of them get their texts when it was built again', async () => {
     const first = await openFollowing();
-    await first.tell(numbered(0, 100));
+    await first.receive(numbered(0, 100));
     await first.collect();
     const worker = await reopened(first, removeIndex);
     await expect(worker.work()).rejects.toMatchObject({ code: 'unavailable' });
@@ -245,21 +245,21 @@ describe('the product index', () => {
     expect(worker.sandbox.inference.totals()).toMatchObject({ distinct: 100, repeated: 0 });
   });
 
-  it('restored from a backup, tells of what it has, and the rest waits for it', async () => {
+  it('restored from a backup, serves what it has, and the rest waits for it', async () => {
     const first = await openFollowing();
-    await first.tell(numbered(0, 40));
+    await first.receive(numbered(0, 40));
     await first.collect();
     const worker = await withOlderIndex(first, async (before) => {
-      await before.tell(numbered(40, 100));
+      await before.receive(numbered(40, 100));
       await before.collect();
     });
     const untilUs = startUs + 5 * secondUs;
     expect(await worker.work()).toEqual({ end: 'index', untilUs, reason: waits });
     expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 60, failed: 0 });
-    const told = (await worker.rows()).filter(({ error }) => error === waits);
-    expect(told[0]).toMatchObject({ state: 'waiting', attempts: 0, nextTryAtUs: untilUs });
+    const waited = (await worker.rows()).filter(({ error }) => error === waits);
+    expect(waited[0]).toMatchObject({ state: 'waiting', attempts: 0, nextTryAtUs: untilUs });
     // Two at a time, and not all of them each second.
-    expect(told.length).toBeLessThan(3);
+    expect(waited.length).toBeLessThan(3);
     await worker.index();
     worker.clock.us = untilUs;
     await worker.work();
@@ -268,10 +268,10 @@ describe('the product index', () => {
 
   it('behind the end of a window, keeps its digest waiting, and none that it has got to', async () => {
     const first = await openFollowing();
-    await first.tell(numbered(0, 3), { receivedAtUs: startUs - 2 * hourUs });
-    await first.tell(numbered(3, 5));
+    await first.receive(numbered(0, 3), { receivedAtUs: startUs - 2 * hourUs });
+    await first.receive(numbered(3, 5));
     const worker = await withOlderIndex(first, async (before) => {
-      await before.tell(numbered(5, 9));
+      await before.receive(numbered(5, 9));
       await before.collect(rules({}, hourly));
     });
     worker.clock.us += minuteUs;

@@ -5,3 +5,8 @@ export function rowsOf(table: string): string[][] {
   const lines = table.trim().split('\n');
   return lines.map((line) => line.trimStart().split(' ¦ '));
 }
+
+/** The text of a cell with the escapes of JSON. */
+export function textOf(cell: string): string {
+  return JSON.parse(`"${cell.replaceAll('"', '\\"')}"`);
+}

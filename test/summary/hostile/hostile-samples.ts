@@ -3,7 +3,7 @@
  * of a summary. Each changes a harmless record; `hostile.test.ts` proves what comes of it.
  */
 
-import { rowsOf } from '../../filter/table.ts';
+import { rowsOf, textOf } from '../../filter/table.ts';
 
 export interface HostileSample {
   /** What is tried. */
@@ -31,11 +31,6 @@ const deletion = {
 };
 const footprint = { footprint: 'could not be placed on the map' };
 const factsByName: Readonly<Record<string, HostileSample['facts']>> = { deletion, footprint };
-
-/** Cells have the escapes of JSON. */
-function textOf(cell: string): string {
-  return JSON.parse(`"${cell.replaceAll('"', '\\"')}"`);
-}
 
 function listOf(cell: string): string[] {
   return cell.split('; ').map(textOf);

@@ -207,45 +207,23 @@ describe('the area', () => {
 });
 
 describe('names of places', () => {
-  it.each([
-    'france',
-    'black sea',
-    'gulf of mexico',
-    'south pacific ocean',
-    'paris',
-    'new york city',
-    'newark',
-    'democratic republic of the congo',
-    'south georgia and the south sandwich islands',
-    'scotland',
-    'sao paulo',
-    'são paulo',
-    "xi'an",
-    'xi’an',
-    'turkey',
-    'türkiye',
-    'united states of america',
-    'rome',
-    "cote d'ivoire",
-    'antarctica',
-    'saint petersburg',
-    'guinea-bissau',
-    'usa',
-  ])('hold %s', (name) => {
+  const listOf = (text: string) => text.split(';').map((name) => name.trim());
+
+  it.each(
+    listOf(`
+      france; black sea; gulf of mexico; south pacific ocean; paris; new york city; newark;
+      democratic republic of the congo; south georgia and the south sandwich islands; scotland;
+      sao paulo; são paulo; xi'an; xi’an; turkey; türkiye; united states of america; rome;
+      cote d'ivoire; antarctica; saint petersburg; guinea-bissau; usa
+    `),
+  )('hold %s', (name) => {
     expect(places.isPlaceName(name)).toBe(true);
   });
 
   it.each([
     '',
     ' ',
-    'sea',
-    'black',
-    'the',
-    'of',
-    'france and',
-    'cloud cover',
-    'new york city hall',
-    'sentinel',
+    ...listOf('sea; black; the; of; france and; cloud cover; new york city hall; sentinel'),
   ])('do not hold "%s"', (words) => {
     expect(places.isPlaceName(words)).toBe(false);
   });

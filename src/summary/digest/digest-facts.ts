@@ -7,7 +7,7 @@ import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
-import { contentOfType } from '../facts/attribute-words.ts';
+import { contentOfType, missionWords } from '../facts/attribute-words.ts';
 import { deletedStateWords, isKnownName } from '../facts/product-facts.ts';
 import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
@@ -263,10 +263,7 @@ function cleanName(name: string): string {
 function collectionInWords(collection: string): string | null {
   if (collection === 'GLOBAL-MOSAICS') return 'Global Mosaics';
   if (collection === 'SENTINEL-1-RTC') return 'Sentinel-1 RTC';
-  if (/^(SMOS|CCM|CLMS)$/.test(collection)) return collection;
-  if (collection === 'ENVISAT') return 'Envisat';
-  const [, mission, number] = /^(SENTINEL|LANDSAT)-([1-9]|5P)$/.exec(collection) ?? [];
-  return mission === undefined ? null : `${mission[0]}${mission.slice(1).toLowerCase()}-${number}`;
+  return collection === 'CCM' || collection === 'CLMS' ? collection : missionWords(collection);
 }
 
 /**

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { answerBytesMax } from '../../../src/http/bounded-fetch.ts';
 import { faultScope, inferenceFaultKinds } from '../../../src/summary/chat/inference-fault.ts';
+import { rowsOf } from '../../filter/table.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import type { Answer } from '../../http/answering-server.ts';
 import {
@@ -24,93 +25,54 @@ const urlAdvice = `Perhaps EARSHOT_INFERENCE_URL is wrong, which is the address 
 const modelAdvice =
   'Check EARSHOT_INFERENCE_MODEL against the models of the project in the control panel.';
 
-/** A name, the answer, and the kind and the message that come of it. */
-const refusals: [name: string, answer: Answer, kind: string, message: string][] = [
-  [
-    'a wrong key',
-    { status: 401, body: error('Incorrect API key provided.', 'invalid_api_key') },
-    'wrong_key',
-    'The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.',
-  ],
-  [
-    'a key of another project',
-    { status: 403, body: { detail: 'Forbidden for this project' } },
-    'key_refused',
-    'The inference service (HOST) refuses what this key asks for (403). It says: "Forbidden for this project". Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.',
-  ],
-  [
-    'a model that is not available',
-    {
-      status: 404,
-      body: { object: 'error', message: `The model ${model} does not exist.`, code: 404 },
-    },
-    'model_unavailable',
-    `The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist". ${modelAdvice}`,
-  ],
-  [
-    'an address where nothing is',
-    { status: 404, body: page },
-    'model_unavailable',
-    `Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "(a web page) 404 Not Found". ${urlAdvice}`,
-  ],
-  [
-    'a 404 that names no model',
-    { status: 404, body: { detail: 'Not Found' } },
-    'model_unavailable',
-    `Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "Not Found". ${urlAdvice}`,
-  ],
-  [
-    'a redirect without a place',
-    { status: 302 },
-    'redirected',
-    'The inference service (HOST) points to another address (302), where earshot does not follow, as the key must not travel. Check EARSHOT_INFERENCE_URL.',
-  ],
-  [
-    'too many requests',
-    { status: 429, headers: { 'retry-after': '90' }, body: { error: 'Slow down' } },
-    'rate_limited',
-    'The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.',
-  ],
-  [
-    'an error of the service',
-    { status: 503, body: '' },
-    'service_error',
-    'The inference service (HOST) cannot answer at the moment (503). Try again later.',
-  ],
-  [
-    'a request that it will not answer',
-    { status: 400, body: error(`This model's maximum context length is 8192 tokens.`) },
-    'request_refused',
-    `The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens". Sent again as it is, it would be refused again.`,
-  ],
-  [
-    'a web page instead of JSON',
-    { status: 200, body: '<html><title>Welcome</title></html>' },
-    'not_json',
-    'The inference service (HOST) answered with something else than JSON (200). It says: "(a web page) Welcome". Perhaps EARSHOT_INFERENCE_URL is wrong.',
-  ],
-  [
-    'JSON of another form',
-    { status: 200, body: error('Overloaded') },
-    'unexpected_form',
-    'The inference service (HOST) answered with JSON that is no chat completion (200). It says: "Overloaded". Perhaps EARSHOT_INFERENCE_URL is wrong.',
-  ],
-  [
-    'an answer without a text',
-    { body: completionOf(null) },
-    'empty',
-    'The inference service (HOST) answered without a text. Try again, or choose another model.',
-  ],
-  [
-    'an answer that was cut',
-    { body: completionOf('It was', {}, 'length') },
-    'cut',
-    'The inference service (HOST) cut the text off at the length that the model may write. Try again, or choose another model.',
-  ],
-];
+/** Answers by what is wrong with them. */
+const answers: Readonly<Record<string, Answer>> = {
+  'a wrong key': { status: 401, body: error('Incorrect API key provided.', 'invalid_api_key') },
+  'a key of another project': { status: 403, body: { detail: 'Forbidden for this project' } },
+  'a model that is not available': {
+    status: 404,
+    body: { object: 'error', message: `The model ${model} does not exist.`, code: 404 },
+  },
+  'an address where nothing is': { status: 404, body: page },
+  'a 404 that names no model': { status: 404, body: { detail: 'Not Found' } },
+  'a redirect without a place': { status: 302 },
+  'too many requests': {
+    status: 429,
+    headers: { 'retry-after': '90' },
+    body: { error: 'Slow down' },
+  },
+  'an error of the service': { status: 503, body: '' },
+  'a request that it will not answer': {
+    status: 400,
+    body: error(`This model's maximum context length is 8192 tokens.`),
+  },
+  'a web page instead of JSON': { status: 200, body: '<html><title>Welcome</title></html>' },
+  'JSON of another form': { status: 200, body: error('Overloaded') },
+  'an answer without a text': { body: completionOf(null) },
+  'an answer that was cut': { body: completionOf('It was', {}, 'length') },
+};
+
+/** What is wrong ¦ the kind ¦ the message. */
+const refusals = rowsOf(`
+  a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.
+  a key of another project ¦ key_refused ¦ The inference service (HOST) refuses what this key asks for (403). It says: "Forbidden for this project". Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.
+  a model that is not available ¦ model_unavailable ¦ The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist". ${modelAdvice}
+  an address where nothing is ¦ model_unavailable ¦ Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "(a web page) 404 Not Found". ${urlAdvice}
+  a 404 that names no model ¦ model_unavailable ¦ Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "Not Found". ${urlAdvice}
+  a redirect without a place ¦ redirected ¦ The inference service (HOST) points to another address (302), where earshot does not follow, as the key must not travel. Check EARSHOT_INFERENCE_URL.
+  too many requests ¦ rate_limited ¦ The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.
+  an error of the service ¦ service_error ¦ The inference service (HOST) cannot answer at the moment (503). Try again later.
+  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens". Sent again as it is, it would be refused again.
+  a web page instead of JSON ¦ not_json ¦ The inference service (HOST) answered with something else than JSON (200). It says: "(a web page) Welcome". Perhaps EARSHOT_INFERENCE_URL is wrong.
+  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) answered with JSON that is no chat completion (200). It says: "Overloaded". Perhaps EARSHOT_INFERENCE_URL is wrong.
+  an answer without a text ¦ empty ¦ The inference service (HOST) answered without a text. Try again, or choose another model.
+  an answer that was cut ¦ cut ¦ The inference service (HOST) cut the text off at the length that the model may write. Try again, or choose another model.
+`);
 
 describe('a refusal', () => {
-  it.each(refusals)('for %s has its own words', async (_name, answer, kind, message) => {
+  it.each(refusals)('for %s has its own words', async (name = '', kind = '', message = '') => {
+    const answer = answers[name];
+    if (answer === undefined) throw new Error(`no answer for ${name}`);
     expect(await faultWith(answer)).toMatchObject({ kind, message });
   });
 

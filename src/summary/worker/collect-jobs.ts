@@ -105,8 +105,11 @@ async function collectUntil(
   const ruled = rows
     .filter(({ receivedAtUs }) => receivedAtUs >= nowUs - summaryWithinUs)
     .map((row) => ({ row, rule: ruleOf(row.subscription) }));
-  const filtered = ruled.filter(({ rule }) => hasFilter(rule)).map(({ row }) => row);
-  const records = await recordsOf(filtered, context);
+  const ids = ruled.flatMap(({ row, rule }) => (hasFilter(rule) ? [row.productId] : []));
+  const products = await productsById(context.products, [...new Set(ids)]);
+  const records = new Map(
+    products.map(({ row, record }) => [row.productId.toLowerCase(), record] as const),
+  );
   const jobs = new Map<string, NewSummaryJob>();
   for (const { row, rule } of ruled) {
     for (const job of jobsFor(row, rule, { records, nowUs })) {
@@ -127,15 +130,6 @@ function hasFilter(rule: CompiledRule): boolean {
 
 /** Newest records by product id in small letters, of the products that the index knows. */
 type Records = ReadonlyMap<string, FoundProduct['record']>;
-
-async function recordsOf(
-  rows: readonly NotificationRow[],
-  { products }: SummaryContext,
-): Promise<Records> {
-  const ids = new Set(rows.map(({ productId }) => productId));
-  const found = await productsById(products, [...ids]);
-  return new Map(found.map(({ row, record }) => [row.productId.toLowerCase(), record]));
-}
 
 function jobsFor(
   row: NotificationRow,

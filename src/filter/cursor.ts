@@ -178,14 +178,11 @@ const word = /[\p{L}_@$][\p{L}\p{N}_.@$/-]*/uy;
 
 // Numbers, dates, and what begins like one: 79d7807b-66e5-41d2-a586-1628eb82c3e0.
 const numeral = /[+-]?\.?\d[\p{L}\p{N}_.:+-]*/uy;
-
 const symbol = /[(),:=](?!=)/y;
 
 // Operators and quotes of other languages, so that a finding can name them whole.
 const foreign = /==|!=|<>|<=|>=|&&|\|\||%[0-9a-f]{2}|./isuy;
-
 const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
-
 const date = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?$/;
 
 /** The closing mark for each opening one that is not a single quote. */

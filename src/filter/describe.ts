@@ -10,7 +10,7 @@ import type {
   Position,
 } from '../domain/filter-tree.ts';
 import { printable } from '../domain/text.ts';
-import { pointsOf, polygonsOf } from './geometry/ring.ts';
+import { positionsOf } from './geometry/ring.ts';
 import { boxesOf, toShape } from './geometry/shape.ts';
 import { attributeReading } from './values.ts';
 
@@ -116,7 +116,7 @@ function showWords(text: string): string {
 /** `place meets POLYGON of 5 points between 4°E 50°N and 5°E 51°N`. */
 function describePlace(geometry: Geometry): string {
   const type = geometry.type.toUpperCase();
-  const positions = [...pointsOf(geometry), ...polygonsOf(geometry).flat(2)];
+  const positions = positionsOf(geometry);
   const [first] = positions;
   if (first !== undefined && positions.length === 1) {
     return `place meets ${type} ${showPosition(first)}`;

@@ -27,7 +27,7 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Made of another collection's products, and so carrying its platform: their folder tells more. */
+/** Made of another collection's products, and so carrying its platform: their folder says more. */
 const derived: ReadonlySet<string> = new Set(['SENTINEL-1-RTC', 'GLOBAL-MOSAICS']);
 
 /** How names of products begin (documentation of each mission's file names). */
@@ -46,14 +46,16 @@ const prefixes: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * The collection's published name: told from the platform, else from the folder in `S3Path`
+ * The collection's published name: by the platform, else from the folder in `S3Path`
  * (`/eodata/Sentinel-2/…`), else from the beginning of the name. Null rather than a guess.
  */
 export function collectionOf(record: ProductRecord): string | null {
   const path = textOrNull(record.S3Path) ?? '';
   const folder = published(path.split('/').find((part) => part !== '' && part !== 'eodata'));
   if (folder !== null && derived.has(folder)) return folder;
-  return published(platformOf(record)) ?? folder ?? byName(textOrNull(record.Name) ?? '');
+  const name = textOrNull(record.Name) ?? '';
+  const byName = prefixes.find(([prefix]) => prefix.test(name))?.[1] ?? null;
+  return published(platformOf(record)) ?? folder ?? byName;
 }
 
 /** The attribute platformShortName; old records write names in small letters. */
@@ -68,8 +70,4 @@ function platformOf({ Attributes: attributes }: ProductRecord): string | null {
 function published(word: string | null | undefined): string | null {
   const upper = word?.trim().toUpperCase() ?? '';
   return recordedCollections.has(upper) ? upper : null;
-}
-
-function byName(name: string): string | null {
-  return prefixes.find(([prefix]) => prefix.test(name))?.[1] ?? null;
 }

@@ -15,12 +15,12 @@ interface CheckedInference {
 
 /**
  * Lists the models, which costs nothing. Where that is not to be had, as the specification does not show
- * it, one completion of a few tokens tells.
+ * it, one completion of a few tokens decides.
  */
 export async function checkInference(options: CheckedInference): Promise<Finding[]> {
   try {
     const listed = await options.client.models(options.signal);
-    return listed === null ? await checkByAsking(options) : judgeList(listed, options.model);
+    return listed === null ? await checkByAsking(options) : checkList(listed, options.model);
   } catch (error) {
     const fault = faultIn(error);
     // Who may not list may still ask.
@@ -29,7 +29,7 @@ export async function checkInference(options: CheckedInference): Promise<Finding
   }
 }
 
-function judgeList(listed: readonly string[], model: string): Finding[] {
+function checkList(listed: readonly string[], model: string): Finding[] {
   const count = listed.length === 1 ? 'one model' : `${listed.length} models`;
   const key = passed(keyCheck, `The service takes it, and lists ${count}.`);
   if (listed.includes(model)) return [key, passed(modelCheck, `${model} is among those listed.`)];
@@ -50,11 +50,11 @@ async function checkByAsking({ client, model, signal }: CheckedInference): Promi
       passed(modelCheck, `${model} gave an answer.`),
     ];
   } catch (error) {
-    return judgeFault(faultIn(error), model);
+    return checkFault(faultIn(error), model);
   }
 }
 
-function judgeFault(fault: InferenceFault, model: string): Finding[] {
+function checkFault(fault: InferenceFault, model: string): Finding[] {
   const taken = passed(keyCheck, 'The service takes it.');
   const { kind, happened: message, advice } = fault;
   switch (kind) {
@@ -94,7 +94,7 @@ function passed(check: string, message: string): Finding {
   return { check, state: 'pass', message };
 }
 
-/** Of an error that is not ours only the kind is told: its text may hold anything. */
+/** Of an error that is not ours only the kind is shown: its text may hold anything. */
 function faultIn(error: unknown): InferenceFault {
   if (error instanceof InferenceFault) return error;
   const kind = error instanceof Error ? error.name : typeof error;

@@ -100,7 +100,7 @@ const tokensPerMessage = 8;
 /**
  * Tokens of the question and of its answer, on purpose a bit high: a third of the question's UTF-8 bytes,
  * 8 for each message, and the longest answer that would be kept of this kind. What a model thinks in silence is
- * not in it: the service tells of it afterwards, where it does.
+ * not in it: the service reports it afterwards, where it does.
  */
 export function estimateTokens(request: ChatRequest, kind: SummaryKind): number {
   const question = request.messages

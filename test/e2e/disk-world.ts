@@ -18,7 +18,7 @@ import {
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { startHook } from '../sinks/hook-server.ts';
-import { openSandbox, productOf } from '../summary/worker/worker-world.ts';
+import { openSandbox, productOf } from '../summary/worker/set-up.ts';
 import { mountSmallDisk } from './disk-small.ts';
 
 const senders = 8;

@@ -11,7 +11,7 @@ import { recordOf } from '../cli/product-samples.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { openSandbox, openWorker, productOf, secondUs } from '../summary/worker/worker-world.ts';
+import { openSandbox, openWorker, productOf, secondUs } from '../summary/worker/set-up.ts';
 
 const kills = 8;
 const sentPerRound = 20;

@@ -1,7 +1,8 @@
-/** What a filter says of a product: the semantics, line by line. */
+/** What a filter says of a product, line by line, and how it is described. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { FilterTree } from '../../src/domain/filter-tree.ts';
+import { describeFilter } from '../../src/filter/describe.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import { productView } from '../../src/filter/product-view.ts';
@@ -33,6 +34,7 @@ const record = {
 };
 const any = (name: string, kind: string, rest: string, valueKind = kind) =>
   `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${name}' and att/OData.CSC.${valueKind}Attribute/Value ${rest})`;
+const processed = (rest: string) => any('processingDate', 'DateTimeOffset', rest);
 const area = (wkt: string) => `OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`;
 const matches = (filter: string, product: object = record) =>
   compileFilter(parseFilter(filter).tree)(productView({ ...product }));
@@ -87,16 +89,8 @@ describe('a filter on a product', () => {
       "Attributes/OData.CSC.StringAttribute/any(i0:i0/Name eq 'tileId' and i0/Value eq '33UUU')",
       true,
     ],
-    [
-      'dates of attributes',
-      any('processingDate', 'DateTimeOffset', 'eq 2024-05-01T11:00:00Z'),
-      true,
-    ],
-    [
-      'dates of attributes in quotes',
-      any('processingDate', 'DateTimeOffset', "lt '2024-05-02'"),
-      true,
-    ],
+    ['dates of attributes', processed('eq 2024-05-01T11:00:00Z'), true],
+    ['dates of attributes in quotes', processed("lt '2024-05-02'"), true],
     ['boolean attributes', any('sliceProductFlag', 'Boolean', 'eq false'), true],
     ['boolean attributes as text', any('flagText', 'Boolean', 'eq true'), true],
     ['ne of another value', any('tileId', 'String', "ne 'x'"), true],
@@ -168,7 +162,7 @@ const records = (): Product[] =>
     .trim()
     .split('\n')
     .map((line): Product => JSON.parse(line));
-const attributeValue = ({ Attributes = [] }: Product, name: string) =>
+const attributeIn = ({ Attributes = [] }: Product, name: string) =>
   Attributes.find((item) => item.Name === name)?.Value;
 /** The first of each two numbers of a footprint. */
 const longitudes = ({ Footprint: text }: Product) =>
@@ -184,25 +178,22 @@ const meanings: readonly (readonly [string, (product: Product) => boolean])[] = 
   ["not (endswith(Name,'.SAFE'))", ({ Name }) => !Name.endsWith('.SAFE')],
   ['Online eq false', ({ Online }) => !Online],
   ['PublicationDate ge 2024-01-01', ({ PublicationDate }) => PublicationDate.slice(0, 4) >= '2024'],
-  [
-    'ContentDate/Start lt 2020-01-01T00:00:00.000Z',
-    ({ ContentDate }) => ContentDate.Start < '2020',
-  ],
+  ['ContentDate/Start lt 2020-01-01T00:00:00.000Z', (one) => one.ContentDate.Start < '2020'],
   [
     any('productType', 'String', "eq 'S2MSI1C'"),
-    (product) => attributeValue(product, 'productType') === 'S2MSI1C',
+    (one) => attributeIn(one, 'productType') === 'S2MSI1C',
   ],
   [
     any('cloudCover', 'Double', 'lt 20'),
-    (product) => Number(attributeValue(product, 'cloudCover') ?? 100) < 20,
+    (one) => Number(attributeIn(one, 'cloudCover') ?? 100) < 20,
   ],
   [
     any('orbitDirection', 'String', "ne 'ASCENDING'"),
-    (product) => attributeValue(product, 'orbitDirection') === 'DESCENDING',
+    (one) => attributeIn(one, 'orbitDirection') === 'DESCENDING',
   ],
   [
-    "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,0 -90,0 90,-180 90,-180 -90))')",
-    (product) => longitudes(product).some((x) => x <= 0),
+    area('POLYGON((-180 -90,0 -90,0 90,-180 90,-180 -90))'),
+    (one) => longitudes(one).some((x) => x <= 0),
   ],
 ];
 
@@ -225,5 +216,80 @@ describe('real filters', () => {
     const wanted = records().filter(isMeant);
     expect(found.map(({ Name }) => Name)).toEqual(wanted.map(({ Name }) => Name));
     expect(wanted.length).toBeLessThan(records().length);
+  });
+});
+
+const words = (text: string) => describeFilter(parseFilter(text).tree);
+const place = (wkt: string) => words(area(wkt));
+
+describe('the words for a filter', () => {
+  it('have one line for each part, indented within its group', () => {
+    expect(
+      words(
+        "Collection/Name eq 'SENTINEL-2' and Attributes/OData.CSC.DoubleAttribute/any(a:a/Name eq 'cloudCover' and a/Value lt 20) and not (contains(Name,'T32') or Online eq false)",
+      ),
+    ).toEqual([
+      'all of:',
+      '  collection is SENTINEL-2',
+      '  cloudCover is below 20',
+      '  not:',
+      '    any of:',
+      '      name contains T32',
+      '      product is not online',
+    ]);
+  });
+
+  it.each([
+    ["Name ne 'a'", 'name is not a'],
+    ["Name eq ''", "name is ''"],
+    ["Name eq ' a'", "name is ' a'"],
+    ["Name eq 'a\u001b'", 'name is a\ufffd'],
+    ["Name in ('a','b')", 'name is one of a, b'],
+    ["startswith(Name,'a')", 'name begins with a'],
+    ["endswith(Name,'a')", 'name ends with a'],
+    ['Online ne true', 'product is not online'],
+    ['ContentDate/Start ge 2024-05-01', 'sensing start is at or after 2024-05-01 00:00:00 UTC'],
+    [
+      'ContentDate/End lt 2024-05-01T10:00:00.5Z',
+      'sensing end is before 2024-05-01 10:00:00.5 UTC',
+    ],
+    ["PublicationDate gt '2024-05-01'", 'publication is after 2024-05-01'],
+    ['ModificationDate le 2024-05-01', 'last modification is at or before 2024-05-01 00:00:00 UTC'],
+    ["DeletionCause eq 'Reprocessed product'", 'cause of deletion is Reprocessed product'],
+    ["constructor eq 'a'", 'constructor is a'],
+    [
+      "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'relativeOrbitNumber' and a/OData.CSC.IntegerAttribute/Value ge 15)",
+      'relativeOrbitNumber is at least 15',
+    ],
+    [
+      "Attributes/OData.CSC.DateTimeOffsetAttribute/any(a:a/Name eq 'processingDate' and a/Value gt 2023-02-01T00:00:00Z)",
+      'processingDate is after 2023-02-01 00:00:00 UTC',
+    ],
+  ])('are plain: %s', (text, line) => {
+    expect(words(text)).toEqual([line]);
+  });
+
+  it.each([
+    ['POINT(-0.53195 28.65)', 'place meets POINT 0.532°W 28.65°N'],
+    ['POINT(0 -5)', 'place meets POINT 0° 5°S'],
+    [
+      'POLYGON((4 50,5 50,5 51,4 51,4 50))',
+      'place meets POLYGON of 5 points between 4°E 50°N and 5°E 51°N',
+    ],
+    ['MULTIPOINT((1 2),(3 4))', 'place meets MULTIPOINT of 2 points between 1°E 2°N and 3°E 4°N'],
+    [
+      'POLYGON((170 10,-170 10,-170 20,170 20,170 10))',
+      'place meets POLYGON of 5 points between 170°E 10°N and 170°W 20°N, across the antimeridian',
+    ],
+    [
+      'POLYGON((170 10,180 10,180 20,170 20,170 10))',
+      'place meets POLYGON of 5 points between 170°E 10°N and 180°E 20°N',
+    ],
+    [
+      'POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))',
+      'place meets POLYGON of 5 points between 180°W 90°S and 180°E 90°N',
+    ],
+  ])('say where a place is: %s', (wkt, line) => {
+    expect(place(wkt)).toEqual([line]);
   });
 });

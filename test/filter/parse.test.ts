@@ -193,26 +193,8 @@ describe('a condition on the place', () => {
   it.each([
     ['POINT(-0.53 28.65)', { type: 'Point', coordinates: [-0.53, 28.65] }],
     ['point ( 1e1 .5 )', { type: 'Point', coordinates: [10, 0.5] }],
-    [
-      'MULTIPOINT((1 2),(3 4))',
-      {
-        type: 'MultiPoint',
-        coordinates: [
-          [1, 2],
-          [3, 4],
-        ],
-      },
-    ],
-    [
-      'MultiPoint (1 2, 3 4)',
-      {
-        type: 'MultiPoint',
-        coordinates: [
-          [1, 2],
-          [3, 4],
-        ],
-      },
-    ],
+    ['MULTIPOINT((1 2),(3 4))', { type: 'MultiPoint', coordinates: ring('1 2, 3 4') }],
+    ['MultiPoint (1 2, 3 4)', { type: 'MultiPoint', coordinates: ring('1 2, 3 4') }],
     ['POLYGON((4 50,5 50,5 51,4 50))', { type: 'Polygon', coordinates: [square] }],
     [
       'POLYGON ((4 50, 5 50, 5 51, 4 50), (4 50,5 50,5 51,4 50))',

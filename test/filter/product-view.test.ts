@@ -1,10 +1,15 @@
-/** Records of any age, read field by field. */
+/** Records of any age, read field by field; those made to stall the index are read soon: as a place or a value, or as none. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Position } from '../../src/domain/filter-tree.ts';
+import { checkFilter } from '../../src/filter/check.ts';
+import { compileFilter } from '../../src/filter/evaluate.ts';
+import { toGeoJson } from '../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../src/filter/geometry/intersects.ts';
-import { toShape } from '../../src/filter/geometry/shape.ts';
+import { boxesOf, toShape } from '../../src/filter/geometry/shape.ts';
 import { collectionOf } from '../../src/filter/product-record.ts';
 import { productView } from '../../src/filter/product-view.ts';
+import { ring } from './geometry/places.ts';
 
 const attribute = (name: string, value: unknown, kind = 'String') => ({
   '@odata.type': `#OData.CSC.${kind}Attribute`,
@@ -75,14 +80,8 @@ describe('a view of a record', () => {
 
   it('takes GeoFootprint where the text cannot be read', () => {
     const point = { type: 'Point', coordinates: [1, 2] };
-    for (const footprint of [
-      null,
-      undefined,
-      7,
-      '',
-      text('POINT (x)'),
-      text('LINESTRING (0 0, 1 1)'),
-    ]) {
+    const texts = [text('POINT (x)'), text('LINESTRING (0 0, 1 1)')];
+    for (const footprint of [null, undefined, 7, '', ...texts]) {
       expect(productView({ Footprint: footprint, GeoFootprint: point }).geometry()).toEqual(point);
     }
   });
@@ -98,30 +97,15 @@ describe('a view of a record', () => {
     for (const geojson of [...broken, { type: 'Polygon', coordinates: [[[0, null]]] }]) {
       expect(productView({ GeoFootprint: geojson }).footprint()).toBeNull();
     }
-    for (const wkt of [
-      'POLYGON',
-      'POLYGON ()',
-      'POLYGON ((0 0, 1))',
-      'POLYGON EMPTY',
-      'POINT (1 2',
-      '[1]',
-    ]) {
+    const cut = ['POLYGON', 'POLYGON ()', 'POLYGON ((0 0, 1))', 'POINT (1 2'];
+    for (const wkt of [...cut, 'POLYGON EMPTY', '[1]']) {
       expect(productView({ Footprint: text(wkt) }).footprint()).toBeNull();
     }
   });
 
   it('bears any JSON at all', () => {
-    const names = [
-      'Id',
-      'Name',
-      'Collection',
-      'ContentDate',
-      'Attributes',
-      'Footprint',
-      'GeoFootprint',
-      'S3Path',
-    ];
-    const member = fc.constantFrom(...names);
+    const names = 'Id Name Collection ContentDate Attributes Footprint GeoFootprint S3Path';
+    const member = fc.constantFrom(...names.split(' '));
     fc.assert(
       fc.property(fc.dictionary(member, fc.jsonValue()), (record) => {
         const view = productView(record);
@@ -168,5 +152,144 @@ describe('the collection of a record', () => {
   ])('%j: %s', (record, collection) => {
     expect(collectionOf(record)).toBe(collection);
     expect(productView(record).text('Collection/Name')).toBe(collection);
+  });
+});
+
+const size = 1_000_000;
+/** About a megabyte of a text, between two others. */
+const full = (text: string, start = '', end = '') => start + text.repeat(size / text.length) + end;
+/** Generous: what is meant takes milliseconds, what is feared minutes. */
+const boundMs = 12_000;
+
+function timed<Value>(run: () => Value): Value {
+  const startMs = performance.now();
+  const value = run();
+  expect(performance.now() - startMs).toBeLessThan(boundMs);
+  return value;
+}
+
+function isMet(filter: string, record: Readonly<Record<string, unknown>>): boolean {
+  const { tree, findings } = checkFilter(filter, 'Products');
+  if (tree === null) throw new Error(findings[0]?.message);
+  return compileFilter(tree)(productView(record));
+}
+
+describe('a footprint made to stall', () => {
+  it.each<[string, string, string | null]>([
+    ['nothing but blanks', full(' '), null],
+    ['blanks before the type', full(' ', '', 'x'), null],
+    ['blanks in the prefix', full(' ', "geography' SRID=4326;", 'x'), null],
+    ['blanks before the parenthesis', full(' ', 'POLYGON', 'x'), null],
+    ['blanks in a position', full(' ', 'POINT (1', 'x)'), null],
+    ['blanks behind a position', full(' ', 'POINT (1 2', 'x)'), null],
+    ['blanks at the end', full(' ', 'POINT (1 2)', 'x'), null],
+    ['blanks and quotes at the end', full("' ", 'POINT (1 2)', 'x'), null],
+    ['blanks that mean nothing', full(' ', 'POINT (1 2)', "'"), 'Point'],
+    ['one long number', full('1', 'POINT (', 'x)'), null],
+    ['one long number and no more', full('1', 'POINT (', ')'), null],
+    ['one long fraction', full('1', 'POINT (1.', 'x 2)'), null],
+    ['one long fraction that is one', full('1', 'POINT (1.', ' 2)'), 'Point'],
+    ['one long exponent', full('1', 'POINT (1e', ' 2)'), null],
+    ['signs', full('+-', 'POINT ('), null],
+    ['dots', full('1.', 'POINT ('), null],
+    ['numbers without commas', full('1 ', 'POLYGON ((', '))'), 'Polygon'],
+    ['numbers without an end', full('1 2 ', 'POLYGON (('), null],
+    ['positions without an end', full('1 2,', 'POLYGON (('), null],
+    ['parentheses', full('(', 'MULTIPOLYGON '), null],
+    ['parentheses of points', full('(', 'MULTIPOINT ', full(')')), null],
+    ['empty lists', full('(),', 'MULTIPOLYGON (', '())'), null],
+    ['many points', full('(1 2),', 'MULTIPOINT (', '3 4)'), 'MultiPoint'],
+    ['many points in a ring', full('1 2,3 4,', 'POLYGON ((', '1 2))'), 'Polygon'],
+    ['many rings', full('(1 2,3 4,5 0),', 'POLYGON (', '(1 2))'), 'Polygon'],
+    ['many parts', full('((1 2,3 4,5 0)),', 'MULTIPOLYGON (', '((1 2)))'), 'MultiPolygon'],
+  ])('is read soon: %s', (_name, text, type) => {
+    const geometry = timed(() => {
+      const view = productView({ Footprint: text });
+      const footprint = view.footprint();
+      if (footprint !== null) boxesOf(footprint);
+      return view.geometry();
+    });
+    expect(geometry?.type ?? null).toBe(type);
+  });
+
+  it('as a seam all round the globe is read soon', () => {
+    const side = (x: number) =>
+      Array.from({ length: 40_000 }, (_, i): Position => [x, (i % 2) + i / 1000]);
+    const ring = [[-180, 50], [0, 50], ...side(180), [0, 60], ...side(-180)];
+    const record = { GeoFootprint: { type: 'Polygon', coordinates: [ring] } };
+    expect(timed(() => productView(record).footprint())).not.toBeNull();
+  });
+
+  it('is compared with a place soon', () => {
+    const filter = `MULTIPOINT(${Array(15_000).fill('9 9').join(',')})`;
+    const text = `OData.CSC.Intersects(area=geography'SRID=4326;${filter}')`;
+    const points = full('(1 2),', 'MULTIPOINT (', '3 4)');
+    expect(timed(() => isMet(text, { Footprint: points }))).toBe(false);
+    expect(isMet(text, { Footprint: points.replace('3 4', '9 9') })).toBe(true);
+  });
+
+  it('is written as GeoJSON soon, also with 200,000 positions across the antimeridian', () => {
+    const count = 200_000;
+    const north = (i: number): Position => [i % 2 === 0 ? 179 : -179, (i / count) * 50];
+    const once = Array.from({ length: count }, (_, i): Position => {
+      const x = 179 + (20 * i) / count;
+      return [x > 180 ? x - 360 : x, i % 2];
+    });
+    const often = Array.from({ length: count }, (_, i) => north(i));
+    const end = ring('-170 60, 170 60');
+    for (const positions of [once, often]) {
+      const coordinates = [[...positions, ...end, ...positions.slice(0, 1)]];
+      const written = timed(() => toGeoJson({ type: 'Polygon', coordinates }));
+      expect(written.type).toBe('MultiPolygon');
+      expect(written.coordinates.flat(2).length).toBeGreaterThan(count);
+    }
+  });
+});
+
+describe('a value made to stall', () => {
+  const number =
+    "Attributes/OData.CSC.DoubleAttribute/any(a:a/Name eq 'cloudCover' and a/Value lt 9)";
+  const date = number.replace('Double', 'DateTimeOffset').replace('lt 9', 'gt 2020-01-01');
+
+  it.each<[string, string, boolean]>([
+    ['digits', full('1', '', 'x'), false],
+    ['digits that are too large to be a number', full('1'), false],
+    ['a fraction', full('1', '1.', 'x'), false],
+    ['a fraction that is one', full('1', '1.'), true],
+    ['zeros', full('0', '', '1'), true],
+    ['an exponent', full('1', '1e', 'x'), false],
+    ['blanks', full(' ', '1', 'x'), false],
+    ['dots', full('1.'), false],
+  ])('is compared with a number soon: %s', (_name, value, expected) => {
+    const attribute = { Name: 'cloudCover', ValueType: 'Double', Value: value };
+    expect(timed(() => isMet(number, { Attributes: [attribute] }))).toBe(expected);
+  });
+
+  it.each<[string, string, boolean]>([
+    ['blanks behind a date', full(' ', '2024-01-01', 'x'), false],
+    ['blanks round a date', full(' ', full(' '), '2024-01-01'), true],
+    ['a fraction', full('1', '2024-01-01T00:00:00.'), false],
+    ['a far year', full('1', '9999-01-01'), false],
+    ['line breaks', full('\n', '9999-01-01', 'x'), false],
+  ])('is compared with a date soon: %s', (_name, value, expected) => {
+    const attribute = { Name: 'cloudCover', ValueType: 'DateTimeOffset', Value: value };
+    expect(timed(() => isMet(date, { Attributes: [attribute] }))).toBe(expected);
+    const record = { ContentDate: { Start: value } };
+    expect(timed(() => isMet('ContentDate/Start gt 2020-01-01', record))).toBe(expected);
+  });
+
+  it('as thousands of attributes, folders and long names is read soon', () => {
+    const attributes = Array.from({ length: 20_000 }, (_, i) => ({
+      Name: `name ${i}`,
+      ValueType: 'Double',
+      Value: 1,
+    }));
+    const record = {
+      Attributes: [...attributes, { Name: 'cloudCover', ValueType: 'Double', Value: 5 }],
+      S3Path: full('/eodata'),
+      Name: full('S2A_'),
+    };
+    expect(timed(() => isMet(number, record))).toBe(true);
+    expect(timed(() => isMet("Collection/Name eq 'SENTINEL-2'", record))).toBe(true);
   });
 });

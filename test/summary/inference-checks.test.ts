@@ -10,7 +10,7 @@ import {
   lasting,
   model,
   startService,
-} from './chat/chat-world.ts';
+} from './chat/set-up.ts';
 
 const listed = (...ids: string[]): Answer => ({ body: { data: ids.map((id) => ({ id })) } });
 const refused = (status: number, words = '') => ({ status, body: { error: { message: words } } });

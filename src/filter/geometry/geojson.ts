@@ -34,7 +34,6 @@ const known = z.discriminatedUnion('type', [
 const system = z.object({ properties: z.object({ name: z.string() }) });
 const withType = z.object({ type: z.string(), crs: system.optional().catch(undefined) });
 const longitudeFirst = /(?:CRS:?84|EPSG:{1,2}4326|WGS ?84)$/i;
-
 const feature = z.object({ type: z.literal('Feature'), geometry: z.unknown() });
 const collection = z.union([
   z

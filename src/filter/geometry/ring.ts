@@ -27,6 +27,11 @@ export function pointsOf(geometry: Geometry): readonly Position[] {
   return geometry.type === 'MultiPoint' ? geometry.coordinates : [];
 }
 
+/** All positions of a geometry. */
+export function positionsOf(geometry: Geometry): readonly Position[] {
+  return [...pointsOf(geometry), ...polygonsOf(geometry).flat(2)];
+}
+
 /** A longitude on the grid, within -180 to 180 degrees; both of these stay as they are. */
 export function snappedLongitude(longitude: number): number {
   const rest = longitude % 360;

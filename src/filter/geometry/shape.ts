@@ -12,8 +12,11 @@ import {
   unwrapRing,
 } from './ring.ts';
 
-/** A polygon with its holes. A place is in it when it lies on an edge, or within an odd number of rings. */
-export interface Region {
+/**
+ * A polygon with its holes, and its extent: `west` is within -180 and 180 but for odd rings; all round when 360 or more
+ * are between. A place is in it when it lies on an edge, or within an odd number of rings.
+ */
+export interface Region extends Readonly<Box> {
   /** x1, y1, x2, y2 of the edges of all rings; none where it is the whole globe. */
   readonly edges: Float64Array;
   /** The boxes of the edges; null for the whole globe. */
@@ -22,11 +25,6 @@ export interface Region {
   readonly corners: readonly number[];
   readonly northInside: boolean;
   readonly southInside: boolean;
-  /** Its extent. `west` is within -180 and 180 but for odd rings; all round when 360 or more are between. */
-  readonly west: number;
-  readonly south: number;
-  readonly east: number;
-  readonly north: number;
 }
 
 /**
@@ -223,10 +221,7 @@ export function boxesOf({ points, regions, northPole, southPole }: Shape): Box[]
 }
 
 /** Longitudes, with `west` from -180 up to, not including, 180. */
-interface Range {
-  readonly west: number;
-  readonly east: number;
-}
+type Range = Readonly<Pick<Box, 'west' | 'east'>>;
 
 /** The smallest range that holds all the others: what the largest gap between them leaves. */
 function smallestCover(ranges: readonly Range[]): Range {

@@ -19,7 +19,7 @@ type GeometryFaultCode =
   | 'parts-overlapping'
   | 'too-intricate';
 
-export interface GeometryFault {
+interface GeometryFault {
   readonly code: GeometryFaultCode;
   /** Says what is wrong and where, and what to do. */
   readonly message: string;

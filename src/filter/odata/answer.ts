@@ -13,7 +13,7 @@ interface Page {
   readonly options: QueryOptions;
   /** In the catalogue's own form, as they were received or published. */
   readonly records: readonly Json[];
-  /** How many match in all; told where `$count` asked for it. */
+  /** How many match in all, where `$count` asked for it; else null. */
   readonly count: number | null;
   /** Null at the end. */
   readonly nextLink: string | null;

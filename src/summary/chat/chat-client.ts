@@ -12,6 +12,7 @@ import {
   readServiceWords,
   refusalFault,
   saying,
+  serviceAt,
 } from './inference-fault.ts';
 
 /** Nothing but what the specification shows: options beyond it may be refused. */
@@ -23,7 +24,7 @@ export interface ChatRequest {
 
 interface ChatAnswer {
   text: string;
-  /** Of question and answer together; null when the service does not tell. */
+  /** Of question and answer together; null when the service does not report them. */
   totalTokens: number | null;
 }
 
@@ -106,7 +107,7 @@ function createCall({ baseUrl, apiKey, fetch, timeoutMs = answerTimeoutMs }: Inf
 /** `lateMs`: the time that was over; null where it was not. */
 function faultOf(error: unknown, baseUrl: string, lateMs: number | null): InferenceFault {
   const fault = (kind: InferenceFaultKind, what: string, advice: string) =>
-    new InferenceFault(kind, { happened: `${serviceAt(baseUrl)} ${what}.`, advice });
+    new InferenceFault(kind, { happened: `The ${serviceAt(baseUrl)} ${what}.`, advice });
   if (error instanceof UnusableAnswer) {
     const what = `gave an answer that cannot be used: ${error.message}`;
     return fault('unexpected_form', what, 'Check EARSHOT_INFERENCE_URL.');
@@ -117,10 +118,6 @@ function faultOf(error: unknown, baseUrl: string, lateMs: number | null): Infere
   }
   const advice = 'Try again later, or check EARSHOT_INFERENCE_URL.';
   return fault('unreachable', `cannot be asked: ${networkFault(error)}`, advice);
-}
-
-function serviceAt(baseUrl: string): string {
-  return `The inference service (${new URL(baseUrl).host})`;
 }
 
 function isSuccess({ status }: { status: number }): boolean {
@@ -137,9 +134,7 @@ function requireSendable(apiKey: string): void {
 }
 
 const tokensMax = 100_000_000;
-
 const modelsMax = 1_000;
-
 const idCharactersMax = 200;
 
 /** A shorter key might stand in a text by chance. */
@@ -164,7 +159,7 @@ function readAnswer(answer: InferenceAnswer, asked: AskedService): ChatAnswer {
   const whole = completion.safeParse(answer.json).data;
   const totalTokens = whole?.usage?.total_tokens ?? null;
   const fault = (kind: InferenceFaultKind, what: string, advice: string) => {
-    const happened = `${serviceAt(asked.baseUrl)} ${what}`;
+    const happened = `The ${serviceAt(asked.baseUrl)} ${what}`;
     return new InferenceFault(kind, { happened, advice }, { tokens: totalTokens });
   };
   const said = () => saying(readServiceWords(answer, [asked.apiKey]));
@@ -195,7 +190,6 @@ function readAnswer(answer: InferenceAnswer, asked: AskedService): ChatAnswer {
 }
 
 const modelList = z.object({ data: z.array(z.unknown()) });
-
 const listedModel = z.object({ id: z.string().min(1) });
 
 /** The ids of a list, made safe to show; null for what is no list (the specification shows none). */

@@ -61,21 +61,21 @@ export class InferenceFault extends Error {
   readonly advice: string;
   /** The wait that the service asks for, of any length; null when it asks for none. */
   readonly retryAfterMs: number | null;
-  /** Tokens that were spent all the same; null when the service does not tell. */
+  /** Tokens that were spent all the same; null when the service does not report them. */
   readonly tokens: number | null;
 
   constructor(
     kind: InferenceFaultKind,
     { happened, advice }: FaultWords,
-    told: { retryAfterMs?: number | null; tokens?: number | null } = {},
+    reported: { retryAfterMs?: number | null; tokens?: number | null } = {},
   ) {
     super(`${happened} ${advice}`);
     this.name = 'InferenceFault';
     this.kind = kind;
     this.happened = happened;
     this.advice = advice;
-    this.retryAfterMs = told.retryAfterMs ?? null;
-    this.tokens = told.tokens ?? null;
+    this.retryAfterMs = reported.retryAfterMs ?? null;
+    this.tokens = reported.tokens ?? null;
   }
 }
 
@@ -87,6 +87,11 @@ export interface AskedService {
   apiKey: string;
   /** Null when the models were asked for. */
   model: string | null;
+}
+
+/** `inference service (host)`, for messages. */
+export function serviceAt(baseUrl: string): string {
+  return `inference service (${new URL(baseUrl).host})`;
 }
 
 /** More are not named in a message. */
@@ -128,7 +133,7 @@ function modelWords(
   words: ServiceWords,
   listed: string[] | null,
 ): FaultWords {
-  const service = `the inference service (${new URL(baseUrl).host})`;
+  const service = `the ${serviceAt(baseUrl)}`;
   // A list shows that the address is right, so that it must be the model.
   if (model === null || (listed === null && !namesModel(words, model))) {
     const happened = `Nothing answers at /openai/v1 of ${service} as it should (${status}).${saying(words)}`;
@@ -160,7 +165,7 @@ function wordsOf(
   { baseUrl }: AskedService,
   said: string,
 ): FaultWords {
-  const service = `The inference service (${new URL(baseUrl).host})`;
+  const service = `The ${serviceAt(baseUrl)}`;
   const words: Partial<Record<InferenceFaultKind, [what: string, advice: string]>> = {
     wrong_key: [
       'does not accept the key',
@@ -206,9 +211,7 @@ interface ServiceWords {
 }
 
 const wordsCharactersMax = 500;
-
 const findingsMax = 5;
-
 const name = z.union([z.string(), z.number()]).nullish().catch(null);
 
 const finding = z.object({
@@ -247,7 +250,7 @@ export function readServiceWords(
   };
 }
 
-/** Printed anew: a secret may stand in the body itself with escapes that nobody expects. */
+/** Printed again: a secret may stand in the body itself with escapes that nobody expects. */
 function printed(json: unknown): string {
   try {
     return JSON.stringify(json);

@@ -6,11 +6,12 @@
 import type { FactSheet } from '../facts/phrases.ts';
 import { type Claim, type Doubt, matchingText, type PlacedDoubt } from './claim.ts';
 import {
+  areKnownDates,
   datesOf,
   type IsPlaceName,
-  isKnownDate,
   isKnownNumber,
   type KnownFacts,
+  keysOf,
   knownFacts,
 } from './known-facts.ts';
 import { asDoubts, nameDoubts, placeDoubts } from './name-doubts.ts';
@@ -30,7 +31,7 @@ type AnswerCheck =
     };
 
 /**
- * Judges the answer of a model by the sheet that it was given. `isPlaceName` tells whether words in small
+ * Checks the answer of a model by the sheet that it was given. `isPlaceName` decides whether words in small
  * letters, parted by one blank, are the whole name of a place. Never throws; the time it takes grows with the
  * text alone.
  */
@@ -47,7 +48,7 @@ export function checkAnswer(text: string, sheet: FactSheet, isPlaceName: IsPlace
     ...tieDoubts(matching, claims, sheet),
     ...stateDoubts(matching, sheet),
     ...places,
-    // What is both is told as a place.
+    // What is both counts as a place.
     ...nameDoubts(matching, claims, known, places),
   ];
   const doubts = asDoubts(kept, placed);
@@ -59,10 +60,8 @@ function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoub
   const { start, end } = claim;
   switch (claim.kind) {
     case 'date': {
-      const found = claim.dates.every((readings) =>
-        readings.some((reading) => isKnownDate(reading, known.dates)),
-      );
-      if (found || (claim.orNumber !== undefined && known.numbers.has(claim.orNumber))) return [];
+      if (areKnownDates(claim, known.dates) || keysOf(claim).some((key) => known.numbers.has(key)))
+        return [];
       return [{ kind: 'date', start, end }];
     }
     case 'number':
@@ -74,16 +73,15 @@ function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoub
   }
 }
 
-/** Words that may stand between: nothing that another fact could be told with. */
+/** Words that may stand between: nothing that could introduce another fact. */
 const between =
   '(?: (?:was|were|is|are|has been|have been|followed|came|took place|happened|occurred|date|time|start|' +
   'in the catalogue|from the catalogue|to the catalogue|online|first|then|only|again)){0,3}';
 
 const onOrAt = `${between}(?: on| at|:) (?:the |about )?$`;
-
 const orbit = '(?: number)?(?: is| was| of|:)? $';
 
-const ties = [
+const ties: readonly Tie[] = [
   dateTie('published|publication|released|available', /^publication$/, /published on (.*)$/),
   dateTie(
     'sensed|sensing|acquired|acquisition|captured|taken|imaged|observed|recorded',
@@ -96,17 +94,22 @@ const ties = [
   numberTie('orbit', /orbit number$/),
 ];
 
-/**
- * `said` stands right before the value, `labels` are those of the facts that have it; behind what `within` says
- * other facts have it, too.
- */
-function dateTie(said: string, labels: RegExp, within?: RegExp) {
+interface Tie {
+  kind: 'date' | 'number';
+  /** Stands right before the value. */
+  said: RegExp;
+  /** Labels of the facts that have the value. */
+  labels: RegExp;
+  /** Behind what it matches other facts have the value, too. */
+  within?: RegExp | undefined;
+}
+
+function dateTie(said: string, labels: RegExp, within?: RegExp): Tie {
   return { kind: 'date', said: new RegExp(`\\b(?:${said})${onOrAt}`, 'i'), labels, within };
 }
 
-function numberTie(said: string, labels: RegExp) {
-  const within: RegExp | undefined = undefined;
-  return { kind: 'number', said: new RegExp(`\\b${said}${orbit}`, 'i'), labels, within };
+function numberTie(said: string, labels: RegExp): Tie {
+  return { kind: 'number', said: new RegExp(`\\b${said}${orbit}`, 'i'), labels };
 }
 
 const reach = 100;
@@ -123,11 +126,7 @@ function tieDoubts(text: string, claims: readonly Claim[], sheet: FactSheet): Pl
 }
 
 /** True as well where the facts have nothing of that name to compare with. */
-function isFact(
-  claim: Claim,
-  { labels, kind, within }: ReturnType<typeof dateTie>,
-  sheet: FactSheet,
-): boolean {
+function isFact(claim: Claim, { labels, kind, within }: Tie, sheet: FactSheet): boolean {
   const texts = sheet.facts.flatMap(({ label, text }) => {
     if (labels.test(label)) return [text];
     const part = within?.exec(text)?.[1];
@@ -136,21 +135,15 @@ function isFact(
   const known = texts.map((one) => readClaims(matchingText(one)));
   if (kind === 'number') {
     if (claim.kind !== 'number') return true;
-    const keys = known.flat().flatMap((one) => keysOf(one));
+    const keys = known.flat().flatMap(keysOf);
     return claim.keys.some((key) => keys.includes(key));
   }
   const dates = known.flatMap(datesOf);
   if (claim.kind !== 'date' || dates.length === 0) return true;
-  return claim.dates.every((readings) => readings.some((one) => isKnownDate(one, dates)));
-}
-
-function keysOf(claim: Claim): readonly string[] {
-  if (claim.kind === 'number') return claim.keys;
-  return claim.kind === 'date' && claim.orNumber !== undefined ? [claim.orNumber] : [];
+  return areKnownDates(claim, dates);
 }
 
 const gone = /state in the catalogue: deleted/;
-
 const offline = /: offline: /;
 
 function words(pattern: string): RegExp {

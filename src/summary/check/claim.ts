@@ -1,4 +1,5 @@
 /** What a text states that can be looked up: dates, numbers, telling phrases, and all other words. */
+import type { Span } from '../../filter/finding.ts';
 
 /** What is said of a moment; months and days begin at 1. A part that is not said is absent. */
 export interface DateParts {
@@ -12,12 +13,6 @@ export interface DateParts {
   second?: number;
   /** In another time zone than UTC: true of no date of ours. */
   zone?: 'other';
-}
-
-/** Where it stands in the text: from (included), until (excluded). */
-export interface Span {
-  start: number;
-  end: number;
 }
 
 /** One or two dates (`20 to 22 May 2024`), each with the ways it can be read (05/06/2024 has two). */
@@ -60,18 +55,11 @@ export type DoubtKind = (typeof doubtKinds)[number];
 
 export interface Doubt {
   kind: DoubtKind;
-  /** As in the answer, at most 60 characters. */
+  /** As in the answer, cut when it is long. */
   words: string;
 }
 
 export type PlacedDoubt = Span & Pick<Doubt, 'kind'>;
-
-const wordsMax = 60;
-
-/** A doubt about a part of a text. */
-export function doubtOf(kind: DoubtKind, text: string): Doubt {
-  return { kind, words: text.slice(0, wordsMax).toWellFormed() };
-}
 
 /**
  * The text with one form of hyphen, dash and apostrophe. As long as before, place by place: some models

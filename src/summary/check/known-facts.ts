@@ -1,12 +1,13 @@
 /** The facts of a sheet, read so that what a text states can be looked up in them. */
+import type { Span } from '../../filter/finding.ts';
 import type { FactSheet } from '../facts/phrases.ts';
 import {
   type Claim,
+  type DateClaim,
   type DateParts,
   foldedName,
   matchingText,
   type NumberClaim,
-  type Span,
   type WordClaim,
   wordKey,
 } from './claim.ts';
@@ -37,23 +38,24 @@ export function knownFacts(sheet: FactSheet, isPlaceName: IsPlaceName): KnownFac
     const claims = readClaims(text);
     dates.push(...datesOf(claims));
     for (const claim of claims) {
-      for (const [key, limit] of numbersOf(claim, text)) {
-        numbers.set(key, (numbers.get(key) ?? new Set()).add(limit));
+      const limits = claim.kind === 'number' ? limitsOf(claim, text) : (['exact'] as const);
+      for (const key of keysOf(claim)) {
+        numbers.set(key, new Set([...(numbers.get(key) ?? []), ...limits]));
       }
       if (claim.kind === 'phrase') phrases.add(claim.key);
-      if (claim.kind === 'word') for (const key of keysOf(claim.word)) words.add(key);
+      if (claim.kind === 'word') for (const key of wordKeysOf(claim.word)) words.add(key);
     }
-    for (const word of shortFormsOf(text)) words.add(word);
+    for (const [form, short] of shortForms) if (form.test(text)) words.add(short);
     for (const { name } of placesIn(claims, text, isPlaceName)) places.add(foldedName(name));
   }
   for (const phrase of dayPhrases(dates)) phrases.add(phrase);
   return { dates, numbers, phrases, words, places };
 }
 
-function numbersOf(claim: Claim, text: string): (readonly [string, Limit])[] {
-  if (claim.kind === 'date' && claim.orNumber !== undefined) return [[claim.orNumber, 'exact']];
-  if (claim.kind !== 'number') return [];
-  return claim.keys.flatMap((key) => limitsOf(claim, text).map((limit) => [key, limit] as const));
+/** The keys by which the number that a claim states, or may state, is found. */
+export function keysOf(claim: Claim): readonly string[] {
+  if (claim.kind === 'number') return claim.keys;
+  return claim.kind === 'date' && claim.orNumber !== undefined ? [claim.orNumber] : [];
 }
 
 /** Whether the facts have the number, under the same limit or none. */
@@ -67,7 +69,7 @@ export function isKnownNumber(claim: NumberClaim, text: string, known: KnownFact
  * of Sentinel-2B is one of Sentinel-2, Level-2A is Level-2. Underscores join, as hyphens do between capitals: no
  * part of a code is known.
  */
-function keysOf(word: string): string[] {
+function wordKeysOf(word: string): string[] {
   const key = wordKey(word);
   const isCode = key.includes('_') || !/\p{Ll}/u.test(word);
   const parts = isCode ? [] : key.split(/[-/]/).filter((part) => !/[0-9]/.test(part));
@@ -111,8 +113,13 @@ function dayNumberOf({ year, month, day }: DateParts): number | null {
   return Date.UTC(year, month - 1, day) / 86_400_000;
 }
 
+/** Whether each date of a claim is found among the dates of the facts, in one of its readings. */
+export function areKnownDates({ dates }: DateClaim, known: readonly DateParts[]): boolean {
+  return dates.every((readings) => readings.some((reading) => isKnownDate(reading, known)));
+}
+
 /** Whether some date of the facts has all parts that are said of this one. */
-export function isKnownDate(said: DateParts, known: readonly DateParts[]): boolean {
+function isKnownDate(said: DateParts, known: readonly DateParts[]): boolean {
   return known.some((date) => {
     const days = dayNumberOf(date);
     const weekday =
@@ -210,11 +217,6 @@ const shortForms: readonly (readonly [RegExp, string])[] = [
   [/satellite navigation/, 'gnss'],
 ];
 
-/** In small letters. */
-function shortFormsOf(text: string): string[] {
-  return shortForms.filter(([words]) => words.test(text)).map(([, short]) => short);
-}
-
 const adjectives = `
   afghan: afghanistan; albanian: albania; algerian: algeria; american: united states of america, united states;
   antarctic: antarctica; argentine argentinian: argentina; australian: australia; austrian: austria;
@@ -262,7 +264,6 @@ const extending =
   /^(?:spread|extend|stretch|distribut|scatter|record|acquir|observ|collect|last|sens|taken)/i;
 
 const within = /\bwithin $/i;
-
 const reach = 40;
 
 /** What the words before a number may make of it. */

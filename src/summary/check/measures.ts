@@ -68,7 +68,7 @@ const units = table.map(([measure, factor, spellings]) => ({
   pattern: new RegExp(`[ -]?(${spellings})(?![\\p{L}_²³])`, 'iuy'),
 }));
 
-/** Most numbers have no unit; this tells so at once. */
+/** Most numbers have no unit; this decides so at once. */
 const mayBegin = /[ -]?[\p{L}%°€£¥]/uy;
 
 /**

@@ -1,12 +1,11 @@
 /** Names in an answer that the facts do not have. */
+import type { Span } from '../../filter/finding.ts';
 import {
   type Claim,
   type Doubt,
   type DoubtKind,
-  doubtOf,
   foldedName,
   type PlacedDoubt,
-  type Span,
   type WordClaim,
   wordKey,
 } from './claim.ts';
@@ -131,13 +130,17 @@ function joined(text: string, doubts: readonly PlacedDoubt[]): PlacedDoubt[] {
   return whole;
 }
 
+/** Characters of a doubt. */
+const wordsMax = 60;
+
 /** Makes doubts of places in a text; of those that overlap, the first counts. */
 export function asDoubts(text: string, placed: readonly PlacedDoubt[]): Doubt[] {
   const doubts: Doubt[] = [];
   let end = 0;
   for (const doubt of placed.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
     if (doubt.start < end) continue;
-    doubts.push(doubtOf(doubt.kind, text.slice(doubt.start, doubt.end)));
+    const words = text.slice(doubt.start, Math.min(doubt.end, doubt.start + wordsMax));
+    doubts.push({ kind: doubt.kind, words: words.toWellFormed() });
     end = doubt.end;
   }
   return doubts;
@@ -155,7 +158,7 @@ const capitalWords = wordSet(`
 
 /**
  * What an English sentence about a product may begin with, besides the words of the facts. A closed list: a word
- * that begins a sentence is written large whether it is a name or not, and only a list can tell.
+ * that begins a sentence is written large whether it is a name or not, and only a list can decide.
  */
 const openingWords = wordSet(`
   a about above accordingly acquired acquisition acquisitions across additional additionally after all almost along

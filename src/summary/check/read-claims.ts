@@ -11,14 +11,12 @@ import { numberKey, readUnit } from './measures.ts';
 import { readDate } from './read-date.ts';
 
 const wordStart = /[\p{L}\p{N}_]/gu;
-
 const guid = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![\p{L}\p{N}_-])/iuy;
 
 /** `Sentinel 2B` is one word, as `Sentinel-2B` is. */
 const numbered = /(?:Sentinel|Landsat|Level) [0-9][\p{L}\p{N}]{0,2}(?![\p{L}\p{N}_])/iuy;
 
 const word = /[\p{L}\p{M}\p{N}_]+(?:[-/'][\p{L}\p{M}\p{N}_]+)*/uy;
-
 const joint = /^ ?(?:\u2013|-|to|until|and|or|,|\/|x|×) ?$/i;
 
 /** The text must have passed `matchingText`. Each character is looked at a fixed number of times. */
@@ -110,7 +108,6 @@ const numeral =
   /([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?: [0-9]{3})+(?:[.,][0-9]+)?|[0-9]+,[0-9]{1,2}(?![0-9,])|[0-9]+(?:\.[0-9]+)?)(?![0-9])/y;
 
 const version = /[0-9]+(?:\.[0-9]+){2,}(?![\p{L}\p{N}_])/uy;
-
 const ordinal = /(?:st|nd|rd|th)(?![\p{L}\p{N}_])/iuy;
 
 const scales: Readonly<Record<string, number>> = {
@@ -127,7 +124,6 @@ const scale = /[ -](hundred|thousand|million|billion|dozen)(?![\p{L}\p{N}_])/iuy
 const shortMinutes = / ?m(?![\p{L}_])/uy;
 
 const ends = /(?![\p{L}\p{N}_])/uy;
-
 const andThen = /(?:,? and |, | )?(?=[0-9])/y;
 
 /** The number that begins here; null where what begins here is none, as in `2A` or `32TQM`. */
@@ -226,9 +222,7 @@ const tens: Readonly<Record<string, number>> = Object.fromEntries(
 );
 
 const words = [small, tens, scales].flatMap(Object.keys).join('|');
-
 const next = new RegExp(`([ -]|,? and )?(${words})(?![\\p{L}\\p{N}_])`, 'iuy');
-
 const fractions = 'half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?';
 
 const phrases = [
@@ -284,7 +278,7 @@ function readCardinal(text: string, start: number): { value: number; end: number
     : { value: total + group, end };
 }
 
-/** Tens go on with units, scales with anything smaller; all may be followed by a scale. */
+/** Tens continue with units, scales with anything smaller; all may be followed by a scale. */
 function continues(step: { last: string; name: string; joint: string; first: boolean }): boolean {
   const { last, name, joint, first } = step;
   if (first) return joint === '';

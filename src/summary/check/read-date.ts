@@ -2,7 +2,6 @@
 import { type DateClaim, type DateParts, matchAt } from './claim.ts';
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
-
 const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 const month =
@@ -14,11 +13,8 @@ const wholeMonth =
   '(?![\\p{L}\\p{N}_])';
 
 const day = '([0-9]{1,2})(?:st|nd|rd|th)?(?![\\p{L}\\p{N}_])';
-
 const upTo = ' ?(?:\u2013|-|to|and|or|until|/) ?';
-
 const year = '([0-9]{4})(?![\\p{L}\\p{N}_])';
-
 const inYear = `(?:,? (?:of )?${year})?`;
 
 /** `monthFirst`: `may` and `march` are verbs where they are written small. */
@@ -50,7 +46,6 @@ const weekday =
   /(?:((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)(?![\p{L}\p{N}_])|(Mon|Tues?|Wed|Thur?s?|Fri|Sat|Sun)\.?(?=,? [0-9]))(?:,? (?:the )?(?=[\p{L}\p{N}]))?/iuy;
 
 const beforeTime = /(?:T|,? (?:at |from |between )?)(?=[0-9])/y;
-
 const beforeDate = /,? (?:UTC )?(?:on )?(?:the )?/y;
 
 function form(

@@ -1,11 +1,6 @@
 /** What makes an answer unfit to be shown anywhere, whether it is true or not. */
 import type { SummaryKind } from '../../domain/summaries.ts';
 
-interface Rule {
-  reason: string;
-  pattern: RegExp;
-}
-
 /** Ends of addresses that are links in whatever case; in small letters every end may be one. */
 const domainEnds =
   'com|org|net|int|eu|io|ai|dev|app|info|gov|edu|biz|xyz|online|site|space|top|me|co|uk|de|fr|ru|cn';
@@ -15,58 +10,40 @@ const domainLabels =
 
 const domainStops = '(?![\\p{L}\\p{N}_])';
 
-const rules: readonly Rule[] = [
-  {
-    reason: 'it has control characters',
-    pattern: /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u,
-  },
-  {
-    reason: 'it has invisible characters or marks that turn the direction of text',
-    pattern: /(?![\t\n\r])\p{C}|\p{Variation_Selector}|[\u115f\u1160\u2800\u3164\uffa0]/u,
-  },
-  { reason: 'it piles up accents', pattern: /\p{M}{3}/u },
-  { reason: 'it has picture characters', pattern: /\p{Emoji_Presentation}/u },
-  {
-    reason: 'it has a link',
-    pattern:
-      /\/\/|\bwww\.|\b(?:javascript|vbscript|mailto|tel|file|data|blob|smb|ssh|ftp|https?):(?=\S)/i,
-  },
-  {
-    reason: 'it has a link',
-    pattern: new RegExp(`${domainLabels}\\p{Ll}{2,24}${domainStops}`, 'u'),
-  },
-  {
-    reason: 'it has a link',
-    pattern: new RegExp(`${domainLabels}(?:${domainEnds})${domainStops}`, 'iu'),
-  },
-  { reason: 'it has a link', pattern: /(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9.])/ },
-  { reason: 'it has an e-mail address or a mention', pattern: /@/ },
-  { reason: 'it has markup', pattern: /<[a-z/!?|]|&(?:#x?[0-9a-f]{1,8}|[a-z]{2,8});/i },
-  // Headings, tables, emphasis, code, links, templates, formulas: none of these signs is in plain prose.
-  { reason: 'it has markup', pattern: /[*`|[\]{}\\$#^]|~~|={2,}|-{3,}|\+{2,}/ },
-  { reason: 'it has markup', pattern: /(?<![\p{L}\p{N}_])_+[\p{L}\p{N}]|__(?![\p{L}\p{N}_])/u },
-  { reason: 'it has markup', pattern: /^\s*(?:[-+=\u2022\u2013\u2014>]|[0-9]{1,2}[.)])\s/mu },
-  { reason: 'it begins as a formula', pattern: /^\s*[=+\-@]/ },
-  {
-    reason: 'it talks about its instructions',
-    pattern:
-      /\b(?:system|developer|initial|original|user) (?:prompt|message)s?\b|\b(?:the|this|my|your) prompt\b|\bas an? (?:\p{L}+ )?(?:ai|assistant|(?:language )?model)\b|\blanguage model\b|\binstructions\b|\bjailbr|\bdeveloper mode\b/iu,
-  },
-  {
-    reason: 'it talks about its instructions',
-    pattern:
-      /\b(?:ignor|disregard|forget|bypass|overrid)\w{0,4} (?:\w+ ){0,3}(?:instruction|prompt|rule|message|direction|above|previous|prior)|\b(?:previous|prior|above|my|your|these|new|following) (?:instruction|rule|guideline)s?\b|(?:^|[\n.!?]\s*)(?:system|assistant|user|human) ?:/iu,
-  },
-  {
-    reason: 'it talks about itself',
-    pattern: /\bI(?:'m| am| will| was| have|'ve| can| can't| cannot| do)\b|\bI['\u2019]/u,
-  },
-  {
-    reason: 'it talks of secrets or commands',
-    pattern:
-      /\b(?:passwords?|passphrases?|passwd|credentials?|api[ -]?keys?|secret keys?|private keys?|access tokens?|bearer|bitcoin|sudo|curl|wget|powershell|rm -|drop table|select \* from|click here)\b/iu,
-  },
-];
+/** In the order in which they are tried. */
+const rules: Readonly<Record<string, readonly RegExp[]>> = {
+  'it has control characters': [/(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u],
+  'it has invisible characters or marks that turn the direction of text': [
+    /(?![\t\n\r])\p{C}|\p{Variation_Selector}|[\u115f\u1160\u2800\u3164\uffa0]/u,
+  ],
+  'it piles up accents': [/\p{M}{3}/u],
+  'it has picture characters': [/\p{Emoji_Presentation}/u],
+  'it has a link': [
+    /\/\/|\bwww\.|\b(?:javascript|vbscript|mailto|tel|file|data|blob|smb|ssh|ftp|https?):(?=\S)/i,
+    new RegExp(`${domainLabels}\\p{Ll}{2,24}${domainStops}`, 'u'),
+    new RegExp(`${domainLabels}(?:${domainEnds})${domainStops}`, 'iu'),
+    /(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9.])/,
+  ],
+  'it has an e-mail address or a mention': [/@/],
+  'it has markup': [
+    /<[a-z/!?|]|&(?:#x?[0-9a-f]{1,8}|[a-z]{2,8});/i,
+    // Headings, tables, emphasis, code, links, templates, formulas: none of these signs is in plain prose.
+    /[*`|[\]{}\\$#^]|~~|={2,}|-{3,}|\+{2,}/,
+    /(?<![\p{L}\p{N}_])_+[\p{L}\p{N}]|__(?![\p{L}\p{N}_])/u,
+    /^\s*(?:[-+=\u2022\u2013\u2014>]|[0-9]{1,2}[.)])\s/mu,
+  ],
+  'it begins as a formula': [/^\s*[=+\-@]/],
+  'it talks about its instructions': [
+    /\b(?:system|developer|initial|original|user) (?:prompt|message)s?\b|\b(?:the|this|my|your) prompt\b|\bas an? (?:\p{L}+ )?(?:ai|assistant|(?:language )?model)\b|\blanguage model\b|\binstructions\b|\bjailbr|\bdeveloper mode\b/iu,
+    /\b(?:ignor|disregard|forget|bypass|overrid)\w{0,4} (?:\w+ ){0,3}(?:instruction|prompt|rule|message|direction|above|previous|prior)|\b(?:previous|prior|above|my|your|these|new|following) (?:instruction|rule|guideline)s?\b|(?:^|[\n.!?]\s*)(?:system|assistant|user|human) ?:/iu,
+  ],
+  'it talks about itself': [
+    /\bI(?:'m| am| will| was| have|'ve| can| can't| cannot| do)\b|\bI['\u2019]/u,
+  ],
+  'it talks of secrets or commands': [
+    /\b(?:passwords?|passphrases?|passwd|credentials?|api[ -]?keys?|secret keys?|private keys?|access tokens?|bearer|bitcoin|sudo|curl|wget|powershell|rm -|drop table|select \* from|click here)\b/iu,
+  ],
+};
 
 /** Why an answer cannot be kept, in words that end a sentence; null when it can. Never quotes it. */
 export function unsafeReason(text: string, kind: SummaryKind): string | null {
@@ -74,7 +51,8 @@ export function unsafeReason(text: string, kind: SummaryKind): string | null {
   if (text.length > answerCharactersMax[kind]) {
     return `it is longer than ${answerCharactersMax[kind]} characters`;
   }
-  return rules.find(({ pattern }) => pattern.test(text))?.reason ?? null;
+  const broken = Object.entries(rules).find(([, forms]) => forms.some((form) => form.test(text)));
+  return broken?.[0] ?? null;
 }
 
 /** Characters, as JavaScript counts them. Two to three sentences, and up to six, need far less. */

@@ -7,19 +7,23 @@ import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
-import { contentOfType } from '../facts/attribute-words.ts';
+import { contentOfType, missionWords } from '../facts/attribute-words.ts';
 import { deletedStateWords, isKnownName } from '../facts/product-facts.ts';
 import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
 
 export interface DigestFacts extends ProductStatistics {
-  scope: CleanScope;
+  /**
+   * In words that may be shown: a collection is such as `Sentinel-2`, '' for names of products of no known
+   * collection; the filter is there unless an area says it, '' where its text is not to be shown.
+   */
+  scope: DigestScope;
   notifications: number;
-  /** Notifications by what they tell of. */
+  /** Notifications by event. */
   events: { created: number; modified: number; deleted: number; other: number };
   /** Products that the notifications are about, each once. */
   products: number;
-  /** False for more products than can be told apart: from there on each creation counts as a product. */
+  /** False for more products than can be distinguished: from there on each creation counts as a product. */
   isExact: boolean;
 }
 
@@ -30,7 +34,7 @@ export const distinctMax = 200_000;
 export function createDigestCount() {
   /** The ids, and whether the product's deletion has been counted. */
   const seen = new Map<string, boolean>();
-  const statistics = createProductStatistics();
+  const counted = new ProductCount();
   const events = { created: 0, modified: 0, deleted: 0, other: 0 };
   let notifications = 0;
   let beyond = 0;
@@ -45,10 +49,10 @@ export function createDigestCount() {
       const isFull = seen.size >= distinctMax;
       if (isNew && !isFull) seen.set(productId, false);
       if (isNew && isFull && kind === 'created') beyond += 1;
-      if (isNew && (!isFull || kind === 'created')) statistics.addProduct(event);
-      if (kind === 'created') statistics.addReceipt(event);
+      if (isNew && (!isFull || kind === 'created')) counted.addProduct(event);
+      if (kind === 'created') counted.addReceipt(event);
       if (kind === 'deleted' && seen.get(productId) !== true) {
-        statistics.addDeletion(event);
+        counted.addDeletion(event);
         if (seen.has(productId)) seen.set(productId, true);
       }
     },
@@ -58,7 +62,7 @@ export function createDigestCount() {
       events: { ...events },
       products: seen.size + beyond,
       isExact: seen.size < distinctMax,
-      ...statistics.facts(),
+      ...counted.facts(),
     }),
   };
 }
@@ -81,7 +85,7 @@ export interface DigestEvent {
 }
 
 interface ProductStatistics {
-  /** Products whose records were looked at: all else but the collections is told of these alone. */
+  /** Products whose records were looked at: all else but the collections is about these alone. */
   described: number;
   /** In words: `Sentinel-2`. Products of no known collection are left out. */
   collections: Ranking;
@@ -115,144 +119,119 @@ const dayUs = 86_400_000_000;
 const sizeBytesMax = 1e13;
 
 const namesMax = 500;
-
 const valuesMax = 20_000;
 
 /** How many of each are named. */
 const shown = { types: 6, places: 5 };
 
-/** Every value may be missing or absurd; such ones are left out. */
-function createProductStatistics() {
-  const places = createPlaceCount();
-  const sizes = createSizeCount();
-  const times = createTimeCount();
-  const collections = createTally(namesMax);
-  const productTypes = createTally(namesMax);
-  const causes = createTally(namesMax);
-  const cloudCover = createValueSample(valuesMax);
-  const count = { described: 0, otherTypes: 0, otherDeletions: 0 };
-  return {
-    /** Once for each product. */
-    addProduct: ({ product, productName, receivedAtUs, place }: DigestEvent) => {
-      const collection = collectionInWords(
-        product?.row.collection ?? collectionOf({ Name: productName }) ?? '',
-      );
-      if (collection !== null) collections.add(collection);
-      if (product === null) return;
-      const { row } = product;
-      count.described += 1;
-      const type = typeCode(row.productType, row.productName);
-      if (type === null) count.otherTypes += 1;
-      else productTypes.add(type);
-      const cover = row.cloudCoverPercent;
-      if (cover !== null && cover >= 0 && cover <= 100) cloudCover.add(cover);
-      places.add(place);
-      sizes.add(product);
-      if (place !== null) times.addSensing(row, receivedAtUs);
-    },
-    /** Once for each notification of a new product. */
-    addReceipt: ({ product, receivedAtUs }: DigestEvent) => {
-      if (product !== null) times.addReceipt(product.row, receivedAtUs);
-    },
-    /** Once for each product that was deleted. */
-    addDeletion: ({ product }: DigestEvent) => {
-      const cause = deletedStateWords(product?.row.deletionCause ?? null);
-      if (cause === null) count.otherDeletions += 1;
-      else causes.add(cause);
-    },
-    facts: (): ProductStatistics => ({
-      ...count,
+/** Counts what is known of products. Every value may be missing or absurd; such ones are left out. */
+class ProductCount {
+  readonly #tallies = {
+    collections: createTally(namesMax),
+    productTypes: createTally(namesMax),
+    deletionCauses: createTally(namesMax),
+    countries: createTally(namesMax),
+    seas: createTally(namesMax),
+  };
+  readonly #samples = {
+    cloudCoverPercent: createValueSample(valuesMax),
+    publicationDelayUs: createValueSample(valuesMax),
+    receiptDelayUs: createValueSample(valuesMax),
+  };
+  readonly #counts = { described: 0, otherTypes: 0, otherDeletions: 0, withoutFootprint: 0 };
+  readonly #size = { products: 0, totalBytes: 0 };
+  #largest: ProductStatistics['largest'] = null;
+  #sensing: ProductStatistics['sensing'] = null;
+
+  /** Once for each product. */
+  addProduct({ product, productName, receivedAtUs, place }: DigestEvent): void {
+    const { collections, productTypes, countries, seas } = this.#tallies;
+    const collection = collectionInWords(
+      product?.row.collection ?? collectionOf({ Name: productName }) ?? '',
+    );
+    if (collection !== null) collections.add(collection);
+    if (product === null) return;
+    const { row } = product;
+    this.#counts.described += 1;
+    const type = typeCode(row.productType, row.productName);
+    if (type === null) this.#counts.otherTypes += 1;
+    else productTypes.add(type);
+    const cover = row.cloudCoverPercent;
+    if (cover !== null && cover >= 0 && cover <= 100) this.#samples.cloudCoverPercent.add(cover);
+    for (const { name } of place?.countries ?? []) countries.add(name);
+    for (const { name } of place?.seas ?? []) seas.add(name);
+    if (place === null) this.#counts.withoutFootprint += 1;
+    else this.#addSensing(row, receivedAtUs);
+    this.#addSize(row);
+  }
+
+  #addSize({ productName: name, sizeBytes, deletionUs }: ProductRow): void {
+    if (sizeBytes === null || sizeBytes <= 0 || sizeBytes > sizeBytesMax) return;
+    if (deletionUs !== null) return;
+    this.#size.products += 1;
+    this.#size.totalBytes += sizeBytes;
+    const shown = name !== null && isKnownName(name) ? name : null;
+    const largest = this.#largest;
+    const isLarger = largest === null || sizeBytes > largest.sizeBytes;
+    const isFirst = sizeBytes === largest?.sizeBytes && (shown ?? '') < (largest.name ?? '');
+    if (isLarger || isFirst) this.#largest = { name: shown, sizeBytes };
+  }
+
+  #addSensing(row: ProductRow, receivedAtUs: number): void {
+    const { sensingStartUs: fromUs, sensingEndUs: untilUs, publicationUs } = row;
+    if (fromUs === null || untilUs === null || fromUs <= 0 || untilUs < fromUs) return;
+    // Nobody can have sensed what is still to come; a day is for clocks that are wrong.
+    if (untilUs > receivedAtUs + dayUs) return;
+    const sensing = this.#sensing ?? { fromUs, untilUs, products: 0 };
+    this.#sensing = {
+      fromUs: Math.min(sensing.fromUs, fromUs),
+      untilUs: Math.max(sensing.untilUs, untilUs),
+      products: sensing.products + 1,
+    };
+    if (publicationUs !== null && publicationUs >= untilUs && publicationUs <= receivedAtUs) {
+      this.#samples.publicationDelayUs.add(publicationUs - fromUs);
+    }
+  }
+
+  /** Once for each notification of a new product. */
+  addReceipt({ product, receivedAtUs }: DigestEvent): void {
+    const publicationUs = product?.row.publicationUs ?? 0;
+    if (publicationUs <= 0 || publicationUs > receivedAtUs) return;
+    this.#samples.receiptDelayUs.add(receivedAtUs - publicationUs);
+  }
+
+  /** Once for each product that was deleted. */
+  addDeletion({ product }: DigestEvent): void {
+    const cause = deletedStateWords(product?.row.deletionCause ?? null);
+    if (cause === null) this.#counts.otherDeletions += 1;
+    else this.#tallies.deletionCauses.add(cause);
+  }
+
+  facts(): ProductStatistics {
+    const { collections, productTypes, deletionCauses, countries, seas } = this.#tallies;
+    const { cloudCoverPercent, publicationDelayUs, receiptDelayUs } = this.#samples;
+    return {
+      ...this.#counts,
       collections: collections.ranking(shown.types),
       productTypes: productTypes.ranking(shown.types),
-      cloudCoverPercent: cloudCover.range(),
-      deletionCauses: causes.ranking(shown.types),
-      ...places.facts(),
-      ...sizes.facts(),
-      ...times.facts(),
-    }),
-  };
-}
-
-function createPlaceCount() {
-  const countries = createTally(namesMax);
-  const seas = createTally(namesMax);
-  let withoutFootprint = 0;
-  return {
-    add: (place: DigestEvent['place']) => {
-      if (place === null) withoutFootprint += 1;
-      for (const { name } of place?.countries ?? []) countries.add(name);
-      for (const { name } of place?.seas ?? []) seas.add(name);
-    },
-    facts: () => ({
+      deletionCauses: deletionCauses.ranking(shown.types),
       countries: countries.ranking(shown.places),
       seas: seas.ranking(shown.places),
-      withoutFootprint,
-    }),
-  };
+      cloudCoverPercent: cloudCoverPercent.range(),
+      publicationDelayUs: publicationDelayUs.range(),
+      receiptDelayUs: receiptDelayUs.range(),
+      size: this.#size.products === 0 ? null : { ...this.#size },
+      largest: this.#largest,
+      sensing: this.#sensing,
+    };
+  }
 }
-
-function createSizeCount() {
-  let products = 0;
-  let totalBytes = 0;
-  let largest = null as ProductStatistics['largest'];
-  return {
-    add: ({ row: { productName: name, sizeBytes, deletionUs } }: FoundProduct) => {
-      if (sizeBytes === null || sizeBytes <= 0 || sizeBytes > sizeBytesMax) return;
-      if (deletionUs !== null) return;
-      products += 1;
-      totalBytes += sizeBytes;
-      const shown = name !== null && isKnownName(name) ? name : null;
-      const isLarger = largest === null || sizeBytes > largest.sizeBytes;
-      const isFirst = sizeBytes === largest?.sizeBytes && (shown ?? '') < (largest.name ?? '');
-      if (isLarger || isFirst) largest = { name: shown, sizeBytes };
-    },
-    facts: () => ({ size: products === 0 ? null : { products, totalBytes }, largest }),
-  };
-}
-
-function createTimeCount() {
-  const publication = createValueSample(valuesMax);
-  const receipt = createValueSample(valuesMax);
-  let sensing = null as ProductStatistics['sensing'];
-  return {
-    addSensing: (row: ProductRow, receivedAtUs: number) => {
-      const { sensingStartUs: fromUs, sensingEndUs: untilUs, publicationUs } = row;
-      if (fromUs === null || untilUs === null || fromUs <= 0 || untilUs < fromUs) return;
-      // Nobody can have sensed what is still to come; a day is for clocks that are wrong.
-      if (untilUs > receivedAtUs + dayUs) return;
-      sensing = {
-        fromUs: Math.min(sensing?.fromUs ?? fromUs, fromUs),
-        untilUs: Math.max(sensing?.untilUs ?? untilUs, untilUs),
-        products: (sensing?.products ?? 0) + 1,
-      };
-      if (publicationUs !== null && publicationUs >= untilUs && publicationUs <= receivedAtUs) {
-        publication.add(publicationUs - fromUs);
-      }
-    },
-    addReceipt: ({ publicationUs }: ProductRow, receivedAtUs: number) => {
-      if (publicationUs === null || publicationUs <= 0 || publicationUs > receivedAtUs) return;
-      receipt.add(receivedAtUs - publicationUs);
-    },
-    facts: () => ({
-      sensing,
-      publicationDelayUs: publication.range(),
-      receiptDelayUs: receipt.range(),
-    }),
-  };
-}
-
-/**
- * A scope in words that may be shown: a collection is such as `Sentinel-2`, '' for what names of products tell
- * no collection of; the filter is there unless an area says it, '' where its text is not to be shown.
- */
-type CleanScope = DigestScope;
 
 const areaMax = 60;
-
 const filterMax = 120;
 
 /** Names are the user's own; they are bounded all the same, as a file may say anything. */
-function cleanScope(scope: DigestScope): CleanScope {
+function cleanScope(scope: DigestScope): DigestScope {
   const { subscription, collection, area, filter } = scope;
   const isName = subscription === null || subscriptionNamePattern.test(subscription);
   return {
@@ -284,10 +263,7 @@ function cleanName(name: string): string {
 function collectionInWords(collection: string): string | null {
   if (collection === 'GLOBAL-MOSAICS') return 'Global Mosaics';
   if (collection === 'SENTINEL-1-RTC') return 'Sentinel-1 RTC';
-  if (/^(SMOS|CCM|CLMS)$/.test(collection)) return collection;
-  if (collection === 'ENVISAT') return 'Envisat';
-  const [, mission, number] = /^(SENTINEL|LANDSAT)-([1-9]|5P)$/.exec(collection) ?? [];
-  return mission === undefined ? null : `${mission[0]}${mission.slice(1).toLowerCase()}-${number}`;
+  return collection === 'CCM' || collection === 'CLMS' ? collection : missionWords(collection);
 }
 
 /**

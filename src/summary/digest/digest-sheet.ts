@@ -7,8 +7,8 @@ import {
   factSheet,
   listWords,
   percentWords,
+  present,
   sizeWords,
-  told,
 } from '../facts/phrases.ts';
 import { type DigestFacts, distinctMax } from './digest-facts.ts';
 import { type Range, type Ranking, standingOut } from './tally.ts';
@@ -77,7 +77,7 @@ function productLines(facts: DigestFacts): Line[] {
     ['total size', sized && ofHowMany(sized, size?.products, 'product')],
     [
       'largest product',
-      large === null || largest === null ? null : told(largest.name, large).join(', '),
+      large === null || largest === null ? null : present(largest.name, large).join(', '),
     ],
     [
       'time from sensing to publication',
@@ -137,8 +137,8 @@ function rankedNames(
 /** `Sentinel-1 (40), Sentinel-2 (31) and others (2)`; null where no collection is known. */
 export function collectionsWords(facts: DigestFacts): string | null {
   const { collections, products } = facts;
-  const told = collections.top.reduce((sum, { count }) => sum + count, 0);
-  return countedWords(collections, products - told, 'others', facts);
+  const total = collections.top.reduce((sum, { count }) => sum + count, 0);
+  return countedWords(collections, products - total, 'others', facts);
 }
 
 /** `S2MSI2A (40) and other types (7)`; null where no type is known. */

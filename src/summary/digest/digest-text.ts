@@ -1,5 +1,5 @@
 /** The template of a digest: two to six plain sentences, made from the facts alone. */
-import { countWords, listWords, sizeWords, told } from '../facts/phrases.ts';
+import { countWords, listWords, present, sizeWords } from '../facts/phrases.ts';
 import { withArticle } from '../facts/place-words.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
@@ -22,7 +22,7 @@ import type { Ranking } from './tally.ts';
 export function digestText(facts: DigestFacts): string {
   const first = arrivalSentence(facts);
   if (facts.notifications === 0) return first;
-  return told(
+  return present(
     first,
     kindSentence(facts),
     placeSentence(facts),
@@ -56,7 +56,7 @@ function productsTold(facts: DigestFacts, event?: string): string {
   const { collection, area } = scope;
   const isOne = notifications > 0 && products === 1;
   const filter = filterWords(facts);
-  return told(
+  return present(
     notifications === 0 ? null : productsWords(facts).replace(/ products?$/, ''),
     event ?? null,
     collection || null,
@@ -93,7 +93,7 @@ function kindSentence(facts: DigestFacts): string | null {
   const ofType = sameType === null ? '' : ` of the type ${sameType}`;
   const they = products === 1 ? 'It is' : 'All of them are';
   const others = types === null || sameType !== null ? '' : `the types are ${types}`;
-  // What tells no collection by its name may tell one by its record.
+  // Where the name has no collection, the record may have one.
   const isTold = scope.collection !== null && scope.collection !== '';
   if (isTold || collections.top.length === 0) {
     if (sameType !== null) return `${they}${ofType}.`;
@@ -104,7 +104,7 @@ function kindSentence(facts: DigestFacts): string | null {
   const whose =
     same === null
       ? `By collection they are ${collectionsWords(facts)}`
-      : `${they} ${products === 1 ? article(same) : ''}${same} ${noun}`;
+      : `${they} ${products !== 1 ? '' : /^[AEIOU]/.test(same) ? 'an ' : 'a '}${same} ${noun}`;
   if (others !== '') return `${whose}; ${others}.`;
   if (same !== null || sameType === null) return `${whose}${ofType}.`;
   return `${whose}; all are${ofType}.`;
@@ -144,7 +144,7 @@ function sensedOnes(sensed: number, products: number): string {
 
 /** Parts with a semicolon between; null where there is none. */
 function sentenceOf(...parts: (string | null)[]): string | null {
-  const text = told(...parts).join('; ');
+  const text = present(...parts).join('; ');
   return text === '' ? null : `${capitalized(text)}.`;
 }
 
@@ -226,10 +226,6 @@ function causeWords({ deletionCauses, otherDeletions }: DigestFacts): string | n
     causes.push(`deleted for other or unknown causes (${countWords(otherDeletions)})`);
   }
   return `the deleted products were ${listWords(causes)}`;
-}
-
-function article(name: string): string {
-  return /^[AEIOU]/.test(name) ? 'an ' : 'a ';
 }
 
 function capitalized(text: string): string {

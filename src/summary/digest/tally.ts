@@ -1,4 +1,4 @@
-/** Counts how often names occur, and tells the most frequent ones. */
+/** Counts how often names occur, and ranks the most frequent ones. */
 
 interface Count {
   name: string;
@@ -12,22 +12,17 @@ export interface Ranking {
   others: { names: number; count: number; most: number };
 }
 
-interface Tally {
-  add(name: string): void;
-  ranking(topMax: number): Ranking;
-}
-
 /** Holds at most `namesMax` names: later ones count as one more name, whatever they are. */
-export function createTally(namesMax: number): Tally {
+export function createTally(namesMax: number) {
   const counts = new Map<string, number>();
   let beyond = 0;
   return {
-    add: (name) => {
+    add: (name: string) => {
       const count = counts.get(name);
       if (count === undefined && counts.size >= namesMax) beyond += 1;
       else counts.set(name, (count ?? 0) + 1);
     },
-    ranking: (topMax) => {
+    ranking: (topMax: number): Ranking => {
       const all = [...counts]
         .map(([name, count]) => ({ name, count }))
         .toSorted((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
@@ -64,25 +59,20 @@ export interface Range {
   isSampled: boolean;
 }
 
-interface ValueSample {
-  add(value: number): void;
-  range(): Range | null;
-}
-
 /** Keeps the first `keptMax` values, of which the median is; all of them count for the ends and the number. */
-export function createValueSample(keptMax: number): ValueSample {
+export function createValueSample(keptMax: number) {
   const kept: number[] = [];
   let count = 0;
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
   return {
-    add: (value) => {
+    add: (value: number) => {
       count += 1;
       min = Math.min(min, value);
       max = Math.max(max, value);
       if (kept.length < keptMax) kept.push(value);
     },
-    range: () => {
+    range: (): Range | null => {
       const values = kept.toSorted((a, b) => a - b);
       const median = values[Math.floor((values.length - 1) / 2)];
       return median === undefined

@@ -7,24 +7,20 @@ import {
   sentinel5pContent,
 } from '../../domain/naming/sentinels.ts';
 
-const missions: Readonly<Record<string, string>> = {
-  'SENTINEL-1': 'Sentinel-1',
-  'SENTINEL-2': 'Sentinel-2',
-  'SENTINEL-3': 'Sentinel-3',
-  'SENTINEL-5P': 'Sentinel-5P',
-  'SENTINEL-6': 'Sentinel-6',
-  'LANDSAT-4': 'Landsat-4',
-  'LANDSAT-5': 'Landsat-5',
-  'LANDSAT-7': 'Landsat-7',
-  'LANDSAT-8': 'Landsat-8',
-  'LANDSAT-9': 'Landsat-9',
-  ENVISAT: 'Envisat',
-  SMOS: 'SMOS',
-};
+/** `Sentinel-2` for SENTINEL-2, as people write it; null for a mission in no known form. */
+export function missionWords(mission: string): string | null {
+  if (mission === 'ENVISAT') return 'Envisat';
+  if (mission === 'SMOS') return mission;
+  const [, name, number] = /^(SENTINEL|LANDSAT)-([1-9]|5P)$/.exec(mission) ?? [];
+  return name === undefined ? null : `${name[0]}${name.slice(1).toLowerCase()}-${number}`;
+}
+
+const platforms = /^(?:SENTINEL-(?:[1236]|5P)|LANDSAT-[45789]|ENVISAT|SMOS)$/;
 
 /** `Sentinel-2A` of platformShortName and platformSerialIdentifier; null for an unknown platform. */
 export function satelliteOf(platform: string | null, serial: string | null): string | null {
-  const mission = wordsFor(missions, platform?.toUpperCase() ?? '');
+  const name = platform?.toUpperCase() ?? '';
+  const mission = platforms.test(name) ? missionWords(name) : null;
   if (mission === null || serial === null || !/^Sentinel-[1236]$/.test(mission)) return mission;
   return /^[A-D]$/.test(serial) ? `${mission}${serial}` : mission;
 }

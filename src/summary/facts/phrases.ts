@@ -6,13 +6,9 @@
 import type { SummaryKind } from '../../domain/summaries.ts';
 
 const secondUs = 1_000_000;
-
 const minuteUs = 60 * secondUs;
-
 const hourUs = 60 * minuteUs;
-
 const dayUs = 24 * hourUs;
-
 const yearUs = 365.25 * dayUs;
 
 /** From before the first Landsat until a year that no plan reaches. */
@@ -47,7 +43,7 @@ export function durationWords(us: number | null): string | null {
 }
 
 /**
- * The time between two moments. From ten minutes on it is told between their minutes, so that it agrees
+ * The time between two moments. From ten minutes on it is counted between their minutes, so that it agrees
  * with their words. Null when the second is not after the first, or one has no words.
  */
 export function delayWords(fromUs: number | null, toUs: number | null): string | null {
@@ -98,7 +94,7 @@ export function countWords(count: number): string {
 }
 
 /** Those that are there, in their order. */
-export function told<Text>(...parts: (Text | null)[]): Text[] {
+export function present<Text>(...parts: (Text | null)[]): Text[] {
   return parts.filter((part) => part !== null);
 }
 

@@ -9,7 +9,7 @@ const wholeShare = 0.95;
 
 /**
  * `Poland`; `mostly Poland, with small parts of Germany and the Baltic Sea`; `parts of Poland and Germany`.
- * Shares are told in words alone: mostly is 60 % and more, small is below 15 %. Null for a place without names.
+ * Shares are words alone: mostly is 60 % and more, small is below 15 %. Null for a place without names.
  */
 export function regionWords(place: Place): string | null {
   return sharesInWords(place, '');
@@ -35,8 +35,8 @@ function sharesInWords(place: Place, over: string): string | null {
 }
 
 function hasOthers({ countries, seas }: Place, named: readonly PlaceShare[]): boolean {
-  const told = named.reduce((sum, { share }) => sum + share, 0);
-  return countries.length + seas.length > named.length || told < wholeShare;
+  const total = named.reduce((sum, { share }) => sum + share, 0);
+  return countries.length + seas.length > named.length || total < wholeShare;
 }
 
 function largestOf(place: Place): PlaceShare[] {
@@ -60,22 +60,22 @@ export function withArticle(name: string): string {
 }
 
 /** Large places that lie within, and the nearest one where none does. */
-export interface NearWords {
+interface NearWords {
   /** `Bern (Switzerland) and Bergamo (Italy)`; null where none lies within. */
   within: string | null;
   /** `about 260 km south-east of Ushuaia (Argentina)`: where the product lies. */
   nearest: string | null;
 }
 
-/** Null where no place is near. Countries that were `told` of already are not named again. */
-export function nearWords({ near }: Place, told: readonly string[] = []): NearWords | null {
+/** Null where no place is near. Countries that were `mentioned` already are not named again. */
+export function nearWords({ near }: Place, mentioned: readonly string[] = []): NearWords | null {
   const inside = near.filter(({ distanceKm }) => distanceKm === 0);
   if (inside.length > 0) {
-    const names = inside.map(({ name, country }) => `${name}${suffixOf(country, told)}`);
+    const names = inside.map(({ name, country }) => `${name}${suffixOf(country, mentioned)}`);
     return { within: listWords(names), nearest: null };
   }
   const [first] = near;
-  return first === undefined ? null : { within: null, nearest: distanceWords(first, told) };
+  return first === undefined ? null : { within: null, nearest: distanceWords(first, mentioned) };
 }
 
 /** The countries that `regionWords` names. */
@@ -84,14 +84,14 @@ export function countriesTold(place: Place): string[] {
   return place.countries.filter((one) => largest.includes(one)).map(({ name }) => name);
 }
 
-function distanceWords(place: NearPlace, told: readonly string[]): string {
+function distanceWords(place: NearPlace, mentioned: readonly string[]): string {
   const { name, country, distanceKm, direction } = place;
   const tens = countWords(Math.round(distanceKm / 10) * 10);
   const distance = distanceKm < 10 ? 'less than 10 km' : `about ${tens} km`;
   const side = direction === null ? 'from' : `${direction} of`;
-  return `${distance} ${side} ${name}${suffixOf(country, told)}`;
+  return `${distance} ${side} ${name}${suffixOf(country, mentioned)}`;
 }
 
-function suffixOf(country: string, told: readonly string[]): string {
-  return told.includes(country) ? '' : ` (${country})`;
+function suffixOf(country: string, mentioned: readonly string[]): string {
+  return mentioned.includes(country) ? '' : ` (${country})`;
 }

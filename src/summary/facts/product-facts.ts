@@ -77,8 +77,8 @@ const tileForm = /^(?:0[1-9]|[1-5]\d|60)[C-HJ-NP-X][A-HJ-NP-Z][A-HJ-NP-V]$/;
 const guid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * The facts of a product in the state of the catalogue that its row and record show. What the name tells
- * in a known form goes before the attributes. `others` are products of the same scene (`sceneOf`); those
+ * The facts of a product in the state of the catalogue that its row and record show. What the name says
+ * in a known form has precedence over the attributes. `others` are products of the same scene (`sceneOf`); those
  * that are not are left out. Never throws, whatever the record holds.
  */
 export function productFacts(
@@ -98,7 +98,7 @@ export function productFacts(
     hasRecord: Object.keys(record).some((key) => key !== 'Id' && key !== 'Name'),
     deleted,
     deletionUs: soundDate(row.deletionUs),
-    deletionCause: deleted ? deletionCauseWords(row.deletionCause) : null,
+    deletionCause: (deleted && causeWords(row.deletionCause)?.[0]) || null,
     ...identityOf(named, attributes),
     ...acquisitionOf(named, attributes, found),
     place: context.place,
@@ -263,22 +263,17 @@ const causes: Readonly<Record<string, readonly [why: string, state: string | nul
   other: ['for a reason that the catalogue does not name', null],
 };
 
-function wordsOf(cause: string | null) {
+function causeWords(cause: string | null) {
   const key = cause?.trim().toLowerCase() ?? '';
   return Object.hasOwn(causes, key) ? causes[key] : undefined;
 }
 
-/** Of one product: `because it was a duplicate`; null for a text that is no known cause. */
-function deletionCauseWords(cause: string | null): string | null {
-  return wordsOf(cause)?.[0] ?? null;
-}
-
 /** Of many products: `duplicated`; null for a text that is no known cause, and for one that says no more. */
 export function deletedStateWords(cause: string | null): string | null {
-  return wordsOf(cause)?.[1] ?? null;
+  return causeWords(cause)?.[1] ?? null;
 }
 
-/** What comes later than this was not told of when it was published, but when something else happened to it. */
+/** What comes later than this was not notified when it was published, but when something else happened to it. */
 const newsUs = 30 * 86_400 * 1_000_000;
 
 /** From publication to receipt, in words; null where the receipt does not follow from the publication. */

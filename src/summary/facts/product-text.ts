@@ -7,8 +7,8 @@ import {
   durationWords,
   listWords,
   percentWords,
+  present,
   sizeWords,
-  told,
 } from './phrases.ts';
 import { countriesTold, nearWords, overWords } from './place-words.ts';
 import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
@@ -36,7 +36,7 @@ export function productText(facts: ProductFacts): string {
 }
 
 function joined(...sentences: (string | null)[]): string {
-  return told(...sentences).join(' ');
+  return present(...sentences).join(' ');
 }
 
 function identitySentence(facts: ProductFacts): string {
@@ -58,7 +58,7 @@ function processingWords({
   processingBaseline: baseline,
   timeliness,
 }: ProductFacts): string {
-  const words = told(
+  const words = present(
     level,
     baseline && `${baselineLabel(baseline)} ${baseline}`,
     timelinessWords(timeliness),
@@ -66,13 +66,13 @@ function processingWords({
   return words.length === 0 ? '' : ` (${words.join(', ')})`;
 }
 
-/** `near real time` without its code; the hours that Sentinel-1 promises are told by the delay. */
+/** `near real time` without its code; the delay says what the hours of Sentinel-1 promise. */
 function timelinessWords(timeliness: string | null): string | null {
   return /^([a-z -]+) \([A-Z]+\)$/.exec(timeliness ?? '')?.[1] ?? null;
 }
 
 function takenWords({ mode, polarisation }: ProductFacts): string {
-  const taken = told(
+  const taken = present(
     mode && `in ${mode} mode`,
     polarisation && `with ${polarisation} polarisation`,
   );
@@ -110,7 +110,7 @@ function sensingSentence(facts: ProductFacts): string | null {
   if (start === null && over === null) return null;
   const lastsUs = startUs === null || endUs === null ? 0 : endUs - startUs;
   const duration = lastsUs < minuteUs ? null : durationWords(lastsUs);
-  const words = told(
+  const words = present(
     earlier && `on ${earlier} and again`,
     start && (duration === null ? `on ${start}` : `for ${duration} from ${start}`),
     over,
@@ -170,7 +170,7 @@ function receiptWords(facts: ProductFacts): string | null {
 
 /** Null where there is nothing to say. */
 function sentence(subject: string, ...parts: (string | null)[]): string | null {
-  const predicates = told(...parts);
+  const predicates = present(...parts);
   return predicates.length === 0 ? null : `${subject} ${listWords(predicates)}.`;
 }
 

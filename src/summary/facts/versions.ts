@@ -1,6 +1,6 @@
 /** Which processings of a scene came before and after a product. */
 import { readName } from '../../domain/naming/read-name.ts';
-import { dateWords, told } from './phrases.ts';
+import { dateWords, present } from './phrases.ts';
 
 /** Another product, perhaps of the same scene; what is not known is null. */
 export interface OtherVersion {
@@ -18,7 +18,7 @@ export interface Version {
   publicationUs: number | null;
 }
 
-/** How new a processing is, told by the first of these that two of them have and differ in. */
+/** How new a processing is: the first of these that two of them have and differ in decides. */
 interface Age {
   baseline: string | null;
   madeUs: number | null;
@@ -41,7 +41,7 @@ export function versionsOf(
   const same = others
     .filter((other) => scene.matches(other.productName))
     .map((other) => ({ other, age: ageOf(other) }))
-    // By name where nothing else tells, so that the order of arrival does not matter.
+    // By name where nothing else decides, so that the order of arrival does not matter.
     .toSorted(
       (a, b) => compareAges(b.age, a.age) || compareTexts(b.other.productName, a.other.productName),
     );
@@ -131,7 +131,7 @@ export function baselineLabel(baseline: string | null): string {
   return /^\d{3}$/.test(baseline) ? 'baseline collection' : 'processor version';
 }
 
-/** Auxiliary files are not processed again, but written anew. */
+/** Auxiliary files are not processed again, but written again. */
 export function versionNoun({ auxiliary }: { auxiliary: boolean }): string {
   return auxiliary ? 'version' : 'processing';
 }
@@ -141,7 +141,7 @@ export function versionWords(version: Version | null): string | null {
   if (version === null) return null;
   const { baseline, publicationUs } = version;
   const date = dateWords(publicationUs);
-  const words = told(
+  const words = present(
     baseline && `${baselineLabel(baseline)} ${baseline}`,
     date && `published on ${date}`,
   );

@@ -16,7 +16,7 @@ export interface City {
   readonly position: Position;
 }
 
-/** How many places within a footprint are told. */
+/** Maximum number of places within a footprint. */
 const withinMax = 3;
 
 /** How far the nearest place may be. */
@@ -82,7 +82,8 @@ interface Nearest {
 
 /** Of those that are equally near the largest. Null where none is near enough. */
 function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | null {
-  const boxes = [...footprint.parts, ...footprint.points.map(boxOf)];
+  const points = footprint.points.map(([x, y]): Box => ({ west: x, south: y, east: x, north: y }));
+  const boxes = [...footprint.parts, ...points];
   const lines = linesOf(footprint);
   let nearest: Nearest | null = null;
   for (const city of cities) {
@@ -90,14 +91,10 @@ function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | nul
     const { km, edge } = nearestOnLines(lines, city.position);
     if (km > nearestMaxKm || (nearest !== null && km >= nearest.km)) continue;
     nearest = { city, km, edge };
-    // No nearer one would be told otherwise.
+    // A nearer one would have the same words.
     if (km < 1) break;
   }
   return nearest;
-}
-
-function boxOf([x, y]: Position): Box {
-  return { west: x, south: y, east: x, north: y };
 }
 
 /** Whether one of the boxes may be near enough. */

@@ -1,6 +1,7 @@
 /** A footprint in the plane: cut along the antimeridian, nothing beyond 180 and 90 degrees. */
 import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
+import { pointsOf, polygonsOf, positionsOf } from '../../filter/geometry/ring.ts';
 
 /** A polygon with its holes, and its extent. */
 export interface Part extends Box {
@@ -28,7 +29,7 @@ export function footprintOf(geometry: Geometry): Footprint | null {
   if (corners.length > cornersMax || polygonsOf(geometry).flat().length > ringsMax) return null;
   if (!corners.every((position) => position.every(Number.isFinite))) return null;
   const clean = toGeoJson(geometry);
-  const points = isOfPoints(clean) ? positionsOf(clean) : [];
+  const points = pointsOf(clean);
   const parts = polygonsOf(clean).filter(([outline]) => (outline?.length ?? 0) > 0);
   // One that runs across the antimeridian again and again is cut into many.
   if (points.length > pointsMax || parts.length > ringsMax) return null;
@@ -76,22 +77,6 @@ function edgesOf(rings: Rings): Float64Array {
     ring.slice(1).flatMap((to, i) => [...(ring[i] ?? to), ...to]),
   );
   return Float64Array.from(numbers);
-}
-
-function isOfPoints({ type }: Geometry): boolean {
-  return type === 'Point' || type === 'MultiPoint';
-}
-
-/** None for points. */
-export function polygonsOf(geometry: Geometry): readonly Rings[] {
-  if (geometry.type === 'Polygon') return [geometry.coordinates];
-  return geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
-}
-
-function positionsOf(geometry: Geometry): readonly Position[] {
-  if (geometry.type === 'Point') return [geometry.coordinates];
-  if (geometry.type === 'MultiPoint') return geometry.coordinates;
-  return polygonsOf(geometry).flat(2);
 }
 
 function partOf(rings: Rings): Part {

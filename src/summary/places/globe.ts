@@ -10,7 +10,7 @@ export function radiansOf(degrees: number): number {
   return (degrees * Math.PI) / 180;
 }
 
-/** Area of a closed ring on the sphere: between each side and the equator, as far as the sine of latitude is linear on it. */
+/** Area of a ring, closed or not, on the sphere: between each side and the equator, as far as the sine of latitude is linear on it. */
 export function ringAreaKm2(ring: readonly Position[]): number {
   let sum = 0;
   for (const [i, [x, y]] of ring.entries()) {

@@ -1,4 +1,4 @@
-/** Tells in words of the map where a footprint lies, from data that come along. */
+/** Names where a footprint lies, from data that come along. */
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { nearPlaces, openCities, suburbs } from './cities.ts';
 import { openCountries, otherCountryNames } from './countries.ts';
@@ -18,14 +18,13 @@ export interface Places {
   placeOf(geometry: Geometry): Place | null;
   /**
    * Whether these words, in lower case, are the whole name of a country, a sea, an ocean or a large
-   * place: of any that placeOf can tell, with or without accents, of suburbs of 100,000 people and
+   * place: of any that placeOf can name, with or without accents, of suburbs of 100,000 people and
    * more, and other names of countries that people use.
    */
   isPlaceName(lowerCaseWords: string): boolean;
 }
 
 const countriesMax = 6;
-
 const seasMax = 4;
 
 /** Less is as good as nothing, as a share is of some 60 places. */
@@ -126,7 +125,6 @@ export interface Sample {
 const target = 60;
 
 const rowsMin = 5;
-
 const rowsMax = 60;
 
 /** Rows are laid closer, up to these, where none has met the footprint. */
@@ -146,7 +144,7 @@ interface Piece {
   width: number;
 }
 
-/** Never empty. What has no inside is told by its corners, and places between them. */
+/** Never empty. What has no inside has samples at its corners, and places between them. */
 function samplesOf(footprint: Footprint, areaSquareKm: number): Sample[] {
   const { points } = footprint;
   if (points.length > 0) return points.map((position) => ({ position, weight: 1 }));

@@ -1,19 +1,13 @@
 /**
  * Which sea or ocean a place lies in: the smallest whose outline holds it. The outlines, seas.json,
- * are this program's own, after the usual geographic limits, and rough: they run over land, as land is told by
- * the countries.
+ * are this program's own, after the usual geographic limits, and rough: they run over land, as the countries
+ * decide what is land.
  */
 
 import whichPolygon from 'which-polygon';
 import type { Position } from '../../domain/filter-tree.ts';
-import { radiansOf, wrapped } from './globe.ts';
+import { ringAreaKm2, wrapped } from './globe.ts';
 import data from './seas.json' with { type: 'json' };
-
-interface Seas {
-  /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
-  seaAt(place: Position): string;
-  readonly names: readonly string[];
-}
 
 interface Sea {
   name: string;
@@ -28,12 +22,12 @@ const pacific = { north: 'North Pacific Ocean', south: 'South Pacific Ocean' };
 const gapDegrees = 0.5;
 
 /** Reads the outlines. */
-export function openSeas(): Seas {
+export function openSeas() {
   const seas = data.outlines.map(parseSea);
   const query = whichPolygon<{ name: string; size: number }>({
     type: 'FeatureCollection',
     features: seas.flatMap(({ name, outline }) => {
-      const size = sizeOf(outline);
+      const size = ringAreaKm2(outline);
       return turnsOf(outline).map((ring) => ({
         type: 'Feature' as const,
         properties: { name, size },
@@ -47,7 +41,8 @@ export function openSeas(): Seas {
     return smallest?.name ?? (latitude < 0 ? pacific.south : pacific.north);
   };
   return {
-    seaAt: (place) => {
+    /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
+    seaAt: (place: Position): string => {
       const name = smallestAt(place);
       return name.endsWith(' Ocean') ? withoutGap(name, place, smallestAt) : name;
     },
@@ -88,14 +83,4 @@ function turnsOf(outline: readonly Position[]): [number, number][][] {
   const closed = [...outline, ...outline.slice(0, 1)];
   const moved = (turn: number) => closed.map(([x, y]): [number, number] => [x + turn, y]);
   return outline.some(([x]) => x > 180) ? [moved(0), moved(-360)] : [moved(0)];
-}
-
-/** The area, in square degrees at the equator. */
-function sizeOf(outline: readonly Position[]): number {
-  let doubled = 0;
-  for (const [i, [x, y]] of outline.entries()) {
-    const [nextX, nextY] = outline[(i + 1) % outline.length] ?? [x, y];
-    doubled += (nextX - x) * (Math.sin(radiansOf(y)) + Math.sin(radiansOf(nextY)));
-  }
-  return (Math.abs(doubled) / 2) * (180 / Math.PI);
 }

@@ -22,18 +22,17 @@ const rowsMax = 50;
 /** More products than these do not wait for a text: the oldest give way (decision 22). */
 export const waitingMax = 10_000;
 
-/** What came longer ago is not told of any more by itself. */
-export const tellWithinUs = 7 * 86_400_000_000;
+/** What came longer ago gets no summary automatically. */
+export const summaryWithinUs = 7 * 86_400_000_000;
 
 const lockWaitMs = 10_000;
-
-const tellDroppedEveryUs = 600_000_000;
+const logDroppedEveryUs = 600_000_000;
 
 /**
- * One round. Begins at the end of the log where there is no cursor yet: what came before the rules is told of
+ * One round. Begins at the end of the log where there is no cursor yet: what came before the rules is summarised
  * by command. Resolves with whether more may be there. Jobs and cursor move together, so that nothing is left
- * out or made twice, whenever the program ends; one program at a time does it. `noteDropped` is told how many
- * jobs gave way.
+ * out or made twice, whenever the program ends; one program at a time does it. `noteDropped` gets the number of
+ * jobs that gave way.
  */
 export async function collectJobs(
   context: SummaryContext,
@@ -62,59 +61,55 @@ export async function collectJobs(
   }
 }
 
-/** Tells the log how many were dropped, now and then: where too many come, that is every second. */
+/** Logs how many were dropped, now and then: where too many come, that is every second. */
 export function createDropNotice({
   log,
   nowUs,
 }: Pick<SummaryContext, 'log' | 'nowUs'>): (dropped: number) => void {
-  let untold = 0;
+  let unlogged = 0;
   let nextUs = 0;
   return (dropped) => {
-    untold += dropped;
-    if (untold === 0 || nowUs() < nextUs) return;
+    unlogged += dropped;
+    if (unlogged === 0 || nowUs() < nextUs) return;
     const message = 'more products wait for a summary than may; the oldest are dropped';
-    log.warn({ dropped: untold, waitingMax }, message);
-    untold = 0;
-    nextUs = nowUs() + tellDroppedEveryUs;
+    log.warn({ dropped: unlogged, waitingMax }, message);
+    unlogged = 0;
+    nextUs = nowUs() + logDroppedEveryUs;
   };
 }
 
-interface Collected {
-  jobs: readonly NewSummaryJob[];
-  /** Up to where the log was looked at. */
-  position: number;
-  /** Whether that was as far as one round goes. */
-  isFull: boolean;
-}
-
-/** Null when there is nothing to do; `afterPosition` is where what lies before `position` is not to be told of. */
+/** Null when there is nothing to do; `afterPosition` is where what lies before `position` gets no summary. */
 async function nextStep({ notifications, products }: SummaryContext) {
   const seen = await notifications.cursor(summaryReader);
   const lastPosition = await notifications.lastPosition();
   if (seen === lastPosition) return null;
   // Beyond the end: the log is another one.
   if (seen === null || seen > lastPosition) return { afterPosition: null, position: lastPosition };
-  // The index tells the products, so it goes ahead.
+  // The index has the products, so it goes ahead.
   const position = Math.min(lastPosition, await products.indexedPosition());
   return position <= seen ? null : { afterPosition: seen, position };
 }
 
+/** The jobs, up to where the log was read, and whether that was as far as one round goes. */
 async function collectUntil(
   afterPosition: number,
   position: number,
   context: SummaryContext,
   ruleOf: RuleOf,
-): Promise<Collected> {
+) {
   const bounds = { afterPosition, beforePosition: position + 1, limit: rowsMax };
   const rows: NotificationRow[] = [];
   for await (const row of context.notifications.find({ ...bounds, order: 'oldest' }))
     rows.push(row);
   const nowUs = context.nowUs();
   const ruled = rows
-    .filter(({ receivedAtUs }) => receivedAtUs >= nowUs - tellWithinUs)
+    .filter(({ receivedAtUs }) => receivedAtUs >= nowUs - summaryWithinUs)
     .map((row) => ({ row, rule: ruleOf(row.subscription) }));
-  const filtered = ruled.filter(({ rule }) => hasFilter(rule)).map(({ row }) => row);
-  const records = await recordsOf(filtered, context);
+  const ids = ruled.flatMap(({ row, rule }) => (hasFilter(rule) ? [row.productId] : []));
+  const products = await productsById(context.products, [...new Set(ids)]);
+  const records = new Map(
+    products.map(({ row, record }) => [row.productId.toLowerCase(), record] as const),
+  );
   const jobs = new Map<string, NewSummaryJob>();
   for (const { row, rule } of ruled) {
     for (const job of jobsFor(row, rule, { records, nowUs })) {
@@ -135,15 +130,6 @@ function hasFilter(rule: CompiledRule): boolean {
 
 /** Newest records by product id in small letters, of the products that the index knows. */
 type Records = ReadonlyMap<string, FoundProduct['record']>;
-
-async function recordsOf(
-  rows: readonly NotificationRow[],
-  { products }: SummaryContext,
-): Promise<Records> {
-  const ids = new Set(rows.map(({ productId }) => productId));
-  const found = await productsById(products, [...ids]);
-  return new Map(found.map(({ row, record }) => [row.productId.toLowerCase(), record]));
-}
 
 function jobsFor(
   row: NotificationRow,

@@ -15,7 +15,7 @@ import { answerTimeoutMs, type ChatRequest } from '../chat/chat-client.ts';
 import { faultScope, InferenceFault } from '../chat/inference-fault.ts';
 import { checkAnswer } from '../check/check-answer.ts';
 import { chatRequest, estimateTokens, repeatRequest } from '../prompt.ts';
-import { tellWithinUs } from './collect-jobs.ts';
+import { summaryWithinUs } from './collect-jobs.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import type { ServicePause, SummaryContext, SummaryModel } from './summary-context.ts';
 
@@ -37,13 +37,21 @@ export interface Asking {
   signal: AbortSignal;
 }
 
-/** Somebody who asks and does not say what came of it for so long has died. */
+/** A job, and what it is done with. */
+interface Work extends Asking {
+  job: SummaryJob;
+}
+
+/** Work with the facts of its subject. */
+interface PreparedWork extends Work, Prepared {}
+
+/** A program that reports no outcome for so long has died. */
 const leaseUs = (answerTimeoutMs + 60_000) * 1000;
 
-/** An index that is behind is looked at again after this. */
+/** An index with a lag is checked again after this. */
 const indexWaitUs = 5_000_000;
 
-/** A service that tells of more than so many times the estimate is wrong, and would end the day's budget. */
+/** A service that reports more than so many times the estimate is wrong, and would end the day's budget. */
 const tokensFactorMax = 10;
 
 /**
@@ -52,74 +60,75 @@ const tokensFactorMax = 10;
  */
 export async function doJob(job: SummaryJob, asking: Asking): Promise<JobEnd> {
   const { context, signal } = asking;
-  if (context.nowUs() - waitsSinceUs(job) > tellWithinUs) {
-    const reason = 'It has waited for 7 days, for the budget or for the service.';
-    return close(job, context, { outcome: 'dropped', error: reason, template: null });
+  const work = { ...asking, job };
+  if (context.nowUs() - waitsSinceUs(job) > summaryWithinUs) {
+    const error = 'It has waited for 7 days, for the budget or for the service.';
+    return close(work, { outcome: 'dropped', error, template: null });
   }
-  if (!(await isIndexed(job, context))) return waitForIndex(job, context);
+  if (!(await isIndexed(job, context))) {
+    const reason =
+      'The product index has yet to read what it is about. `earshot index status` tells more.';
+    return hold(work, { end: 'index', reason, untilUs: context.nowUs() + indexWaitUs }, null);
+  }
   const prepared = await prepare(job, context, signal).catch((error: unknown) => {
     if (signal.aborted || (isAppError(error) && error.code !== 'invalid')) throw error;
-    return ownError(error, job, context);
+    return ownError(error, work);
   });
   if (typeof prepared === 'string') {
-    return close(job, context, { outcome: 'failed', error: prepared, template: null });
+    return close(work, { outcome: 'failed', error: prepared, template: null });
   }
   if (prepared === null) {
-    if (job.kind === 'digest') return close(job, context, { outcome: 'withdrawn' });
+    if (job.kind === 'digest') return close(work, { outcome: 'withdrawn' });
     const error =
       'The product index does not know this product. `earshot index status` tells more.';
-    return close(job, context, { outcome: 'failed', error, template: null });
+    return close(work, { outcome: 'failed', error, template: null });
   }
-  if (context.model === null) return keepTemplate(job, prepared.template, context);
-  return askOnce(job, prepared, { ...asking, model: context.model });
+  if (context.model !== null) return askOnce({ ...work, ...prepared }, context.model);
+  const { template } = prepared;
+  const kept = { model: null, verified: true, doubts: [], createdAtUs: context.nowUs() };
+  const key = requestKey(job, { model: null, messages: template });
+  return close(work, { outcome: 'text', key, text: { text: template, ...kept } });
 }
 
-type AskingModel = Asking & { model: SummaryModel };
-
-async function askOnce(
-  job: SummaryJob,
-  prepared: Prepared,
-  { model, ...asking }: AskingModel,
-): Promise<JobEnd> {
-  const { context } = asking;
-  const first = chatRequest(prepared.sheet, model.name);
+async function askOnce(work: PreparedWork, model: SummaryModel): Promise<JobEnd> {
+  const { job, sheet, template, context } = work;
+  const { summaries, budget } = context;
+  const first = chatRequest(sheet, model.name);
   const key = requestKey(job, first);
-  if ((await context.summaries.known(key)) !== null) {
-    return close(job, context, { outcome: 'known', key });
-  }
+  if ((await summaries.known(key)) !== null) return close(work, { outcome: 'known', key });
   const request = nextRequest(job, first);
   const estimate = estimateTokens(request, job.kind);
   const nowUs = context.nowUs();
-  const claim = await context.summaries.claim({
-    job,
-    model: model.name,
-    tokens: estimate,
-    budget: context.budget,
-    leaseUntilUs: nowUs + leaseUs,
-    nowUs,
-  });
+  const leaseUntilUs = nowUs + leaseUs;
+  const claimed = { job, model: model.name, tokens: estimate, budget, leaseUntilUs, nowUs };
+  const claim = await summaries.claim(claimed);
   if (claim.outcome === 'taken') return { end: 'taken' };
-  if (claim.outcome === 'budget') return waitForBudget(job, prepared, claim, context);
-  const { result, tokens } = await answerOf(request, key, job, prepared, { ...asking, model });
+  if (claim.outcome === 'budget') {
+    const { limit, freeAtUs: untilUs } = claim;
+    const { of, variable } = budgetLimits[limit];
+    const reason = `It waits for the budget: ${budget[limit]} ${of} (${variable}).`;
+    return hold(work, { end: 'budget', limit, reason, untilUs }, template);
+  }
+  const { result, tokens } = await answerOf(request, key, work, model);
   const spent = tokens === null ? null : Math.min(tokens, estimate * tokensFactorMax);
-  return close(job, context, result, { id: claim.requestId, tokens: spent });
+  return close(work, result, { id: claim.requestId, tokens: spent });
 }
 
-/** Sends the request, and judges what came. */
+/** Sends the request, and checks the answer. */
 async function answerOf(
   request: ChatRequest,
   key: Uint8Array,
-  job: SummaryJob,
-  { sheet, template }: Prepared,
-  { context, pause, signal, model }: AskingModel,
+  work: PreparedWork,
+  model: SummaryModel,
 ): Promise<{ result: SummaryOutcome; tokens: number | null }> {
+  const { job, sheet, template, context, pause, signal } = work;
   try {
     const { text: answer, totalTokens: tokens } = await model.client.complete(request, signal);
     pause.noteAnswer();
     const check = checkAnswer(answer, sheet, context.places().isPlaceName);
     if (!check.safe) {
       const error = `The answer cannot be shown: ${check.reason}.`;
-      return { result: afterOwnFailure(job, error, template, context), tokens };
+      return { result: afterOwnFailure(error, work), tokens };
     }
     const doubts = check.doubts.map(({ words }) => words);
     if (!check.verified && job.doubted === null) {
@@ -133,56 +142,27 @@ async function answerOf(
     return { result: { outcome: 'text', key, text: kept }, tokens };
   } catch (error) {
     if (error instanceof InferenceFault) {
-      return { result: afterFault(error, job, template, { context, pause }), tokens: error.tokens };
+      return { result: afterFault(error, work), tokens: error.tokens };
     }
-    const result = { outcome: 'failed', error: ownError(error, job, context), template } as const;
+    const result = { outcome: 'failed', error: ownError(error, work), template } as const;
     return { result, tokens: null };
   }
 }
 
 /** A record or an answer that our own code fails on must not keep the others waiting. */
-function ownError(err: unknown, { kind, subject }: SummaryJob, { log }: SummaryContext): string {
-  log.error({ err, kind, subject }, 'a summary cannot be made');
+function ownError(err: unknown, { job: { kind, subject }, context }: Work): string {
+  context.log.error({ err, kind, subject }, 'a summary cannot be made');
   return 'This is an error of earshot itself; its log has more. Please report it.';
 }
 
-async function waitForBudget(
-  job: SummaryJob,
-  { template }: Prepared,
-  { limit, freeAtUs }: { limit: keyof SummaryBudget; freeAtUs: number },
-  context: SummaryContext,
-): Promise<JobEnd> {
-  const { of, variable } = budgetLimits[limit];
-  const reason = `It waits for the budget: ${context.budget[limit]} ${of} (${variable}).`;
-  return hold(job, context, { end: 'budget', limit, reason, untilUs: freeAtUs }, template);
-}
-
-function waitForIndex(job: SummaryJob, context: SummaryContext): Promise<JobEnd> {
-  const reason =
-    'The product index has yet to read what it is about. `earshot index status` tells more.';
-  return hold(job, context, { end: 'index', reason, untilUs: context.nowUs() + indexWaitUs }, null);
-}
-
-async function hold(
-  job: SummaryJob,
-  context: SummaryContext,
-  held: Held,
-  template: string | null,
-): Promise<JobEnd> {
+async function hold(work: Work, held: Held, template: string | null): Promise<JobEnd> {
   const { reason: error, untilUs: nextTryAtUs } = held;
-  await close(job, context, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
+  await close(work, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
   return held;
 }
 
-function keepTemplate(job: SummaryJob, template: string, context: SummaryContext): Promise<JobEnd> {
-  const kept = { model: null, verified: true, doubts: [], createdAtUs: context.nowUs() };
-  const key = requestKey(job, { model: null, messages: template });
-  return close(job, context, { outcome: 'text', key, text: { text: template, ...kept } });
-}
-
 async function close(
-  job: SummaryJob,
-  { summaries, nowUs }: SummaryContext,
+  { job, context: { summaries, nowUs } }: Work,
   result: SummaryOutcome,
   request: { id: number; tokens: number | null } | null = null,
 ): Promise<JobEnd> {
@@ -209,12 +189,8 @@ function waitsSinceUs({ requestedAtUs, scope }: SummaryJob): number {
 }
 
 /** Pauses the worker where the fault is not the job's own. */
-function afterFault(
-  fault: InferenceFault,
-  job: SummaryJob,
-  template: string,
-  { context, pause }: { context: SummaryContext; pause: ServicePause },
-): SummaryOutcome {
+function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
+  const { job, template, context, pause } = work;
   const { kind, message: error, retryAfterMs } = fault;
   const postponed = { outcome: 'postponed', error, counts: false, template } as const;
   const nowUs = context.nowUs();
@@ -223,7 +199,7 @@ function afterFault(
   if (scope === 'job') {
     // It answered, be it with nothing.
     pause.noteAnswer();
-    return afterOwnFailure(job, error, template, context);
+    return afterOwnFailure(error, work);
   }
   const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
   context.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
@@ -237,15 +213,11 @@ function afterFault(
 }
 
 /** An answer that cannot be used: asked for again, a few times, at growing intervals. */
-function afterOwnFailure(
-  { attempts }: SummaryJob,
-  error: string,
-  template: string,
-  { nowUs, random }: SummaryContext,
-): SummaryOutcome {
+function afterOwnFailure(error: string, { job, template, context }: PreparedWork): SummaryOutcome {
+  const { attempts } = job;
   if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
-  const waitUs = jittered(60_000_000 * 2 ** attempts, random);
-  const nextTryAtUs = nowUs() + Math.round(waitUs);
+  const waitUs = jittered(60_000_000 * 2 ** attempts, context.random);
+  const nextTryAtUs = context.nowUs() + Math.round(waitUs);
   return { outcome: 'postponed', error, nextTryAtUs, counts: true, template };
 }
 

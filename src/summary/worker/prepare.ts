@@ -27,7 +27,7 @@ export interface Prepared {
   template: string;
 }
 
-type Means = Pick<SummaryContext, 'notifications' | 'products' | 'places'>;
+type PrepareDeps = Pick<SummaryContext, 'notifications' | 'products' | 'places'>;
 
 /**
  * Null when nothing is known of the subject: the index does not have it, or nothing arrived. Throws as the
@@ -35,18 +35,18 @@ type Means = Pick<SummaryContext, 'notifications' | 'products' | 'places'>;
  */
 export async function prepare(
   job: Pick<SummaryJob, 'productId' | 'scope'>,
-  means: Means,
+  deps: PrepareDeps,
   signal?: AbortSignal,
 ): Promise<Prepared | null> {
-  if (job.scope !== null) return prepareDigest(job.scope, means, signal);
-  const found = job.productId === null ? null : await productById(means.products, job.productId);
-  return found === null ? null : prepareProduct(found, means);
+  if (job.scope !== null) return prepareDigest(job.scope, deps, signal);
+  const [found] = job.productId === null ? [] : await productsById(deps.products, [job.productId]);
+  return found === undefined ? null : prepareProduct(found, deps);
 }
 
 /** The facts of a product as the index has it. */
 export async function prepareProduct(
   found: FoundProduct,
-  { products, places }: Pick<Means, 'products' | 'places'>,
+  { products, places }: Pick<PrepareDeps, 'products' | 'places'>,
 ): Promise<Prepared> {
   const others = await otherVersions(products, found);
   const facts = productFacts(found, { place: placeOf(found, places()), others });
@@ -55,12 +55,12 @@ export async function prepareProduct(
 
 async function prepareDigest(
   scope: DigestScope,
-  means: Means,
+  deps: PrepareDeps,
   signal: AbortSignal | undefined,
 ): Promise<Prepared | null> {
   const count = createDigestCount();
   let added = 0;
-  for await (const event of digestEvents(scope, means, signal)) {
+  for await (const event of digestEvents(scope, deps, signal)) {
     count.add(event);
     added += 1;
   }
@@ -83,17 +83,6 @@ export function placeOf({ record }: FoundProduct, places: Places): Place | null 
 /** A scene has a handful of versions; more than these say nothing new. */
 const versionsMax = 20;
 
-/** Alive, or a tombstone; null when no notification told of it, or the index has not got there. */
-async function productById(
-  products: Pick<Products, 'find'>,
-  productId: string,
-): Promise<FoundProduct | null> {
-  const literal = { type: 'text', value: productId } as const;
-  const filter = { node: 'comparison', field: 'Id', operator: 'eq', literal } as const;
-  for await (const found of both(products, filter, 1)) return found;
-  return null;
-}
-
 /** Those of them that are known, alive or tombstones, in any order. */
 export async function productsById(
   products: Pick<Products, 'find'>,
@@ -114,8 +103,14 @@ async function otherVersions(
 ): Promise<OtherVersion[]> {
   const scene = row.productName === null ? null : sceneOf(row.productName);
   if (scene === null) return [];
-  const { prefix, contains } = scene;
-  const terms = [...beginningWith(prefix), ...(contains === null ? [] : [holding(contains)])];
+  // `startswith` as a range: by the index on names a look-up takes a fraction of a millisecond.
+  const terms: FilterTree[] = [
+    nameCondition('ge', scene.prefix),
+    nameCondition('lt', `${scene.prefix}\uffff`),
+  ];
+  if (scene.contains !== null) {
+    terms.push({ node: 'text', function: 'contains', field: 'Name', text: scene.contains });
+  }
   const filter: FilterTree = { node: 'and', terms };
   const others: OtherVersion[] = [];
   for await (const { row: other } of both(products, filter, versionsMax, false)) {
@@ -127,17 +122,8 @@ async function otherVersions(
   return others;
 }
 
-/** `startswith`, as a range: by the index on names a look-up takes a fraction of a millisecond. */
-function beginningWith(prefix: string): FilterTree[] {
-  const bound = (operator: 'ge' | 'lt', value: string) => {
-    const literal = { type: 'text', value } as const;
-    return { node: 'comparison', field: 'Name', operator, literal } as const;
-  };
-  return [bound('ge', prefix), bound('lt', `${prefix}\uffff`)];
-}
-
-function holding(text: string): FilterTree {
-  return { node: 'text', function: 'contains', field: 'Name', text };
+function nameCondition(operator: 'ge' | 'lt', value: string): FilterTree {
+  return { node: 'comparison', field: 'Name', operator, literal: { type: 'text', value } };
 }
 
 async function* both(
@@ -160,25 +146,25 @@ const rowsMax = 32;
 /** Products that are described; the others are counted by name, also where a filter looks at their records. */
 const describedMax = 2_000;
 
-/** Products that are not looked up again when another notification tells of them. */
+/** Products that are not looked up again when another notification is about them. */
 const keptMax = 4_000;
 
 /** In the order of the log; those that the scope's filter leaves out are left out. Throws as the signal does. */
 export async function* digestEvents(
   scope: DigestScope,
-  means: Means,
+  deps: PrepareDeps,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<DigestEvent> {
   const tree = scope.filter === null ? null : requireFilter(scope.filter, 'Products');
   const matches = tree === null ? null : compileFilter(tree);
   const kept = new Map<string, Known>();
   let described = 0;
-  for await (const rows of batches(rowsOf(scope, means), rowsMax)) {
+  for await (const rows of batches(rowsOf(scope, deps), rowsMax)) {
     signal?.throwIfAborted();
     const ids = new Set(rows.map(({ productId }) => productId));
     const isFull = described >= describedMax;
     const wanted = isFull && matches === null ? [] : [...ids].filter((id) => !kept.has(id));
-    const found = await lookUp(wanted, matches, { ...means, isFull });
+    const found = await lookUp(wanted, matches, { ...deps, isFull });
     for (const { product } of found.values()) if (product !== null) described += 1;
     for (const [id, known] of found) if (kept.size < keptMax) kept.set(id, known);
     for (const { event, productId, productName, receivedAtUs } of rows) {
@@ -192,7 +178,7 @@ export async function* digestEvents(
 
 async function* rowsOf(
   { fromUs: sinceUs, untilUs, subscription, collection }: DigestScope,
-  { notifications }: Means,
+  { notifications }: PrepareDeps,
 ): AsyncGenerator<NotificationRow> {
   const span = { sinceUs, untilUs, time: 'received', order: 'oldest' } as const;
   // Notifications to no name cannot be asked for; '' stands for them.
@@ -208,7 +194,7 @@ async function* rowsOf(
 async function lookUp(
   ids: readonly string[],
   matches: ProductTest | null,
-  { products, places, isFull }: Means & { isFull: boolean },
+  { products, places, isFull }: PrepareDeps & { isFull: boolean },
 ): Promise<Map<string, Known>> {
   const known = new Map<string, Known>();
   for (const found of await productsById(products, ids)) {

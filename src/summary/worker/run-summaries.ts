@@ -7,7 +7,7 @@ import { collectJobs, createDropNotice, type RuleOf } from './collect-jobs.ts';
 import { type Asking, doJob, type Held, type JobEnd } from './do-job.ts';
 import { createServicePause, type SummaryContext } from './summary-context.ts';
 
-/** How often the log and the jobs are looked at. */
+/** How often the log and the jobs are checked. */
 const pollMs = 1_000;
 
 /** After a round that has left some, while little comes in: 500 notifications a second. */
@@ -32,7 +32,7 @@ export function startSummaryWorker(
 ): SummaryWorker {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const means = { everyMs: timing.pollMs ?? pollMs, log: context.log, signal };
+  const deps = { everyMs: timing.pollMs ?? pollMs, log: context.log, signal };
   const asking = { context, pause: createServicePause(context), signal };
   const noteDropped = createDropNotice(context);
   const isQuiet = createQuietCheck(context);
@@ -40,7 +40,7 @@ export function startSummaryWorker(
     repeat(
       async () => (await collectJobs(context, ruleOf, noteDropped)) && (await isQuiet()),
       'what is to be summarised cannot be found',
-      means,
+      deps,
     ),
     repeat(
       async () => {
@@ -48,7 +48,7 @@ export function startSummaryWorker(
         return false;
       },
       'summaries cannot be made',
-      means,
+      deps,
     ),
   ]);
   return {
@@ -59,7 +59,7 @@ export function startSummaryWorker(
   };
 }
 
-/** Tells whether less comes in than in a burst, since it was asked last. */
+/** Checks whether less comes in than in a burst, since the last check. */
 function createQuietCheck({
   notifications,
 }: Pick<SummaryContext, 'notifications'>): () => Promise<boolean> {
@@ -102,7 +102,7 @@ const concurrency = 2;
 const batchMax = 16;
 
 /** Called after each job, and waited for. */
-export type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
+type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
 
 /**
  * Why the work ended: nothing more is due, or until when there is nothing to be done. `isAsked`: the service itself
@@ -157,7 +157,7 @@ export async function workDue(
         await onEnd?.(job, end);
       }
     };
-    // All are waited for, so that none goes on behind a failure of another.
+    // All are waited for, so that none continues behind a failure of another.
     const settled = await Promise.allSettled(Array.from({ length: concurrency }, work));
     for (const one of settled) {
       if (one.status === 'rejected' && one.reason !== signal.reason) throw one.reason;

@@ -49,34 +49,27 @@ const retryAfterMsMax = 3_600_000;
 /** The least for a person who waits, also where `Retry-After` is 0 or in the past. */
 const attendedPauseMsMin = 1_000;
 
-export interface ServicePause {
-  /** Until when nothing is sent; 0 when nothing keeps it. */
-  untilUs(): number;
-  /** True after a failure, until an answer came: then one request at a time feels the way. */
-  isProbing(): boolean;
-  /** Whether the current pause has the length that the service asked for (`Retry-After`). */
-  isAsked(): boolean;
-  /** Notes a failure that was not a job's own; returns until when nothing is sent. */
-  noteFault(scope: FaultScope, retryAfterMs: number | null): number;
-  /** Ends the failures. In a pause it does nothing: that answer was on its way before the pause began. */
-  noteAnswer(): void;
-}
+export type ServicePause = ReturnType<typeof createServicePause>;
 
 /** `isAttended`: a person waits for the work, so that a short `Retry-After` leads to a short pause. */
 export function createServicePause(
   io: { nowUs: () => number; random: () => number },
   { isAttended = false }: { isAttended?: boolean } = {},
-): ServicePause {
+) {
   let failures = 0;
   let isAsked = false;
   let pause = { fromUs: 0, untilUs: 0 };
   // A pause that begins in the future was begun by a clock that ran ahead: it is over.
   const untilUs = () => (io.nowUs() < pause.fromUs ? 0 : pause.untilUs);
   return {
+    /** Until when nothing is sent; 0 when nothing keeps it. */
     untilUs,
+    /** True after a failure, until an answer came: then one request at a time is sent. */
     isProbing: () => failures > 0,
+    /** Whether the current pause has the length that the service asked for (`Retry-After`). */
     isAsked: () => isAsked,
-    noteFault: (scope, retryAfterMs) => {
+    /** Notes a failure that was not a job's own; returns until when nothing is sent. */
+    noteFault: (scope: FaultScope, retryAfterMs: number | null) => {
       const ownMs =
         scope === 'settings'
           ? jittered(settingsPauseMs, io.random)
@@ -89,6 +82,7 @@ export function createServicePause(
       pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
       return pause.untilUs;
     },
+    /** Ends the failures. In a pause it does nothing: that answer was on its way before the pause began. */
     noteAnswer: () => {
       if (io.nowUs() < untilUs()) return;
       failures = 0;

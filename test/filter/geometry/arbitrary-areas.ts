@@ -1,6 +1,7 @@
 /** Made-up geometries on a coarse grid, where touching, sharing edges and degenerate rings are common. */
 import fc from 'fast-check';
 import type { Geometry, Position, Ring, Rings } from '../../../src/domain/filter-tree.ts';
+import { box } from './places.ts';
 
 /** Positions with whole degrees from 0 to `size`, shifted. */
 const positions = (size: number, shift = 0): fc.Arbitrary<Position> =>
@@ -18,14 +19,7 @@ const loops = (size: number, shift?: number): fc.Arbitrary<Ring> =>
 const rectangles = (size: number, shift?: number): fc.Arbitrary<Ring> =>
   fc
     .tuple(positions(size, shift), fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 4 }))
-    .map(([[x, y], width, height]) =>
-      closed([
-        [x, y],
-        [x + width, y],
-        [x + width, y + height],
-        [x, y + height],
-      ]),
-    );
+    .map(([[x, y], width, height]) => box(x, y, x + width, y + height));
 
 /** Corners in the order of their direction from the middle: often a simple loop, with bays. */
 const stars = (size: number, shift?: number): fc.Arbitrary<Ring> =>
@@ -47,17 +41,7 @@ const rings = (size: number, shift?: number): fc.Arbitrary<Ring> =>
 /** An outline round the middle with holes in it, about which little is certain. */
 const withHoles: fc.Arbitrary<Rings> = fc
   .tuple(
-    fc.oneof(
-      stars(12),
-      fc.constant<Ring>(
-        closed([
-          [0, 0],
-          [12, 0],
-          [12, 12],
-          [0, 12],
-        ]),
-      ),
-    ),
+    fc.oneof(stars(12), fc.constant(box(0, 0, 12, 12))),
     fc.array(rings(5, 3), { maxLength: 3 }),
   )
   .map(([outline, holes]) => [outline, ...holes]);

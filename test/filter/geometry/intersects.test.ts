@@ -48,23 +48,14 @@ describe('two geometries meet', () => {
 
   it('when a polygon of thousands of corners and a footprint touch in one of them', () => {
     const count = 4000;
-    const ring = Array.from({ length: count }, (_, i): Position => {
+    const corners = Array.from({ length: count }, (_, i): Position => {
       const [angle, radius] = [(2 * Math.PI * i) / count, i % 2 === 0 ? 10 : 9];
       return [radius * Math.cos(angle), radius * Math.sin(angle)];
     });
-    const area = polygon([...ring, ...ring.slice(0, 1)]);
-    const [x, y] = ring[1000] ?? [0, 0];
-    expect(
-      meet(
-        area,
-        polygon([
-          [x, y],
-          [x - 1, y + 1],
-          [x + 1, y + 1],
-          [x, y],
-        ]),
-      ),
-    ).toBe(true);
+    const area = polygon([...corners, ...corners.slice(0, 1)]);
+    const [x, y] = corners[1000] ?? [0, 0];
+    const beside = ring(`${x} ${y}, ${x - 1} ${y + 1}, ${x + 1} ${y + 1}, ${x} ${y}`);
+    expect(meet(area, polygon(beside))).toBe(true);
     expect(meet(area, polygon(box(11, -1, 12, 1)))).toBe(false);
     expect(meet(area, polygon(box(-1, -1, 1, 1)))).toBe(true);
     for (let i = 0; i < 200; i += 1)
@@ -75,17 +66,9 @@ describe('two geometries meet', () => {
 describe('footprints of any kind are borne', () => {
   it('open rings are closed, and what is no number is left out', () => {
     expect(meet(polygon(ring('0 0, 10 0, 10 10, 0 10')), point(0, 5))).toBe(true);
-    expect(
-      meet(
-        polygon([
-          [0, 0],
-          [Number.NaN, 0],
-          [10, 10],
-        ]),
-        polygon(box(-20, -20, 20, 20)),
-      ),
-    ).toBe(false);
-    expect(meet(polygon([]), polygon(box(-20, -20, 20, 20)))).toBe(false);
+    const around = polygon(box(-20, -20, 20, 20));
+    expect(meet(polygon(ring('0 0, NaN 0, 10 10')), around)).toBe(false);
+    expect(meet(polygon([]), around)).toBe(false);
     expect(meet(polygon([[5, 5]]), polygon(box(0, 0, 9, 9)))).toBe(true);
     expect(meet(polygon(ring('5 5, 6 6, 5 5')), point(5.5, 5.5))).toBe(true);
   });
@@ -101,16 +84,18 @@ describe('footprints of any kind are borne', () => {
   });
 });
 
+/** The area meets all places of the first list, and none of the second. */
+function expectMet(area: Geometry, met: Ring, missed: Ring = []): void {
+  for (const place of met) expect(meet(area, point(...place)), `${place}`).toBe(true);
+  for (const place of missed) expect(meet(area, point(...place)), `${place}`).toBe(false);
+}
+
 describe('across the antimeridian', () => {
   const fiji = polygon(ring('177 -20, -178 -20, -178 -15, 177 -15, 177 -20'));
 
   it('an edge goes the short way', () => {
-    for (const inside of [point(179, -17), point(-179, -17), point(180, -17), point(-180, -17)]) {
-      expect(meet(fiji, inside)).toBe(true);
-    }
-    expect(meet(fiji, point(0, -17))).toBe(false);
-    expect(meet(fiji, point(176.9, -17))).toBe(false);
-    expect(meet(fiji, point(-177.9, -17))).toBe(false);
+    const inside = ring('179 -17, -179 -17, 180 -17, -180 -17');
+    expectMet(fiji, inside, ring('0 -17, 176.9 -17, -177.9 -17'));
   });
 
   it('parts that were cut there are one', () => {
@@ -125,85 +110,58 @@ describe('across the antimeridian', () => {
       box(170, -30, 190, 30).map(([x, y]) => [x > 180 ? x - 360 : x, y]),
       ring('178 -5, -178 -5, -178 5, 178 5, 178 -5'),
     );
-    expect(meet(holed, point(180, 0))).toBe(false);
-    expect(meet(holed, point(-179, 0))).toBe(false);
-    expect(meet(holed, point(-178, 0))).toBe(true);
-    expect(meet(holed, point(-175, 0))).toBe(true);
+    expectMet(holed, ring('-178 0, -175 0'), ring('180 0, -179 0'));
   });
 });
 
 describe('right round the globe', () => {
   it('the seam is a border where one end lies on it alone', () => {
     const step = polygon(ring('-180 0, 0 0, 180 0, 180 9, 0 9, 0 5, -180 5, -180 0'));
-    expect(meet(step, point(180, 7))).toBe(true);
-    expect(meet(step, point(-179, 7))).toBe(false);
-    expect(meet(step, point(180, 9.1))).toBe(false);
+    expectMet(step, ring('180 7'), ring('-179 7, 180 9.1'));
   });
 
   it('the whole-world rectangle is the whole world, and a hole in it a hole', () => {
     const world = polygon(box(-180, -90, 180, 90));
-    for (const at of [point(0, 0), point(180, 0), point(-180, 10), point(77, 90), point(3, -90)]) {
-      expect(meet(world, at)).toBe(true);
-    }
+    expectMet(world, ring('0 0, 180 0, -180 10, 77 90, 3 -90'));
     expect(meet(world, world)).toBe(true);
     const holed = polygon(box(-180, -90, 180, 90), ring('175 -5, -175 -5, -175 5, 175 5, 175 -5'));
-    expect(meet(holed, point(180, 0))).toBe(false);
+    expectMet(holed, ring('0 0'), ring('180 0'));
     expect(meet(holed, polygon(ring('179 -1, -179 -1, -179 1, 179 1, 179 -1')))).toBe(false);
-    expect(meet(holed, point(0, 0))).toBe(true);
     expect(meet(holed, polygon(box(174, -1, 176, 1)))).toBe(true);
   });
 
   it('a band of 360 degrees has no seam', () => {
-    const band = polygon(box(-180, -10, 180, 10));
-    expect(meet(band, point(180, 0))).toBe(true);
-    expect(meet(band, point(0, 11))).toBe(false);
+    expectMet(polygon(box(-180, -10, 180, 10)), ring('180 0'), ring('0 11'));
     const holed = polygon(box(-180, -10, 180, 10), ring('179 -1, -179 -1, -179 1, 179 1, 179 -1'));
-    expect(meet(holed, point(180, 0))).toBe(false);
-    expect(meet(holed, point(180, 5))).toBe(true);
+    expectMet(holed, ring('180 5'), ring('180 0'));
   });
 
   it('an edge of 200 degrees is taken the short way', () => {
-    expect(meet(polygon(box(-100, -10, 100, 10)), point(0, 0))).toBe(false);
-    expect(meet(polygon(box(-100, -10, 100, 10)), point(180, 0))).toBe(true);
+    expectMet(polygon(box(-100, -10, 100, 10)), ring('180 0'), ring('0 0'));
   });
 });
 
 describe('round a pole', () => {
-  const cap = polygon(parallel(80));
-
   it('a ring encloses the nearer pole, however it is turned and wherever it begins', () => {
-    for (const ring of [
-      parallel(80),
-      parallel(80).toReversed(),
-      parallel(80, 45),
-      parallel(80, 1),
-    ]) {
-      const area = polygon(ring);
-      expect(meet(area, point(17, 85))).toBe(true);
-      expect(meet(area, point(180, 89.9))).toBe(true);
-      expect(meet(area, point(-45, 90))).toBe(true);
-      expect(meet(area, point(17, 79))).toBe(false);
-      expect(meet(area, point(0, -90))).toBe(false);
+    const turned = [parallel(80), parallel(80).toReversed(), parallel(80, 45), parallel(80, 1)];
+    for (const one of turned) {
+      expectMet(polygon(one), ring('17 85, 180 89.9, -45 90'), ring('17 79, 0 -90'));
     }
-    expect(meet(polygon(parallel(-70)), point(10, -75))).toBe(true);
-    expect(meet(polygon(parallel(-70)), point(10, -60))).toBe(false);
+    expectMet(polygon(parallel(-70)), ring('10 -75'), ring('10 -60'));
   });
 
   it('the same ring with sides along the pole is the same place', () => {
     const written = polygon(ring('-180 80, 0 80, 180 80, 180 90, -180 90, -180 80'));
-    for (const at of [point(180, 85), point(5, 90), point(-180, 80)]) {
-      expect(meet(written, at)).toBe(true);
-      expect(meet(cap, at)).toBe(true);
-    }
-    expect(meet(written, point(180, 79))).toBe(false);
+    const within = ring('180 85, 5 90, -180 80');
+    expectMet(written, within, ring('180 79'));
+    expectMet(polygon(parallel(80)), within);
   });
 
   it('a hole round the pole leaves a ring of land, without a seam', () => {
     for (const hole of [parallel(85), box(-180, 85, 180, 90)]) {
       const area = polygon(parallel(70), hole);
       for (const longitude of [-180, -90, 0, 77, 180]) {
-        expect(meet(area, point(longitude, 80))).toBe(true);
-        expect(meet(area, point(longitude, 87))).toBe(false);
+        expectMet(area, [[longitude, 80]], [[longitude, 87]]);
         expect(meet(area, polygon(box(longitude - 1, 86, longitude + 1, 89)))).toBe(false);
       }
       expect(meet(area, point(0, 90))).toBe(false);
@@ -224,9 +182,7 @@ describe('round a pole', () => {
       ),
     );
     expect(geometryFaults(swath)).toEqual([]);
-    expect(meet(swath, point(0, 90))).toBe(true);
-    expect(meet(swath, point(100, 75))).toBe(true);
-    expect(meet(swath, point(10, 70))).toBe(false);
+    expectMet(swath, ring('0 90, 100 75'), ring('10 70'));
     expect(meet(swath, polygon(parallel(89)))).toBe(true);
   });
 });

@@ -110,10 +110,7 @@ describe('a large ring', () => {
   const level = zigzag((i) => [i % 2, fraction(i)], [[-1, 2]]);
   const slanting = zigzag(
     (i) => [fraction(i) + (i % 2), (i % 2) - fraction(i)],
-    [
-      [3, -3],
-      [-3, -1],
-    ],
+    ring('3 -3, -3 -1'),
   );
 
   it.each<readonly [string, Ring]>([
@@ -159,13 +156,8 @@ describe('a geometry of many parts', () => {
   const needles = (count: number) =>
     multi(
       ...Array.from({ length: count }, (_, i): Ring => {
-        const from = (80 * i) / count;
-        return [
-          [from - 80, -80],
-          [from, 80],
-          [from + 20 / count, 80],
-          [from - 80, -80],
-        ];
+        const x = (80 * i) / count;
+        return ring(`${x - 80} -80, ${x} 80, ${x + 20 / count} 80, ${x - 80} -80`);
       }),
     );
   const comb = (count: number) => {

@@ -15,7 +15,7 @@ import {
   modelsPath,
   request,
   startService,
-} from './chat-world.ts';
+} from './set-up.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -82,7 +82,7 @@ describe('the request', () => {
   });
 
   it.each([503, 429, 408, 409])(
-    'is sent once, whatever is answered (%i), even if told to repeat it',
+    'is sent once, whatever is answered (%i), even if asked to repeat it',
     async (status) => {
       const headers = { 'x-should-retry': 'true', 'retry-after-ms': '1' };
       const { requests } = await faultWith({ status, headers });
@@ -165,7 +165,7 @@ describe('the key', () => {
 });
 
 describe('an answer', () => {
-  it('is the text, and the tokens where they are told', async () => {
+  it('is the text, and the tokens where they are reported', async () => {
     const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
     expect(await answered(completionOf(' Größe: 5 m.\n', { usage }))).toEqual({
       text: 'Größe: 5 m.',

@@ -1,8 +1,20 @@
-/** Every way in which the service can refuse or fail, told apart, each in its own words. */
+/** Every way in which the service can refuse, fail or answer without a text, each reported in its own words. */
 import { describe, expect, it } from 'vitest';
+import { answerBytesMax } from '../../../src/http/bounded-fetch.ts';
 import { faultScope, inferenceFaultKinds } from '../../../src/summary/chat/inference-fault.ts';
+import { rowsOf } from '../../filter/table.ts';
+import { freePort } from '../../helpers/free-ports.ts';
 import type { Answer } from '../../http/answering-server.ts';
-import { completionOf, faultWith, model } from './chat-world.ts';
+import {
+  clientOf,
+  completionOf,
+  faultOf,
+  faultWith,
+  lasting,
+  model,
+  request,
+  startService,
+} from './set-up.ts';
 
 const error = (message: string, code: unknown = null) => ({
   error: { message, type: 'invalid_request_error', param: null, code },
@@ -13,93 +25,54 @@ const urlAdvice = `Perhaps EARSHOT_INFERENCE_URL is wrong, which is the address 
 const modelAdvice =
   'Check EARSHOT_INFERENCE_MODEL against the models of the project in the control panel.';
 
-/** A name, the answer, and the kind and the message that come of it. */
-const refusals: [name: string, answer: Answer, kind: string, message: string][] = [
-  [
-    'a wrong key',
-    { status: 401, body: error('Incorrect API key provided.', 'invalid_api_key') },
-    'wrong_key',
-    'The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.',
-  ],
-  [
-    'a key of another project',
-    { status: 403, body: { detail: 'Forbidden for this project' } },
-    'key_refused',
-    'The inference service (HOST) refuses what this key asks for (403). It says: "Forbidden for this project". Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.',
-  ],
-  [
-    'a model that is not available',
-    {
-      status: 404,
-      body: { object: 'error', message: `The model ${model} does not exist.`, code: 404 },
-    },
-    'model_unavailable',
-    `The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist". ${modelAdvice}`,
-  ],
-  [
-    'an address where nothing is',
-    { status: 404, body: page },
-    'model_unavailable',
-    `Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "(a web page) 404 Not Found". ${urlAdvice}`,
-  ],
-  [
-    'a 404 that names no model',
-    { status: 404, body: { detail: 'Not Found' } },
-    'model_unavailable',
-    `Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "Not Found". ${urlAdvice}`,
-  ],
-  [
-    'a redirect without a place',
-    { status: 302 },
-    'redirected',
-    'The inference service (HOST) points to another address (302), where earshot does not follow, as the key must not travel. Check EARSHOT_INFERENCE_URL.',
-  ],
-  [
-    'too many requests',
-    { status: 429, headers: { 'retry-after': '90' }, body: { error: 'Slow down' } },
-    'rate_limited',
-    'The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.',
-  ],
-  [
-    'an error of the service',
-    { status: 503, body: '' },
-    'service_error',
-    'The inference service (HOST) cannot answer at the moment (503). Try again later.',
-  ],
-  [
-    'a request that it will not answer',
-    { status: 400, body: error(`This model's maximum context length is 8192 tokens.`) },
-    'request_refused',
-    `The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens". Sent again as it is, it would be refused again.`,
-  ],
-  [
-    'a web page instead of JSON',
-    { status: 200, body: '<html><title>Welcome</title></html>' },
-    'not_json',
-    'The inference service (HOST) answered with something else than JSON (200). It says: "(a web page) Welcome". Perhaps EARSHOT_INFERENCE_URL is wrong.',
-  ],
-  [
-    'JSON of another form',
-    { status: 200, body: error('Overloaded') },
-    'unexpected_form',
-    'The inference service (HOST) answered with JSON that is no chat completion (200). It says: "Overloaded". Perhaps EARSHOT_INFERENCE_URL is wrong.',
-  ],
-  [
-    'an answer without a text',
-    { body: completionOf(null) },
-    'empty',
-    'The inference service (HOST) answered without a text. Try again, or choose another model.',
-  ],
-  [
-    'an answer that was cut',
-    { body: completionOf('It was', {}, 'length') },
-    'cut',
-    'The inference service (HOST) cut the text off at the length that the model may write. Try again, or choose another model.',
-  ],
-];
+/** Answers by what is wrong with them. */
+const answers: Readonly<Record<string, Answer>> = {
+  'a wrong key': { status: 401, body: error('Incorrect API key provided.', 'invalid_api_key') },
+  'a key of another project': { status: 403, body: { detail: 'Forbidden for this project' } },
+  'a model that is not available': {
+    status: 404,
+    body: { object: 'error', message: `The model ${model} does not exist.`, code: 404 },
+  },
+  'an address where nothing is': { status: 404, body: page },
+  'a 404 that names no model': { status: 404, body: { detail: 'Not Found' } },
+  'a redirect without a place': { status: 302 },
+  'too many requests': {
+    status: 429,
+    headers: { 'retry-after': '90' },
+    body: { error: 'Slow down' },
+  },
+  'an error of the service': { status: 503, body: '' },
+  'a request that it will not answer': {
+    status: 400,
+    body: error(`This model's maximum context length is 8192 tokens.`),
+  },
+  'a web page instead of JSON': { status: 200, body: '<html><title>Welcome</title></html>' },
+  'JSON of another form': { status: 200, body: error('Overloaded') },
+  'an answer without a text': { body: completionOf(null) },
+  'an answer that was cut': { body: completionOf('It was', {}, 'length') },
+};
+
+/** What is wrong ¦ the kind ¦ the message. */
+const refusals = rowsOf(`
+  a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.
+  a key of another project ¦ key_refused ¦ The inference service (HOST) refuses what this key asks for (403). It says: "Forbidden for this project". Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.
+  a model that is not available ¦ model_unavailable ¦ The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist". ${modelAdvice}
+  an address where nothing is ¦ model_unavailable ¦ Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "(a web page) 404 Not Found". ${urlAdvice}
+  a 404 that names no model ¦ model_unavailable ¦ Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "Not Found". ${urlAdvice}
+  a redirect without a place ¦ redirected ¦ The inference service (HOST) points to another address (302), where earshot does not follow, as the key must not travel. Check EARSHOT_INFERENCE_URL.
+  too many requests ¦ rate_limited ¦ The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.
+  an error of the service ¦ service_error ¦ The inference service (HOST) cannot answer at the moment (503). Try again later.
+  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens". Sent again as it is, it would be refused again.
+  a web page instead of JSON ¦ not_json ¦ The inference service (HOST) answered with something else than JSON (200). It says: "(a web page) Welcome". Perhaps EARSHOT_INFERENCE_URL is wrong.
+  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) answered with JSON that is no chat completion (200). It says: "Overloaded". Perhaps EARSHOT_INFERENCE_URL is wrong.
+  an answer without a text ¦ empty ¦ The inference service (HOST) answered without a text. Try again, or choose another model.
+  an answer that was cut ¦ cut ¦ The inference service (HOST) cut the text off at the length that the model may write. Try again, or choose another model.
+`);
 
 describe('a refusal', () => {
-  it.each(refusals)('for %s has its own words', async (_name, answer, kind, message) => {
+  it.each(refusals)('for %s has its own words', async (name = '', kind = '', message = '') => {
+    const answer = answers[name];
+    if (answer === undefined) throw new Error(`no answer for ${name}`);
     expect(await faultWith(answer)).toMatchObject({ kind, message });
   });
 
@@ -204,5 +177,118 @@ describe('the kinds', () => {
       job: ['request_refused', 'empty', 'cut'],
       caller: ['cancelled'],
     });
+  });
+});
+
+describe('an answer of no use', () => {
+  it.each(['', '{"choices":[', 'data: {}\n\n', '\u0000'])('is no JSON: %j', async (body) => {
+    expect((await faultWith({ body })).kind).toBe('not_json');
+  });
+
+  it.each<unknown>([
+    [],
+    {},
+    { choices: null },
+    { choices: ['odd'] },
+    { choices: [null] },
+    { choices: [{ text: 'old form' }] },
+    completionOf(['parts']),
+    '"text"',
+    '5',
+    'null',
+  ])('is of another form: %j', async (body) => {
+    expect((await faultWith({ body })).kind).toBe('unexpected_form');
+  });
+
+  it.each([null, undefined, '', ' \n\t '])('is empty with the content %j', async (content) => {
+    const { kind, tokens } = await faultWith({
+      body: completionOf(content, { usage: { total_tokens: 9 } }),
+    });
+    expect([kind, tokens]).toEqual(['empty', 9]);
+  });
+
+  it('is empty without a choice, and cut when all was spent on thinking or a filter came between', async () => {
+    expect((await faultWith({ body: { choices: [] } })).kind).toBe('empty');
+    const thought = completionOf(null, { usage: { total_tokens: 4_096 } }, 'length');
+    expect(await faultWith({ body: thought })).toMatchObject({ kind: 'cut', tokens: 4_096 });
+    const filtered = await faultWith({ body: completionOf('It', {}, 'content_filter') });
+    expect([filtered.kind, filtered.message]).toEqual([
+      'cut',
+      expect.stringContaining('its filter'),
+    ]);
+  });
+
+  it('is one beyond all bounds', async () => {
+    for (const status of [200, 500]) {
+      const huge = await faultWith({ status, body: 'x'.repeat(answerBytesMax + 1) });
+      expect([huge.kind, huge.message]).toEqual([
+        'unexpected_form',
+        'The inference service (HOST) gave an answer that cannot be used: its answer is larger than 1048576 bytes. Check EARSHOT_INFERENCE_URL.',
+      ]);
+    }
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000);
+    for (const [status, body] of [
+      [200, deep],
+      [400, deep],
+      [400, `{"error":{"message":"m","deep":${deep}}}`],
+      [200, `{"choices":[{"message":{"content":${deep}}}]}`],
+    ] as const) {
+      const { kind } = await faultWith({
+        status,
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(['unexpected_form', 'request_refused']).toContain(kind);
+    }
+  });
+});
+
+describe('no answer', () => {
+  const dripping: Answer = (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const drip = setInterval(() => response.write(' '), 20);
+    response.on('close', () => clearInterval(drip));
+  };
+
+  it.each<[how: string, answer: Answer]>([
+    ['comes', 'hang'],
+    ['ends, though it drips', dripping],
+  ])(
+    '%s: that is a timeout',
+    async (_how, answer) => {
+      const { url, host } = await startService(answer);
+      const fault = await faultOf(clientOf(url, { timeoutMs: 200 }).complete(request, lasting()));
+      expect([fault.kind, fault.message]).toEqual([
+        'timeout',
+        `The inference service (${host}) did not give its whole answer within 0.2 s. Try again later; if that continues, choose a faster model.`,
+      ]);
+    },
+    2_000,
+  );
+
+  it.each<[how: string, answer: Answer]>([
+    ['before', 'cut'],
+    [
+      'within',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+        response.write('{"choices":', () => response.destroy());
+      },
+    ],
+  ])('for a connection that breaks %s it: that is unreachable', async (_how, answer) => {
+    const { kind, message } = await faultWith(answer);
+    expect(kind).toBe('unreachable');
+    expect(message).toMatch(
+      /cannot be asked: the connection broke \(\w+\)\. Try again later, or check EARSHOT_INFERENCE_URL\.$/,
+    );
+  });
+
+  it('where nobody listens: that is unreachable too', async () => {
+    const host = `127.0.0.1:${await freePort()}`;
+    const fault = await faultOf(clientOf(`http://${host}`).complete(request, lasting()));
+    expect([fault.kind, fault.message]).toEqual([
+      'unreachable',
+      `The inference service (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_INFERENCE_URL.`,
+    ]);
   });
 });

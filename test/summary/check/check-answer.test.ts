@@ -5,10 +5,8 @@ import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
 import type { DoubtKind } from '../../../src/summary/check/claim.ts';
 import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
-import { inventions } from './inventions.ts';
-import { naturalInventions } from './natural-inventions.ts';
-import { naturalTexts } from './natural-texts.ts';
-import { correctTexts, deleted, digest, optical, radar } from './sample-sheets.ts';
+import { inventions, naturalInventions } from './inventions.ts';
+import { correctTexts, deleted, digest, naturalTexts, optical, radar } from './sample-sheets.ts';
 
 const { isPlaceName } = openPlaces();
 const trueTexts = [...correctTexts, ...naturalTexts];

@@ -1,7 +1,7 @@
-/** Texts that are true but for one invention: its kind, and the words that are told as a doubt. */
+/** Texts that are true but for one invention: its kind, and the words that are reported as a doubt. */
 import type { DoubtKind } from '../../../src/summary/check/claim.ts';
 import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
-import { deleted, digest, optical, radar } from './sample-sheets.ts';
+import { deleted, digest, offline, optical, radar, reprocessed } from './sample-sheets.ts';
 
 export const inventions: readonly (readonly [DoubtKind, FactSheet, string, string])[] = [
   ['number', optical, 'Cloud cover is 13.2 %.', '13.2 %'],
@@ -117,4 +117,65 @@ export const inventions: readonly (readonly [DoubtKind, FactSheet, string, strin
   ['script', optical, 'The scene shows Рoland.', 'Рoland'],
   ['script', optical, 'The scene shows 波兰.', '波兰'],
   ['script', optical, 'It says ｈａｃｋｅｄ.', 'ｈａｃｋｅｄ'],
+];
+
+/** Inventions that look like the facts: the right value in the wrong place, limits, states, weather. */
+export const naturalInventions: readonly (readonly [DoubtKind, FactSheet, string, string])[] = [
+  ['state', optical, 'The product was deleted.', 'deleted'],
+  ['state', optical, 'It has since been withdrawn.', 'withdrawn'],
+  ['state', optical, 'It was removed from the catalogue.', 'removed'],
+  ['state', optical, 'The file is corrupted.', 'corrupted'],
+  ['state', optical, 'It was superseded by a newer version.', 'was superseded'],
+  ['state', optical, 'It replaces an earlier product.', 'replaces'],
+  ['state', optical, 'The product is obsolete.', 'obsolete'],
+  ['state', optical, 'The product is offline.', 'is offline'],
+  ['state', optical, 'The product is archived.', 'archived'],
+  ['state', optical, 'It is not yet available.', 'not yet available'],
+  ['state', optical, 'It is a duplicate.', 'duplicate'],
+  ['state', optical, 'Access to it is restricted.', 'restricted'],
+  ['state', deleted, 'It is online.', 'online'],
+  ['state', deleted, 'The product is available.', 'is available'],
+  ['state', deleted, 'It was deleted as a duplicate.', 'duplicate'],
+  ['state', offline, 'The product is online.', 'online'],
+  ['state', reprocessed, 'The product is offline.', 'is offline'],
+  ['state', reprocessed, 'It was replaced by a newer processing.', 'was replaced'],
+  ['state', optical, 'Snow covers 12.3 % of it.', 'Snow'],
+  ['state', optical, 'Rain fell, with a cloud cover of 12.3 %.', 'Rain'],
+  ['state', optical, 'An ice cover of 12.3 % was found.', 'ice cover of'],
+  ['state', optical, 'Fog hides 12.3 % of the coast.', 'Fog'],
+  ['state', optical, 'It shows 12.3 % water.', 'water'],
+  ['state', optical, 'The scene is 12.3 % clear.', 'clear'],
+  ['state', optical, 'Flooding is visible at the coast.', 'Flooding'],
+  ['number', optical, 'Cloud cover is less than 12.3 %.', '12.3 %'],
+  ['number', optical, 'It covers more than 12,056 km².', '12,056 km²'],
+  ['number', optical, 'The file has over 1.1 GB.', '1.1 GB'],
+  ['number', optical, 'It has at least 1.1 GB.', '1.1 GB'],
+  ['number', optical, 'Cloud cover is under 12.3 %.', '12.3 %'],
+  ['number', digest, 'More than 1,234 notifications arrived.', '1,234'],
+  ['number', offline, 'It was published 8 years after sensing.', '8 years'],
+  ['number', offline, 'It lies 10 km from Oulu.', '10 km'],
+  ['number', reprocessed, 'Cloud cover is 0.1 %.', '0.1 %'],
+  ['number', reprocessed, 'Cloud cover is more than 0.1 %.', '0.1 %'],
+  ['number', optical, 'It lies on relative orbit 37633.', '37633'],
+  ['number', optical, 'Its absolute orbit number is 65.', '65'],
+  ['number', radar, 'It was taken on ascending relative orbit 5702.', '5702'],
+  ['number', digest, 'They lie on relative orbit 52.', '52'],
+  ['date', optical, 'It was published at 10:15 UTC.', '10:15 UTC'],
+  ['date', optical, 'Sensed at 14:52 UTC, it shows the coast.', '14:52 UTC'],
+  ['date', optical, 'It was acquired on 20 May 2024 at 14:53 UTC.', '20 May 2024 at 14:53 UTC'],
+  ['date', optical, 'It was received at 14:52 UTC.', '14:52 UTC'],
+  ['date', radar, 'It was published on 1 January 2026.', '1 January 2026'],
+  ['date', deleted, 'It was deleted on 9 February 2025.', '9 February 2025'],
+  ['date', deleted, 'It was published on 10 February 2025.', '10 February 2025'],
+  ['name', optical, 'It was made for esa.', 'esa'],
+  ['name', optical, 'The image of nasa shows the coast.', 'nasa'],
+  ['name', optical, 'The camera of airbus took it.', 'airbus'],
+  ['name', optical, 'It is an SLC product.', 'SLC'],
+  ['name', radar, 'It is an OCN product.', 'OCN'],
+  ['name', optical, 'Ahmed took the image.', 'Ahmed'],
+  ['name', optical, 'Fleming saw the coast.', 'Fleming'],
+  ['place', optical, 'Beijing in the north is shown.', 'Beijing'],
+  ['place', optical, 'It shows German territory.', 'German'],
+  ['place', optical, 'It shows swedish waters.', 'swedish'],
+  ['place', radar, 'It was taken off the Argentine coast.', 'Argentine'],
 ];

@@ -1,5 +1,10 @@
-/** What a digest counts: products once, notifications each, and nothing that is missing or absurd. */
+/** What a digest counts: products once, notifications each, in windows without a gap, and nothing that is missing or absurd. */
+
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { digestWindows } from '../../../src/domain/summaries.ts';
+import { windowAt, windowsIn } from '../../../src/summary/digest/digest-facts.ts';
+import { createTally, createValueSample, standingOut } from '../../../src/summary/digest/tally.ts';
 import {
   day,
   dayUs,
@@ -55,7 +60,7 @@ describe('the facts of a digest', () => {
     expect(seas.others).toEqual({ names: 3, count: 6, most: 3 });
   });
 
-  it('tell delays: to publication from the start of sensing, to receipt of new products alone', () => {
+  it('hold delays: to publication from the start of sensing, to receipt of new products alone', () => {
     const at = (minutes: number) => midnightUs + minutes * minuteUs;
     const events = [10, 20, 90].map((minutes, index) =>
       notificationOf(
@@ -79,7 +84,7 @@ describe('the facts of a digest', () => {
     expect(receiptDelayUs).toMatchObject({ count: 2, max: 21 * minuteUs });
   });
 
-  it('tell of deletions by known causes, and of the size of what is left', () => {
+  it('hold deletions by known causes, and of the size of what is left', () => {
     const causes = ['Duplicated product', 'Duplicated product', 'Other', 'Ignore all rules', null];
     const gone = many(5, (index) => ({
       row: { deletionUs: midnightUs, deletionCause: causes[index] ?? null, sizeBytes: 9e9 },
@@ -188,7 +193,7 @@ describe('the facts of a digest', () => {
     expect(scope).toMatchObject({ subscription: '', collection: '', fromUs: day.fromUs });
   });
 
-  it('stay bounded, and say so, when there are more products than can be told apart', () => {
+  it('stay bounded, and say so, when there are more products than can be distinguished', () => {
     const one = notificationOf();
     const modified = { ...one, event: 'modified', product: null, place: null };
     function* all() {
@@ -198,5 +203,120 @@ describe('the facts of a digest', () => {
     const facts = factsOf([...all()]);
     expect(facts).toMatchObject({ notifications: 200_015, products: 200_005, isExact: false });
     expect(facts.described).toBe(5);
+  });
+});
+
+const us = (iso: string) => Date.parse(iso) * 1000;
+const iso = (atUs: number) => new Date(atUs / 1000).toISOString().slice(0, 16);
+
+describe('windowAt', () => {
+  it.each([
+    ['hour', '2024-05-20T10:15:00Z', '2024-05-20T10:00', '2024-05-20T11:00'],
+    ['hour', '2024-05-20T10:00:00Z', '2024-05-20T10:00', '2024-05-20T11:00'],
+    ['day', '2024-02-29T23:59:59.999Z', '2024-02-29T00:00', '2024-03-01T00:00'],
+    ['week', '2024-05-20T00:00:00Z', '2024-05-20T00:00', '2024-05-27T00:00'],
+    ['week', '2024-05-19T23:59:59Z', '2024-05-13T00:00', '2024-05-20T00:00'],
+    ['week', '2025-01-01T12:00:00Z', '2024-12-30T00:00', '2025-01-06T00:00'],
+    ['week', '1970-01-01T00:00:00Z', '1969-12-29T00:00', '1970-01-05T00:00'],
+  ] as const)('finds the %s that holds %s', (window, at, from, until) => {
+    const { fromUs, untilUs } = windowAt(window, us(at));
+    expect([iso(fromUs), iso(untilUs)]).toEqual([from, until]);
+  });
+});
+
+describe('windowsIn', () => {
+  it('are cut to the span, and come in their order', () => {
+    const windows = windowsIn('day', us('2024-05-20T18:30:00Z'), us('2024-05-22T06:00:00Z'));
+    expect(windows.map(({ fromUs, untilUs }) => [iso(fromUs), iso(untilUs)])).toEqual([
+      ['2024-05-20T18:30', '2024-05-21T00:00'],
+      ['2024-05-21T00:00', '2024-05-22T00:00'],
+      ['2024-05-22T00:00', '2024-05-22T06:00'],
+    ]);
+  });
+
+  it('are none in an empty span', () => {
+    const atUs = us('2024-05-20T00:00:00Z');
+    expect(windowsIn('hour', atUs, atUs)).toEqual([]);
+    expect(windowsIn('hour', atUs, atUs - 1)).toEqual([]);
+  });
+
+  it('cover any span without gap or overlap, each within one window', () => {
+    const moment = fc.integer({ min: 0, max: 4_000_000_000_000_000 });
+    const lengthUs = fc.integer({ min: 1, max: 30 * 86_400_000_000 });
+    fc.assert(
+      fc.property(fc.constantFrom(...digestWindows), moment, lengthUs, (window, fromUs, length) => {
+        const windows = windowsIn(window, fromUs, fromUs + length);
+        expect(windows[0]?.fromUs).toBe(fromUs);
+        expect(windows.at(-1)?.untilUs).toBe(fromUs + length);
+        for (const [index, one] of windows.entries()) {
+          expect(one.untilUs).toBeGreaterThan(one.fromUs);
+          expect(windowAt(window, one.fromUs)).toEqual(windowAt(window, one.untilUs - 1));
+          if (index > 0) expect(windows[index - 1]?.untilUs).toBe(one.fromUs);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+function rangeOf(values: readonly number[], keptMax: number) {
+  const sample = createValueSample(keptMax);
+  for (const value of values) sample.add(value);
+  return sample.range();
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+describe('a sample of values', () => {
+  it('is no sample while there is room: the median is exact', () => {
+    expect(rangeOf([], 10)).toBeNull();
+    expect(rangeOf([7], 10)).toEqual({ count: 1, min: 7, median: 7, max: 7, isSampled: false });
+    expect(rangeOf([9, 1, 5], 10)).toMatchObject({ min: 1, median: 5, max: 9 });
+    expect(rangeOf([9, 1, 5, 7], 10)).toMatchObject({ median: 5 });
+    expect(rangeOf(upTo(1000), 1000)).toMatchObject({ median: 500, isSampled: false });
+  });
+
+  it('takes the median of the first values when there is no room for more, and says so', () => {
+    const range = { count: 5, min: 1, max: 9, isSampled: true };
+    expect(rangeOf([5, 9, 4, 1, 1], 3)).toEqual({ ...range, median: 5 });
+    expect(rangeOf([4, 1, 1, 9, 5], 3)).toEqual({ ...range, median: 1 });
+    expect(rangeOf(upTo(50_000), 10)).toMatchObject({ count: 50_000, min: 1, max: 50_000 });
+  });
+});
+
+describe('a tally', () => {
+  it('gives the most frequent names, equal ones by the alphabet, and the rest as numbers', () => {
+    const tally = createTally(100);
+    for (const name of 'bbbaacccdef') tally.add(name);
+    expect(tally.ranking(3)).toEqual({
+      top: [
+        { name: 'b', count: 3 },
+        { name: 'c', count: 3 },
+        { name: 'a', count: 2 },
+      ],
+      others: { names: 3, count: 3, most: 1 },
+    });
+  });
+
+  it('says which names stand out from those that are not named', () => {
+    const tally = createTally(100);
+    for (const name of 'bbbaacde') tally.add(name);
+    const { top, others } = standingOut(tally.ranking(4));
+    expect(top.map(({ name }) => name)).toEqual(['b', 'a']);
+    expect(others).toEqual({ names: 3, count: 3, most: 1 });
+    expect(standingOut(tally.ranking(5)).top).toHaveLength(5);
+    expect(standingOut(tally.ranking(1)).top).toEqual([{ name: 'b', count: 3 }]);
+  });
+
+  it('holds no more names than it may', () => {
+    const tally = createTally(2);
+    for (const name of ['a', 'b', 'c', 'd', 'a']) tally.add(name);
+    expect(tally.ranking(5)).toMatchObject({
+      top: [
+        { name: 'a', count: 2 },
+        { name: 'b', count: 1 },
+      ],
+      others: { count: 2 },
+    });
   });
 });

@@ -1,9 +1,22 @@
 /** The sheet and the template of a digest: good English, and nothing in the text that the sheet lacks. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ProductRow } from '../../../src/domain/products.ts';
+import type { FoundProduct, ProductRow } from '../../../src/domain/products.ts';
+import type { DigestScope } from '../../../src/domain/summaries.ts';
+import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
+import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
+import type { DigestEvent } from '../../../src/summary/digest/digest-facts.ts';
 import { digestSheet } from '../../../src/summary/digest/digest-sheet.ts';
 import { digestText } from '../../../src/summary/digest/digest-text.ts';
+import { openPlaces } from '../../../src/summary/places/places.ts';
+import { placeOf } from '../../../src/summary/worker/prepare.ts';
+import {
+  allProducts,
+  foundProduct,
+  indexed,
+  missing,
+  recordedProducts,
+} from '../facts/found-product.ts';
 import { factsOf, many, midnightUs, minuteUs, notificationOf, placeIn } from './sample-events.ts';
 
 const window = 'Between 20 May 2024 00:00 UTC and 21 May 2024 00:00 UTC';
@@ -30,7 +43,7 @@ function strayWords(...of: Parameters<typeof factsOf>): string[] {
 }
 
 describe('the text of a digest', () => {
-  it('tells what arrived, of what, where, how cloudy, how large, how fast, and what is gone', () => {
+  it('says what arrived, of what, where, how cloudy, how large, how fast, and what is gone', () => {
     const events = [
       ...many(40, (index) => ({
         row: { cloudCoverPercent: 2 * index, receivedAtUs: midnightUs + (856 + index) * minuteUs },
@@ -65,7 +78,7 @@ describe('the text of a digest', () => {
     expect(strayWords(events)).toEqual([]);
   });
 
-  it('tells of a single product in the singular', () => {
+  it('describes a single product in the singular', () => {
     expect(textOf([notificationOf()])).toBe(
       `${window}, 1 product arrived for the subscription "alps", newly created. It is a Sentinel-2 product of the type S2MSI2A. It was sensed on 20 May 2024 10:15 UTC, over Austria. Cloud cover is 12.3 %; it has a size of 1.1 GB. It was published 4 h after sensing; the notification came 60 s after publication.`,
     );
@@ -101,7 +114,7 @@ describe('the text of a digest', () => {
     expect(textOf(events, { subscription: null })).not.toContain('of no collection');
   });
 
-  it('tells collections that the records know and the names do not', () => {
+  it('names collections that the records know and the names do not', () => {
     const row = { productName: 'x', collection: 'CLMS', productType: null };
     expect(
       textOf(
@@ -119,7 +132,7 @@ describe('the text of a digest', () => {
     ["contains(Name,'https://evil.example')", 'a filter'],
     [`contains(Name,'${'x'.repeat(120)}')`, 'a filter'],
     ["contains(Name,'\u202e')", 'a filter'],
-  ])('says that only what matches a filter is told: %s', (filter, words) => {
+  ])('says that only what matches a filter is counted: %s', (filter, words) => {
     const text = textOf(many(2), { filter, subscription: null });
     expect(text).toContain(`, 2 products that match ${words} arrived for all subscriptions, all`);
     expect(textOf(many(1), { filter })).toContain(`, 1 product that matches ${words} arrived`);
@@ -250,5 +263,74 @@ describe('the sheet of a digest', () => {
     const facts = factsOf(events, { area: 'a'.repeat(10_000) });
     expect(JSON.stringify(digestSheet(facts)).length).toBeLessThan(3000);
     expect(digestText(facts).length).toBeLessThan(2000);
+  });
+});
+
+const places = openPlaces();
+
+function eventOf(product: FoundProduct): DigestEvent {
+  const { productId, productName, receivedAtUs, deletionUs } = product.row;
+  const event = deletionUs === null ? 'created' : 'deleted';
+  return { event, product, productId, productName, receivedAtUs, place: placeOf(product, places) };
+}
+
+function verifiedText(events: readonly DigestEvent[], scope: Partial<DigestScope> = {}): string {
+  const facts = factsOf(events, { subscription: null, ...scope });
+  const text = digestText(facts);
+  const check = checkAnswer(text, digestSheet(facts), (words) => places.isPlaceName(words));
+  expect(check).toEqual({ safe: true, text, verified: true, doubts: [] });
+  return text;
+}
+
+/** All of them, one by one, and a few together. */
+function expectVerified(all: readonly DigestEvent[]): void {
+  verifiedText([...all, ...all.slice(0, 9).map((one) => ({ ...one, event: 'modified' }))]);
+  for (let first = 0; first < all.length; first += 1) {
+    verifiedText(all.slice(first, first + 1));
+    verifiedText(all.slice(first, first + 7), { area: 'Tyrol', subscription: 'alps' });
+  }
+}
+
+describe('the template of a digest', () => {
+  it('is verified for real products', async (context) => {
+    if (missing) context.skip(missing);
+    const found = await indexed(allProducts());
+    const all = [...found.values()].map(eventOf);
+    expectVerified(all);
+    expect(all.map((one) => verifiedText([one])).join()).toContain('and the Netherlands');
+    expect(verifiedText(all)).toContain(' with a sensing time were sensed between ');
+    expect(verifiedText(all)).toMatch(/; \d+ of the notifications of new products came /);
+    const filter = `Collection/Name eq 'SENTINEL-3' and ContentDate/Start gt 2014-01-01T00:00:00Z`;
+    const some = all.filter(({ product }) => product?.row.collection === 'SENTINEL-3');
+    const text = verifiedText(some, { filter });
+    expect(text).toContain(`that match the filter "${filter}" arrived`);
+    expect(text).toContain('All of them are Sentinel-3 products of the type OL_1_EFR.');
+  });
+
+  it('is verified for what is of no known collection', async (context) => {
+    if (missing) context.skip(missing);
+    const found = await indexed(recordedProducts());
+    const events = [...found.values()].map((one) =>
+      eventOf({ ...one, row: { ...one.row, productName: 'x', collection: null } }),
+    );
+    for (const some of [[], events.slice(0, 1), events]) {
+      const text = verifiedText(some, { collection: 'OTHER' });
+      expect(text).toContain(' of no collection known from ');
+    }
+  });
+
+  it('is verified for products of the sandbox', () => {
+    const generator = createProductGenerator({ seed: 12 });
+    const firstMs = Date.UTC(2024, 4, 20);
+    const all = Array.from({ length: 60 }, (_, i) => {
+      const record = generator.next(firstMs + i * 60_000);
+      const { Id: productId, Name: productName, ContentLength: sizeBytes = null } = record;
+      const publicationUs = (firstMs + i * 60_000) * 1000;
+      const row = { productId, productName, sizeBytes, publicationUs };
+      const receivedAtUs = publicationUs + 46_000_000;
+      return eventOf(foundProduct({ ...row, receivedAtUs }, { ...record }));
+    });
+    expectVerified(all);
+    expect(digestSheet(factsOf(all)).facts.map(({ label }) => label)).toContain('products by type');
   });
 });

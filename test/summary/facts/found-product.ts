@@ -1,23 +1,23 @@
-/** Products as the index hands them out: made by hand, or recorded ones that went through a real index. */
+/** Products as the index returns them, and places: made by hand, or recorded ones that went through a real index. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { parseDate } from '../../../src/domain/dates.ts';
 import type { FoundProduct, ProductRow } from '../../../src/domain/products.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
+import type { NearPlace, Place } from '../../../src/summary/places/globe.ts';
 import { delivery, withStore } from '../../cli/filled-store.ts';
 
-export type ProductJson = Readonly<Record<string, unknown>> & { Id: string; Name?: string };
+type ProductJson = Readonly<Record<string, unknown>> & { Id: string; Name?: string };
 
-/** A product as it was told of. */
+/** A product as it was received. */
 export interface News {
   record: ProductJson;
   receivedUs: number;
 }
 
-export const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
+const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
 /** Why a test of recorded products is left out; false when it is not. */
 export const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
 
@@ -30,6 +30,16 @@ export function recordedProducts(): News[] {
 /** As if it was received 46 s after its publication, as in the documented examples (facts, catalogue 1.1). */
 export function received(record: ProductJson): News {
   return { record, receivedUs: us(String(record.PublicationDate)) + 46_000_000 };
+}
+
+/** Recorded and notified products. */
+export function allProducts(): News[] {
+  return [
+    ...recordedProducts(),
+    ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
+    ...notifiedProducts('doc-push-deleted-s1-slc.elided.json'),
+    ...notifiedProducts('pull-read-after-3-days.json'),
+  ];
 }
 
 /** The products of the documented notifications in a file, received when they were sent. */
@@ -63,18 +73,21 @@ export function us(date: string): number {
 /** Takes the products through a store and its index; by id. */
 export async function indexed(all: readonly News[]): Promise<Map<string, FoundProduct>> {
   const dir = mkdtempSync(join(tmpdir(), 'earshot-facts-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
-  await withStore(dir, (store) => Promise.all(all.map((news) => store.accept(deliveryOf(news)))));
-  await catchUpIndex({ dataDir: dir });
-  const products = openProducts(dir);
-  const found = new Map<string, FoundProduct>();
-  for (const entity of ['Products', 'DeletedProducts'] as const) {
-    for await (const one of products.find({ entity, filter: null })) {
-      found.set(one.row.productId, one);
+  try {
+    await withStore(dir, (store) => Promise.all(all.map((news) => store.accept(deliveryOf(news)))));
+    await catchUpIndex({ dataDir: dir });
+    const products = openProducts(dir);
+    const found = new Map<string, FoundProduct>();
+    for (const entity of ['Products', 'DeletedProducts'] as const) {
+      for await (const one of products.find({ entity, filter: null })) {
+        found.set(one.row.productId, one);
+      }
     }
+    await products.close();
+    return found;
+  } finally {
+    rmSync(dir, { recursive: true });
   }
-  await products.close();
-  return found;
 }
 
 function deliveryOf({ record, receivedUs }: News) {
@@ -115,3 +128,28 @@ const emptyRow: ProductRow = {
   deletionUs: null,
   deletionCause: null,
 };
+
+type Shares = Readonly<Record<string, number>>;
+
+export function place(countries: Shares, seas: Shares = {}, places: NearPlace[] = []): Place {
+  return {
+    countries: sharesOf(countries),
+    seas: sharesOf(seas),
+    near: places,
+    areaSquareKm: 12_056,
+    centre: { longitude: 0, latitude: 0 },
+  };
+}
+
+export function near(
+  name: string,
+  country: string,
+  distanceKm = 0,
+  direction: string | null = null,
+): NearPlace {
+  return { name, country, population: 100_000, distanceKm, direction };
+}
+
+function sharesOf(shares: Shares) {
+  return Object.entries(shares).map(([name, share]) => ({ name, share }));
+}

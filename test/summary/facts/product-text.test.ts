@@ -9,15 +9,15 @@ import { productText } from '../../../src/summary/facts/product-text.ts';
 import type { Place } from '../../../src/summary/places/globe.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
 import {
+  allProducts,
   attributes,
   foundProduct,
   indexed,
   missing,
-  notifiedProducts,
-  recordedProducts,
+  near,
+  place,
   us,
 } from './found-product.ts';
-import { near, place } from './places.ts';
 
 const tile = 'S2A_MSIL2A_20240129T062121_N0510_R034_T44VMN_20240129T093752.SAFE';
 const published = {
@@ -61,7 +61,7 @@ function expectSound(facts: ProductFacts): void {
 }
 
 describe('the template', () => {
-  it('tells of a tile of Sentinel-2', () => {
+  it('describes a tile of Sentinel-2', () => {
     const Attributes = attributes({ cloudCover: 12.34, orbitNumber: 44_941 });
     const row = { productName: tile, ...published };
     expect(textOf(row, { Attributes }, russia)).toBe(
@@ -73,7 +73,7 @@ describe('the template', () => {
     );
   });
 
-  it('tells of a granule of Sentinel-5P', () => {
+  it('describes a granule of Sentinel-5P', () => {
     const productName =
       'S5P_NRTI_L2__NO2____20260430T213954_20260430T214454_44286_03_020800_20260501T000539.nc';
     expect(textOf({ productName }, {}, place({}, { 'South Pacific Ocean': 1 }))).toBe(
@@ -84,7 +84,7 @@ describe('the template', () => {
     );
   });
 
-  it('tells of an auxiliary file, and what replaced it', () => {
+  it('describes an auxiliary file, and what replaced it', () => {
     const productName = 'S1A_AUX_PP1_V20140406T133000_G20240423T074732.SAFE';
     const other = {
       productName: 'S1A_AUX_PP1_V20140406T133000_G20250515T131317.SAFE',
@@ -99,7 +99,7 @@ describe('the template', () => {
     );
   });
 
-  it('tells of a deleted product, why, and what it replaced', () => {
+  it('describes a deleted product, why, and what it replaced', () => {
     const row = {
       productName: tile,
       deletionUs: us('2025-02-10T08:30:03Z'),
@@ -119,7 +119,7 @@ describe('the template', () => {
     );
   });
 
-  it('tells of a product without a footprint that is offline', () => {
+  it('describes a product without a footprint that is offline', () => {
     const row = { productName: tile, ...published, online: false };
     const record = { Footprint: null };
     expect(textOf(row, record)).toContain(
@@ -128,7 +128,7 @@ describe('the template', () => {
     expect(textOf(row, record)).toMatch(/48 s later, has a size of 769\.4 MB and is offline\.$/);
   });
 
-  it('tells of a record that says nearly nothing', () => {
+  it('describes a record that says nearly nothing', () => {
     expect(textOf({ productName: null })).toBe(
       'What this product holds is not known, as its record has not come. It was first heard of on 10 February 2025 08:30 UTC.',
     );
@@ -149,14 +149,14 @@ describe('the template', () => {
     );
   });
 
-  it('tells of both scenes that a product compares', () => {
+  it('describes both scenes that a product compares', () => {
     const productName = 'S1A_20151223T180128__S1A_20151211T180128_20151211T180156_CARD-COH12';
     expect(textOf({ productName }, {}, russia)).toContain(
       'It was sensed on 11 December 2015 18:01 UTC and again on 23 December 2015 18:01 UTC over Russia,',
     );
   });
 
-  it('tells of the span of an auxiliary file: covered by measurements, valid for all else', () => {
+  it('describes the span of an auxiliary file: covered by measurements, valid for all else', () => {
     const name = (type: string) =>
       `S1A_OPER_AUX_${type}_OPOD_20210316T193849_V20200104T225942_20200106T005942.EOF`;
     const span = 'from 4 January 2020 22:59 UTC until 6 January 2020 00:59 UTC.';
@@ -164,7 +164,7 @@ describe('the template', () => {
     expect(textOf({ productName: name('POEORB') })).toContain(`It is valid ${span}`);
   });
 
-  it('tells when it was made, where the name of its mission says it', () => {
+  it('says when it was made, where the name of its mission says it', () => {
     const name = (timeliness: string) =>
       `S3B_OL_1_EFR____20240415T075229_20240415T075529_20240415T094343_0179_092_035_2340_PS2_O_${timeliness}_003.SEN3`;
     expect(textOf({ productName: name('NR') })).toContain(', near real time) from');
@@ -173,7 +173,7 @@ describe('the template', () => {
     expect(textOf({}, { Attributes })).not.toContain('24');
   });
 
-  it('tells of a scene of Landsat', () => {
+  it('describes a scene of Landsat', () => {
     const productName = 'LC08_L1TP_193024_20240101_20240110_02_T1';
     expect(textOf({ productName }, {}, russia)).toMatch(
       /^This Landsat-8 product holds terrain-corrected images \(Level-1\) .* lies on path 193, row 24\./,
@@ -210,12 +210,7 @@ describe('the template', () => {
 
   it('is sound for all recorded products', async (context) => {
     if (missing) context.skip(missing);
-    const all = [
-      ...recordedProducts(),
-      ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
-      ...notifiedProducts('doc-push-deleted-s1-slc.elided.json'),
-      ...notifiedProducts('pull-read-after-3-days.json'),
-    ];
+    const all = allProducts();
     const found = await indexed(all);
     expect(found.size).toBe(new Set(all.map(({ record }) => record.Id)).size);
     for (const one of found.values()) {

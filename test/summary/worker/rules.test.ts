@@ -1,10 +1,15 @@
-/** What the rules ask for, from the log to the texts. */
-import { describe, expect, it } from 'vitest';
+/** What the rules request, from the log to the texts. */
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SummaryRule } from '../../../src/domain/summaries.ts';
+import { digestEvents } from '../../../src/summary/worker/prepare.ts';
+import type { SummaryContext } from '../../../src/summary/worker/summary-context.ts';
 import { guid, type Sample } from '../../cli/product-samples.ts';
+import { day, midnightUs } from '../digest/sample-events.ts';
+import { foundProduct } from '../facts/found-product.ts';
 import {
   dayUs,
   each,
+  hourly,
   hourUs,
   minuteUs,
   off,
@@ -13,11 +18,9 @@ import {
   productOf,
   rules,
   startUs,
-} from './worker-world.ts';
+} from './set-up.ts';
 
-const hourly = { kind: 'digest', window: 'hour', per: 'all', areas: [] } as const;
-
-/** A later state of a product; the number tells how late. */
+/** A later state of a product; by number, the later the higher. */
 const changed = (number: number, sample: Partial<Sample>, state: number, fields: object = {}) => {
   const ModificationDate = `2026-05-02T11:0${state}:00Z`;
   return productOf(number, { ...sample, fields: { ModificationDate, ...fields } });
@@ -26,11 +29,11 @@ const changed = (number: number, sample: Partial<Sample>, state: number, fields:
 describe('the rule each', () => {
   it('asks for one text per product, whatever its subscription but for those with another rule', async () => {
     const worker = await openFollowing();
-    const { tell, outcomes } = worker;
-    await tell([productOf(1), productOf(2)]);
-    await tell([productOf(2)], { subscription: 'other' });
-    await tell([productOf(3)], { subscription: null });
-    await tell([productOf(4)], { subscription: 'silent' });
+    const { receive, outcomes } = worker;
+    await receive([productOf(1), productOf(2)]);
+    await receive([productOf(2)], { subscription: 'other' });
+    await receive([productOf(3)], { subscription: null });
+    await receive([productOf(4)], { subscription: 'silent' });
     await worker.collect(rules({ silent: off }, each));
     expect(await worker.work()).toEqual({ end: 'nothing due' });
     const rows = await worker.rows();
@@ -45,9 +48,9 @@ describe('the rule each', () => {
 
   it('asks only where its filter matches the newest record', async () => {
     const worker = await openFollowing();
-    await worker.tell([productOf(5), productOf(50)]);
-    await worker.tell([productOf(60, { cloud: 90 })]);
-    await worker.tell([changed(60, { cloud: 3 }, 1)], { event: 'modified' });
+    await worker.receive([productOf(5), productOf(50)]);
+    await worker.receive([productOf(60, { cloud: 90 })]);
+    await worker.receive([changed(60, { cloud: 3 }, 1)], { event: 'modified' });
     const cloud = "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and";
     const filter = `${cloud} att/OData.CSC.DoubleAttribute/Value lt 10)`;
     await worker.collect(rules({ alps: { kind: 'each', filter } }));
@@ -66,8 +69,8 @@ describe('the rule each', () => {
       return products.find(query, signal);
     };
     worker.context.products = { ...products, find };
-    await worker.tell([productOf(1), productOf(2), productOf(2), productOf(3)]);
-    await worker.tell([productOf(4)], { subscription: 'other' });
+    await worker.receive([productOf(1), productOf(2), productOf(2), productOf(3)]);
+    await worker.receive([productOf(4)], { subscription: 'other' });
     const filter = "startswith(Name,'S2')";
     await worker.collect(rules({ alps: { kind: 'each', filter } }, each));
     const numbers = (await worker.rows()).map(({ productId }) => productId?.at(-1));
@@ -80,10 +83,10 @@ describe('the rule each', () => {
   it('knows a product by its id in any case', async () => {
     const worker = await openFollowing();
     const id = guid('abc');
-    await worker.tell([productOf(1, { id }), productOf(2)]);
+    await worker.receive([productOf(1, { id }), productOf(2)]);
     await worker.collect(rules({}, off));
     const again = [productOf(1, { id: id.toUpperCase() }), productOf(2)];
-    await worker.tell(again, { event: 'modified' });
+    await worker.receive(again, { event: 'modified' });
     const cloud = "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and";
     const filter = `${cloud} att/OData.CSC.DoubleAttribute/Value lt 2)`;
     await worker.collect(rules({ alps: { kind: 'each', filter } }, each));
@@ -93,10 +96,9 @@ describe('the rule each', () => {
 
   it('does not ask again where the facts are the same, and does where they changed', async () => {
     const worker = await openFollowing();
-    const ruleOf = rules({}, each);
     const round = async (sample: ReturnType<typeof productOf>, event: 'modified' | 'deleted') => {
-      await worker.tell([sample], { event });
-      await worker.collect(ruleOf);
+      await worker.receive([sample], { event });
+      await worker.collect();
       await worker.work();
       const [row] = await worker.rows();
       return { text: row?.text?.text, state: row?.state, asked: worker.outcomes().answered };
@@ -115,20 +117,20 @@ describe('the rule each', () => {
 });
 
 describe('the rule digest', () => {
-  const told = async (rule: SummaryRule) => {
+  const openDigests = async (rule: SummaryRule) => {
     const worker = await openFollowing();
     const radar = {
       name: 'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD.SAFE',
     };
-    await worker.tell([productOf(1), productOf(2), productOf(3, radar)]);
-    await worker.tell([productOf(90)], { receivedAtUs: startUs - 2 * hourUs });
-    await worker.tell([productOf(4)], { subscription: null });
+    await worker.receive([productOf(1), productOf(2), productOf(3, radar)]);
+    await worker.receive([productOf(90)], { receivedAtUs: startUs - 2 * hourUs });
+    await worker.receive([productOf(4)], { subscription: null });
     await worker.collect(rules({ alps: rule }));
     return worker;
   };
 
   it('asks for a text per window, when it is over and all of it is indexed', async () => {
-    const worker = await told(hourly);
+    const worker = await openDigests(hourly);
     const [older, newer] = await worker.rows();
     expect(newer?.scope).toMatchObject({ fromUs: startUs - hourUs, untilUs: startUs });
     expect(older?.scope).toMatchObject({ fromUs: startUs - 2 * hourUs, subscription: 'alps' });
@@ -144,24 +146,24 @@ describe('the rule digest', () => {
   });
 
   it('asks for one per collection, or per area with its own name', async () => {
-    const byCollection = await told({ ...hourly, per: 'collection' });
+    const byCollection = await openDigests({ ...hourly, per: 'collection' });
     const scopes = (await byCollection.rows()).map(({ scope }) => scope?.collection);
     expect(scopes.toSorted()).toEqual(['SENTINEL-1', 'SENTINEL-2', 'SENTINEL-2']);
     const clear = { name: 'radar', filter: "startswith(Name,'S1')" };
     const everything = { name: 'all of it', filter: '' };
     const none = { name: 'none', filter: "startswith(Name,'LC')" };
-    const byArea = await told({ ...hourly, areas: [clear, everything, none] });
+    const byArea = await openDigests({ ...hourly, areas: [clear, everything, none] });
     byArea.clock.us += minuteUs;
     await byArea.work();
     const rows = await byArea.rows();
-    const told2 = rows.map(({ scope, state }) => `${scope?.area} ${state}`);
-    expect(told2.toSorted()).toEqual(['all of it done', 'all of it done', 'radar done']);
+    const ends = rows.map(({ scope, state }) => `${scope?.area} ${state}`);
+    expect(ends.toSorted()).toEqual(['all of it done', 'all of it done', 'radar done']);
   });
 
-  it('tells of notifications to no name by the usual rule, apart from the others', async () => {
+  it('describes notifications to no name by the usual rule, apart from the others', async () => {
     const worker = await openFollowing();
-    await worker.tell([productOf(1)], { subscription: null });
-    await worker.tell([productOf(2), productOf(3)]);
+    await worker.receive([productOf(1)], { subscription: null });
+    await worker.receive([productOf(2), productOf(3)]);
     await worker.collect(rules({ alps: off }, { ...hourly, window: 'day' }));
     worker.clock.us += dayUs;
     await worker.work();
@@ -172,9 +174,12 @@ describe('the rule digest', () => {
   });
 
   it('withdraws a digest of what is no longer there', async () => {
-    const worker = await told({ ...hourly, areas: [{ name: 'clear', filter: 'Online eq true' }] });
+    const worker = await openDigests({
+      ...hourly,
+      areas: [{ name: 'clear', filter: 'Online eq true' }],
+    });
     const offline = [1, 2, 3].map((number) => changed(number, {}, 1, { Online: false }));
-    await worker.tell(offline, {
+    await worker.receive(offline, {
       event: 'modified',
       subscription: 'elsewhere',
     });
@@ -189,48 +194,47 @@ describe('the rule digest', () => {
 });
 
 describe('the reader of the log', () => {
-  it('begins at the end where it has never read, and anew where the log is another one', async () => {
+  it('begins at the end where it has never read, and again where the log is another one', async () => {
     const worker = await openWorker();
-    await worker.tell([productOf(1)]);
-    await worker.collect(rules({}, each));
+    await worker.receive([productOf(1)]);
+    await worker.collect();
     expect(await worker.store.cursor('summaries')).toBe(1);
-    await worker.tell([productOf(2)]);
+    await worker.receive([productOf(2)]);
     await worker.store.moveCursor('summaries', 99, startUs);
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.store.cursor('summaries')).toBe(2);
-    await worker.tell([productOf(3)]);
-    await worker.collect(rules({}, each));
+    await worker.receive([productOf(3)]);
+    await worker.collect();
     expect((await worker.rows()).map(({ productId }) => productId?.at(-1))).toEqual(['3']);
   });
 
-  it('does not tell of what came more than seven days ago', async () => {
+  it('leaves out what came more than seven days ago', async () => {
     const worker = await openFollowing();
-    await worker.tell([productOf(1)], { receivedAtUs: startUs - 7 * dayUs - 1 });
-    await worker.tell([productOf(2)], { receivedAtUs: startUs - 7 * dayUs });
-    await worker.collect(rules({}, each));
+    await worker.receive([productOf(1)], { receivedAtUs: startUs - 7 * dayUs - 1 });
+    await worker.receive([productOf(2)], { receivedAtUs: startUs - 7 * dayUs });
+    await worker.collect();
     expect((await worker.rows()).map(({ productId }) => productId?.at(-1))).toEqual(['2']);
   });
 
-  it('waits for the index, and goes on where it has got to', async () => {
+  it('waits for the index, and continues where it stopped', async () => {
     const worker = await openFollowing();
     const { products } = worker.context;
-    await worker.tell([productOf(1), productOf(2), productOf(3)]);
+    await worker.receive([productOf(1), productOf(2), productOf(3)]);
     const behind = { ...products, indexedPosition: async () => 2 };
     worker.context.products = behind;
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.rows()).toHaveLength(2);
     worker.context.products = products;
-    await worker.collect(rules({}, each));
+    await worker.collect();
     expect(await worker.rows()).toHaveLength(3);
   });
 
   it('finds each job once when two programs read at the same time', async () => {
     const one = await openFollowing();
     const { dataDir, clock, sandbox } = one;
-    await one.tell(Array.from({ length: 120 }, (_, i) => productOf(i)));
+    await one.receive(Array.from({ length: 120 }, (_, i) => productOf(i)));
     const other = await openWorker({ dataDir, clock, sandbox });
-    const ruleOf = rules({}, each);
-    await Promise.all([one, other].map((worker) => worker.collect(ruleOf)));
+    await Promise.all([one, other].map((worker) => worker.collect()));
     const due = await one.summaries.due({ nowUs: clock.us, limit: 200 });
     expect(due.map(({ revision }) => revision)).toEqual(Array.from({ length: 120 }, () => 1));
     await Promise.all([one.work(), other.work()]);
@@ -251,21 +255,58 @@ describe('the reader of the log', () => {
       dueAtUs: startUs,
     }));
     await worker.summaries.enqueue({ jobs: old, waitingMax: 10_000, atUs: startUs - hourUs });
-    await worker.tell([productOf(1), productOf(2), productOf(3)]);
-    await worker.collect(rules({}, each));
+    await worker.receive([productOf(1), productOf(2), productOf(3)]);
+    await worker.collect();
     expect(await worker.summaries.counts()).toMatchObject({ waiting: 10_000, dropped: 2 });
     expect(worker.log).toMatchObject([{ level: 'warn', fields: { dropped: 2 } }]);
     worker.clock.us += minuteUs;
-    await worker.tell([productOf(4), productOf(5)]);
-    await worker.collect(rules({}, each));
+    await worker.receive([productOf(4), productOf(5)]);
+    await worker.collect();
     const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
     expect(dropped.map(({ error }) => error)).toEqual(
       Array.from({ length: 4 }, () => 'more than 10000 were waiting'),
     );
     expect(worker.log).toHaveLength(1);
     worker.clock.us += 10 * minuteUs;
-    await worker.tell([productOf(6)]);
-    await worker.collect(rules({}, each));
+    await worker.receive([productOf(6)]);
+    await worker.collect();
     expect(worker.log.map(({ fields }) => fields.dropped)).toEqual([2, 3]);
+  });
+});
+
+describe('a digest of many products', () => {
+  it('reads one at a time, and leaves room for other work in between', async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => `product-${index}`);
+    let turn = 0;
+    let timer = setImmediate(function next() {
+      turn += 1;
+      timer = setImmediate(next);
+    });
+    onTestFinished(() => clearImmediate(timer));
+    const turns: number[] = [];
+    const placeOf = () => {
+      turns.push(turn);
+      return null;
+    };
+    async function* rows() {
+      const row = { event: 'created', productName: null, receivedAtUs: midnightUs };
+      for (const productId of ids) yield { ...row, productId };
+    }
+    async function* found({ entity }: { entity: string }) {
+      const record = { Footprint: 'POINT (9 50)' };
+      for (const productId of entity === 'Products' ? ids : [])
+        yield foundProduct({ productId }, record);
+    }
+    const deps: unknown = {
+      notifications: { find: rows },
+      products: { find: found },
+      places: () => ({ placeOf }),
+    };
+    const events = digestEvents(day, deps as SummaryContext, undefined);
+    const seen: string[] = [];
+    for await (const { productId } of events) seen.push(productId);
+    expect(seen).toEqual(ids);
+    expect(turns.length).toBeGreaterThanOrEqual(ids.length);
+    expect(new Set(turns).size).toBe(turns.length);
   });
 });

@@ -1,4 +1,4 @@
-/** What the worker makes of a service that fails: what is asked, when, and what users see meanwhile. */
+/** How the worker treats a service that fails or answers badly: what is requested, when, and what users see meanwhile. */
 import { describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../../src/summary/chat/chat-client.ts';
 import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
@@ -7,29 +7,20 @@ import { createServicePause } from '../../../src/summary/worker/summary-context.
 import {
   clientOf,
   dayUs,
-  each,
+  eachProduct,
   hourUs,
   minuteUs,
+  numbered,
   openFollowing,
   openSandbox,
   productOf,
-  rules,
   startUs,
   type Worker,
-} from './worker-world.ts';
-
-const ruleOf = rules({}, each);
-const numbered = (count: number) => Array.from({ length: count }, (_, i) => productOf(i + 1));
-
-async function withJobs(count: number, options: Parameters<typeof openFollowing>[0] = {}) {
-  const worker = await openFollowing(options);
-  await worker.tell(numbered(count));
-  await worker.collect(ruleOf);
-  return worker;
-}
+  withJobs,
+} from './set-up.ts';
 
 /** Sets the clock to when something is next to be done, and does it, until then. */
-async function goOnUntil(worker: Worker, untilUs: number) {
+async function workUntil(worker: Worker, untilUs: number) {
   for (;;) {
     const end = await worker.work();
     const dueUs = (await worker.summaries.nextDueAtUs()) ?? Number.POSITIVE_INFINITY;
@@ -58,13 +49,13 @@ describe('a service that hangs', () => {
     const clock = { us: startUs };
     const { asked, client } = hanging(clock, startUs + hourUs, () => 'A product.');
     const worker = await withJobs(40, { clock, client });
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(asked.filter((atUs) => atUs < startUs + hourUs).length).toBeLessThan(15);
     expect(await worker.summaries.counts()).toMatchObject({ done: 0, failed: 0, dropped: 0 });
-    const told = (await worker.rows()).filter(({ error }) => error?.startsWith('It did not'));
-    expect(told.length).toBeGreaterThan(3);
-    expect(told.every(({ text }) => text?.model === null)).toBe(true);
-    await goOnUntil(worker, startUs + 4 * hourUs);
+    const reported = (await worker.rows()).filter(({ error }) => error?.startsWith('It did not'));
+    expect(reported.length).toBeGreaterThan(3);
+    expect(reported.every(({ text }) => text?.model === null)).toBe(true);
+    await workUntil(worker, startUs + 4 * hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 0 });
     expect(worker.log.map(({ message }) => message)).toContain('summaries wait');
   });
@@ -79,7 +70,7 @@ describe('a service that hangs', () => {
     });
     const [row] = await worker.rows();
     expect(row).toMatchObject({ state: 'waiting', attempts: 0, text: { model: null } });
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(worker.outcomes()).toEqual({ hang: 2, answered: 2 });
   });
 });
@@ -93,7 +84,7 @@ describe('a service that says no', () => {
     worker.clock.us = startUs + 499_000_000;
     await worker.work();
     expect(worker.outcomes()).toEqual({ rateLimited: 2 });
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
     expect((await worker.rows()).map(({ attempts }) => attempts)).toEqual([0, 0, 0]);
   });
@@ -132,7 +123,7 @@ describe('a service that says no', () => {
     expect(end).toMatchObject({ end: 'service', untilUs: startUs + 500_000_000 });
     expect(worker.outcomes()).toEqual({ rateLimited: 1, answered: 1 });
     expect(worker.pause.isProbing()).toBe(true);
-    await goOnUntil(worker, startUs + hourUs);
+    await workUntil(worker, startUs + hourUs);
     expect(worker.outcomes()).toEqual({ rateLimited: 1, answered: 4 });
     expect(worker.pause.isProbing()).toBe(false);
   });
@@ -146,14 +137,14 @@ describe('a service that says no', () => {
   it('to the key is asked every quarter of an hour, which counts for no job', async () => {
     const worker = await withJobs(3);
     worker.sandbox.inference.change({ faults: { unauthorized: 1 } });
-    await goOnUntil(worker, startUs + 2 * hourUs);
+    await workUntil(worker, startUs + 2 * hourUs);
     const refused = worker.outcomes().unauthorized ?? 0;
     expect(refused).toBeGreaterThan(5);
     expect(refused).toBeLessThan(14);
     for (const row of await worker.rows())
       expect(row).toMatchObject({ state: 'waiting', attempts: 0 });
     worker.sandbox.inference.change({ faults: { unauthorized: 0 } });
-    await goOnUntil(worker, startUs + 3 * hourUs);
+    await workUntil(worker, startUs + 3 * hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
   });
 
@@ -171,9 +162,9 @@ describe('a service that says no', () => {
       },
     };
     const worker = await withJobs(30, { sandbox, client: failing });
-    await goOnUntil(worker, startUs + 10 * minuteUs);
+    await workUntil(worker, startUs + 10 * minuteUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 29, waiting: 1 });
-    await goOnUntil(worker, startUs + 8 * dayUs);
+    await workUntil(worker, startUs + 8 * dayUs);
     const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
     expect(dropped).toMatchObject([
       { error: 'It has waited for 7 days, for the budget or for the service.' },
@@ -201,8 +192,8 @@ describe('an answer', () => {
     const [row] = await worker.rows();
     expect(row).toMatchObject({ state: 'done', error: null, text: { verified: false } });
     expect(row?.text?.doubts.length).toBeGreaterThan(0);
-    await worker.tell([productOf(1)], { event: 'modified' });
-    await worker.collect(ruleOf);
+    await worker.receive([productOf(1)], { event: 'modified' });
+    await worker.collect();
     await worker.work();
     expect(worker.outcomes()).toEqual({ inventedPlace: 2 });
   });
@@ -212,7 +203,7 @@ describe('an answer', () => {
     async (fault) => {
       const worker = await withJobs(2);
       worker.sandbox.inference.change({ faults: { [fault]: 1 } });
-      await goOnUntil(worker, startUs + hourUs);
+      await workUntil(worker, startUs + hourUs);
       for (const row of await worker.rows()) {
         expect(row).toMatchObject({ state: 'failed', attempts: 3, text: { model: null } });
         expect(row.error).not.toBeNull();
@@ -226,7 +217,7 @@ describe('an answer', () => {
     },
   );
 
-  it('that our own code fails on fails its job alone, and is told to the log', async () => {
+  it('that our own code fails on fails its job alone, and is logged', async () => {
     const worker = await withJobs(3);
     const { places } = worker.context;
     let calls = 0;
@@ -259,8 +250,8 @@ describe('a worker that is stopped', () => {
     // Before there is an index, the worker waits ten seconds for it.
     await worker.index();
     worker.sandbox.inference.change({ next: { hang: 2 } });
-    const running = startSummaryWorker(worker.context, ruleOf, { pollMs: 5 });
-    await worker.tell(numbered(2));
+    const running = startSummaryWorker(worker.context, eachProduct, { pollMs: 5 });
+    await worker.receive(numbered(1, 3));
     await worker.index();
     await expect.poll(() => worker.outcomes().hang, { timeout: 10_000 }).toBe(2);
     const startedMs = performance.now();
@@ -276,5 +267,108 @@ describe('a worker that is stopped', () => {
     worker.stop();
     expect(await worker.work()).toEqual({ end: 'stopped' });
     expect(worker.outcomes()).toEqual({});
+  });
+});
+
+const remark = 'An earlier text stated a number that the facts do not have.';
+const invented = 'It has 4711 bands.';
+const plain = 'A product.';
+
+/** Answers in turn; '' is an empty answer. Tells for each request whether it was the repeated one. */
+function scripted(answers: string[], totalTokens: number | null = null) {
+  const repeated: boolean[] = [];
+  const complete = async ({ messages }: ChatRequest) => {
+    repeated.push(messages.some(({ content }) => content.includes(remark)));
+    const text = answers.shift() ?? plain;
+    if (text !== '') return { text, totalTokens };
+    throw new InferenceFault('empty', { happened: 'It was empty.', advice: 'Try again.' });
+  };
+  return { repeated, client: { complete, models: async () => null } };
+}
+
+async function workOnAll(worker: Worker) {
+  for (let i = 0; i < 5; i += 1) {
+    await worker.work();
+    worker.clock.us += hourUs;
+  }
+  const [row] = await worker.rows();
+  return { state: row?.state, text: row?.text?.text, verified: row?.text?.verified };
+}
+
+async function withJob(client: ReturnType<typeof scripted>['client']) {
+  const worker = await openFollowing({ client });
+  await worker.receive([productOf(1)]);
+  await worker.collect();
+  return worker;
+}
+
+describe('an answer that is doubted', () => {
+  it.each([
+    [['', '', invented, plain], [false, false, false, true], { state: 'done', verified: true }],
+    [['', invented, invented], [false, false, true], { state: 'done', verified: false }],
+    [[invented, '', invented], [false, true, true], { state: 'done', verified: false }],
+    [['', plain], [false, false], { state: 'done', verified: true }],
+  ])('is asked for once more: of %j, repeated %j', async (answers, repeats, outcome) => {
+    const { repeated, client } = scripted([...answers]);
+    expect(await workOnAll(await withJob(client))).toMatchObject(outcome);
+    expect(repeated).toEqual(repeats);
+  });
+
+  it('is so also by the next program', async () => {
+    const { repeated, client } = scripted([invented, plain]);
+    const worker = await withJob(client);
+    await worker.work({ limit: 1 });
+    await worker.close();
+    await (await worker.another({ client })).work();
+    expect(repeated).toEqual([false, true]);
+  });
+
+  it('and kept, is asked for again when its id is named, and shown until then', async () => {
+    const { repeated, client } = scripted([invented, invented]);
+    const worker = await withJob(client);
+    await worker.work();
+    const [kept] = await worker.rows();
+    expect(kept).toMatchObject({ state: 'done', text: { text: invented, verified: false } });
+    const nowUs = worker.clock.us;
+    expect(await worker.summaries.retry({ ids: [kept?.id ?? 0], nowUs })).toBe(1);
+    expect(await worker.rows()).toMatchObject([{ state: 'waiting', text: { text: invented } }]);
+    await worker.work();
+    expect(await worker.rows()).toMatchObject([{ state: 'done', text: { text: plain } }]);
+    expect(repeated).toEqual([false, true, false]);
+  });
+});
+
+describe('facts that changed', () => {
+  it('keep the text of the model until the next one, or the template where that fails', async () => {
+    const { client } = scripted([plain, '', '', '']);
+    const worker = await withJob(client);
+    await worker.work();
+    await worker.receive([productOf(1, { area: 'POLYGON ((2 47, 3 47, 3 48, 2 48, 2 47))' })], {
+      event: 'modified',
+    });
+    await worker.collect();
+    expect(await worker.rows()).toMatchObject([{ state: 'waiting', text: { text: plain } }]);
+    await worker.work();
+    const postponed = { state: 'waiting', attempts: 1, text: { text: plain } };
+    expect(await worker.rows()).toMatchObject([postponed]);
+    await workOnAll(worker);
+    expect(await worker.rows()).toMatchObject([
+      { state: 'failed', text: { model: null, text: expect.stringContaining('France') } },
+    ]);
+  });
+});
+
+describe('a service that reports absurdly many tokens', () => {
+  it('does not end the day', async () => {
+    const { client } = scripted([], 90_000_000);
+    const budget = { tokensPerDay: 500_000 };
+    const worker = await openFollowing({ client, budget });
+    await worker.receive([1, 2, 3].map((number) => productOf(number)));
+    await worker.collect();
+    expect(await worker.work()).toEqual({ end: 'nothing due' });
+    expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
+    const { tokensLastDay } = await worker.summaries.spending(worker.clock.us);
+    expect(tokensLastDay).toBeGreaterThan(3 * 5_000);
+    expect(tokensLastDay).toBeLessThan(3 * 20_000);
   });
 });

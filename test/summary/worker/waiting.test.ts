@@ -1,17 +1,28 @@
-/** How long a job waits: for its window, after a clock that ran ahead, behind a backlog, until it is dropped. */
+/** Jobs wait: for the budget, for the index, for their window, behind a backlog, until they are dropped. */
+
+import { copyFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { ChatClient } from '../../../src/summary/chat/chat-client.ts';
 import { startSummaryWorker } from '../../../src/summary/worker/run-summaries.ts';
 import {
+  clientOf,
   dayUs,
   each,
+  eachProduct,
+  hourly,
   hourUs,
   minuteUs,
+  numbered,
   openFollowing,
+  openSandbox,
   productOf,
   rules,
   secondUs,
   startUs,
-} from './worker-world.ts';
+  type Worker,
+  withJobs,
+} from './set-up.ts';
 
 const mondayUs = Date.UTC(2026, 3, 27) * 1000;
 const weekUs = 7 * dayUs;
@@ -19,7 +30,7 @@ const weekUs = 7 * dayUs;
 describe('a digest of a week', () => {
   const weekly = async () => {
     const worker = await openFollowing({ clock: { us: mondayUs + hourUs } });
-    await worker.tell([productOf(1)], { receivedAtUs: mondayUs + secondUs });
+    await worker.receive([productOf(1)], { receivedAtUs: mondayUs + secondUs });
     const digest = { kind: 'digest', window: 'week', per: 'all', areas: [] } as const;
     await worker.collect(rules({}, digest));
     worker.clock.us = mondayUs + weekUs + minuteUs - 1;
@@ -52,24 +63,11 @@ describe('a digest of a week', () => {
 describe('a clock that ran ahead', () => {
   it('strands nothing once it is right again', async () => {
     const worker = await openFollowing({ clock: { us: startUs + 300 * dayUs } });
-    await worker.tell([productOf(1), productOf(2), productOf(3)]);
-    const hourly = { kind: 'digest', window: 'hour', per: 'all', areas: [] } as const;
+    await worker.receive([productOf(1), productOf(2), productOf(3)]);
     await worker.collect(rules({ alps: each }));
-    await worker.tell([productOf(4)], { subscription: 'other' });
+    await worker.receive([productOf(4)], { subscription: 'other' });
     await worker.collect(rules({ other: hourly }));
-    const nowUs = worker.clock.us;
-    const [dead] = await worker.summaries.due({ nowUs, limit: 1 });
-    if (dead === undefined) throw new Error('no job');
-    const { budget } = worker.context;
-    const leaseUntilUs = nowUs + 150 * secondUs;
-    await worker.summaries.claim({
-      job: dead,
-      model: 'a/b',
-      tokens: 1,
-      budget,
-      leaseUntilUs,
-      nowUs,
-    });
+    await worker.claimAndDie();
     worker.clock.us = startUs;
     expect(await worker.work()).toEqual({ end: 'nothing due' });
     expect(await worker.summaries.counts()).toMatchObject({ done: 4, waiting: 0, asking: 0 });
@@ -79,12 +77,212 @@ describe('a clock that ran ahead', () => {
 describe('a backlog', () => {
   it('is read round after round, without the pause that follows the last one', async () => {
     const worker = await openFollowing({ client: null });
-    await worker.tell(Array.from({ length: 170 }, (_, i) => productOf(i)));
+    await worker.receive(numbered(0, 170));
     await worker.index();
     worker.context.budget = { ...worker.context.budget, requestsPerHour: 0 };
-    const running = startSummaryWorker(worker.context, rules({}, each), { pollMs: 600_000 });
+    const running = startSummaryWorker(worker.context, eachProduct, { pollMs: 600_000 });
     await expect.poll(() => worker.store.cursor('summaries'), { timeout: 10_000 }).toBe(170);
     await running.stop();
     expect(await worker.rows()).toHaveLength(170);
+  });
+});
+
+const states = async ({ summaries }: Worker) => {
+  const { done, waiting } = await summaries.counts();
+  return { done, waiting };
+};
+
+describe('the budget', () => {
+  it('lets the rest wait, with the limit named, over a restart, until the hour is over', async () => {
+    const budget = { requestsPerHour: 3 };
+    const worker = await withJobs(7, { budget });
+    const end = await worker.work();
+    const reason =
+      'It waits for the budget: 3 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR).';
+    const limit = 'requestsPerHour';
+    expect(end).toEqual({ end: 'budget', limit, untilUs: startUs + hourUs, reason });
+    expect(await states(worker)).toEqual({ done: 3, waiting: 4 });
+    const waited = (await worker.rows()).filter(({ error }) => error === reason);
+    expect(waited.length).toBeGreaterThan(0);
+    expect(waited[0]).toMatchObject({
+      state: 'waiting',
+      attempts: 0,
+      nextTryAtUs: startUs + hourUs,
+      text: { model: null },
+    });
+    const { clock, sandbox } = worker;
+    await worker.close();
+    const next = await worker.another();
+    clock.us = startUs + hourUs - 1;
+    expect(await next.work()).toMatchObject({ end: 'budget' });
+    expect(await states(next)).toEqual({ done: 3, waiting: 4 });
+    clock.us = startUs + hourUs;
+    await next.work();
+    expect(await states(next)).toEqual({ done: 6, waiting: 1 });
+    clock.us = startUs + 2 * hourUs;
+    expect(await next.work()).toEqual({ end: 'nothing due' });
+    expect(await states(next)).toEqual({ done: 7, waiting: 0 });
+    expect(sandbox.inference.totals()).toMatchObject({ distinct: 7, repeated: 0 });
+  });
+
+  it('is one for two programs, and for requests that failed', async () => {
+    const budget = { requestsPerDay: 8 };
+    const one = await withJobs(12, { budget });
+    const { clock, sandbox } = one;
+    const other = await one.another();
+    sandbox.inference.change({ next: { markup: 3 } });
+    await Promise.all([one.work(), other.work()]);
+    expect(sandbox.inference.totals()).toMatchObject({ requests: 8, distinct: 5, repeated: 0 });
+    clock.us = startUs + dayUs - 1;
+    await Promise.all([one.work(), other.work()]);
+    expect(sandbox.inference.totals().requests).toBe(8);
+    clock.us = startUs + dayUs;
+    await Promise.all([one.work(), other.work()]);
+    expect(await states(one)).toEqual({ done: 12, waiting: 0 });
+  });
+
+  it('counts the tokens that the service reports, and never sends what is beyond the whole of it', async () => {
+    const worker = await withJobs(6, { budget: { tokensPerDay: 3_000 } });
+    const end = await worker.work();
+    expect(end).toMatchObject({
+      end: 'budget',
+      reason: 'It waits for the budget: 3000 tokens a day (EARSHOT_SUMMARY_TOKENS_PER_DAY).',
+    });
+    const { tokensLastDay } = await worker.summaries.spending(startUs);
+    const { done } = await states(worker);
+    expect(done).toBeGreaterThan(0);
+    expect(tokensLastDay).toBeLessThanOrEqual(3_000);
+    // An estimate is higher: it holds the longest answer.
+    expect(tokensLastDay).toBeLessThan(done * 1_200);
+    const none = await withJobs(2, { budget: { tokensPerDay: 100 } });
+    expect(await none.work()).toMatchObject({ end: 'budget', untilUs: startUs + dayUs });
+    expect(none.outcomes()).toEqual({});
+  });
+
+  it('is not charged again for a product that comes again while its request is out', async () => {
+    const sandbox = await openSandbox();
+    const { complete, models } = clientOf(sandbox);
+    const gate = Promise.withResolvers<void>();
+    let asked = 0;
+    const client: ChatClient = {
+      models,
+      complete: async (request, signal) => {
+        asked += 1;
+        await gate.promise;
+        return complete(request, signal);
+      },
+    };
+    const worker = await withJobs(1, { sandbox, client });
+    const working = worker.work();
+    await expect.poll(() => asked).toBe(1);
+    await worker.receive([productOf(1)], { event: 'modified' });
+    await worker.collect();
+    const other = await worker.another();
+    expect(await other.work()).toEqual({ end: 'nothing due' });
+    gate.resolve();
+    await working;
+    await other.work();
+    expect(await states(worker)).toEqual({ done: 1, waiting: 0 });
+    expect(sandbox.inference.totals()).toMatchObject({ distinct: 1, repeated: 0 });
+  });
+
+  it('leaves the job of a program that died in the middle of a request until its time has run out', async () => {
+    const worker = await withJobs(1, {});
+    const leaseUntilUs = await worker.claimAndDie();
+    worker.clock.us = leaseUntilUs - 1;
+    expect(await worker.work()).toEqual({ end: 'nothing due' });
+    worker.clock.us = leaseUntilUs;
+    await worker.work();
+    expect(await states(worker)).toEqual({ done: 1, waiting: 0 });
+    const { requestsLastHour } = await worker.summaries.spending(leaseUntilUs);
+    expect(requestsLastHour).toBe(2);
+  });
+});
+
+const waits =
+  'The product index has yet to read what it is about. `earshot index status` tells more.';
+const indexFiles = (dataDir: string) =>
+  readdirSync(dataDir).filter((name) => name.startsWith('products-'));
+
+function removeIndex(dataDir: string) {
+  for (const name of indexFiles(dataDir)) rmSync(join(dataDir, name));
+}
+
+/** Closes the worker, changes its files, and opens another one on them. */
+async function reopened(worker: Worker, change: (dataDir: string) => void) {
+  await worker.close();
+  change(worker.dataDir);
+  return worker.another();
+}
+
+/** The worker's folder with an index that was backed up by `until` products, though more came since. */
+async function withOlderIndex(worker: Worker, receiveMore: (worker: Worker) => Promise<void>) {
+  await worker.index();
+  const saved = join(worker.dataDir, 'saved.db');
+  const before = await reopened(worker, (dataDir) => {
+    const [name = ''] = indexFiles(dataDir);
+    copyFileSync(join(dataDir, name), saved);
+  });
+  await receiveMore(before);
+  return reopened(before, (dataDir) => {
+    const [name = ''] = indexFiles(dataDir);
+    removeIndex(dataDir);
+    copyFileSync(saved, join(dataDir, name));
+  });
+}
+
+describe('the product index', () => {
+  it('removed with 100 products waiting, all of them get their texts when it was built again', async () => {
+    const first = await openFollowing();
+    await first.receive(numbered(0, 100));
+    await first.collect();
+    const worker = await reopened(first, removeIndex);
+    await expect(worker.work()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await worker.summaries.counts()).toMatchObject({ waiting: 100, failed: 0 });
+    await worker.index();
+    await worker.work();
+    expect(await worker.summaries.counts()).toMatchObject({ done: 100, failed: 0, waiting: 0 });
+    expect(worker.sandbox.inference.totals()).toMatchObject({ distinct: 100, repeated: 0 });
+  });
+
+  it('restored from a backup, serves what it has, and the rest waits for it', async () => {
+    const first = await openFollowing();
+    await first.receive(numbered(0, 40));
+    await first.collect();
+    const worker = await withOlderIndex(first, async (before) => {
+      await before.receive(numbered(40, 100));
+      await before.collect();
+    });
+    const untilUs = startUs + 5 * secondUs;
+    expect(await worker.work()).toEqual({ end: 'index', untilUs, reason: waits });
+    expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 60, failed: 0 });
+    const waited = (await worker.rows()).filter(({ error }) => error === waits);
+    expect(waited[0]).toMatchObject({ state: 'waiting', attempts: 0, nextTryAtUs: untilUs });
+    // Two at a time, and not all of them each second.
+    expect(waited.length).toBeLessThan(3);
+    await worker.index();
+    worker.clock.us = untilUs;
+    await worker.work();
+    expect(await worker.summaries.counts()).toMatchObject({ done: 100, failed: 0, waiting: 0 });
+  });
+
+  it('behind the end of a window, keeps its digest waiting, and none that it has got to', async () => {
+    const first = await openFollowing();
+    await first.receive(numbered(0, 3), { receivedAtUs: startUs - 2 * hourUs });
+    await first.receive(numbered(3, 5));
+    const worker = await withOlderIndex(first, async (before) => {
+      await before.receive(numbered(5, 9));
+      await before.collect(rules({}, hourly));
+    });
+    worker.clock.us += minuteUs;
+    expect(await worker.work()).toMatchObject({ end: 'index' });
+    const states = async () => (await worker.rows()).map(({ state }) => state).toSorted();
+    expect(await states()).toEqual(['done', 'waiting']);
+    await worker.index();
+    worker.clock.us += 5 * secondUs;
+    await worker.work();
+    expect(await states()).toEqual(['done', 'done']);
+    const texts = (await worker.rows()).map(({ text }) => text?.text);
+    expect(texts).toContainEqual(expect.stringContaining('6 products arrived'));
   });
 });

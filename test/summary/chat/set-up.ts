@@ -1,4 +1,4 @@
-/** A client and the service that it asks, for tests: a real server that answers as told. */
+/** A client and the service that it asks, for tests: a real server with the given answers. */
 import { expect } from 'vitest';
 import { type ChatRequest, createChatClient } from '../../../src/summary/chat/chat-client.ts';
 import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
@@ -33,7 +33,7 @@ export function clientOf(baseUrl: string, options: { timeoutMs?: number; apiKey?
   return createChatClient({ baseUrl, apiKey: key, fetch, ...options });
 }
 
-/** A service that answers completions so; its models are not listed unless told. */
+/** A service that answers completions so; its models are not listed by default. */
 export async function startService(chat: Answer, models: Answer = { status: 404 }) {
   const server = await startServer(({ path }) => (path === chatPath ? chat : models));
   return { ...server, client: clientOf(server.url), host: new URL(server.url).host };

@@ -1,5 +1,5 @@
-/** What summaries are made with, for tests: real files, the real index, the sandbox as service, a clock to set. */
-import { onTestFinished } from 'vitest';
+/** A summary worker for tests: real files, the real index, the sandbox as service, a clock to set. */
+import { expect, onTestFinished } from 'vitest';
 import type { SummaryBudget, SummaryRule } from '../../../src/domain/summaries.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import { createTakeLock } from '../../../src/store/engine/locks.ts';
@@ -61,18 +61,18 @@ export function productOf(number: number, fields: Partial<Sample> = {}): Sample 
 let acks = 0;
 const places = lazyPlaces();
 
+interface WorkerOptions {
+  dataDir?: string;
+  clock?: { us: number };
+  sandbox?: Sandbox;
+  /** Null: no model is configured. */
+  client?: ChatClient | null;
+  budget?: Partial<SummaryBudget>;
+}
+
 /** One program's view of a data directory; a second one on the same folder is another program. */
-export async function openWorker(
-  options: {
-    dataDir?: string;
-    clock?: { us: number };
-    sandbox?: Sandbox;
-    /** Null: no model is configured. */
-    client?: ChatClient | null;
-    budget?: Partial<SummaryBudget>;
-  } = {},
-) {
-  const { dataDir = temporaryDirectory(), clock = { us: startUs } } = options;
+export async function openWorker(options: WorkerOptions = {}) {
+  const { dataDir = temporaryDirectory(), clock = { us: startUs }, budget = {} } = options;
   const nowUs = () => clock.us;
   const sandbox = options.sandbox ?? (await openSandbox());
   const store = await openStore({ dataDir, nowUs });
@@ -96,7 +96,7 @@ export async function openWorker(
     summaries: store.summaries,
     places,
     model: client === null ? null : { name: model, client },
-    budget: { ...plenty, ...options.budget },
+    budget: { ...plenty, ...budget },
     takeLock: createTakeLock(dataDir),
     nowUs,
     random: () => 0.5,
@@ -117,13 +117,33 @@ export async function openWorker(
     log,
     asking,
     stop: () => stopper.abort(),
+    /** Another program on the same directory and service, at the same time. */
+    another: (more: WorkerOptions = {}) => openWorker({ dataDir, clock, sandbox, budget, ...more }),
+    /** Another program asks for the first job, and dies. */
+    claimAndDie: async () => {
+      const nowUs = clock.us;
+      const [job] = await store.summaries.due({ nowUs, limit: 1 });
+      if (job === undefined) throw new Error('no job');
+      const leaseUntilUs = nowUs + 150 * secondUs;
+      const request = { model: 'a/b', tokens: 1, budget: context.budget, leaseUntilUs, nowUs };
+      const claim = await store.summaries.claim({ job, ...request });
+      expect(claim).toMatchObject({ outcome: 'claimed' });
+      return leaseUntilUs;
+    },
     /** As when the program ends. */
     close: () => {
       isOpen = false;
       return close();
     },
-    /** Takes notifications of products, an hour ago by the clock unless told. */
-    tell: async (samples: readonly Sample[], about: Told = {}) => {
+    /** Takes notifications of products, by default those of an hour ago by the clock. */
+    receive: async (
+      samples: readonly Sample[],
+      about: {
+        subscription?: string | null;
+        event?: 'created' | 'modified' | 'deleted';
+        receivedAtUs?: number;
+      } = {},
+    ) => {
       const { subscription = 'alps', event = 'created', receivedAtUs = clock.us - hourUs } = about;
       for (const sample of samples) {
         acks += 1;
@@ -139,7 +159,7 @@ export async function openWorker(
     },
     index: () => catchUpIndex({ dataDir }),
     /** Indexes what came, and looks at all since the cursor. */
-    collect: async (rules: RuleOf) => {
+    collect: async (rules: RuleOf = eachProduct) => {
       await catchUpIndex({ dataDir });
       while (await collectJobs(context, rules, noteDropped));
     },
@@ -152,12 +172,6 @@ export async function openWorker(
 
 export type Worker = Awaited<ReturnType<typeof openWorker>>;
 
-export interface Told {
-  subscription?: string | null;
-  event?: 'created' | 'modified' | 'deleted';
-  receivedAtUs?: number;
-}
-
 export async function openSandbox(): Promise<Sandbox> {
   const sandbox = await startSandbox({ count: 0, now: Date.now });
   onTestFinished(() => sandbox.close());
@@ -169,16 +183,33 @@ export function clientOf({ inferenceUrl }: Pick<Sandbox, 'inferenceUrl'>, timeou
   return createChatClient({ baseUrl: inferenceUrl, apiKey, fetch, timeoutMs });
 }
 
-/** The rules of named subscriptions; nothing is told of the others. */
+/** The rules of named subscriptions; the others get no summary. */
 export function rules(named: Record<string, SummaryRule>, otherwise: SummaryRule = off): RuleOf {
   return compileRules(new Map(Object.entries(named)), otherwise);
 }
 
-/** With a cursor at the end of the log: what is told from now on is new. */
-export async function openFollowing(
-  options: Parameters<typeof openWorker>[0] = {},
-): Promise<Worker> {
+/** One text for each product. */
+export const eachProduct = rules({}, each);
+
+/** One digest for each hour. */
+export const hourly = { kind: 'digest', window: 'hour', per: 'all', areas: [] } as const;
+
+/** The products with the numbers `from` up to, not including, `to`. */
+export function numbered(from: number, to: number): Sample[] {
+  return Array.from({ length: to - from }, (_, i) => productOf(from + i));
+}
+
+/** With a cursor at the end of the log: what is received from now on is new. */
+export async function openFollowing(options: WorkerOptions = {}) {
   const worker = await openWorker(options);
   await worker.store.moveCursor('summaries', 0, startUs);
+  return worker;
+}
+
+/** A worker that has so many products to summarise. */
+export async function withJobs(count: number, options: WorkerOptions = {}) {
+  const worker = await openFollowing(options);
+  await worker.receive(numbered(1, count + 1));
+  await worker.collect();
   return worker;
 }

@@ -14,7 +14,8 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { registration } from '../watch/watch-world.ts';
-import { openDoctorWorld, type PrintedFinding, secrets } from './doctor-world.ts';
+import { account, asPerson, endpointPair } from './account-world.ts';
+import { openDoctorWorld, type PrintedFinding } from './doctor-world.ts';
 import { runCommand } from './fake-io.ts';
 
 const noNetwork: typeof fetch = () => Promise.reject(new Error('no network'));
@@ -165,9 +166,14 @@ describe('the doctor before anything is set up', () => {
   });
 });
 
+const otherCredentials = {
+  EARSHOT_ENDPOINT_USERNAME: 'earshot-first',
+  EARSHOT_ENDPOINT_PASSWORD: 'another-word',
+};
+
 describe('the doctor beside a receiver and a catalogue', () => {
   it('finds nothing wrong once a subscription is registered', async () => {
-    const { doctor, earshot, env } = await openDoctorWorld();
+    const { doctor, earshot } = await openDoctorWorld();
     const registered = await earshot(['register', '--event', 'created', '--yes']);
     expect(registered).toMatchObject({ code: 0, err: expect.stringContaining('Done') });
     const { code, findings } = await doctor();
@@ -205,22 +211,21 @@ describe('the doctor beside a receiver and a catalogue', () => {
       '1 of 2 running, 1 of 10 in all.',
     );
     const text = (await earshot(['doctor'])).out + JSON.stringify(findings);
-    for (const secret of Object.values(secrets)) expect(text).not.toContain(secret);
-    expect(text).not.toContain(env.EARSHOT_ACCOUNT_PASSWORD);
+    for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);
   });
 
   it('leaves nothing in the log of the receiver, unless it has other credentials', async () => {
-    const { doctor, receiverLog } = await openDoctorWorld();
+    const { doctor, complaints } = await openDoctorWorld();
     const { findings } = await doctor();
     expect(stateOf(findings, 'login required')).toEqual(['pass']);
-    expect(receiverLog).toEqual([]);
-    await doctor({ EARSHOT_ENDPOINT_PASSWORD: 'another-word' });
-    expect(receiverLog).toContain('wrong or no credentials');
+    expect(complaints()).toEqual([]);
+    await doctor(otherCredentials);
+    expect(complaints().join()).toContain('wrong or no credentials');
   });
 
   it('says that the receiver does not run', async () => {
-    const { doctor, stopReceiver } = await openDoctorWorld();
-    await stopReceiver();
+    const { doctor, receiver } = await openDoctorWorld();
+    await receiver.close();
     const { code, findings } = await doctor();
     expect(code).toBe(1);
     expect(findings.find(({ check }) => check === 'port')).toMatchObject({
@@ -236,7 +241,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
   it('says that the receiver has other credentials, and that the account is not let in', async () => {
     const { doctor } = await openDoctorWorld();
     const { findings } = await doctor({
-      EARSHOT_ENDPOINT_PASSWORD: 'another-word',
+      ...otherCredentials,
       EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
     });
     expect(findings.find(({ check }) => check === 'endpoint login')).toMatchObject({
@@ -258,22 +263,11 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 
   it('says that a subscription was paused by hand', async () => {
-    const { doctor, earshot, sandbox } = await openDoctorWorld();
-    await earshot(['register', '--event', 'created', '--yes']);
-    const [subscription] = sandbox.subscriptions();
-    const form = { grant_type: 'password', client_id: 'cdse-public', username: 'me' };
-    const body = new URLSearchParams({ ...form, password: secrets.account });
-    const answer = await fetch(sandbox.tokenUrl, { method: 'POST', body });
-    const token = (await answer.json()) as { access_token: string };
-    await fetch(`${sandbox.catalogueUrl}/odata/v1/Subscriptions(${subscription?.id})`, {
-      method: 'PATCH',
-      headers: {
-        Authorization: `Bearer ${token.access_token}`,
-        'Content-Type': 'application/json',
-      },
-      body: JSON.stringify({ Status: 'paused' }),
-    });
-    const { code, findings } = await doctor();
+    const world = await openDoctorWorld();
+    await world.earshot(['register', '--event', 'created', '--yes']);
+    const [subscription] = world.sandbox.subscriptions();
+    expect(await asPerson(world, subscription?.id ?? '', { Status: 'paused' })).toBeLessThan(300);
+    const { code, findings } = await world.doctor();
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'subscription default')).toMatchObject({
       state: 'warn',

@@ -89,6 +89,15 @@ describe('a scrape', () => {
     expect(samples.filter(({ name, value }) => /^earshot/.test(name) && !(value >= 0))).toEqual([]);
   });
 
+  it('claims nothing of a subscription before its first comparison', async () => {
+    const status = sampleStatus();
+    const coverage = status.coverage.map((one) => ({ ...one, state: 'not-compared' as const }));
+    const { scrape } = await open({ ...status, coverage });
+    const { types, samples } = await scrape();
+    expect(types.has('earshot_coverage_events')).toBe(true);
+    expect(samples.filter(({ name }) => name === 'earshot_coverage_events')).toEqual([]);
+  });
+
   it('measures the process', async () => {
     const { scrape } = await open();
     await scrape();

@@ -16,8 +16,15 @@ import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';
-import { type Arrivals, clipped, type Span, without } from './learn-rates.ts';
-import { type PushMemory, refreshPushMemory, rememberedUs } from './push-memory.ts';
+import {
+  type Arrivals,
+  clipped,
+  type PushMemory,
+  refreshPushMemory,
+  rememberedUs,
+  type Span,
+  without,
+} from './learn-rates.ts';
 
 export interface Situation {
   nowUs: number;

@@ -11,8 +11,8 @@ import {
 import { checkBackup, checkCertificate, checkDisk, checkIntake } from './check-machine.ts';
 import { checkAllSilence, checkLostPushes } from './check-silence.ts';
 import { type CursorMemory, checkSinks } from './check-sinks.ts';
+import { createPushMemory, type PushMemory } from './learn-rates.ts';
 import { deliverDue, tellUnkept } from './notify.ts';
-import { createPushMemory, type PushMemory } from './push-memory.ts';
 import {
   type CheckResult,
   checkOf,

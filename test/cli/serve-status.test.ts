@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createReadiness } from '../../src/cli/start/console.ts';
-import { serveStatus } from '../../src/cli/start/status.ts';
+import { serveStatus } from '../../src/cli/start/serve.ts';
 import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import type { UnreadyReason } from '../../src/console/app.ts';
 import { AppError } from '../../src/domain/app-error.ts';

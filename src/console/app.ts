@@ -130,7 +130,10 @@ function addODataRoutes(
   }: Pick<ConsoleOptions, 'products' | 'newRequestId'> & { line: QueryLine },
 ): void {
   app.get(`${odataPath}/*`, (c) =>
-    line((signal) => answerOData(c, newRequestId(), { products, signal }), c.req.raw.signal),
+    line(
+      (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
+      c.req.raw.signal,
+    ),
   );
 
   app.post(
@@ -142,7 +145,7 @@ function addODataRoutes(
     async (c) => {
       const text = await c.req.text();
       return line(
-        (signal) => answerFilterList(c, text, newRequestId(), { products, signal }),
+        (signal) => answerFilterList(c, text, { products, requestId: newRequestId(), signal }),
         c.req.raw.signal,
       );
     },

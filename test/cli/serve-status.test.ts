@@ -89,12 +89,6 @@ const dayUs = 86_400_000_000;
 const ready = { status: 200, text: 'ready' };
 
 describe('a running receiver', () => {
-  it('is alive and ready', async () => {
-    const { ask } = await openServed();
-    expect(await ask('/healthz')).toEqual({ status: 200, text: 'ok' });
-    expect(await ask('/readyz')).toEqual(ready);
-  });
-
   it('is not ready while the store cannot write, and ready again when it can', async () => {
     const { ask, passUs, breakStore, repairStore } = await openServed();
     breakStore();

@@ -12,18 +12,17 @@ async function openSinks(handingOver: HandingOver = { names: ['bus'], fault: nul
   for (const number of [1, 2, 3, 4]) {
     await store.accept(delivery(notification(number), { receivedAtUs: beginUs }));
   }
-  const queue = (upTo: number, productIds: readonly string[]) => {
+  const queue = (upTo: number, productIds: readonly string[], sink = 'bus') => {
     const items = productIds.map((productId, i) => ({ position: i + 1, productId }));
-    const from = { sink: 'bus', replayId: null, after: 0, upTo };
+    const from = { sink, replayId: null, after: 0, upTo };
     return store.sinks.enqueue({ ...from, items, atUs: beginUs });
   };
   const due = () => store.sinks.due({ sink: 'bus', nowUs: beginUs + dayUs, limit: 9 });
   const settle = async (outcomeOf: (id: number) => Parameters<typeof store.sinks.settle>[0][0]) =>
     store.sinks.settle((await due()).map(({ id }: SinkItem) => outcomeOf(id)));
   const at = async (minutes: number) => {
-    return (await lookAt(beginUs + minutes * minuteUs)).map(
-      ({ kind, subject, severity }) => `${kind} ${subject} ${severity}`,
-    );
+    const alerts = await lookAt(beginUs + minutes * minuteUs);
+    return alerts.map(({ kind, subject, severity }) => `${kind} ${subject} ${severity}`);
   };
   return { ...opened, handingOver, queue, settle, at };
 }
@@ -180,20 +179,10 @@ it('is told at once under its name, grows critical, hides its dead letters not, 
     faults: new Map([['bus', reason]]),
     fault: null,
   };
-  const { store, lasting, lookAt } = await openWorld({ handingOver: () => handingOver });
-  const at = async (minutes: number) => {
-    return (await lookAt(beginUs + minutes * minuteUs)).map(
-      ({ kind, subject, severity }) => `${kind} ${subject} ${severity}`,
-    );
-  };
-  await store.accept(delivery(notification(1), { receivedAtUs: beginUs }));
-  for (const sink of ['act', 'bus']) {
-    const items = sink === 'bus' ? [{ position: 1, productId: 'product-1' }] : [];
-    const from = { sink, replayId: null, after: 0, upTo: 1 };
-    await store.sinks.enqueue({ ...from, items, atUs: beginUs });
-  }
-  const [item] = await store.sinks.due({ sink: 'bus', nowUs: beginUs, limit: 1 });
-  await store.sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'no' }]);
+  const { queue, settle, at, lasting } = await openSinks(handingOver);
+  await queue(4, [], 'act');
+  await queue(4, ['product-1']);
+  await settle(refused);
   expect((await at(1)).toSorted()).toEqual(['sink bus warning', 'sink-refused bus warning']);
   const alert = (await lasting()).find(({ kind }) => kind === 'sink');
   expect(alert?.cause).toBe('Nothing is delivered to the sink bus.');

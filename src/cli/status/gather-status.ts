@@ -72,7 +72,7 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
   };
   const handingOver = beside().handingOver();
   // All are read at the same time; none rejects.
-  const reads = {
+  const found = await together({
     receiver: of('receiver', sources.receiver),
     log: of('log', () => logFacts(sources, atUs)),
     subscriptions: of('subscriptions', () => subscriptionFacts(store, atUs)),
@@ -87,27 +87,32 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
       everyHours: beside().backupEveryHours,
     })),
     alerts: of('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
-  };
-  await Promise.all(Object.values(reads));
+  });
   const rejectedConfig = handingOver.rejected ?? null;
   const facts: StatusFacts = {
-    ...{ atUs, version: beside().version, behindProxy, rejectedConfig },
+    ...found,
+    ...{ atUs, behindProxy, rejectedConfig, version: beside().version },
+    comparisonOff: beside().comparisonOff,
     // The fault of the file is one finding: the rules of summaries cannot be read for the same reason.
     failures: failures.filter(({ reason }) => reason !== rejectedConfig),
-    receiver: await reads.receiver,
-    log: await reads.log,
-    subscriptions: (await reads.subscriptions) ?? [],
-    certificate: await reads.certificate,
-    coverage: (await reads.coverage) ?? [],
-    comparisonOff: beside().comparisonOff,
-    readers: (await reads.readers) ?? [],
-    sinks: (await reads.sinks) ?? [],
-    summaries: await reads.summaries,
-    disk: await reads.disk,
-    backups: await reads.backups,
-    alerts: (await reads.alerts) ?? [],
+    subscriptions: found.subscriptions ?? [],
+    coverage: found.coverage ?? [],
+    readers: found.readers ?? [],
+    sinks: found.sinks ?? [],
+    alerts: found.alerts ?? [],
   };
   return { ...facts, parts: evaluateStatus(facts) };
+}
+
+/** What each of the promises resolves with, under its name. */
+async function together<Values extends object>(
+  promises: {
+    [Name in keyof Values]: Promise<Values[Name]>;
+  },
+): Promise<Values> {
+  const names = Object.keys(promises) as (keyof Values)[];
+  const values = await Promise.all(names.map((name) => promises[name]));
+  return Object.fromEntries(names.map((name, i) => [name, values[i]])) as Values;
 }
 
 async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {
@@ -315,18 +320,7 @@ export interface Beside {
 }
 
 export interface StatusSources {
-  store: Pick<
-    StoreReader,
-    | 'find'
-    | 'heldCount'
-    | 'administration'
-    | 'completeness'
-    | 'summaries'
-    | 'alerts'
-    | 'sinks'
-    | 'backups'
-    | 'pruning'
-  >;
+  store: StoreReader;
   dataDir: string;
   /** Whether a proxy speaks HTTPS. */
   behindProxy: boolean;

@@ -13,9 +13,7 @@ import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
-import type { Tell, WatchDeps } from './situation.ts';
-
-const minuteUs = 60_000_000;
+import { minuteUs, type Tell, type WatchDeps } from './situation.ts';
 
 /** After a failure, doubling. */
 const retryMinUs = minuteUs;
@@ -138,7 +136,7 @@ export function tellThrough(tellers: Readonly<Partial<Record<AlertChannel, Telle
 const unkeptId = 0;
 
 /** Nothing is remembered of it, and so its end is not told; while it lasts, it is told again. */
-const againUs = 3_600_000_000;
+const againUs = 60 * minuteUs;
 
 /**
  * Tells critical findings through every channel at once, each finding at most once an hour where it was taken, and

@@ -236,7 +236,7 @@ export function quoted(words: string): string {
   return words.replaceAll(marks, (mark) => harmless.get(mark) ?? '').replaceAll('://', ' : //');
 }
 
-const minuteUs = 60_000_000;
+export const minuteUs = 60_000_000;
 
 export const dayUs = 24 * hourUs;
 

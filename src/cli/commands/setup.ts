@@ -35,8 +35,7 @@ Examples:
     --account-password-file ./account-password --collection S2 --area alps.geojson --yes
   $ earshot setup --host earshot.example.org --tls off --dry-run`,
   run: async ({ command, ...io }, flags: SetupFlags) => {
-    const version = command.parent?.version() ?? 'unknown';
-    const context = { version, readFlag: reader(command) };
+    const context = { version: io.version, readFlag: reader(command) };
     if (flags.sandbox) await (await import('../setup/trial.ts')).runTrial(io, flags, context);
     else await (await import('../setup/run-setup.ts')).runSetup(io, flags, context);
   },

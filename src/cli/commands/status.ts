@@ -64,8 +64,7 @@ Examples:
   $ earshot status
   $ earshot status --check > /dev/null || mail -s "earshot is not well" me@example.com
   $ earshot status --json | jq '.parts[] | select(.nextStep != null)'`,
-  run: ({ command, ...io }, flags: StatusFlags) =>
-    showStatus(io, { ...flags, version: command.parent?.version() ?? 'unknown' }),
+  run: (io, flags: StatusFlags) => showStatus(io, { ...flags, version: io.version }),
 });
 
 interface StatusFlags {

@@ -6,7 +6,7 @@ import { lifetimeOf } from '../../admin/review.ts';
 import type { Registration } from '../../domain/account.ts';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage-report.ts';
-import type { Logger, NotificationQuery } from '../../domain/ports.ts';
+import type { Logger } from '../../domain/ports.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import type {
   CertificateStatus,
@@ -20,6 +20,7 @@ import type {
   SubscriptionStatus,
   SummaryStatus,
 } from '../../domain/status.ts';
+import { firstOf } from '../../domain/streams.ts';
 import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
 import { currentProductFile } from '../../store/products/product-file.ts';
 import type { StoreReader } from '../../store/store.ts';
@@ -222,9 +223,8 @@ async function readerFacts({
   const facts = readers.map(async (reader) => {
     const { position: afterPosition } = reader;
     const behind = Math.max(0, lastPosition - afterPosition);
-    const first = { afterPosition, order: 'oldest', limit: 1 } as const;
-    const unreadSinceUs = behind === 0 ? null : await receivedAtUs(store, first);
-    return { ...reader, behind, unreadSinceUs };
+    const first = behind === 0 ? null : await firstOf(store, { afterPosition });
+    return { ...reader, behind, unreadSinceUs: first?.receivedAtUs ?? null };
   });
   return Promise.all(facts);
 }
@@ -277,15 +277,6 @@ async function summaryFacts(
 async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
   for await (const row of find({ limit: 1 }))
     return row.source === 'push' ? row.receivedAtUs : null;
-  return null;
-}
-
-/** When the first row of a query was received; null when there is none. */
-async function receivedAtUs(
-  { find }: Pick<Store, 'find'>,
-  query: NotificationQuery,
-): Promise<number | null> {
-  for await (const row of find(query)) return row.receivedAtUs;
   return null;
 }
 

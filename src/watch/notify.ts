@@ -140,7 +140,7 @@ const againUs = 60 * minuteUs;
 
 /**
  * Tells critical findings through every channel at once, each finding at most once an hour where it was taken, and
- * anew in the next round where it was not. `toldAtUs` remembers what was taken, by channel, kind and subject, for as
+ * again in the next round where it was not. `toldAtUs` remembers what was taken, by channel, kind and subject, for as
  * long as the program runs. Never rejects; waits for one attempt of each, and ends early with the signal.
  */
 export async function tellUnkept(

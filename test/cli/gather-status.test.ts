@@ -277,7 +277,7 @@ describe('a part that fails', () => {
 });
 
 describe('a status that is asked for again and again', () => {
-  it('is gathered once for all who ask at a time, and anew after five seconds', async () => {
+  it('is gathered once for all who ask at a time, and again after five seconds', async () => {
     const { sources } = await openSources();
     let [now, gathered] = [nowUs, 0];
     const receiver = async () => {

@@ -93,7 +93,7 @@ describe('a round', () => {
 });
 
 describe('maintenance beside a receiver', () => {
-  it('makes a deleted subscription anew with the credentials of that moment, over its store', async () => {
+  it('recreates a deleted subscription with the credentials of that moment, over its store', async () => {
     const { env, folder, dataDir, log, receiver, run, passDays, sandbox } =
       await openAccountWorld();
     expect((await run(['register', '--event', 'created', '--yes'])).code).toBe(0);

@@ -204,7 +204,7 @@ it('is told each minute and at the end, as one time while nothing came between',
   expect(await uptimes()).toEqual([[beganUs, beganUs + 3.5 * minuteUs]]);
 });
 
-it('begins anew when the machine has slept', async () => {
+it('begins again when the machine has slept', async () => {
   const { clock, marks, uptimes, minute } = await startUptime();
   const beganUs = clock.us;
   await minute();
@@ -220,7 +220,7 @@ it('begins anew when the machine has slept', async () => {
   expect(await uptimes()).toEqual(slept);
 });
 
-it('begins anew when the clock is set back', async () => {
+it('begins again when the clock is set back', async () => {
   const { clock, marks, uptimes, minute } = await startUptime();
   const beganUs = clock.us;
   await minute(2);
@@ -235,7 +235,7 @@ it('begins anew when the clock is set back', async () => {
   ]);
 });
 
-it('begins anew when marks were refused: nothing else was taken either', async () => {
+it('begins again when marks were refused: nothing else was taken either', async () => {
   const { clock, uptimes, minute, refuse, refused } = await startUptime();
   const beganUs = clock.us;
   await minute();

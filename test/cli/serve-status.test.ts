@@ -42,7 +42,7 @@ async function openStatus(reasons: readonly UnreadyReason[]) {
 }
 
 describe('a receiver that serves', () => {
-  it('takes notifications, since it began, with nothing beside it unless told', async () => {
+  it('takes notifications, since it began, with nothing beside it by default', async () => {
     const { status, tellBeside, pass } = await openStatus([]);
     pass(60_000_000);
     expect(await status()).toMatchObject({

@@ -157,7 +157,7 @@ describe('an alert of silence', () => {
     expect(all).toHaveLength(1);
   });
 
-  it('is neither raised anew nor resolved by a restart', async () => {
+  it('is neither raised again nor resolved by a restart', async () => {
     const world = await openWorld();
     await world.live(...hourly);
     await world.live(hour(weeks + 12));

@@ -335,7 +335,7 @@ describe('an alert that cannot be kept', () => {
     await vi.waitFor(() => expect(told).toHaveLength(3));
   });
 
-  it('is told anew in the next round through a channel that did not take it, and that one alone', async () => {
+  it('is told again in the next round through a channel that did not take it, and that one alone', async () => {
     let isDown = true;
     const tried: string[] = [];
     const { look, setNow, lookAt } = await openFull({
@@ -353,7 +353,7 @@ describe('an alert that cannot be kept', () => {
     expect(tried).toEqual(['url', 'command', 'url']);
   });
 
-  it('is told anew when the clock was set back since', async () => {
+  it('is told again when the clock was set back since', async () => {
     const { told, lookAt } = await openFull();
     await lookAt(beginUs + dayUs);
     await lookAt(beginUs);

@@ -69,7 +69,7 @@ export interface TestWorld {
   live(toUs: number, pushedAtUs?: readonly number[]): Promise<void>;
 }
 
-/** One subscription, registered at the beginning of time unless told otherwise. */
+/** One subscription, registered at the beginning of time by default. */
 export async function openWorld(
   parts: Partial<WatchDeps> = {},
   registrations: readonly Registration[] = [registration()],

@@ -120,7 +120,7 @@ function unreadable(log: Logger, newId: () => string): (error: unknown) => Respo
 
 type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
 
-/** The pairs that are accepted: those of the variables for good, those of the file as it changes. */
+/** The pairs that are accepted: those of the variables permanently, those of the file as it changes. */
 function startCredentials(
   { credentials: { source, pairs: current }, dataDir }: ServeConfig,
   log: Logger,
